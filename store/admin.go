@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Commander runs administrative commands on a MongoDB target. store/wire and store/mongo implement it, so
+// that both describe a target, create indexes and count in the same way.
+type Commander interface {
+	// RunCommand sends one command document to database db (to the primary or a router) and
+	// returns the server's whole answer. An answer that refuses the command (ok: 0) is returned as a
+	// [*ServerError]; [CheckReply] makes one.
+	RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error)
+}
+
+// CheckReply returns the error that the answer to a command holds as a [*ServerError]: the command was
+// refused, one of its writes failed, or its write concern was not met. It returns nil for a success.
+func CheckReply(reply []byte) error {
+	raw := bson.Raw(reply)
+	if err := raw.Validate(); err != nil {
+		return fmt.Errorf("the server's answer is not a BSON document: %w", err)
+	}
+	if !truthy(raw.Lookup("ok")) {
+		return serverError(raw)
+	}
+	if d, ok := raw.Lookup("writeConcernError").DocumentOK(); ok {
+		return serverError(d)
+	}
+	if list, ok := raw.Lookup("writeErrors").ArrayOK(); ok {
+		if values, err := list.Values(); err == nil && len(values) > 0 {
+			if d, ok := values[0].DocumentOK(); ok {
+				return serverError(d)
+			}
+		}
+	}
+	return nil
+}
+
+func serverError(d bson.Raw) *ServerError {
+	code, _ := number(d.Lookup("code"))
+	e := &ServerError{Code: int32(code), CodeName: text(d, "codeName"), Message: text(d, "errmsg")}
+	if list, ok := d.Lookup("errorLabels").ArrayOK(); ok {
+		e.Labels = texts(list)
+	}
+	return e
+}
+
+// EnsureIndexes creates the indexes that do not exist yet, one command per index.
+func EnsureIndexes(ctx context.Context, c Commander, db string, indexes []workload.Index) error {
+	for _, ix := range indexes {
+		_, err := run(ctx, c, db, bson.D{
+			{Key: "createIndexes", Value: ix.Collection},
+			{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.Raw(ix.Keys)}, {Key: "name", Value: ix.Name}}}},
+		})
+		if err != nil {
+			return fmt.Errorf("create index %s on %s.%s: %w", ix.Name, db, ix.Collection, err)
+		}
+	}
+	return nil
+}
+
+// CountDocuments counts the documents of a collection exactly, by an aggregation over all of them. A
+// collection that does not exist has none.
+func CountDocuments(ctx context.Context, c Commander, db, collection string) (int64, error) {
+	reply, err := run(ctx, c, db, bson.D{
+		{Key: "aggregate", Value: collection},
+		{Key: "pipeline", Value: bson.A{
+			bson.D{{Key: "$match", Value: bson.D{}}},
+			bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
+		}},
+		{Key: "cursor", Value: bson.D{}},
+	})
+	if isMissing(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count the documents of %s.%s: %w", db, collection, err)
+	}
+	batch, ok := reply.Lookup("cursor", "firstBatch").ArrayOK()
+	if !ok {
+		return 0, fmt.Errorf("count the documents of %s.%s: the answer has no cursor.firstBatch", db, collection)
+	}
+	groups, err := batch.Values()
+	if err != nil || len(groups) == 0 {
+		return 0, err
+	}
+	group, _ := groups[0].DocumentOK()
+	n, ok := number(group.Lookup("n"))
+	if !ok {
+		return 0, fmt.Errorf("count the documents of %s.%s: the answer has no number n", db, collection)
+	}
+	return n, nil
+}
+
+// DropCollection removes a collection; one that does not exist is not an error.
+func DropCollection(ctx context.Context, c Commander, db, collection string) error {
+	_, err := run(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
+	if err != nil && !isMissing(err) {
+		return fmt.Errorf("drop %s.%s: %w", db, collection, err)
+	}
+	return nil
+}
+
+func isMissing(err error) bool {
+	var e *ServerError
+	return errors.As(err, &e) && (e.Code == 26 || strings.Contains(e.Message, "ns not found"))
+}
+
+// run marshals and sends one command.
+func run(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, error) {
+	doc, err := bson.Marshal(cmd)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := c.RunCommand(ctx, db, doc)
+	if err != nil {
+		return nil, err
+	}
+	if err := bson.Raw(reply).Validate(); err != nil {
+		return nil, fmt.Errorf("the server's answer is not a BSON document: %w", err)
+	}
+	return reply, nil
+}
+
+// number reads an integer of any numeric BSON type.
+func number(v bson.RawValue) (int64, bool) {
+	if n, ok := v.AsInt64OK(); ok {
+		return n, true
+	}
+	if f, ok := v.DoubleOK(); ok && f >= -1<<62 && f <= 1<<62 {
+		return int64(f), true
+	}
+	return 0, false
+}
+
+func truthy(v bson.RawValue) bool {
+	if b, ok := v.BooleanOK(); ok {
+		return b
+	}
+	n, ok := number(v)
+	return ok && n != 0
+}
+
+// text returns the string at a path, empty if there is none.
+func text(d bson.Raw, path ...string) string {
+	s, _ := d.Lookup(path...).StringValueOK()
+	return s
+}
+
+// texts returns the strings of an array.
+func texts(list bson.RawArray) []string {
+	values, err := list.Values()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, v := range values {
+		if s, ok := v.StringValueOK(); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// plain renders a scalar for a settings table; documents are rendered as extended JSON.
+func plain(v bson.RawValue) string {
+	if s, ok := v.StringValueOK(); ok {
+		return s
+	}
+	if b, ok := v.BooleanOK(); ok {
+		return strconv.FormatBool(b)
+	}
+	if f, ok := v.DoubleOK(); ok {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	if n, ok := number(v); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return v.String()
+}
+
+// sortedUnique sorts and removes repetitions.
+func sortedUnique(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}

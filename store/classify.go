@@ -1,0 +1,277 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+)
+
+// This file is the one place that says what an error of a MongoDB server means for the operation that
+// met it. store/wire and store/mongo both use it, so the same answer gives the same outcome in both.
+//
+// The rule for writes: unless the answer proves that nothing was changed, the outcome is
+// [Indeterminate]. A wrong not-applied would later look like a phantom, a wrong ok like a loss.
+
+// ServerError is an error document of a server: a refused command, one entry of writeErrors, or a
+// writeConcernError.
+type ServerError struct {
+	Code     int32
+	CodeName string // the server's name for Code, may be empty
+	Message  string
+	Labels   []string // errorLabels of the whole answer
+	Index    int      // statement of the batch it belongs to (writeErrors only)
+}
+
+// Error says what the server answered, with its code and name.
+func (e *ServerError) Error() string {
+	return "server error " + strconv.Itoa(int(e.Code)) + " (" + e.Name() + "): " + e.Message
+}
+
+// Name is the server's name for the error, or ours when the server left it out.
+func (e *ServerError) Name() string {
+	if e.CodeName != "" {
+		return e.CodeName
+	}
+	return CodeName(e.Code)
+}
+
+// Labels that servers attach to errors and that decide an outcome.
+const (
+	labelOverloaded = "SystemOverloadedError"
+	labelNoWrites   = "NoWritesPerformed"
+)
+
+// meaning is what a code proves about a write.
+type meaning uint8
+
+const (
+	unproven   meaning = iota // may or may not have been applied
+	refused                   // the request itself was refused: nothing changed
+	notPrimary                // refused by a server that is not the primary: nothing changed
+	undone                    // the statement was rolled back inside the server: nothing changed
+	duplicate                 // a unique key existed: nothing changed
+	shed                      // refused to protect the server: nothing changed
+	tooLate                   // the server's own time limit passed: may have been applied
+)
+
+type codeInfo struct {
+	code    int32
+	name    string
+	meaning meaning
+}
+
+// serverCodes holds the codes of the server's error_codes.yml that a load generator meets. A code that
+// is not here is unproven.
+var serverCodes = [...]codeInfo{
+	{1, "InternalError", unproven},
+	{2, "BadValue", refused},
+	{6, "HostUnreachable", unproven},
+	{7, "HostNotFound", unproven},
+	{9, "FailedToParse", refused},
+	{13, "Unauthorized", refused},
+	{14, "TypeMismatch", refused},
+	{16, "InvalidLength", refused},
+	{17, "ProtocolError", refused},
+	{18, "AuthenticationFailed", refused},
+	{20, "IllegalOperation", refused},
+	{22, "InvalidBSON", refused},
+	{26, "NamespaceNotFound", refused},
+	{27, "IndexNotFound", refused},
+	{28, "PathNotViable", refused},
+	{40, "ConflictingUpdateOperators", refused},
+	{43, "CursorNotFound", unproven},
+	{48, "NamespaceExists", refused},
+	{50, "MaxTimeMSExpired", tooLate},
+	{52, "DollarPrefixedFieldName", refused},
+	{53, "InvalidIdField", refused},
+	{54, "NotSingleValueField", refused},
+	{56, "EmptyFieldName", refused},
+	{57, "DottedFieldName", refused},
+	{59, "CommandNotFound", refused},
+	{64, "WriteConcernTimeout", unproven},
+	{66, "ImmutableField", refused},
+	{67, "CannotCreateIndex", refused},
+	{72, "InvalidOptions", refused},
+	{73, "InvalidNamespace", refused},
+	{79, "UnknownReplWriteConcern", unproven},
+	{85, "IndexOptionsConflict", refused},
+	{86, "IndexKeySpecsConflict", refused},
+	{89, "NetworkTimeout", unproven},
+	{91, "ShutdownInProgress", unproven},
+	{96, "OperationFailed", unproven},
+	{100, "UnsatisfiableWriteConcern", unproven},
+	{112, "WriteConflict", undone},
+	{115, "CommandNotSupported", refused},
+	{121, "DocumentValidationFailure", refused},
+	{133, "FailedToSatisfyReadPreference", unproven},
+	{134, "ReadConcernMajorityNotAvailableYet", unproven},
+	{166, "CommandNotSupportedOnView", refused},
+	{189, "PrimarySteppedDown", unproven},
+	{202, "NetworkInterfaceExceededTimeLimit", unproven},
+	{238, "NotImplemented", refused},
+	{262, "ExceededTimeLimit", tooLate},
+	{334, "MechanismUnavailable", refused},
+	{365, "TemporarilyUnavailable", undone},
+	{371, "UserWritesBlocked", refused},
+	{391, "ReauthenticationRequired", refused},
+	{462, "IngressRequestRateLimitExceeded", shed},
+	{9001, "SocketException", unproven},
+	{10058, "LegacyNotPrimary", notPrimary},
+	{10107, "NotWritablePrimary", notPrimary},
+	{10334, "BSONObjectTooLarge", refused},
+	{11000, "DuplicateKey", duplicate},
+	{11001, "DuplicateKey", duplicate},
+	{11600, "InterruptedAtShutdown", unproven},
+	{11601, "Interrupted", unproven},
+	{11602, "InterruptedDueToReplStateChange", unproven},
+	{12582, "DuplicateKey", duplicate},
+	{13435, "NotPrimaryNoSecondaryOk", notPrimary},
+	{13436, "NotPrimaryOrSecondary", notPrimary},
+	{14031, "OutOfDiskSpace", unproven},
+	{40414, "MissingField", refused},
+	{40415, "UnknownField", refused},
+}
+
+func lookupCode(code int32) codeInfo {
+	for _, c := range serverCodes {
+		if c.code == code {
+			return c
+		}
+	}
+	return codeInfo{code: code}
+}
+
+// CodeName returns the server's name for an error code, empty if it is not one that we know.
+func CodeName(code int32) string { return lookupCode(code).name }
+
+// ChangesPrimary reports whether an error code says that the server is not, or soon will not be, the
+// primary: a client must look for the new one before its next attempt.
+func ChangesPrimary(code int32) bool {
+	switch code {
+	case 10107, 13435, 13436, 10058, 189, 11600, 11602, 91:
+		return true
+	}
+	return false
+}
+
+// ClassifyServerError says what a refused command (ok: 0) means. write is true if the command would have
+// changed documents. codeName and msg are used where the code alone does not tell.
+func ClassifyServerError(write bool, code int32, codeName string, labels []string, msg string) (Outcome, Reason) {
+	m := meaningOf(code, labels, msg)
+	switch m {
+	case shed:
+		return Overloaded, Server
+	case duplicate:
+		return Conflict, Server
+	case refused:
+		return Rejected, Server
+	}
+	why := Server
+	if m == tooLate {
+		why = Timeout
+	}
+	switch {
+	case !write:
+		return Failed, why
+	case m == notPrimary, m == undone, hasLabel(labels, labelNoWrites):
+		return NotApplied, why
+	}
+	return Indeterminate, why
+}
+
+func meaningOf(code int32, labels []string, msg string) meaning {
+	if hasLabel(labels, labelOverloaded) {
+		return shed
+	}
+	if code == 1 && provesNothingSent(msg) {
+		return notPrimary
+	}
+	return lookupCode(code).meaning
+}
+
+// provesNothingSent recognises the messages of a gateway over PostgreSQL (it reports every database
+// failure as code 1) that rule out that the statement was executed: the PostgreSQL server is a read-only
+// standby, or the gateway could not reach one.
+func provesNothingSent(msg string) bool {
+	return strings.Contains(msg, "read-only transaction") ||
+		strings.Contains(msg, "SQLSTATE 25006") ||
+		strings.Contains(msg, "failed to connect") ||
+		strings.Contains(msg, "connection refused")
+}
+
+func hasLabel(labels []string, label string) bool {
+	for _, l := range labels {
+		if l == label {
+			return true
+		}
+	}
+	return false
+}
+
+// ClassifyWriteError says what one entry of writeErrors means for its statement.
+func ClassifyWriteError(code int32, msg string) (Outcome, Reason) {
+	return ClassifyServerError(true, code, "", nil, msg)
+}
+
+// ClassifyWriteConcernError says what a writeConcernError means: the write exists on a primary, but was
+// not confirmed at the level asked for, and may be rolled back.
+func ClassifyWriteConcernError() (Outcome, Reason) { return Indeterminate, WriteConcern }
+
+// SetServerError fills r with the meaning of a refused command.
+func (r *Result) SetServerError(write bool, e *ServerError) {
+	r.Outcome, r.Reason = ClassifyServerError(write, e.Code, e.CodeName, e.Labels, e.Message)
+	r.describe(e)
+}
+
+func (r *Result) describe(e *ServerError) {
+	r.Code, r.CodeName, r.Labels, r.Message = e.Code, e.Name(), e.Labels, e.Message
+}
+
+// SetWriteErrors fills r for a write command of which the server refused statements (errs), did not
+// confirm the level asked for (concern), or both. applied is the number of documents known to be
+// inserted or matched. At least one of errs and concern must be given.
+//
+//   - a statement whose error proves nothing → [Indeterminate]
+//   - nothing applied: the outcome of the first error ([Conflict] for an existing unique key; the
+//     statements after it in an ordered batch were not tried, so nothing at all was changed)
+//   - something applied and not confirmed → [Indeterminate] with reason [WriteConcern]
+//   - something applied → [Partial]
+func (r *Result) SetWriteErrors(applied int, errs []ServerError, concern *ServerError) {
+	r.Docs = applied
+	for i := range errs {
+		o, why := ClassifyWriteError(errs[i].Code, errs[i].Message)
+		if o == Indeterminate {
+			r.Outcome, r.Reason = o, why
+			r.describe(&errs[i])
+			return
+		}
+	}
+	if concern != nil && (applied > 0 || len(errs) == 0) {
+		r.Outcome, r.Reason = ClassifyWriteConcernError()
+		r.describe(concern)
+		return
+	}
+	if len(errs) == 0 {
+		return
+	}
+	r.Outcome, r.Reason = ClassifyWriteError(errs[0].Code, errs[0].Message)
+	if applied > 0 {
+		r.Outcome, r.Reason = Partial, Server
+	}
+	r.describe(&errs[0])
+}
+
+// SetMatched fills r for an update command that was acknowledged without errors: matched documents (an
+// upserted one counts as matched) of statements. Statements that matched nothing are [NotFound], or
+// [Partial] if others did match, unless the request may be empty.
+func (r *Result) SetMatched(statements, matched int, mayBeEmpty bool) {
+	r.Docs = matched
+	switch {
+	case matched >= statements || mayBeEmpty:
+		r.Outcome = OK
+	case matched == 0:
+		r.Outcome = NotFound
+	default:
+		r.Outcome = Partial
+		r.Message = "only " + strconv.Itoa(matched) + " of " + strconv.Itoa(statements) + " updates matched a document"
+	}
+}
