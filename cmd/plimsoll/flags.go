@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+)
+
+// flagError turns a complaint of the flag parser into a usage error that names the nearest flag.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	name, unknown := strings.CutPrefix(msg, "unknown flag: --")
+	if !unknown {
+		return withHint(exitUsage, fmt.Errorf("%s: %w", cmd.CommandPath(), err), "see '"+cmd.CommandPath()+" --help'")
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	hint := "see '" + cmd.CommandPath() + " --help'"
+	if n := nearest.Word(name, names); n != "" {
+		hint = "did you mean --" + n + "?"
+	}
+	return withHint(exitUsage, fmt.Errorf("%s: unknown flag --%s", cmd.CommandPath(), name), hint)
+}
+
+// noArguments refuses positional arguments; a group command uses it to name the nearest subcommand.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasSubCommands() {
+		return usageError("%s takes no argument, but got %q", cmd.CommandPath(), args[0])
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return usageError("unknown command %q for %q%s (known: %s)", args[0], cmd.CommandPath(),
+		nearest.DidYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+// atMostOne takes zero or one positional argument, called what in messages.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError("%s takes at most one %s, but got %d: %s", cmd.CommandPath(), what, len(args), strings.Join(args, " "))
+		}
+		return nil
+	}
+}
+
+// exactlyOne takes one positional argument, called what in messages.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError("%s takes one %s, but got %d arguments", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}

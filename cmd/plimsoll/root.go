@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// mainRun runs one command line and returns the exit code.
+func mainRun(ctx context.Context, env *environment) int {
+	root := newRootCommand(env)
+	root.SetArgs(env.args)
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		printError(env, err)
+	}
+	return exitCode(err)
+}
+
+// printError prints an error that reached the top: one line what happened, one line what to do.
+// An error without text only carries an exit code; the result was printed already.
+func printError(env *environment, err error) {
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintf(env.stderr, "plimsoll: %s\n", msg)
+	}
+	var e *exitError
+	if errors.As(err, &e) && e.hint != "" {
+		fmt.Fprintf(env.stderr, "plimsoll: %s\n", e.hint)
+	}
+}
+
+func newRootCommand(env *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plimsoll",
+		Short: "How much load a MongoDB deployment safely carries",
+		Long: `Plimsoll says how much load a MongoDB deployment safely carries: on its real storage, topology
+and durability, and what the numbers are worth.
+
+  plimsoll run --workload a                       try it: documents on this machine's disk
+  plimsoll run mongodb://host/ --workload b       load a deployment
+  plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
+  plimsoll show DIR                               print a recorded result again`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Args:              noArguments,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 3
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(
+		newVersionCommand(env),
+	)
+	return root
+}

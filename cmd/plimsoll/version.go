@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker for releases; otherwise the build information of the module speaks.
+var version = ""
+
+// toolVersion returns the version and, if known, the commit this binary was built from.
+func toolVersion() (ver, commit string) {
+	ver = version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return orElse(ver, "unknown"), ""
+	}
+	if ver == "" {
+		ver = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			commit = s.Value
+		}
+	}
+	return orElse(ver, "(devel)"), commit
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func newVersionCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of plimsoll",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			ver, commit := toolVersion()
+			line := "plimsoll " + ver
+			if commit != "" {
+				line += " (" + commit[:min(12, len(commit))] + ")"
+			}
+			_, err := fmt.Fprintf(env.stdout, "%s %s %s/%s\n", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
