@@ -1,0 +1,47 @@
+package null
+
+import (
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// cannedKey is the _id of a canned document where the request names none. With its 23 characters a
+// document of the default options has 1168 bytes, as YCSB's default record has.
+const cannedKey = "user6284781860667377211"
+
+// ycsbFields is the order in which YCSB's MongoDB binding sends its ten default fields (the iteration
+// order of a Java HashMap).
+var ycsbFields = [...]string{
+	"field1", "field0", "field7", "field6", "field9", "field8", "field3", "field2", "field5", "field4",
+}
+
+// canned is the content of one document without its _id: everything between the _id element and the
+// closing zero byte.
+type canned struct {
+	rest []byte // the elements after _id and the closing zero byte
+	id   []byte // the _id element used when the request names none
+}
+
+// newCanned makes the content of a document with YCSB's ten fields of fieldLen bytes each.
+func newCanned(fieldLen int) canned {
+	value := make([]byte, fieldLen)
+	var rest []byte
+	for f, name := range ycsbFields {
+		for i := range value {
+			value[i] = byte(' ' + (f*31+i*7)%95)
+		}
+		rest = bsoncore.AppendBinaryElement(rest, name, 0, value)
+	}
+	return canned{rest: append(rest, 0), id: bsoncore.AppendStringElement(nil, "_id", cannedKey)}
+}
+
+// size is the length in bytes of a document with the given _id element.
+func (c *canned) size(id []byte) int { return 4 + len(id) + len(c.rest) }
+
+// appendDoc appends one document with the given _id element to dst.
+func (c *canned) appendDoc(dst, id []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.size(id)))
+	dst = append(dst, id...)
+	return append(dst, c.rest...)
+}

@@ -1,0 +1,185 @@
+package null
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"time"
+)
+
+// conn serves one connection: one request after the other, as real servers do.
+type conn struct {
+	s     *server
+	nc    net.Conn
+	id    int
+	timer sleeper
+
+	in         []byte // buffer; in[start:end] is what was read and not yet used
+	start, end int
+	out        []byte
+	req        request
+}
+
+// readBuffer is large enough for a point operation with YCSB's record; larger messages grow it.
+const readBuffer = 16 << 10
+
+func (c *conn) run() {
+	defer c.s.forget(c)
+	defer c.timer.close()
+	defer c.nc.Close()
+	c.in = make([]byte, readBuffer)
+	for {
+		msg, err := c.next()
+		if err != nil {
+			return
+		}
+		if c.s.opts.Capture != nil {
+			c.s.opts.Capture(c.id, msg)
+		}
+		if !c.req.parse(msg) || !c.handle() {
+			return
+		}
+	}
+}
+
+// next returns the next whole message, valid until the next call.
+func (c *conn) next() ([]byte, error) {
+	if err := c.fill(headerSize); err != nil {
+		return nil, err
+	}
+	size := int(int32(binary.LittleEndian.Uint32(c.in[c.start:])))
+	if size < headerSize || size > maxMessage {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if err := c.fill(size); err != nil {
+		return nil, err
+	}
+	msg := c.in[c.start : c.start+size]
+	c.start += size
+	return msg, nil
+}
+
+// fill reads until at least n unused bytes are in the buffer.
+func (c *conn) fill(n int) error {
+	if c.end-c.start >= n {
+		return nil
+	}
+	if c.start > 0 {
+		copy(c.in, c.in[c.start:c.end])
+		c.start, c.end = 0, c.end-c.start
+	}
+	if n > len(c.in) {
+		c.in = append(c.in, make([]byte, n-len(c.in))...)
+	}
+	for c.end < n {
+		got, err := c.nc.Read(c.in[c.end:])
+		c.end += got
+		if err != nil && c.end < n {
+			return err
+		}
+	}
+	return nil
+}
+
+// handle answers the parsed request and reports whether the connection goes on.
+func (c *conn) handle() bool {
+	if c.req.cmd.operation() {
+		return c.operation()
+	}
+	if len(c.s.opts.Stalls) > 0 && c.s.began.Load() != nil {
+		c.wait(c.s.stalled(time.Now()))
+	}
+	return c.reply(nil)
+}
+
+// wait returns at the given moment, or soon after the responder was closed.
+func (c *conn) wait(at time.Time) {
+	for time.Until(at) > closeCheck && !c.s.closing.Load() {
+		c.timer.until(time.Now().Add(closeCheck))
+	}
+	if !c.s.closing.Load() {
+		c.timer.until(at)
+	}
+}
+
+// closeCheck is how long a wait may go on after the responder was closed.
+const closeCheck = 100 * time.Millisecond
+
+// stalled returns the end of the stall that at lies in, or at.
+func (s *server) stalled(at time.Time) time.Time {
+	began := s.begin()
+	since := at.Sub(began)
+	for _, w := range s.opts.Stalls {
+		since = w.postpone(since)
+	}
+	return began.Add(since)
+}
+
+// operation answers one operation after its service time.
+func (c *conn) operation() bool {
+	s := c.s
+	n := s.requests.Add(1) - 1
+	var arrived time.Time
+	if s.opts.timed() {
+		arrived = time.Now()
+		c.wait(s.due(n, arrived))
+	} else if len(s.opts.Outages) > 0 {
+		s.begin()
+	}
+	var failure *Failure
+	if s.opts.Fail != nil {
+		failure = s.opts.Fail(n, c.req.commandName())
+	}
+	if failure == nil {
+		failure = s.role.Load().refuse(&c.req)
+	}
+	goOn := c.reply(failure)
+	if s.opts.Observe != nil {
+		s.opts.Observe(n, arrived, time.Now())
+	}
+	return goOn
+}
+
+// reply sends the answer, or what failure says instead of it.
+func (c *conn) reply(failure *Failure) bool {
+	if failure != nil {
+		return c.fail(failure)
+	}
+	if c.req.silent {
+		return true
+	}
+	c.out = c.s.answer(c.out[:0], &c.req)
+	_, err := c.nc.Write(c.out)
+	return err == nil
+}
+
+// fail does what f says and reports whether the connection goes on.
+func (c *conn) fail(f *Failure) bool {
+	switch f.Form {
+	case DropConnection:
+		reset(c.nc)
+		return false
+	case NoAnswer:
+		_, _ = io.Copy(io.Discard, c.nc) // until the client gives up
+		return false
+	}
+	if c.req.silent {
+		return true
+	}
+	c.out = openReply(c.out[:0], &c.req)
+	c.out = closeReply(append(c.out, f.document()...), 0)
+	_, err := c.nc.Write(c.out)
+	return err == nil
+}
+
+// refuse is what a member of a replica set that is not the primary answers.
+func (r *roleState) refuse(req *request) *Failure {
+	if r.primary() || (req.secondaryOk && !req.cmd.write()) {
+		return nil
+	}
+	if req.cmd.write() {
+		return &Failure{Code: 10107, Name: "NotWritablePrimary", Message: "not primary",
+			Labels: []string{"RetryableWriteError"}}
+	}
+	return &Failure{Code: 13435, Name: "NotPrimaryNoSecondaryOk", Message: "not primary and secondaryOk=false"}
+}
