@@ -1,0 +1,95 @@
+package ycsbtext
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// FormatDouble formats v as Java's Double.toString does (its documentation since Java 19, which asks for
+// the shortest digits that read back as v; older versions print one digit too many for about one value
+// in a thousand). Between 1e-3 and 1e7 the notation is plain with at least one digit after the point,
+// outside it is scientific with a bare exponent: 1.2E7, 5.0E-5.
+func FormatDouble(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "Infinity"
+	case math.IsInf(v, -1):
+		return "-Infinity"
+	}
+	if a := math.Abs(v); a == 0 || (a >= 1e-3 && a < 1e7) {
+		return withPoint(strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	s := strconv.FormatFloat(v, 'e', -1, 64)
+	if !strings.Contains(s, ".") {
+		// Java always shows two digits and takes the two closest ones, which for a subnormal number
+		// need not end in zero: 4.9E-324.
+		s = strconv.FormatFloat(v, 'e', 1, 64)
+	}
+	digits, exponent, _ := strings.Cut(s, "e")
+	return digits + "E" + bareExponent(exponent)
+}
+
+// withPoint adds the ".0" that Java prints for whole numbers.
+func withPoint(s string) string {
+	if strings.Contains(s, ".") {
+		return s
+	}
+	return s + ".0"
+}
+
+// bareExponent turns "+07" into "7" and "-05" into "-5".
+func bareExponent(s string) string {
+	sign := ""
+	if s[0] == '-' {
+		sign = "-"
+	}
+	return sign + strings.TrimLeft(s[1:], "0")
+}
+
+// FormatDecimal formats v as Java's DecimalFormat("#.##") does in the locale of the United States: at most
+// two decimals, rounded half to even on the exact binary value, no trailing zeros, no grouping. Not a
+// number is U+FFFD, as Java 8 prints it, on which most YCSB logs in the wild were made.
+func FormatDecimal(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "\ufffd"
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "-∞"
+	}
+	// DecimalFormat works on the shortest decimal form of v, so digits beyond it are zeros.
+	s := strconv.FormatFloat(v, 'f', 2, 64)
+	if math.Abs(v) >= 1<<53 {
+		s = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// truncate converts a double to a long as a Java cast does: NaN is 0, too large is the largest.
+func truncate(v float64) int64 {
+	switch {
+	case math.IsNaN(v):
+		return 0
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	case v <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// stringHash is Java's String.hashCode for ASCII text.
+func stringHash(s string) int32 {
+	var h int32
+	for i := 0; i < len(s); i++ {
+		h = 31*h + int32(s[i])
+	}
+	return h
+}

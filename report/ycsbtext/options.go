@@ -1,0 +1,150 @@
+package ycsbtext
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Type is a way of keeping measurements, YCSB's property "measurementtype".
+type Type int
+
+// The measurement types of YCSB.
+const (
+	HDR             Type = iota // HdrHistogram with three digits
+	Buckets                     // buckets of one millisecond
+	HDRAndBuckets               // both, names prefixed "Hdr" and "Bucket"
+	HDRAndRaw                   // histogram and every single value, names prefixed "Hdr" and "Raw"
+	TimeSeries                  // averages per piece of time
+	Raw                         // every single value
+	firstTypeBeyond             // keep last
+)
+
+var typeNames = [firstTypeBeyond]string{
+	"hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw",
+}
+
+// Types lists the names of all measurement types.
+func Types() []string { return append([]string(nil), typeNames[:]...) }
+
+// ParseType returns the measurement type with this name.
+func ParseType(name string) (Type, error) {
+	for i, n := range typeNames {
+		if n == name {
+			return Type(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown measurementtype %q (known: %s)", name, strings.Join(typeNames[:], ", "))
+}
+
+// NeedsPoints reports whether the type is fed with single values, not with histograms.
+func (t Type) NeedsPoints() bool { return t == Raw || t == HDRAndRaw }
+
+// Interval says from when latencies are counted, YCSB's property "measurement.interval".
+type Interval int
+
+// The values of "measurement.interval".
+const (
+	Op       Interval = iota // from the moment of sending
+	Intended                 // from the moment when the schedule wanted it sent
+	Both                     // both, the second one named "Intended-…"
+)
+
+var intervalNames = [...]string{"op", "intended", "both"}
+
+// Intervals lists the names of all values.
+func Intervals() []string { return append([]string(nil), intervalNames[:]...) }
+
+// ParseInterval returns the interval with this name.
+func ParseInterval(name string) (Interval, error) {
+	for i, n := range intervalNames {
+		if n == name {
+			return Interval(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown measurement.interval %q (known: %s)", name, strings.Join(intervalNames[:], ", "))
+}
+
+// Options say how measurements are kept and printed. The zero value needs [Options.EnsureDefaults].
+type Options struct {
+	Type     Type
+	Interval Interval
+
+	Percentiles  []float64     // of the HDR histogram; default 50, 95, 99 (95, 99 for Release017)
+	SeriesValues []float64     // percentiles of the time series; default 95, 99
+	Verbose      bool          // print every filled bucket
+	Buckets      int           // number of one-millisecond buckets; default 1000
+	Granularity  time.Duration // of the time series, whole milliseconds; default 1 s
+
+	// Release017 prints as release 0.17.0 does: no 50th percentile, neither as a default in the
+	// summary nor in the status line.
+	Release017 bool
+
+	// RawOut receives every single value (types Raw and HDRAndRaw); RawSummary adds percentiles.
+	RawOut     io.Writer
+	RawSummary bool
+
+	// Log opens the histogram log of one series (YCSB's hdrhistogram.fileoutput); nil for none.
+	Log func(series string) (io.WriteCloser, error)
+	// Start is when the run began, for histogram logs and raw values.
+	Start time.Time
+}
+
+// EnsureDefaults fills in what is not set with YCSB's defaults.
+func (o *Options) EnsureDefaults() {
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = DefaultPercentiles(o.Release017)
+	}
+	if len(o.SeriesValues) == 0 {
+		o.SeriesValues = []float64{95, 99}
+	}
+	if o.Buckets <= 0 {
+		o.Buckets = 1000
+	}
+	if o.Granularity < time.Millisecond {
+		o.Granularity = time.Second
+	}
+	if o.RawOut == nil {
+		o.RawOut = io.Discard
+	}
+}
+
+// DefaultPercentiles returns what YCSB prints when nothing else is asked for.
+func DefaultPercentiles(release017 bool) []float64 {
+	if release017 {
+		return []float64{95, 99}
+	}
+	return []float64{50, 95, 99}
+}
+
+var errPercentile = errors.New("percentiles are numbers from 0 to 100, separated by commas")
+
+// ParsePercentiles reads a comma-separated list such as "50,95,99.9".
+func ParsePercentiles(s string) ([]float64, error) {
+	var ps []float64
+	for _, field := range strings.Split(s, ",") {
+		p, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		if err != nil || math.IsNaN(p) || p < 0 || p > 100 {
+			return nil, fmt.Errorf("cannot read %q in %q: %w", strings.TrimSpace(field), s, errPercentile)
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+// ordinal names a percentile as YCSB does: whole numbers get an English ordinal suffix, others get none.
+func ordinal(p float64) string {
+	whole := int(p)
+	if p != math.Trunc(p) {
+		return FormatDouble(p)
+	}
+	suffix := "th"
+	if tens := whole % 100; tens < 11 || tens > 13 {
+		suffix = [...]string{"th", "st", "nd", "rd", "th", "th", "th", "th", "th", "th"}[whole%10]
+	}
+	return strconv.Itoa(whole) + suffix
+}

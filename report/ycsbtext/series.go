@@ -1,0 +1,133 @@
+package ycsbtext
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// series is one named row of measurements ("READ", "UPDATE-FAILED", …). How it keeps them depends on the
+// measurement type.
+type series interface {
+	// record adds n latencies of us microseconds that ended at the given time since the start.
+	record(at time.Duration, us, n int64)
+	// summary is what a status line says about the time since its last call; it begins a new window.
+	summary(at time.Duration) (string, error)
+	// export writes the final lines. returns holds the counted statuses, ready to be written.
+	export(e *lines, returns []statusCount)
+}
+
+// statusCount says how often an operation returned a status.
+type statusCount struct {
+	name string
+	n    int64
+}
+
+// statusOrder is the order in which YCSB prints the statuses of one operation: it keeps them in a hash
+// table whose order follows from their names and descriptions, and this is what comes out.
+var statusOrder = []string{
+	"OK", "NOT_IMPLEMENTED", "TIMEOUT", "BAD_REQUEST", "FORBIDDEN", "UNEXPECTED_STATE", "BATCHED_OK",
+	"SERVICE_UNAVAILABLE", "NOT_FOUND", "ERROR",
+}
+
+// sortStatuses orders counts as YCSB prints them.
+func sortStatuses(counts []statusCount) {
+	slices.SortStableFunc(counts, func(a, b statusCount) int {
+		return slices.Index(statusOrder, a.name) - slices.Index(statusOrder, b.name)
+	})
+}
+
+// hashOrder sorts names as the iteration over a Java ConcurrentHashMap visits them: by the slot in a
+// table of 16 entries that doubles whenever it is three quarters full. Names that share a slot keep the
+// order in which they came.
+func hashOrder(names []string) {
+	size := 16
+	for len(names) >= size*3/4 {
+		size *= 2
+	}
+	slot := func(name string) int {
+		h := uint32(stringHash(name))
+		return int(h^h>>16) & (size - 1)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return slot(a) - slot(b) })
+}
+
+// lines writes the lines of one series and keeps the first error.
+type lines struct {
+	to   Exporter
+	name string
+	err  error
+}
+
+func (l *lines) int(measurement string, v int64) {
+	if l.err == nil {
+		l.err = l.to.Int(l.name, measurement, v)
+	}
+}
+
+func (l *lines) double(measurement string, v float64) {
+	if l.err == nil {
+		l.err = l.to.Double(l.name, measurement, v)
+	}
+}
+
+func (l *lines) returns(counts []statusCount) {
+	for _, c := range counts {
+		l.int("Return="+c.name, c.n)
+	}
+}
+
+func (l *lines) percentiles(h *latencies, ps []float64) {
+	for _, p := range ps {
+		l.int(ordinal(p)+"PercentileLatency(us)", h.at(p))
+	}
+}
+
+// window counts since the last status line.
+type window struct {
+	n, sum int64
+}
+
+func (w *window) record(us, n int64) {
+	w.n += n
+	w.sum += us * n
+}
+
+// take returns what was counted and begins anew.
+func (w *window) take() window {
+	was := *w
+	*w = window{}
+	return was
+}
+
+func (w window) mean() float64 { return float64(w.sum) / float64(w.n) }
+
+// totals are exact figures over the whole run, as YCSB's bucket and time series types keep them.
+type totals struct {
+	n        int64
+	sum      int64
+	squares  float64
+	min, max int64
+}
+
+func newTotals() totals { return totals{min: -1, max: -1} }
+
+func (t *totals) record(us, n int64) {
+	t.n += n
+	t.sum += us * n
+	t.squares += float64(us) * float64(us) * float64(n)
+	if t.min < 0 || us < t.min {
+		t.min = us
+	}
+	t.max = max(t.max, us)
+}
+
+func (t *totals) mean() float64 { return float64(t.sum) / float64(t.n) }
+
+func (t *totals) variance() float64 {
+	m := t.mean()
+	return t.squares/float64(t.n) - m*m
+}
+
+// inInt clamps a value to what a Java int holds; YCSB prints bucket limits as ints.
+func inInt(v int64) int64 { return min(v, math.MaxInt32) }
