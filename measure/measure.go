@@ -75,10 +75,12 @@ type Interval struct {
 	Dropped  int64           // of those, given up because they were too late
 	Workers  int             // workers that were started at the end of the interval
 	InFlight float64         // mean number of operations under way, sampled independently of the latencies
+	Samples  int             // how often InFlight was sampled
+	Lateness *Histogram      // actual − intended send time where a worker was free; nil without a schedule
 	Client   ClientUse       // what the client itself used
 }
 
-// ClassInterval holds the counts and times of one operation class.
+// ClassInterval holds the counts and times of one operation class. A histogram without values is nil.
 type ClassInterval struct {
 	Counts   []int64 // by outcome, indexed like Dims.Outcomes
 	Docs     int64
@@ -94,11 +96,11 @@ type ClassInterval struct {
 
 // ClientUse is what this process used during an interval.
 type ClientUse struct {
-	CPU          time.Duration `json:"cpu_ns"`           // user + system
-	SchedP99     time.Duration `json:"sched_p99_ns"`     // goroutine scheduling latency, 99th percentile
-	GCPauseMax   time.Duration `json:"gc_pause_max_ns"`  // longest stop-the-world pause
-	HeapBytes    uint64        `json:"heap_bytes"`       // live and not yet swept
-	LatenessP99  time.Duration `json:"lateness_p99_ns"`  // actual − intended send time when a worker was free
+	CPU          time.Duration `json:"cpu_ns"`            // user + system
+	SchedP99     time.Duration `json:"sched_p99_ns"`      // goroutine scheduling latency, 99th percentile
+	GCPauseMax   time.Duration `json:"gc_pause_max_ns"`   // longest stop-the-world pause
+	HeapBytes    uint64        `json:"heap_bytes"`        // live and not yet swept
+	LatenessP99  time.Duration `json:"lateness_p99_ns"`   // actual − intended send time when a worker was free
 	LatenessOver int64         `json:"lateness_over_1ms"` // sends more than 1 ms late although a worker was free
 }
 

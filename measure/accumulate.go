@@ -1,0 +1,224 @@
+package measure
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// dense is a histogram for fast recording: 264 KiB of counters, so there are only a few of them and
+// they are used again and again. Closed intervals get a compact [Histogram] instead.
+type dense struct {
+	counts *hdr.Histogram // nil until the first value
+	exact  Exact
+	n      int64
+}
+
+func (d *dense) record(ns int64) {
+	if d.counts == nil {
+		d.counts = hdr.New(LowestValue, HighestValue, SignificantDigits)
+	}
+	v, outside := clamp(ns)
+	if outside {
+		d.exact.Outside++
+	}
+	if d.counts.RecordValue(v) != nil {
+		return // unreachable after clamp, short of 2⁶³ values
+	}
+	if d.n == 0 || v < d.exact.Min {
+		d.exact.Min = v
+	}
+	if v > d.exact.Max {
+		d.exact.Max = v
+	}
+	d.exact.Sum = saturatingAdd(d.exact.Sum, v)
+	d.n++
+}
+
+// drainInto adds the values to h, which is made if it is needed, and empties d for its next use.
+func (d *dense) drainInto(h **Histogram) error {
+	if d.n == 0 {
+		return nil
+	}
+	if *h == nil {
+		*h = NewHistogram()
+	}
+	before := (*h).Count()
+	dropped := (*h).packed.MergeFrom(d.counts)
+	err := (*h).account(before, d.n, dropped, d.exact)
+	d.counts.Reset()
+	d.exact, d.n = Exact{}, 0
+	return err
+}
+
+// classBin accumulates one operation class in one interval.
+type classBin struct {
+	counts                []int64
+	docs, bytes, attempts int64
+
+	service, response, wait, failed, poolWait dense
+}
+
+// bin accumulates one interval in one shard.
+type bin struct {
+	start            int64 // of the interval; its identity
+	classes          []classBin
+	offered, dropped int64
+	lateness         dense
+	lateOver         int64
+	failures         map[Failure]*FailureCount
+}
+
+func newBin(d Dims) *bin {
+	b := &bin{classes: make([]classBin, len(d.Classes)), failures: map[Failure]*FailureCount{}}
+	for i := range b.classes {
+		b.classes[i].counts = make([]int64, len(d.Outcomes))
+	}
+	return b
+}
+
+// add counts one sample. Its class and outcome are known to exist.
+func (b *bin) add(s *Sample, success, scheduled bool) {
+	c := &b.classes[s.Class]
+	c.counts[s.Outcome]++
+	c.docs += int64(s.Docs)
+	c.bytes += int64(s.Bytes)
+	c.attempts += int64(s.Attempts)
+	if success {
+		c.service.record(s.Service)
+		if scheduled {
+			c.response.record(s.Response)
+		}
+	} else if scheduled {
+		c.failed.record(s.Response)
+	} else {
+		c.failed.record(s.Service)
+	}
+	if scheduled {
+		c.wait.record(s.Response - s.Service)
+	}
+	if s.PoolWait > 0 {
+		c.poolWait.record(s.PoolWait)
+	}
+}
+
+// fail counts one failure under its key, or under "other" when there are too many keys.
+func (b *bin) fail(f Failure, end time.Duration, message string) {
+	countFailure(b.failures, FailureCount{Failure: f, Count: 1, First: end, Last: end, Example: message})
+}
+
+// MaxFailureKeys bounds how many different failures are told apart in an interval and in a summary.
+const MaxFailureKeys = 200
+
+// Other is the class and reason under which failures are counted once there are [MaxFailureKeys].
+const Other = "other"
+
+// other reports whether f gathers failures of different kinds.
+func (f Failure) other() bool { return f.Class == Other && f.Reason == Other }
+
+// tooManyKeys reports whether there is no room for another kind of failure. Those that gather the rest,
+// one per outcome, do not count.
+func tooManyKeys(all map[Failure]*FailureCount) bool {
+	if len(all) < MaxFailureKeys {
+		return false
+	}
+	n := 0
+	for f := range all {
+		if !f.other() {
+			n++
+		}
+	}
+	return n >= MaxFailureKeys
+}
+
+// countFailure adds to the failures with the same key, or to the other ones when there are too many keys.
+func countFailure(all map[Failure]*FailureCount, add FailureCount) {
+	have := all[add.Failure]
+	if have == nil && !add.other() && tooManyKeys(all) {
+		add.Failure = Failure{Class: Other, Outcome: add.Outcome, Reason: Other}
+		have = all[add.Failure]
+	}
+	if have == nil {
+		kept := add // only a new key costs an allocation
+		all[add.Failure] = &kept
+		return
+	}
+	have.Count += add.Count
+	have.Last = max(have.Last, add.Last)
+	if add.First < have.First {
+		have.First, have.Example = add.First, add.Example
+	}
+}
+
+// drainInto moves everything into the interval and empties b.
+func (b *bin) drainInto(iv *Interval, failures map[Failure]*FailureCount) error {
+	for i := range b.classes {
+		if err := b.classes[i].drainInto(&iv.Classes[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.lateness.drainInto(&iv.Lateness); err != nil {
+		return err
+	}
+	iv.Offered += b.offered
+	iv.Dropped += b.dropped
+	iv.Client.LatenessOver += b.lateOver
+	for _, f := range b.failures {
+		countFailure(failures, *f)
+	}
+	clear(b.failures)
+	b.offered, b.dropped, b.lateOver = 0, 0, 0
+	return nil
+}
+
+func (c *classBin) drainInto(to *ClassInterval) error {
+	for i, n := range c.counts {
+		to.Counts[i] += n
+	}
+	to.Docs += c.docs
+	to.Bytes += c.bytes
+	to.Attempts += c.attempts
+	clear(c.counts)
+	c.docs, c.bytes, c.attempts = 0, 0, 0
+	for _, h := range []struct {
+		from *dense
+		to   **Histogram
+	}{
+		{&c.service, &to.Service}, {&c.response, &to.Response}, {&c.wait, &to.Wait},
+		{&c.failed, &to.Failed}, {&c.poolWait, &to.PoolWait},
+	} {
+		if err := h.from.drainInto(h.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortedFailures lists failures with the most frequent first; equal counts are ordered by their key.
+func sortedFailures(all map[Failure]*FailureCount) []FailureCount {
+	if len(all) == 0 {
+		return nil
+	}
+	list := make([]FailureCount, 0, len(all))
+	for _, f := range all {
+		list = append(list, *f)
+	}
+	slices.SortFunc(list, compareFailures)
+	return list
+}
+
+// compareFailures orders by falling count, then by every part of the key, so that equal runs print alike.
+func compareFailures(a, b FailureCount) int {
+	return cmp.Or(
+		cmp.Compare(b.Count, a.Count),
+		strings.Compare(a.Class, b.Class),
+		strings.Compare(a.Outcome, b.Outcome),
+		strings.Compare(a.Reason, b.Reason),
+		cmp.Compare(a.Code, b.Code),
+		strings.Compare(a.CodeName, b.CodeName),
+		strings.Compare(a.Labels, b.Labels),
+	)
+}
