@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Limits of what an archive may unpack to; a mongod of 2026 has some 200 MB.
+const (
+	maxUnpacked = 8 << 30
+	maxMembers  = 10_000
+)
+
+// unpackServer unpacks from a .tgz the regular files of the folder bin and the licence texts, and
+// nothing else. Names are taken apart, never followed: every file lands in dir/bin or in dir
+// itself under the last part of its name.
+func unpackServer(archive, dir string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("this is not a gzip file: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		return err
+	}
+	r := tar.NewReader(z)
+	left := int64(maxUnpacked)
+	for range maxMembers {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return checkExecutable(filepath.Join(dir, "bin", "mongod"))
+		}
+		if err != nil {
+			return fmt.Errorf("the archive is damaged: %w", err)
+		}
+		name, mode := memberPlace(h)
+		if name == "" {
+			continue
+		}
+		if left -= h.Size; left < 0 {
+			return fmt.Errorf("the archive unpacks to more than %d bytes, which no mongod does", int64(maxUnpacked))
+		}
+		if err := writeMember(filepath.Join(dir, name), mode, r); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the archive has more than %d members, which no mongod has", maxMembers)
+}
+
+// memberPlace says where a member goes, relative to the installation, or "" if it is not wanted.
+func memberPlace(h *tar.Header) (name string, mode os.FileMode) {
+	base := path.Base(h.Name)
+	if h.Typeflag != tar.TypeReg || base == "." || base == ".." || base == "/" || strings.ContainsAny(base, "\\\x00") {
+		return "", 0
+	}
+	folder := path.Base(path.Dir(h.Name))
+	depth := strings.Count(strings.Trim(path.Clean(h.Name), "/"), "/")
+	switch {
+	case folder == "bin" && depth == 2:
+		return path.Join("bin", base), 0o755
+	case depth == 1 && isLicence(base):
+		return base, 0o644
+	}
+	return "", 0
+}
+
+// isLicence knows the texts that must stay with the executables.
+func isLicence(base string) bool {
+	for _, start := range []string{"LICENSE", "THIRD-PARTY-NOTICES", "MPL", "README"} {
+		if strings.HasPrefix(base, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeMember writes one file that must not exist yet: a name that comes twice is no honest archive.
+func writeMember(name string, mode os.FileMode, r io.Reader) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}

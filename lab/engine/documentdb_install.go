@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	gatewayModule  = "github.com/FerretDB/FerretDB/v2"
+	gatewayVersion = "v2.7.0"
+	pgPackage      = "postgresql-18-documentdb"
+	// installTries is how often a step that needs the network is tried.
+	installTries = 3
+)
+
+// debianSuites are tried in this order: sid has the package, and testing gets it a few days later
+// but can always be installed, which cannot be said of sid on every day.
+var debianSuites = []string{"sid", "testing"}
+
+// documentDBInstall is one installation under way.
+type documentDBInstall struct {
+	opts InstallOptions
+	dir  string // the directory that becomes the engine's
+	log  io.Writer
+	tell func(format string, a ...any)
+}
+
+// Install makes a Debian root with PostgreSQL and the extension, and builds the gateway. Everything
+// is made in a directory beside the final one and renamed at the end: an installation is complete or absent.
+func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
+	return install(ctx, e.home, DocumentDB, progress, func(dir string, log io.Writer) (string, error) {
+		in := &documentDBInstall{opts: opts, dir: dir, log: log,
+			tell: func(format string, a ...any) { tell(progress, format, a...) }}
+		return e.home.engine(DocumentDB), in.run(ctx)
+	}, func() (string, error) {
+		if inst, err := e.Installed(ctx); err == nil {
+			return inst.Path, nil
+		}
+		return "", checkDocumentDBInstall(opts)
+	})
+}
+
+// checkDocumentDBInstall refuses what cannot work before anything is downloaded.
+func checkDocumentDBInstall(opts InstallOptions) error {
+	if opts.Version != "" || opts.Archive != "" || opts.SHA256 != "" || opts.Platform != "" {
+		return errors.New("version, archive, checksum and platform are mongod's; documentdb is taken from Debian's packages")
+	}
+	if err := needRoot("installing the engine documentdb"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		return errors.New("the program debootstrap is needed and not there: install it with 'apt-get install debootstrap' (package debootstrap on other systems too)")
+	}
+	if opts.Gateway != "" {
+		return checkExecutable(opts.Gateway)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the Go tool is needed to build the gateway and is not there: install Go, or give a FerretDB " + gatewayVersion + " executable with --gateway")
+	}
+	return nil
+}
+
+func checkExecutable(name string) error {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !fi.Mode().IsRegular() || fi.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not an executable file", name)
+	}
+	return nil
+}
+
+// run makes the whole installation in in.dir. The gateway is built while the root is made: the one
+// waits mostly for the processor and the other for the network.
+func (in *documentDBInstall) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	built := make(chan error, 1)
+	go func() { built <- in.gateway(ctx) }()
+	err := in.root(ctx)
+	if err != nil {
+		cancel() // one failure is enough
+		<-built
+		return err
+	}
+	if err := <-built; err != nil {
+		return err
+	}
+	return in.finish(ctx)
+}
+
+// root makes the Debian root with the packages, from the first suite that works.
+func (in *documentDBInstall) root(ctx context.Context) error {
+	suites := debianSuites
+	if in.opts.Suite != "" {
+		suites = []string{in.opts.Suite}
+	}
+	mirror := in.opts.Mirror
+	if mirror == "" {
+		mirror = aptMirror(os.DirFS("/"))
+	}
+	var err error
+	for _, suite := range suites {
+		suiteErr := in.tries(ctx, func() error { return in.suite(ctx, suite, mirror) })
+		if suiteErr == nil || ctx.Err() != nil {
+			return suiteErr
+		}
+		in.tell("%s could not be installed from Debian %s", pgPackage, suite)
+		err = errors.Join(err, fmt.Errorf("Debian %s: %w", suite, suiteErr))
+	}
+	return err
+}
+
+// tries repeats what may fail for the network.
+func (in *documentDBInstall) tries(ctx context.Context, step func() error) error {
+	for try := 1; ; try++ {
+		err := step()
+		if err == nil || ctx.Err() != nil || try == installTries {
+			return err
+		}
+		fmt.Fprintf(in.log, "\n%v\n", err)
+		in.tell("this failed and is tried again (%d of %d)", try+1, installTries)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Duration(try) * 5 * time.Second):
+		}
+	}
+}
+
+// suite makes the root from one Debian suite.
+func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) error {
+	root := filepath.Join(in.dir, "root")
+	if err := removeTree(root); err != nil {
+		return err
+	}
+	in.tell("making a root directory of Debian %s (some 100 MB of packages)", suite)
+	args := []string{"--variant=minbase", "--force-check-gpg", suite, root}
+	if mirror != "" {
+		args = append(args, mirror)
+		// A debootstrap that is older than the suite has no script for it; all are the same as sid's.
+		args = append(args, "/usr/share/debootstrap/scripts/sid")
+	}
+	if err := in.command(ctx, nil, "debootstrap", args...); err != nil {
+		return err
+	}
+	if err := prepareRoot(root); err != nil {
+		return err
+	}
+	in.tell("installing %s in it", pgPackage)
+	sb := &sandbox{root: root, devPts: true}
+	if err := in.command(ctx, sb, "/usr/bin/apt-get", "-q", "-y", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0",
+		"install", "--no-install-recommends", pgPackage); err != nil {
+		return err
+	}
+	return in.command(ctx, sb, "/usr/bin/apt-get", "clean")
+}
+
+// command runs a program of the installation with its output in the log.
+func (in *documentDBInstall) command(ctx context.Context, sb *sandbox, path string, args ...string) error {
+	s := spec{role: filepath.Base(path), path: path, args: args, sandbox: sb}
+	s.env = append((&exec.Cmd{}).Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+	if sb == nil {
+		s.sandbox = &sandbox{} // debootstrap mounts too: its mounts and processes end with it
+		abs, err := exec.LookPath(path)
+		if err != nil {
+			return err
+		}
+		s.path = abs
+	}
+	fmt.Fprintf(in.log, "\n== %s %s\n", path, strings.Join(args, " "))
+	_, err := run(ctx, s, in.log)
+	return err
+}
+
+// prepareRoot makes what a server needs in the root, and keeps package scripts from starting services.
+func prepareRoot(root string) error {
+	var err error
+	for _, d := range []string{dataMount, filepath.Dir(gatewayFile)} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(root, d), 0o755))
+	}
+	deny := "#!/bin/sh\n# No service is started in this root.\nexit 101\n"
+	return errors.Join(err, os.WriteFile(filepath.Join(root, "usr/sbin/policy-rc.d"), []byte(deny), 0o755))
+}
+
+// gateway builds FerretDB, or takes the given one, into in.dir.
+func (in *documentDBInstall) gateway(ctx context.Context) error {
+	if in.opts.Gateway != "" {
+		return copyFile(in.opts.Gateway, filepath.Join(in.dir, "ferretdb"))
+	}
+	in.tell("building the gateway FerretDB %s", gatewayVersion)
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return err
+	}
+	// Without cgo the executable needs no C library, so it runs in the root as well as here.
+	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
+	s := spec{role: "go install", path: goTool, env: env, args: []string{"install", "-trimpath", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
+	return in.tries(ctx, func() error {
+		_, err := run(ctx, s, in.log)
+		return err
+	})
+}
+
+// finish moves the gateway into the root and writes down what was installed.
+func (in *documentDBInstall) finish(ctx context.Context) error {
+	root := filepath.Join(in.dir, "root")
+	if err := os.Rename(filepath.Join(in.dir, "ferretdb"), filepath.Join(root, gatewayFile)); err != nil {
+		return err
+	}
+	query := func(path string, args ...string) (string, error) {
+		out, err := run(ctx, spec{role: filepath.Base(path), path: path, args: args, sandbox: &sandbox{root: root}}, in.log)
+		return strings.TrimSpace(string(out)), err
+	}
+	pg, err1 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", "postgresql-18")
+	ext, err2 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", pgPackage)
+	gw, err3 := query(gatewayFile, "--version")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	gateway := gatewayLine(gw)
+	inst := Installation{Engine: DocumentDB, Source: "Debian packages, " + gatewayModule,
+		Version:   fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s", pg, ext, gateway),
+		Versions:  map[string]string{"postgresql": pg, "documentdb": ext, "ferretdb": gateway, "platform": runtime.GOOS + "/" + runtime.GOARCH},
+		Installed: time.Now().UTC(),
+	}
+	return writeJSON(installationFile(in.dir), inst)
+}
+
+// gatewayLine finds the version in what "ferretdb --version" prints: "version: v2.7.0" among others.
+func gatewayLine(out string) string {
+	for line := range strings.Lines(out) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "version: "); ok {
+			return v
+		}
+	}
+	return strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
+}
+
+// copyFile copies an executable.
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
+
+// aptMirror finds the Debian mirror that the machine's apt takes its packages from, or returns ""
+// if there is none, as on other systems; debootstrap then uses Debian's public one. Mirrors of
+// security updates, and dated archives, which have other states of sid, are no use.
+func aptMirror(root fs.FS) string {
+	var files []string
+	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.sources", "etc/apt/sources.list.d/*.list"} {
+		found, _ := fs.Glob(root, pattern) // the patterns are well-formed
+		files = append(files, found...)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			for _, word := range strings.Fields(line) {
+				if isDebianMirror(word) && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+					return strings.TrimSuffix(word, "/")
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isDebianMirror says whether a word of apt's configuration is the URL of a full mirror.
+func isDebianMirror(word string) bool {
+	isURL := strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
+	path := strings.TrimSuffix(word, "/")
+	return isURL && strings.HasSuffix(path, "/debian") && !strings.Contains(path, "/archive/")
+}

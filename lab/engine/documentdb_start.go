@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// synchronousCommits are the durability levels of PostgreSQL, the default first.
+var synchronousCommits = []string{"on", "off", "local", "remote_write", "remote_apply"}
+
+// defaultConnections is how many PostgreSQL sessions a gateway opens at most: enough that a few
+// dozen workers do not queue in it, and few enough for PostgreSQL's process per session.
+const defaultConnections = 64
+
+// Start starts PostgreSQL, makes its cluster and extension if the data directory is new, and starts the gateway.
+func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, error) {
+	if err := needRoot("running the engine documentdb"); err != nil {
+		return nil, err
+	}
+	inst, err := e.Installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDocumentDBOptions(&opts); err != nil {
+		return nil, err
+	}
+	if opts.Port, err = choosePort(opts.Port); err != nil {
+		return nil, err
+	}
+	b, unlock, err := openServer(e.home, DocumentDB, opts.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &documentDBServer{base: base{book: b, unlock: unlock, version: inst.Version}, root: filepath.Join(inst.Path, "root"), opts: opts}
+	if err := s.boot(ctx); err != nil {
+		err = fmt.Errorf("documentdb did not start: %w%s", err, logTail(s.postgresLog()))
+		return nil, errors.Join(err, s.base.abandon())
+	}
+	return s, nil
+}
+
+// checkDocumentDBOptions refuses options that are wrong or not documentdb's, and fills in defaults.
+func checkDocumentDBOptions(o *StartOptions) error {
+	if o.SynchronousCommit == "" {
+		o.SynchronousCommit = synchronousCommits[0]
+	}
+	if !slices.Contains(synchronousCommits, o.SynchronousCommit) {
+		return fmt.Errorf("synchronous commit %q is not one of %s", o.SynchronousCommit, strings.Join(synchronousCommits, ", "))
+	}
+	if o.Connections == 0 {
+		o.Connections = defaultConnections
+	}
+	if o.Connections < 1 || o.Connections > 10_000 {
+		return fmt.Errorf("%d connections are not between 1 and 10000", o.Connections)
+	}
+	if o.CacheGB != 0 || o.Binary != "" || len(o.Args) != 0 {
+		return errors.New("cache size, executable and further arguments are mongod's, documentdb has none of them (shared_buffers is a parameter)")
+	}
+	for name := range o.Parameters {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" || name == "" {
+			return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
+		}
+	}
+	return nil
+}
+
+// documentDBServer is a PostgreSQL and one gateway.
+type documentDBServer struct {
+	base
+	root     string
+	opts     StartOptions
+	data     dataFile
+	uid, gid uint32
+	pgPort   int
+}
+
+func (s *documentDBServer) postgresLog() string { return filepath.Join(s.book.dir, "postgres.log") }
+func (s *documentDBServer) gatewayLog() string  { return filepath.Join(s.book.dir, "gateway.log") }
+
+// Logs are PostgreSQL's and the gateway's.
+func (s *documentDBServer) Logs() []string { return []string{s.postgresLog(), s.gatewayLog()} }
+
+// Wait waits until a write and a read succeed.
+func (s *documentDBServer) Wait(ctx context.Context) error {
+	return s.waitUsable(ctx, s.gatewayLog())
+}
+
+// boot brings the parts up one after the other.
+func (s *documentDBServer) boot(ctx context.Context) (err error) {
+	if s.uid, s.gid, err = rootUser(s.root, "postgres"); err != nil {
+		return err
+	}
+	if s.data, err = prepareData(s.DataDir(), s.uid, s.gid); err != nil {
+		return err
+	}
+	if s.pgPort, err = freePort(); err != nil {
+		return err
+	}
+	if err := s.initCluster(ctx); err != nil {
+		return err
+	}
+	if err := s.startPostgres(ctx); err != nil {
+		return err
+	}
+	if _, err := s.psql(ctx, "create extension if not exists documentdb cascade"); err != nil {
+		return err
+	}
+	if err := s.startGateway(); err != nil {
+		return err
+	}
+	return s.ready("mongodb://127.0.0.1:" + strconv.Itoa(s.opts.Port) + "/")
+}
+
+// inRoot describes a program that runs in the root as its user postgres.
+func (s *documentDBServer) inRoot(role, path string, args ...string) spec {
+	return spec{
+		role: role, path: path, args: args,
+		env: []string{"PATH=" + pgBin + ":/usr/bin:/bin", "HOME=/var/lib/postgresql", "LC_ALL=C.UTF-8", "TZ=UTC"},
+		sandbox: &sandbox{root: s.root, uid: s.uid, gid: s.gid,
+			bind: []bind{{from: s.DataDir(), at: dataMount}}},
+	}
+}
+
+// initCluster makes PostgreSQL's data directory if there is none. It is made under another name
+// and renamed, so that one that was interrupted is not taken for complete.
+func (s *documentDBServer) initCluster(ctx context.Context) error {
+	final := filepath.Join(s.DataDir(), postgresDir)
+	if _, err := os.Stat(final); err == nil {
+		return nil
+	}
+	fresh := final + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	pw := filepath.Join(s.DataDir(), ".password")
+	if err := os.WriteFile(pw, []byte(s.data.Password+"\n"), 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(pw)
+	if err := os.Chown(pw, int(s.uid), int(s.gid)); err != nil {
+		return err
+	}
+	// Over TCP a password is needed. The extension's own background workers connect as roles without
+	// one, through the Unix socket, whose directory only PostgreSQL's user can enter.
+	_, err := run(ctx, s.inRoot("initdb", pgBin+"/initdb", "-D", dataMount+"/"+postgresDir+".new", "-U", postgresUser,
+		"--pwfile", dataMount+"/.password", "--auth-host=scram-sha-256", "--auth-local=trust",
+		"-E", "UTF8", "--locale=C.UTF-8"), io.Discard)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, final); err != nil {
+		return err
+	}
+	return syncDir(s.DataDir())
+}
+
+// postgresSettings are the settings of a server, as arguments of postgres. What decides about
+// durability (fsync, full_page_writes, wal_sync_method) is left as PostgreSQL has it.
+func (s *documentDBServer) postgresSettings() []string {
+	set := map[string]string{
+		"shared_preload_libraries": "pg_cron,pg_documentdb_core,pg_documentdb",
+		"cron.database_name":       "postgres",
+		// Background workers need no password, and their runs every two seconds, written to a table and
+		// the log, would be noise in every measurement.
+		"cron.use_background_workers":            "on",
+		"cron.log_run":                           "off",
+		"cron.log_statement":                     "off",
+		"documentdb.localhost_connection_string": "host=" + dataMount + "/" + socketDir,
+		"listen_addresses":                       "127.0.0.1",
+		"port":                                   strconv.Itoa(s.pgPort),
+		"unix_socket_directories":                dataMount + "/" + socketDir,
+		// The gateway's sessions, and room for the extension's workers and a person with psql.
+		"max_connections": strconv.Itoa(s.opts.Connections + 36),
+	}
+	for name, value := range s.opts.Parameters {
+		set[name] = value
+	}
+	var args []string
+	for name, value := range set {
+		args = append(args, "-c", name+"="+value)
+	}
+	return args
+}
+
+// startPostgres starts PostgreSQL and waits until it accepts connections.
+func (s *documentDBServer) startPostgres(ctx context.Context) error {
+	sp := s.inRoot("postgres", pgBin+"/postgres", append([]string{"-D", dataMount + "/" + postgresDir}, s.postgresSettings()...)...)
+	pidFile := filepath.Join(s.DataDir(), postgresDir, "postmaster.pid")
+	// A killed server leaves the file, with "ready" in it. Whether another server still runs on these
+	// data is told by the lock on the directory and by PostgreSQL's own shared memory.
+	removeSharedMemory(s.DataDir())
+	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	p, err := s.launch(sp, s.postgresLog(), filepath.Join(s.root, pgBin, "postgres"))
+	if err != nil {
+		return err
+	}
+	for !postmasterReady(pidFile) {
+		if err := pause(ctx, p.done, errors.New("PostgreSQL does not accept connections yet")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// postmasterReady reads PostgreSQL's own word for it: the eighth line of postmaster.pid.
+func postmasterReady(pidFile string) bool {
+	lines := postmasterLines(pidFile)
+	return len(lines) >= 8 && (strings.TrimSpace(lines[7]) == "ready" || strings.TrimSpace(lines[7]) == "standby")
+}
+
+func postmasterLines(pidFile string) []string {
+	data, err := os.ReadFile(pidFile)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(data), "\n")
+}
+
+// psql runs one statement as the superuser and returns its rows, fields separated by '|'.
+func (s *documentDBServer) psql(ctx context.Context, statement string) (string, error) {
+	sp := s.inRoot("psql", pgBin+"/psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1",
+		"-h", dataMount+"/"+socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres",
+		"-c", "set client_min_messages to warning", "-c", statement)
+	out, err := run(ctx, sp, io.Discard)
+	return string(out), err
+}
+
+// startGateway starts FerretDB. The URL holds the password, so it goes in the environment, which
+// only its own user can read, and not among the arguments, which everybody can.
+func (s *documentDBServer) startGateway() error {
+	query := url.Values{
+		"synchronous_commit": {s.opts.SynchronousCommit},
+		"pool_max_conns":     {strconv.Itoa(s.opts.Connections)},
+		"pool_min_conns":     {strconv.Itoa(min(10, s.opts.Connections))},
+		"connect_timeout":    {"2"}, // without it clients hang while PostgreSQL is away
+		"sslmode":            {"disable"},
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, s.data.Password),
+		Host: "127.0.0.1:" + strconv.Itoa(s.pgPort), Path: "/postgres", RawQuery: query.Encode()}
+	sp := s.inRoot("gateway", gatewayFile,
+		"--listen-addr=127.0.0.1:"+strconv.Itoa(s.opts.Port), "--auth=false", "--telemetry=disable",
+		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")
+	sp.env = append(sp.env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
+	_, err := s.launch(sp, s.gatewayLog(), filepath.Join(s.root, gatewayFile))
+	return err
+}
+
+// Stop ends the gateway, then PostgreSQL with a "fast" shutdown: sessions are ended, a checkpoint is written.
+func (s *documentDBServer) Stop(ctx context.Context) error {
+	var err error
+	for _, role := range []string{"gateway", "postgres"} {
+		p := s.process(role)
+		if p == nil || !p.running() {
+			continue
+		}
+		sig := syscall.SIGINT
+		limit := ctx
+		if role == "gateway" { // it waits for its clients, and it has nothing to lose
+			sig = syscall.SIGTERM
+			var cancel context.CancelFunc
+			limit, cancel = context.WithTimeout(ctx, 3*time.Second)
+			defer cancel()
+		}
+		endErr := p.end(limit, sig)
+		if role != "gateway" || ctx.Err() != nil {
+			err = errors.Join(err, endErr)
+		}
+	}
+	return errors.Join(err, s.finish())
+}
+
+// Settings reads what PostgreSQL runs with.
+func (s *documentDBServer) Settings(ctx context.Context) (map[string]string, error) {
+	out, err := s.psql(ctx, `select name, current_setting(name) from pg_settings where name in ('fsync','full_page_writes',
+		'wal_sync_method','wal_level','wal_compression','shared_buffers','max_connections','max_wal_size','checkpoint_timeout',
+		'data_checksums','synchronous_standby_names','commit_delay','wal_writer_delay','server_version') order by name`)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read PostgreSQL's settings: %w", err)
+	}
+	set := map[string]string{
+		"synchronous_commit": s.opts.SynchronousCommit, // of the gateway's sessions
+		"pool_max_conns":     strconv.Itoa(s.opts.Connections),
+	}
+	for line := range strings.Lines(out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "|"); ok {
+			set[name] = value
+		}
+	}
+	return set, nil
+}

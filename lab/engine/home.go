@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// layout knows where things are in a home directory:
+//
+//	engines/documentdb/            the installed engine, complete or absent
+//	engines/mongod/VERSION/
+//	engines/.installing-NAME-…/    an installation under way, or left by a killed one
+//	engines/.NAME.lock             held while NAME is being installed
+//	engines/NAME-install.log       what the tools of the last installation said
+//	run/ID/                        a server: state.json, logs, temporary data
+type layout struct {
+	dir string
+}
+
+func (l layout) engines() string           { return filepath.Join(l.dir, "engines") }
+func (l layout) engine(name string) string { return filepath.Join(l.engines(), name) }
+func (l layout) installing() string        { return filepath.Join(l.engines(), installingPrefix) }
+func (l layout) lock(name string) string   { return filepath.Join(l.engines(), "."+name+".lock") }
+func (l layout) log(name string) string    { return filepath.Join(l.engines(), name+"-install.log") }
+func (l layout) runs() string              { return filepath.Join(l.dir, "run") }
+func (l layout) run(id string) string      { return filepath.Join(l.runs(), id) }
+func (l layout) state(id string) string    { return filepath.Join(l.run(id), "state.json") }
+func installationFile(dir string) string   { return filepath.Join(dir, "installation.json") }
+func (l layout) check() error {
+	if !filepath.IsAbs(l.dir) {
+		return fmt.Errorf("the home directory of the engines must be an absolute path, not %q", l.dir)
+	}
+	return nil
+}
+
+const installingPrefix = ".installing-"
+
+// newID names a server: the engine and eight random hexadecimal digits.
+func newID(engine string) string {
+	return engine + "-" + randomHex(4)
+}
+
+// randomHex returns n random bytes as hexadecimal digits.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: crypto/rand ends the program instead
+	return hex.EncodeToString(b)
+}
+
+// readInstallation reads what an installation says about itself.
+func readInstallation(dir string) (Installation, error) {
+	var inst Installation
+	err := readJSON(installationFile(dir), &inst)
+	return inst, err
+}
+
+// readJSON reads a JSON file into v.
+func readJSON(name string, v any) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a JSON file in one step: a reader sees the old text or the new one, also after
+// a crash. Only the owner may read it.
+func writeJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+// syncDir makes a rename in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

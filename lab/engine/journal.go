@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// journalSchema is the version of the journal's format.
+const journalSchema = 1
+
+// journal is what is written down about a server before it exists, in HOME/run/ID/state.json.
+type journal struct {
+	Schema    int       `json:"schema"`
+	ID        string    `json:"id"`
+	Engine    string    `json:"engine"`
+	Created   time.Time `json:"created"`
+	Owner     entry     `json:"owner"` // the Plimsoll that started the server
+	DataDir   string    `json:"dataDir"`
+	Temporary bool      `json:"temporary"` // the data are removed with the server
+	URI       string    `json:"uri,omitempty"`
+	Processes []entry   `json:"processes,omitempty"`
+}
+
+// entry is one process. It is written with pid 0 before the process is started, and again with its id.
+type entry struct {
+	Role  string `json:"role"`
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // clock ticks since boot; with the id it names one process for ever
+	Exe   string `json:"exe,omitempty"`
+}
+
+// book keeps the journal of one server on disk.
+type book struct {
+	mu   sync.Mutex
+	dir  string // HOME/run/ID
+	file string
+	j    journal
+}
+
+// openBook makes the directory of a new server and its journal. An empty dataDir means temporary
+// data inside that directory.
+func openBook(home layout, engine, dataDir string) (*book, error) {
+	id := newID(engine)
+	b := &book{dir: home.run(id), file: home.state(id)}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the directory of the server: %w", err)
+	}
+	b.j = journal{Schema: journalSchema, ID: id, Engine: engine, Created: time.Now().UTC(),
+		Owner: self(), DataDir: dataDir}
+	if dataDir == "" {
+		b.j.DataDir, b.j.Temporary = filepath.Join(b.dir, "data"), true
+	}
+	if err := writeJSON(b.file, &b.j); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write the journal of the server: %w", err), os.RemoveAll(b.dir))
+	}
+	return b, nil
+}
+
+// self is this process.
+func self() entry {
+	pid := os.Getpid()
+	born, _ := startTime(pid)
+	return entry{Role: "plimsoll", PID: pid, Start: born}
+}
+
+// start writes down that a process will be started, starts it, and writes down its id.
+func (b *book) start(s spec, exe string) (*process, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.j.Processes = append(b.j.Processes, entry{Role: s.role, Exe: exe})
+	if err := writeJSON(b.file, &b.j); err != nil {
+		return nil, fmt.Errorf("cannot write the journal, so %s is not started: %w", s.role, err)
+	}
+	p, err := start(s)
+	if err != nil {
+		return nil, err
+	}
+	last := &b.j.Processes[len(b.j.Processes)-1]
+	last.PID, last.Start = p.pid, p.born
+	if err := writeJSON(b.file, &b.j); err != nil {
+		p.kill()
+		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.role, err)
+	}
+	return p, nil
+}
+
+// setURI writes down where clients connect.
+func (b *book) setURI(uri string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.j.URI = uri
+	return writeJSON(b.file, &b.j)
+}
+
+// remove removes the server's directory, with its journal, logs and temporary data.
+func (b *book) remove() error { return removeTree(b.dir) }

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// errLocked says that another process holds a lock.
+var errLocked = errors.New("locked by another process")
+
+// tryLock locks a file, which is made if it does not exist. The kernel gives the lock back when the
+// process ends, so a killed Plimsoll leaves none behind. The returned function unlocks.
+func tryLock(name string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return lockOpen(name, os.O_RDWR|os.O_CREATE)
+}
+
+// lockOpen locks a file or directory that can be opened with the given flags.
+func lockOpen(name string, flags int) (unlock func(), err error) {
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", name, errLocked)
+		}
+		return nil, fmt.Errorf("cannot lock %s: %w", name, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// waitLock locks a file and waits for whoever holds it; waiting is called once if it must.
+func waitLock(ctx context.Context, name string, waiting func()) (unlock func(), err error) {
+	for {
+		unlock, err := tryLock(name)
+		if !errors.Is(err, errLocked) {
+			return unlock, err
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// base is what the servers of all engines have in common: processes, journal, lock.
+type base struct {
+	book    *book
+	version string
+
+	mu     sync.Mutex
+	procs  []*process
+	ended  <-chan struct{}
+	unlock func() // gives the data directory back; nil after that
+}
+
+// openServer makes the journal of a server and takes its data directory for this process.
+func openServer(home layout, engine, dataDir string) (*book, func(), error) {
+	if err := home.check(); err != nil {
+		return nil, nil, err
+	}
+	if dataDir != "" {
+		abs, err := filepath.Abs(dataDir)
+		if err != nil {
+			return nil, nil, err
+		}
+		dataDir = abs
+	}
+	b, err := openBook(home, engine, dataDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(b.j.DataDir, 0o700); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("cannot make the data directory: %w", err), b.remove())
+	}
+	unlock, err := lockDir(b.j.DataDir)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.remove())
+	}
+	return b, unlock, nil
+}
+
+// lockDir takes a data directory for this process. The lock is on the directory itself and leaves
+// nothing in it.
+func lockDir(dir string) (func(), error) {
+	unlock, err := lockOpen(dir, os.O_RDONLY)
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("the data directory %s is in use by another server: stop that one or choose another directory", dir)
+	}
+	return unlock, err
+}
+
+func (b *base) ID() string      { return b.book.j.ID }
+func (b *base) Engine() string  { return b.book.j.Engine }
+func (b *base) DataDir() string { return b.book.j.DataDir }
+func (b *base) Version() string { return b.version }
+
+// URI is where clients connect.
+func (b *base) URI() string {
+	b.book.mu.Lock()
+	defer b.book.mu.Unlock()
+	return b.book.j.URI
+}
+
+// launch starts a process of the server, with its output appended to a log file.
+func (b *base) launch(s spec, logFile, exe string) (*process, error) {
+	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own
+	s.log = log
+	p, err := b.book.start(s, exe)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.procs = append(b.procs, p)
+	return p, nil
+}
+
+// ready is called when all processes are started.
+func (b *base) ready(uri string) error {
+	b.mu.Lock()
+	b.ended = anyEnded(b.procs)
+	b.mu.Unlock()
+	return b.book.setURI(uri)
+}
+
+// Ended is closed when the first process has ended.
+func (b *base) Ended() <-chan struct{} { return b.ended }
+
+// waitUsable waits until a write and a read succeed; an error ends with the last lines of log.
+func (b *base) waitUsable(ctx context.Context, log string) error {
+	if err := waitUsable(ctx, b.URI(), b.ended); err != nil {
+		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.URI(), err, logTail(log))
+	}
+	return nil
+}
+
+// Status says which processes run.
+func (b *base) Status() Status {
+	s := Status{Running: true}
+	for _, p := range b.processes() {
+		ps := p.status()
+		s.Processes = append(s.Processes, ps)
+		s.Running = s.Running && ps.Running
+	}
+	return s
+}
+
+// Pids are the living processes with their children.
+func (b *base) Pids() []int {
+	var pids []int
+	for _, p := range b.processes() {
+		if p.running() {
+			pids = append(append(pids, p.pid), descendants(p.pid)...)
+		}
+	}
+	return pids
+}
+
+// Kill ends everything at once.
+func (b *base) Kill() error {
+	procs := b.processes()
+	for _, p := range procs { // all first, so that none sees another one gone for long
+		if p.running() {
+			killTree(p.pid)
+		}
+	}
+	for _, p := range procs {
+		<-p.done
+	}
+	b.release()
+	return nil
+}
+
+// process returns the process with a role, or nil.
+func (b *base) process(role string) *process {
+	for _, p := range b.processes() {
+		if p.role == role {
+			return p
+		}
+	}
+	return nil
+}
+
+func (b *base) processes() []*process {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.procs
+}
+
+// release gives the data directory back.
+func (b *base) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unlock != nil {
+		b.unlock()
+		b.unlock = nil
+	}
+}
+
+// finish removes what the server had beside its data, after its end.
+func (b *base) finish() error {
+	if b.book.j.Engine == DocumentDB {
+		removeSharedMemory(b.DataDir())
+	}
+	b.release()
+	return b.book.remove()
+}
+
+// abandon ends and removes a server that did not start.
+func (b *base) abandon() error { return errors.Join(b.Kill(), b.finish()) }
