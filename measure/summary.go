@@ -102,6 +102,8 @@ type Summary struct {
 	// LatenessP99 of the whole phase.
 	Client ClientUse
 	Points []Point // one per interval, in order of time
+	// Tail counts the operations that belong to the phase but ended after it; see [Summary.AddTail].
+	Tail Tally
 
 	failures map[Failure]*FailureCount
 	sampled  time.Duration // length of the intervals in which InFlight was sampled
@@ -134,6 +136,31 @@ func (s *Summary) Add(iv *Interval) error {
 	if iv.Phase != s.Phase {
 		return fmt.Errorf("an interval of phase %q cannot be merged into phase %q", iv.Phase, s.Phase)
 	}
+	if err := s.addCounts(iv); err != nil {
+		return err
+	}
+	s.Points = append(s.Points, pointOf(s.Dims, iv))
+	if len(s.Points) == 1 {
+		s.Start = iv.Start
+	}
+	s.End = max(s.End, iv.End)
+	s.Workers = max(s.Workers, iv.Workers)
+	s.addInFlight(iv)
+	s.Client = s.Client.add(iv.Client)
+	s.Client.LatenessP99 = time.Duration(s.Lateness.Quantile(0.99))
+	return nil
+}
+
+// AddTail takes over the operations of an interval after the phase: they fell due in the phase, so what
+// became of them and how long they took belongs to its result, or an outage at its end would be
+// invisible. They do not count towards its rates, and the phase does not become longer.
+func (s *Summary) AddTail(iv *Interval) error {
+	s.Tail = s.Tail.Add(iv.Tally(s.Dims))
+	return s.addCounts(iv)
+}
+
+// addCounts adds what belongs to the operations of an interval rather than to its time.
+func (s *Summary) addCounts(iv *Interval) error {
 	if err := mergeClasses(s.Classes, iv.Classes); err != nil {
 		return fmt.Errorf("merging the interval from %v to %v: %w", iv.Start, iv.End, err)
 	}
@@ -141,17 +168,8 @@ func (s *Summary) Add(iv *Interval) error {
 		return err
 	}
 	s.addFailures(iv.Failures)
-	s.Points = append(s.Points, pointOf(s.Dims, iv))
-	if len(s.Points) == 1 {
-		s.Start = iv.Start
-	}
-	s.End = max(s.End, iv.End)
 	s.Offered += iv.Offered
 	s.Dropped += iv.Dropped
-	s.Workers = max(s.Workers, iv.Workers)
-	s.addInFlight(iv)
-	s.Client = s.Client.add(iv.Client)
-	s.Client.LatenessP99 = time.Duration(s.Lateness.Quantile(0.99))
 	return nil
 }
 
@@ -292,7 +310,16 @@ func (s *Summary) Rate(n int64) float64 {
 	return float64(n) / s.Duration().Seconds()
 }
 
-// Tally sums up all operations; parts of operations do not count.
+// Ended sums up the operations that ended within the phase: what rates are made of.
+func (s *Summary) Ended() Tally {
+	var t Tally
+	for _, p := range s.Points {
+		t = t.Add(p.Tally)
+	}
+	return t
+}
+
+// Tally sums up all operations of the phase, its tail included; parts of operations do not count.
 func (s *Summary) Tally() Tally {
 	var t Tally
 	for i, c := range s.Dims.Classes {
@@ -310,13 +337,13 @@ func (s *Summary) ErrorShare() float64 {
 	return share(t.Bad()+s.Dropped, t.Attempted+s.Dropped)
 }
 
-// Achieved returns succeeded by offered operations, 0…1 and more where a backlog was worked off. It is
-// false without a schedule.
+// Achieved returns the operations that succeeded within the phase by those that fell due in it, 0…1 and
+// more where a backlog was worked off. It is false without a schedule.
 func (s *Summary) Achieved() (float64, bool) {
 	if !s.Dims.Scheduled || s.Offered == 0 {
 		return 0, false
 	}
-	return share(s.Tally().Succeeded, s.Offered), true
+	return share(s.Ended().Succeeded, s.Offered), true
 }
 
 func share(part, whole int64) float64 {

@@ -1,0 +1,15 @@
+// Package record is the directory that a run leaves behind, and the only way in which results travel:
+// the types of everything in it, a [Writer] that keeps what is measured while it is measured, and
+// [Open], which reads a record and recovers the one of a run that was killed.
+//
+// A record of a run holds
+//
+//	run.json              what was asked for, where, what came out, and what it is worth ([Run])
+//	intervals.ndjson.zst  one JSON line per second ([IntervalLine]), compressed with zstd
+//	latency.hlog          all latencies as an HdrHistogram V2 log, one tag per class and kind
+//	events.ndjson         what happened when (measure.Event)
+//	SHA256SUMS            checksums of the above, written when the run ended properly
+//
+// Results are rebuilt from latency.hlog and the intervals to the last digit. Nothing here measures or
+// judges: histograms and findings come from package measure. Nothing here prints.
+package record
