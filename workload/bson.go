@@ -1,0 +1,86 @@
+package workload
+
+import (
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// Documents are built by appending to buffers that streams use again and again. Single elements come
+// from bsoncore; what is here opens and closes documents and holds the shapes that all workloads share.
+
+// openDoc begins a document and returns where, for closeDoc.
+func openDoc(dst []byte) ([]byte, int) {
+	return append(dst, 0, 0, 0, 0), len(dst)
+}
+
+// openDocElement begins a document that is the value of key.
+func openDocElement(dst []byte, key string) ([]byte, int) {
+	return openDoc(bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, key))
+}
+
+// openArrayElement begins an array that is the value of key.
+func openArrayElement(dst []byte, key string) ([]byte, int) {
+	return openDoc(bsoncore.AppendHeader(dst, bsoncore.TypeArray, key))
+}
+
+// closeDoc ends the document or array that began at start.
+func closeDoc(dst []byte, start int) []byte {
+	dst = append(dst, 0)
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+	return dst
+}
+
+// appendStringBytes appends the element {key: value} for a string held in bytes.
+func appendStringBytes(dst []byte, key string, value []byte) []byte {
+	dst = bsoncore.AppendHeader(dst, bsoncore.TypeString, key)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(value)+1))
+	dst = append(dst, value...)
+	return append(dst, 0)
+}
+
+// appendIDFilter appends the document {_id: id}.
+func appendIDFilter(dst []byte, id []byte) []byte {
+	dst, at := openDoc(dst)
+	return closeDoc(appendStringBytes(dst, "_id", id), at)
+}
+
+// keys returns the document {name: 1, …}, for projections, sort orders and indexes.
+func keys(names ...string) []byte {
+	dst, at := openDoc(nil)
+	for _, n := range names {
+		dst = bsoncore.AppendInt32Element(dst, n, 1)
+	}
+	return closeDoc(dst, at)
+}
+
+// emptyDoc returns the document {}.
+func emptyDoc() []byte {
+	dst, at := openDoc(nil)
+	return closeDoc(dst, at)
+}
+
+// docBuffer collects documents in one buffer. The slices it hands out are valid until it is reset.
+type docBuffer struct {
+	buf  []byte
+	ends []int
+	docs [][]byte
+}
+
+func (b *docBuffer) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
+
+// mark ends the document that was appended to buf last.
+func (b *docBuffer) mark() { b.ends = append(b.ends, len(b.buf)) }
+
+func (b *docBuffer) len() int { return len(b.ends) }
+
+// all returns the documents. They are cut out only now, because buf moves while it grows.
+func (b *docBuffer) all() [][]byte {
+	b.docs = b.docs[:0]
+	start := 0
+	for _, end := range b.ends {
+		b.docs = append(b.docs, b.buf[start:end:end])
+		start = end
+	}
+	return b.docs
+}

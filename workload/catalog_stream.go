@@ -1,0 +1,170 @@
+package workload
+
+import "go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+// catalogStream is one worker's stream of the catalog workload.
+type catalogStream struct {
+	w        *catalog
+	r        random
+	products chooser
+	docs     docBuffer
+
+	filter, update []byte
+	pipelines      [][]byte // one per category
+	statement      [1]Statement
+	requests       [6][1]Request // by class
+}
+
+// Stream implements [Workload].
+func (w *catalog) Stream(worker, _ int) Stream {
+	s := &catalogStream{w: w, products: newScattered(w.p.records, w.p.theta, w.p.seed)}
+	s.r.seed(w.p.seed, forStream, uint64(worker))
+	for class := range s.requests {
+		s.requests[class][0] = Request{Verb: Find, Class: NoClass, Collection: "product"}
+	}
+	s.requests[catalogRead][0].Limit = 1
+	for _, class := range []int{catalogFindTag, catalogFindPrice} {
+		s.requests[class][0].Limit = w.p.limit
+		s.requests[class][0].MayBeEmpty = true
+	}
+	s.requests[catalogFindPrice][0].Sort = keys("price")
+	s.requests[catalogUpdateStock][0].Verb = Update
+	s.requests[catalogUpdateStock][0].Updates = s.statement[:]
+	s.requests[catalogAggregate][0].Verb = Aggregate
+	s.requests[catalogAggregate][0].MayBeEmpty = true
+	s.requests[catalogInsert][0].Verb = Insert
+	for _, category := range categories {
+		s.pipelines = append(s.pipelines, brandPipeline(category))
+	}
+	return s
+}
+
+// brandPipeline returns the aggregation over one category: the ten brands with most products, their
+// average price and how much of them is in stock.
+func brandPipeline(category string) []byte {
+	return stages(
+		stage("$match", func(dst []byte) []byte { return bsoncore.AppendStringElement(dst, "category", category) }),
+		stage("$group", func(dst []byte) []byte {
+			dst = bsoncore.AppendStringElement(dst, "_id", "$brand")
+			dst = appendOperator(dst, "products", "$sum", func(dst []byte, key string) []byte {
+				return bsoncore.AppendInt32Element(dst, key, 1)
+			})
+			dst = appendOperator(dst, "averagePrice", "$avg", func(dst []byte, key string) []byte {
+				return bsoncore.AppendStringElement(dst, key, "$price")
+			})
+			return appendOperator(dst, "available", "$sum", func(dst []byte, key string) []byte {
+				return bsoncore.AppendStringElement(dst, key, "$stock.available")
+			})
+		}),
+		stage("$sort", func(dst []byte) []byte {
+			return bsoncore.AppendInt32Element(bsoncore.AppendInt32Element(dst, "products", -1), "_id", 1)
+		}),
+		limitStage(10),
+	)
+}
+
+// Next implements [Stream].
+func (s *catalogStream) Next(op *Op) {
+	op.Class, op.Seq = s.w.mix.next(&s.r), -1
+	req := &s.requests[op.Class][0]
+	switch op.Class {
+	case catalogRead:
+		s.filter = appendProductFilter(s.filter[:0], s.products.next(&s.r))
+		req.Filter = s.filter
+	case catalogFindTag:
+		s.fillTag(req)
+	case catalogFindPrice:
+		s.fillPrice(req)
+	case catalogUpdateStock:
+		s.fillStock(req)
+	case catalogAggregate:
+		req.Pipeline = pick(&s.r, s.pipelines)
+	case catalogInsert:
+		s.fillInsert(op, req)
+	}
+	op.Requests = s.requests[op.Class][:]
+}
+
+// fillTag asks for products with a tag: {tags: …}.
+func (s *catalogStream) fillTag(req *Request) {
+	dst, at := openDoc(s.filter[:0])
+	dst = bsoncore.AppendStringElement(dst, "tags", pick(&s.r, productTags))
+	s.filter = closeDoc(dst, at)
+	req.Filter = s.filter
+}
+
+// fillPrice asks for the cheapest products of a category in a range of prices:
+// {category: …, price: {$gte: …, $lt: …}}.
+func (s *catalogStream) fillPrice(req *Request) {
+	low := randomPrice(&s.r)
+	dst, at := openDoc(s.filter[:0])
+	dst = bsoncore.AppendStringElement(dst, "category", pick(&s.r, categories))
+	dst, in := openDocElement(dst, "price")
+	dst = bsoncore.AppendDoubleElement(dst, "$gte", low)
+	dst = bsoncore.AppendDoubleElement(dst, "$lt", low*1.5)
+	s.filter = closeDoc(closeDoc(dst, in), at)
+	req.Filter = s.filter
+}
+
+// fillStock moves a few pieces of a product from the available to the reserved ones:
+// {$inc: {stock.available: -n, stock.reserved: n}}.
+func (s *catalogStream) fillStock(req *Request) {
+	s.filter = appendProductFilter(s.filter[:0], s.products.next(&s.r))
+	n := int32(1 + s.r.below(5))
+	dst, at := openDoc(s.update[:0])
+	dst, in := openDocElement(dst, "$inc")
+	dst = bsoncore.AppendInt32Element(dst, "stock.available", -n)
+	dst = bsoncore.AppendInt32Element(dst, "stock.reserved", n)
+	s.update = closeDoc(closeDoc(dst, in), at)
+	req.Updates[0] = Statement{Filter: s.filter, Update: s.update}
+}
+
+func (s *catalogStream) fillInsert(op *Op, req *Request) {
+	op.Seq = s.w.inserts.next()
+	s.docs.reset()
+	s.docs.buf = s.w.appendProduct(s.docs.buf, op.Seq)
+	s.docs.mark()
+	req.Docs = s.docs.all()
+}
+
+// Done implements [Stream].
+func (s *catalogStream) Done(*Op, bool) {}
+
+// Flush implements [Stream]; nothing is ever held back.
+func (s *catalogStream) Flush(*Op) bool { return false }
+
+// catalogLoader makes the products of the load phase.
+type catalogLoader struct {
+	w      *catalog
+	docs   docBuffer
+	filter []byte
+	insert [1]Request
+	find   [1]Request
+}
+
+// Loader implements [Workload].
+func (w *catalog) Loader() Loader {
+	l := &catalogLoader{w: w}
+	l.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: "product"}
+	l.find[0] = Request{Verb: Find, Class: NoClass, Collection: "product", Projection: keys("_id"), Limit: 1}
+	return l
+}
+
+// Load implements [Loader].
+func (l *catalogLoader) Load(seq int64, n int, op *Op) {
+	l.docs.reset()
+	for i := range int64(n) {
+		l.docs.buf = l.w.appendProduct(l.docs.buf, seq+i)
+		l.docs.mark()
+	}
+	l.insert[0].Docs = l.docs.all()
+	l.insert[0].Unordered = n > 1
+	op.Class, op.Seq, op.Requests = catalogInsert, seq, l.insert[:]
+}
+
+// Probe implements [Loader].
+func (l *catalogLoader) Probe(seq int64, op *Op) {
+	l.filter = appendProductFilter(l.filter[:0], seq)
+	l.find[0].Filter = l.filter
+	op.Class, op.Seq, op.Requests = catalogRead, -1, l.find[:]
+}

@@ -1,0 +1,141 @@
+package workload
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// Classes of the person workload.
+const (
+	personInsert = iota
+	personList
+	personListFind
+	personListCount
+)
+
+// personParams are the parameters of the person workload.
+type personParams struct {
+	common
+	insert, list float64
+	pageSize     int
+	pages        int64
+}
+
+func personSettings() []setting[personParams] {
+	return append(commonOf(func(p *personParams) *common { return &p.common }),
+		setting[personParams]{"insertproportion", "25", "weight of inserts", setFloat(func(p *personParams) *float64 { return &p.insert })},
+		setting[personParams]{"listproportion", "1", "weight of list operations", setFloat(func(p *personParams) *float64 { return &p.list })},
+		setting[personParams]{"pagesize", "20", "people per page", setInt(func(p *personParams) *int { return &p.pageSize })},
+		setting[personParams]{"pages", "1", "list reads a random one of this many first pages", setLong(func(p *personParams) *int64 { return &p.pages })},
+	)
+}
+
+// person is a REST store of people, as a paging repository (Spring Data) keeps it: it inserts people
+// and lists pages of them. Listing is a find with skip and limit and, for the number of pages, a count
+// over the whole collection, so it slows down as people are added.
+//
+// The insert sequence is shared between its streams.
+type person struct {
+	p        personParams
+	mix      mix
+	ids      idSource
+	inserted atomic.Int64
+	all      []byte // {}
+	count    []byte // pipeline
+	byID     []byte
+}
+
+func newPerson(p personParams) (Workload, error) {
+	m, ok := newMix(p.insert, p.list)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("all proportions are 0: set insertproportion or listproportion above 0")
+	case p.pageSize < 1:
+		return nil, fmt.Errorf("pagesize is %d: it must be at least 1", p.pageSize)
+	case p.pages < 1:
+		return nil, fmt.Errorf("pages is %d: it must be at least 1", p.pages)
+	}
+	return &person{p: p, mix: m, ids: p.ids(), all: emptyDoc(), count: countPipeline(), byID: keys("_id")}, nil
+}
+
+// countPipeline returns [{$match: {}}, {$group: {_id: 1, n: {$sum: 1}}}], the count of all documents.
+func countPipeline() []byte {
+	return stages(
+		stage("$match", func(dst []byte) []byte { return dst }),
+		stage("$group", func(dst []byte) []byte {
+			dst = bsoncore.AppendInt32Element(dst, "_id", 1)
+			return appendOperator(dst, "n", "$sum", func(dst []byte, key string) []byte {
+				return bsoncore.AppendInt32Element(dst, key, 1)
+			})
+		}),
+	)
+}
+
+func (w *person) Name() string { return "person" }
+
+func (w *person) Classes() []Class {
+	return []Class{{Name: "insert"}, {Name: "list"}, {Name: "list-find", Part: true}, {Name: "list-count", Part: true}}
+}
+
+func (w *person) Collections() []string { return []string{"person"} }
+func (w *person) Indexes() []Index      { return nil }
+func (w *person) Records() int64        { return w.p.records }
+
+// appendPerson appends the document of id; its names follow from id and the seed.
+func (w *person) appendPerson(dst []byte, id objectID) []byte {
+	var r random
+	r.seed(w.p.seed, forRecord, recordNumber(id))
+	dst, at := openDoc(dst)
+	dst = bsoncore.AppendObjectIDElement(dst, "_id", id)
+	dst = bsoncore.AppendStringElement(dst, "firstName", firstNames[r.below(int64(len(firstNames)))])
+	dst = bsoncore.AppendStringElement(dst, "lastName", lastNames[r.below(int64(len(lastNames)))])
+	dst = bsoncore.AppendStringElement(dst, "_class", "hello.Person")
+	return closeDoc(dst, at)
+}
+
+// Loader implements [Workload].
+func (w *person) Loader() Loader {
+	return newObjectLoader("person", personInsert, w.ids, w.appendPerson)
+}
+
+type personStream struct {
+	w      *person
+	r      random
+	docs   docBuffer
+	insert [1]Request
+	list   [2]Request
+}
+
+// Stream implements [Workload].
+func (w *person) Stream(worker, _ int) Stream {
+	s := &personStream{w: w}
+	s.r.seed(w.p.seed, forStream, uint64(worker))
+	s.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: "person"}
+	s.list[0] = Request{Verb: Find, Class: personListFind, Collection: "person", Filter: w.all, Limit: int64(w.p.pageSize), MayBeEmpty: true}
+	s.list[1] = Request{Verb: Aggregate, Class: personListCount, Collection: "person", Pipeline: w.count, MayBeEmpty: true}
+	return s
+}
+
+// Next implements [Stream].
+func (s *personStream) Next(op *Op) {
+	op.Class, op.Seq = s.w.mix.next(&s.r), -1
+	if op.Class == personList {
+		s.list[0].Skip = s.r.below(s.w.p.pages) * int64(s.w.p.pageSize)
+		op.Requests = s.list[:]
+		return
+	}
+	op.Seq = s.w.inserted.Add(1) - 1
+	s.docs.reset()
+	s.docs.buf = s.w.appendPerson(s.docs.buf, s.w.ids.inserted(op.Seq))
+	s.docs.mark()
+	s.insert[0].Docs = s.docs.all()
+	op.Requests = s.insert[:]
+}
+
+// Done implements [Stream].
+func (s *personStream) Done(*Op, bool) {}
+
+// Flush implements [Stream]; nothing is ever held back.
+func (s *personStream) Flush(*Op) bool { return false }

@@ -1,0 +1,231 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+)
+
+// Spec says which workload to open.
+type Spec struct {
+	// Name is one of [Names].
+	Name string
+	// Mode is "", "core" or "ycsb": how the workloads a to f are run. "ycsb" makes a into ycsb-a.
+	Mode string
+	// Records is the size of the data set, Operations the expected length of the run; 0 leaves them
+	// to Params and defaults.
+	Records, Operations int64
+	// Seed makes the data and the operations reproducible.
+	Seed uint64
+	// Run differs from run to run and grows, for example the time in seconds. It keeps the documents
+	// that a run inserts apart from those of earlier runs. The ycsb workloads do not use it.
+	Run uint32
+	// Client is the number, in [0, Clients), of this process among those that share the data set.
+	// Clients may be 0 for one.
+	Client, Clients int
+	// Params are further parameters by name, see [ParamsOf].
+	Params map[string]string
+	// Open opens files that parameters name; nil if there are none.
+	Open OpenFunc
+}
+
+// kind is one entry of the registry.
+type kind struct {
+	name, help string
+	stock      string // stock workload from which the defaults come
+	open       func(k *kind, spec *Spec) (Workload, error)
+	params     func(k *kind) []Param
+}
+
+// registry returns all workloads in the order in which they are listed.
+func registry() []kind {
+	var kinds []kind
+	stock := []struct{ letter, help string }{
+		{"a", "half reads, half updates, zipfian"},
+		{"b", "95 % reads, 5 % updates, zipfian"},
+		{"c", "reads only, zipfian"},
+		{"d", "95 % reads of the latest records, 5 % inserts"},
+		{"e", "95 % short scans, 5 % inserts, zipfian"},
+		{"f", "half reads, half read-modify-writes, zipfian"},
+	}
+	for _, s := range stock {
+		kinds = append(kinds, kind{s.letter, s.help, s.letter, openCore, coreParamList})
+	}
+	kinds = append(kinds,
+		kind{"core", "the YCSB core operations with proportions of your own", "", openCore, coreParamList},
+		kind{"person", "a REST store of people: inserts and paged lists with a count", "", openPerson, listOf(personSettings)},
+		kind{"location", "nested documents inserted in bulk and found by a secondary index", "", openLocation, listOf(locationSettings)},
+		kind{"catalog", "products with arrays and sub-documents: secondary indexes, updates, aggregation", "", openCatalog, listOf(catalogSettings)},
+	)
+	for _, s := range stock {
+		kinds = append(kinds, kind{"ycsb-" + s.letter, s.help + ", exactly as YCSB does it", s.letter, openYCSB, ycsbParamList})
+	}
+	return append(kinds, kind{"ycsb", "the YCSB core workload with properties of your own, exactly as YCSB does it", "", openYCSB, ycsbParamList})
+}
+
+// Names lists the workloads with one line on each (in Help).
+func Names() []Param {
+	var out []Param
+	for _, k := range registry() {
+		out = append(out, Param{Name: k.name, Help: k.help})
+	}
+	return out
+}
+
+// ParamsOf describes the parameters of a workload with their defaults.
+func ParamsOf(name string) ([]Param, error) {
+	k, err := find(&Spec{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return k.params(k), nil
+}
+
+// Open makes a workload. Unknown names and parameters are errors that name the nearest right one.
+func Open(spec Spec) (Workload, error) {
+	k, err := find(&spec)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Records < 0 || spec.Operations < 0 {
+		return nil, fmt.Errorf("workload %s: records (%d) and operations (%d) must not be negative", k.name, spec.Records, spec.Operations)
+	}
+	w, err := k.open(k, &spec)
+	if err != nil {
+		return nil, fmt.Errorf("workload %s: %w", k.name, err)
+	}
+	return w, nil
+}
+
+// find returns the registry's entry for the name and mode of spec.
+func find(spec *Spec) (*kind, error) {
+	name := strings.ToLower(spec.Name)
+	if _, ok := Stock(name); ok {
+		name = strings.TrimPrefix(name, "workload")
+	}
+	kinds := registry()
+	switch spec.Mode {
+	case "", "core":
+	case "ycsb":
+		if _, ok := Stock(name); ok {
+			name = "ycsb-" + name
+		}
+	default:
+		return nil, unknownValue("workload mode", spec.Mode, "core", "ycsb")
+	}
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		if kinds[i].name == name {
+			return &kinds[i], nil
+		}
+		names[i] = kinds[i].name
+	}
+	hint := nearest.DidYouMean(name, names)
+	if hint == "" {
+		hint = "; there are " + strings.Join(names, ", ")
+	}
+	return nil, fmt.Errorf("unknown workload %q%s", spec.Name, hint)
+}
+
+// given returns the parameters of spec, on top of those of the stock workload.
+func (k *kind) given(spec *Spec) map[string]string {
+	props, _ := Stock(k.stock)
+	if props == nil {
+		props = map[string]string{}
+	}
+	maps.Copy(props, spec.Params)
+	if spec.Records > 0 {
+		props["recordcount"] = strconv.FormatInt(spec.Records, 10)
+	}
+	return props
+}
+
+// coreGiven is given without what only YCSB knows.
+func (k *kind) coreGiven(spec *Spec) map[string]string {
+	props := k.given(spec)
+	if k.stock != "" {
+		stock, _ := Stock(k.stock)
+		for _, name := range []string{"workload", "operationcount", "recordcount"} {
+			if props[name] == stock[name] && spec.Params[name] == "" && (name != "recordcount" || spec.Records == 0) {
+				delete(props, name)
+			}
+		}
+	}
+	return props
+}
+
+func openCore(k *kind, spec *Spec) (Workload, error) {
+	p, err := ParseCore(k.coreGiven(spec), spec.Open)
+	if err != nil {
+		return nil, err
+	}
+	p.Name, p.Seed, p.Run = k.name, spec.Seed, spec.Run
+	p.Client, p.Clients = spec.Client, max(spec.Clients, 1)
+	return NewCore(p)
+}
+
+func openYCSB(k *kind, spec *Spec) (Workload, error) {
+	props := k.given(spec)
+	if spec.Operations > 0 {
+		props["operationcount"] = strconv.FormatInt(spec.Operations, 10)
+	}
+	p, unknown, err := ParseYCSB(props, spec.Open)
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 {
+		return nil, unknownParam(unknown[0], YCSBProperties())
+	}
+	p.Name, p.Seed = k.name, spec.Seed
+	return NewCore(p)
+}
+
+func openPerson(k *kind, spec *Spec) (Workload, error) {
+	return openWith(k, spec, personSettings(), func(p *personParams) *common { return &p.common }, newPerson)
+}
+
+func openLocation(k *kind, spec *Spec) (Workload, error) {
+	return openWith(k, spec, locationSettings(), func(p *locationParams) *common { return &p.common }, newLocation)
+}
+
+func openCatalog(k *kind, spec *Spec) (Workload, error) {
+	return openWith(k, spec, catalogSettings(), func(p *catalogParams) *common { return &p.common }, newCatalog)
+}
+
+// openWith reads the parameters of one of our own workloads and makes it.
+func openWith[T any](k *kind, spec *Spec, settings []setting[T], shared func(*T) *common, make func(T) (Workload, error)) (Workload, error) {
+	var p T
+	if err := applyAll(&p, settings, k.given(spec)); err != nil {
+		return nil, err
+	}
+	if err := shared(&p).from(spec); err != nil {
+		return nil, err
+	}
+	return make(p)
+}
+
+// listOf describes settings for [ParamsOf].
+func listOf[T any](settings func() []setting[T]) func(*kind) []Param {
+	return func(*kind) []Param { return describe(settings()) }
+}
+
+func coreParamList(k *kind) []Param {
+	return withDefaults(describe(coreSettings()), k.coreGiven(&Spec{}))
+}
+
+func ycsbParamList(k *kind) []Param {
+	return withDefaults(YCSBProperties(), k.given(&Spec{}))
+}
+
+// withDefaults replaces defaults by those of a stock workload.
+func withDefaults(params []Param, stock map[string]string) []Param {
+	for i := range params {
+		if v, ok := stock[params[i].Name]; ok {
+			params[i].Default = v
+		}
+	}
+	return params
+}
