@@ -33,8 +33,8 @@ const (
 )
 
 func newTemplates(count int64) templates {
-	cursor := func(batch ...bson.D) bson.D {
-		return bson.D{{Key: "firstBatch", Value: batch}, {Key: "id", Value: int64(0)}, {Key: "ns", Value: namespace}}
+	cursor := func(batch ...any) bson.D {
+		return bson.D{{Key: "firstBatch", Value: append(bson.A{}, batch...)}, {Key: "id", Value: int64(0)}, {Key: "ns", Value: namespace}}
 	}
 	ok := bson.E{Key: "ok", Value: 1.0}
 	local := bson.D{{Key: "level", Value: "local"}}

@@ -1,0 +1,99 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// RunCommand sends one command to the primary or a router and returns the whole answer; it makes the
+// store a [store.Commander].
+func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
+	var ce driver.CommandError
+	if errors.As(err, &ce) && ce.Code != 0 {
+		return nil, &store.ServerError{Code: ce.Code, CodeName: ce.Name, Message: tidy(ce.Message), Labels: ce.Labels}
+	}
+	if err != nil && reply == nil {
+		return nil, errors.New(oneLine(err))
+	}
+	return reply, store.CheckReply(reply)
+}
+
+// Info describes the target and how the driver is set.
+func (s *Store) Info(ctx context.Context) (store.Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	info := store.ServerInfo(ctx, s)
+	maps.Copy(info.Settings, s.used.text)
+	return info, ctx.Err()
+}
+
+// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes
+// as long as it takes; ctx bounds it.
+func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
+	return store.EnsureIndexes(ctx, s, s.cfg.Database, indexes)
+}
+
+// Count counts the documents of a collection by reading it; ctx bounds it.
+func (s *Store) Count(ctx context.Context, collection string) (int64, error) {
+	return store.CountDocuments(ctx, s, s.cfg.Database, collection)
+}
+
+// Drop removes a collection.
+func (s *Store) Drop(ctx context.Context, collection string) error {
+	return store.DropCollection(ctx, s, s.cfg.Database, collection)
+}
+
+// verify makes sure that the target answers and lets the user read the database. A ping alone would
+// not do: servers answer it to anybody.
+func (s *Store) verify(ctx context.Context) error {
+	db := s.clients[0].Database(s.cfg.Database)
+	probe := bson.D{{Key: "find", Value: "plimsoll"}, {Key: "filter", Value: bson.D{}},
+		{Key: "limit", Value: 1}, {Key: "singleBatch", Value: true}}
+	return db.RunCommand(ctx, probe).Err()
+}
+
+// explain turns the failure of [Store.verify] into advice.
+func (s *Store) explain(err error) error {
+	target := store.Redact(s.cfg.Target)
+	var ce driver.CommandError
+	var selection topology.ServerSelectionError
+	switch {
+	case errors.As(err, &ce) && ce.Code == 13:
+		return fmt.Errorf("%s lets nobody without the right role read database %s (%s): give a user and password in the address, or grant the user readWrite on it",
+			target, s.cfg.Database, tidy(ce.Message))
+	case errors.As(err, &ce) && ce.Code == 18:
+		return fmt.Errorf("%s refused the user or password: check both, and authSource (the database that holds the user)", target)
+	case errors.As(err, &selection):
+		return fmt.Errorf("%s did not answer within %s: %s; check host, port, firewall, TLS and replicaSet", target,
+			s.cfg.Timeout, lastErrors(selection))
+	}
+	return fmt.Errorf("%s did not answer properly within %s: %s; check that it is a MongoDB server and that it is healthy",
+		target, s.cfg.Timeout, oneLine(err))
+}
+
+// lastErrors lists what each server of a topology failed with.
+func lastErrors(e topology.ServerSelectionError) string {
+	var parts []string
+	for _, server := range e.Desc.Servers {
+		why := "no server of the wanted kind"
+		if server.LastError != nil {
+			why = oneLine(server.LastError)
+		}
+		parts = append(parts, server.Addr.String()+": "+why)
+	}
+	if len(parts) == 0 {
+		return "no server is known"
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,117 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Options are the settings that only the driver has. The zero value is fine.
+type Options struct {
+	// WorkersPerClient is how many sessions share one client of the driver, that is one set of pools
+	// and monitors; 0 means [DefaultWorkersPerClient].
+	WorkersPerClient int
+	// OnEvent is told when the driver's view of the deployment changes (see events.go for the kinds).
+	// It is called from the driver's goroutines, some of them with the driver's locks held: it must
+	// return at once and must not use the store.
+	OnEvent func(kind, text string, data map[string]string)
+}
+
+// DefaultWorkersPerClient bounds how many goroutines meet at the locks of one pool of idle connections
+// and one pool of server sessions. More clients cost two monitoring connections per member each.
+const DefaultWorkersPerClient = 32
+
+// defaultTimeout bounds connecting and administrative commands where the configuration does not.
+const defaultTimeout = 10 * time.Second
+
+// Store is a target that is reached through the official driver.
+type Store struct {
+	cfg     store.Config
+	clients []*driver.Client
+	used    settings
+	closing sync.Once
+	closed  error
+}
+
+// Open connects to the target and makes sure, within cfg.Timeout, that it answers and lets this user
+// read the database. Its errors say what to check and hold no credentials.
+func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	if cfg.Sessions <= 0 {
+		cfg.Sessions = 1
+	}
+	if opts.WorkersPerClient <= 0 {
+		opts.WorkersPerClient = DefaultWorkersPerClient
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	base, err := parse(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg}
+	if err := s.connect(base, opts); err != nil {
+		_ = s.Close() // the first error is the one that matters
+		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), oneLine(err))
+	}
+	if err := s.verify(ctx); err != nil {
+		_ = s.Close()
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// connect makes the clients. They find their servers in the background.
+func (s *Store) connect(base *options.ClientOptions, opts Options) error {
+	n := (s.cfg.Sessions + opts.WorkersPerClient - 1) / opts.WorkersPerClient
+	perClient := (s.cfg.Sessions + n - 1) / n
+	if base.MaxPoolSize == nil {
+		base.SetMaxPoolSize(uint64(perClient))
+	}
+	base.SetMonitor(commandMonitor())
+	s.used = effective(base, n)
+	for i := range n {
+		clientOptions := *base
+		if i == 0 && opts.OnEvent != nil {
+			watch(&clientOptions, opts.OnEvent)
+		}
+		c, err := driver.Connect(&clientOptions)
+		if err != nil {
+			return err
+		}
+		s.clients = append(s.clients, c)
+	}
+	return nil
+}
+
+// Session opens the session of a worker. Sessions take connections from the pools of their client on
+// use.
+func (s *Store) Session(worker int) (store.Session, error) {
+	if worker < 0 {
+		return nil, fmt.Errorf("worker number %d is negative", worker)
+	}
+	client := s.clients[worker%len(s.clients)]
+	return newSession(client.Database(s.cfg.Database), s.used.acknowledged), nil
+}
+
+// Close disconnects all clients. Later calls return the first one's result.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		defer cancel()
+		for _, c := range s.clients {
+			if err := c.Disconnect(ctx); err != nil && s.closed == nil {
+				s.closed = fmt.Errorf("disconnect from %s: %s", store.Redact(s.cfg.Target), oneLine(err))
+			}
+		}
+	})
+	return s.closed
+}

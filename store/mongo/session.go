@@ -1,0 +1,109 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// session is one worker's use of a client that it may share with others.
+type session struct {
+	db           *driver.Database
+	base         context.Context // carries the tracker
+	track        tracker
+	acknowledged bool
+
+	name string // of coll
+	coll *driver.Collection
+	more map[string]*driver.Collection // the other collections used so far
+
+	first  []byte              // copy of the first document of a cursor
+	docs   []bson.Raw          // reused for batches
+	models []driver.WriteModel // reused for batches
+}
+
+func newSession(db *driver.Database, acknowledged bool) *session {
+	s := &session{db: db, acknowledged: acknowledged, more: map[string]*driver.Collection{}}
+	s.base = context.WithValue(context.Background(), trackerKey{}, &s.track)
+	return s
+}
+
+// Do performs req through the driver, which may retry it until the deadline. A deadline of zero means
+// that there is none.
+func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
+	res.Reset()
+	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	s.track.begin(write)
+	// The driver indexes its own arrays with numbers from the server's answer, so a broken server can
+	// make it panic.
+	defer func() {
+		if p := recover(); p != nil {
+			s.settle(write, fmt.Errorf("the driver could not digest the server's answer: %v", p), res)
+		}
+	}()
+	if !deadline.IsZero() && !s.track.idleSince.Before(deadline) {
+		s.settle(write, context.DeadlineExceeded, res)
+		return
+	}
+	ctx, cancel := s.base, context.CancelFunc(func() {})
+	if !deadline.IsZero() {
+		ctx, cancel = context.WithDeadline(s.base, deadline)
+	}
+	defer cancel()
+	s.settle(write, s.perform(ctx, req, res), res)
+}
+
+// perform sends the request and fills res for every end but an error.
+func (s *session) perform(ctx context.Context, req *workload.Request, res *store.Result) error {
+	coll := s.collection(req.Collection)
+	switch req.Verb {
+	case workload.Find:
+		if req.Limit == 1 {
+			return s.findOne(ctx, coll, req, res)
+		}
+		return s.find(ctx, coll, req, res)
+	case workload.Insert:
+		return s.insert(ctx, coll, req, res)
+	case workload.Update:
+		return s.update(ctx, coll, req, res)
+	case workload.Aggregate:
+		return s.aggregate(ctx, coll, req, res)
+	}
+	return errUnknownVerb
+}
+
+// settle completes res with what the tracker saw and, after an error, with what it means.
+func (s *session) settle(write bool, err error, res *store.Result) {
+	s.track.end()
+	res.Attempts, res.PoolWait = s.track.sent(), s.track.wait
+	if err != nil {
+		s.classify(write, err, res)
+		return
+	}
+	if write && !s.acknowledged && res.Outcome == store.OK {
+		res.Outcome = store.Unacknowledged
+	}
+}
+
+// collection returns the handle of a collection, made on first use.
+func (s *session) collection(name string) *driver.Collection {
+	if s.coll != nil && s.name == name {
+		return s.coll
+	}
+	coll, ok := s.more[name]
+	if !ok {
+		coll = s.db.Collection(name)
+		s.more[name] = coll
+	}
+	s.name, s.coll = name, coll
+	return coll
+}
+
+// Close has nothing to give back: connections belong to the pools of the client.
+func (s *session) Close() error { return nil }
