@@ -1,0 +1,303 @@
+package embedded
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// BSON types by their byte in the encoding (bsonspec.org).
+const (
+	tDouble    = 0x01
+	tString    = 0x02
+	tDocument  = 0x03
+	tArray     = 0x04
+	tBinary    = 0x05
+	tUndefined = 0x06
+	tObjectID  = 0x07
+	tBool      = 0x08
+	tDate      = 0x09
+	tNull      = 0x0A
+	tRegex     = 0x0B
+	tDBPointer = 0x0C
+	tCode      = 0x0D
+	tSymbol    = 0x0E
+	tScope     = 0x0F
+	tInt32     = 0x10
+	tTimestamp = 0x11
+	tInt64     = 0x12
+	tDecimal   = 0x13
+	tMinKey    = 0xFF
+	tMaxKey    = 0x7F
+)
+
+const (
+	maxDocument = 16 << 20 // the largest document that a MongoDB server stores
+	maxDepth    = 100      // the deepest nesting that a MongoDB server accepts
+)
+
+// value is one BSON value: its type and its bytes, without the field name.
+type value struct {
+	t    byte
+	data []byte
+}
+
+var nullValue = value{t: tNull}
+
+// valueSize returns how many bytes a value of type t takes at the start of b, or -1 if b does not hold
+// a whole one.
+func valueSize(t byte, b []byte) int {
+	n := -1
+	switch t {
+	case tUndefined, tNull, tMinKey, tMaxKey:
+		n = 0
+	case tBool:
+		n = 1
+	case tInt32:
+		n = 4
+	case tDouble, tDate, tTimestamp, tInt64:
+		n = 8
+	case tObjectID:
+		n = 12
+	case tDecimal:
+		n = 16
+	case tRegex:
+		n = regexSize(b)
+	default:
+		n = prefixedSize(t, b)
+	}
+	if n > len(b) {
+		return -1
+	}
+	return n
+}
+
+// prefixedSize is valueSize for the types that begin with their length.
+func prefixedSize(t byte, b []byte) int {
+	if len(b) < 4 {
+		return -1
+	}
+	n := int(int32(binary.LittleEndian.Uint32(b)))
+	switch t {
+	case tString, tCode, tSymbol, tDBPointer:
+		if n < 1 || 4+n > len(b) || b[4+n-1] != 0 {
+			return -1
+		}
+		if t == tDBPointer {
+			return 4 + n + 12
+		}
+		return 4 + n
+	case tDocument, tArray, tScope:
+		if n < 5 {
+			return -1
+		}
+		return n
+	case tBinary:
+		if n < 0 {
+			return -1
+		}
+		return 4 + 1 + n
+	}
+	return -1
+}
+
+func regexSize(b []byte) int {
+	i := bytes.IndexByte(b, 0)
+	if i < 0 {
+		return -1
+	}
+	j := bytes.IndexByte(b[i+1:], 0)
+	if j < 0 {
+		return -1
+	}
+	return i + 1 + j + 1
+}
+
+// elems walks the elements of a document or array. bad tells, after next returned false, that the
+// walk ended at something that is not BSON.
+type elems struct {
+	rest []byte
+	bad  bool
+}
+
+// walk starts at the first element of doc.
+func walk(doc []byte) elems {
+	if len(doc) < 5 || int64(binary.LittleEndian.Uint32(doc)) != int64(len(doc)) || doc[len(doc)-1] != 0 {
+		return elems{bad: true}
+	}
+	return elems{rest: doc[4 : len(doc)-1]}
+}
+
+// next returns the next element, or false at the end.
+func (e *elems) next() (key []byte, v value, ok bool) {
+	if len(e.rest) == 0 {
+		return nil, value{}, false
+	}
+	t := e.rest[0]
+	end := bytes.IndexByte(e.rest[1:], 0)
+	if end < 0 {
+		return e.fail()
+	}
+	key = e.rest[1 : 1+end]
+	body := e.rest[1+end+1:]
+	n := valueSize(t, body)
+	if n < 0 {
+		return e.fail()
+	}
+	e.rest = body[n:]
+	return key, value{t: t, data: body[:n]}, true
+}
+
+func (e *elems) fail() ([]byte, value, bool) {
+	e.bad, e.rest = true, nil
+	return nil, value{}, false
+}
+
+// lookup returns the value of a field of doc.
+func lookup(doc []byte, field []byte) (value, bool) {
+	it := walk(doc)
+	for {
+		key, v, ok := it.next()
+		if !ok {
+			return value{}, false
+		}
+		if bytes.Equal(key, field) {
+			return v, true
+		}
+	}
+}
+
+// idField is the name of the primary key.
+var idField = []byte("_id")
+
+// validate checks that doc is well-formed BSON to its last nested value.
+func validate(doc []byte, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("the document is nested deeper than %d levels", maxDepth)
+	}
+	it := walk(doc)
+	for {
+		key, v, ok := it.next()
+		if !ok {
+			break
+		}
+		if v.t == tDocument || v.t == tArray {
+			if err := validate(v.data, depth+1); err != nil {
+				return err
+			}
+		}
+		if v.t == tBool && v.data[0] > 1 {
+			return fmt.Errorf("field %q: a boolean must be 0 or 1", key)
+		}
+	}
+	if it.bad {
+		return fmt.Errorf("the document is not well-formed BSON")
+	}
+	return nil
+}
+
+// isEmpty reports whether doc has no elements; a nil document counts as empty.
+func isEmpty(doc []byte) bool { return len(doc) <= 5 }
+
+// text returns the bytes of a string or symbol.
+func (v value) text() []byte { return v.data[4 : len(v.data)-1] }
+
+func (v value) int32() int32 { return int32(binary.LittleEndian.Uint32(v.data)) }
+
+func (v value) int64() int64 { return int64(binary.LittleEndian.Uint64(v.data)) }
+
+func (v value) double() float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(v.data))
+}
+
+func (v value) isNumber() bool {
+	return v.t == tInt32 || v.t == tInt64 || v.t == tDouble || v.t == tDecimal
+}
+
+// integer returns an int32 or int64, and false for every other type.
+func (v value) integer() (int64, bool) {
+	switch v.t {
+	case tInt32:
+		return int64(v.int32()), true
+	case tInt64:
+		return v.int64(), true
+	}
+	return 0, false
+}
+
+// float returns a number as the nearest double.
+func (v value) float() float64 {
+	if v.t == tDouble {
+		return v.double()
+	}
+	if v.t == tDecimal {
+		return decimalFloat(v.data)
+	}
+	i, _ := v.integer()
+	return float64(i)
+}
+
+// decimalFloat returns the double next to a decimal128 (little-endian, binary integer significand:
+// sign, 14 bits of exponent biased by 6176, 113 bits of coefficient).
+func decimalFloat(b []byte) float64 {
+	lo, hi := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	sign := 1.0
+	if hi>>63 == 1 {
+		sign = -1
+	}
+	switch {
+	case hi>>58&0x1F == 0x1F:
+		return math.NaN()
+	case hi>>58&0x1F == 0x1E:
+		return math.Inf(int(sign))
+	case hi>>61&3 == 3: // coefficients this large are not canonical and count as zero
+		return sign * 0
+	}
+	exp := int(hi>>49&0x3FFF) - 6176
+	coef := float64(hi&(1<<49-1))*math.Exp2(64) + float64(lo)
+	if exp < -300 { // Pow10 alone would underflow where the product does not
+		return sign * coef * math.Pow10(-300) * math.Pow10(exp+300)
+	}
+	return sign * coef * math.Pow10(exp)
+}
+
+// Building documents: begin returns where the length belongs, end writes it.
+
+func beginDoc(dst []byte) (out []byte, start int) {
+	return append(dst, 0, 0, 0, 0), len(dst)
+}
+
+func endDoc(dst []byte, start int) []byte {
+	dst = append(dst, 0)
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+	return dst
+}
+
+func appendElem(dst []byte, key []byte, v value) []byte {
+	dst = append(dst, v.t)
+	dst = append(dst, key...)
+	dst = append(dst, 0)
+	return append(dst, v.data...)
+}
+
+func int32Value(n int32) value {
+	return value{t: tInt32, data: binary.LittleEndian.AppendUint32(nil, uint32(n))}
+}
+
+func int64Value(n int64) value {
+	return value{t: tInt64, data: binary.LittleEndian.AppendUint64(nil, uint64(n))}
+}
+
+func doubleValue(f float64) value {
+	return value{t: tDouble, data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
+}
+
+// clone copies v out of a buffer that will be overwritten.
+func (v value) clone() value { return value{t: v.t, data: bytes.Clone(v.data)} }
+
+// appendPosition appends an array position as an element's name.
+func appendPosition(dst []byte, n int) []byte {
+	return append(strconv.AppendInt(dst, int64(n), 10), 0)
+}

@@ -1,0 +1,220 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A store directory holds two things: the marker, by which it is recognised, and the engine's files
+// in a directory of their own.
+const (
+	markerFile = "PLIMSOLL-STORE"
+	markerText = "plimsoll embedded store, format 1\n"
+	dataDir    = "data"
+)
+
+// prepare makes dir a store directory, or finds that it is one.
+func prepare(fsys vfs.FS, dir string) error {
+	if strings.TrimSpace(dir) == "" {
+		return errors.New("the embedded store needs a directory: write embedded:DIR")
+	}
+	mine, err := isStore(fsys, dir)
+	if err != nil {
+		return err
+	}
+	if err := fsys.MkdirAll(filepath.Join(dir, dataDir), 0o755); err != nil {
+		return writeError(dir, err)
+	}
+	if mine {
+		return nil
+	}
+	return writeError(dir, writeMarker(fsys, dir))
+}
+
+// isStore reports whether dir is a store. A directory with anything else in it is an error; a missing
+// or empty one is not.
+func isStore(fsys vfs.FS, dir string) (bool, error) {
+	names, err := fsys.List(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, fmt.Errorf("%s is a file, not a directory: choose another directory for the embedded store", dir)
+	case err != nil:
+		return false, fmt.Errorf("cannot read the directory %s of the embedded store (%s): choose one that you may read and write", dir, cause(err))
+	}
+	if slices.Contains(names, markerFile) {
+		return true, checkMarker(fsys, dir)
+	}
+	for _, name := range names {
+		if name != dataDir { // all that a creation broken off before its marker leaves
+			return false, fmt.Errorf("%s is not a plimsoll store, it holds other files (%s): choose an empty or a new directory", dir, name)
+		}
+	}
+	return false, emptyData(fsys, dir, names)
+}
+
+// emptyData refuses a directory "data" that is not ours: without a marker it must be empty.
+func emptyData(fsys vfs.FS, dir string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	inside, err := fsys.List(filepath.Join(dir, dataDir))
+	if err != nil || len(inside) > 0 {
+		return fmt.Errorf("%s is not a plimsoll store, it holds other files (%s): choose an empty or a new directory", dir, dataDir)
+	}
+	return nil
+}
+
+// checkMarker refuses a store of a format that this version does not know.
+func checkMarker(fsys vfs.FS, dir string) error {
+	f, err := fsys.Open(filepath.Join(dir, markerFile))
+	if err != nil {
+		return fmt.Errorf("cannot read the embedded store in %s (%s): choose a directory that you may read and write", dir, cause(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err != nil {
+		return fmt.Errorf("cannot read the embedded store in %s: %s", dir, cause(err))
+	}
+	if string(text) != markerText {
+		return fmt.Errorf("the embedded store in %s has an unknown format (%q): use the plimsoll version that made it, or another directory",
+			dir, strings.TrimSpace(string(text)))
+	}
+	return nil
+}
+
+// writeMarker makes the marker appear whole or not at all.
+func writeMarker(fsys vfs.FS, dir string) error {
+	path := filepath.Join(dir, markerFile)
+	tmp := filepath.Join(dir, dataDir, markerFile+".new")
+	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, markerText)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = fsys.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreMissing(fsys.Remove(tmp)))
+	}
+	return syncDir(fsys, dir)
+}
+
+func syncDir(fsys vfs.FS, dir string) error {
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. A
+// directory that is not a plimsoll store, or is in use, is left alone and an error; one that does not
+// exist is not.
+func Remove(dir string) error {
+	fsys := vfs.Default
+	mine, err := isStore(fsys, dir)
+	if err != nil || !mine {
+		return err
+	}
+	data := filepath.Join(dir, dataDir)
+	if _, err := fsys.Stat(data); err == nil {
+		lock, err := pebble.LockDirectory(data, fsys)
+		if err != nil {
+			return lockError(dir, err)
+		}
+		defer lock.Close()
+	}
+	if err := fsys.RemoveAll(data); err != nil {
+		return writeError(dir, err)
+	}
+	if err := fsys.Remove(filepath.Join(dir, markerFile)); err != nil { // last: until here it is still a store
+		return writeError(dir, err)
+	}
+	if names, err := fsys.List(dir); err == nil && len(names) == 0 {
+		return writeError(dir, fsys.Remove(dir))
+	}
+	return nil
+}
+
+// writeError says what to do about a directory that cannot be written.
+func writeError(dir string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("the disk that holds %s is full: free space, or choose a directory on another disk", dir)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s is on a read-only file system: choose a directory that can be written", dir)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("no permission to write in %s: choose a directory that you may write, or change its permissions", dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("a part of the path %s is a file: choose another directory for the embedded store", dir)
+	}
+	return fmt.Errorf("cannot write in %s (%s): check the disk, or choose another directory", dir, cause(err))
+}
+
+// lockError says who holds the store.
+func lockError(dir string, err error) error {
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return fmt.Errorf("the embedded store in %s is in use by another process: end it, or choose another directory", dir)
+	}
+	if strings.Contains(err.Error(), "held by current process") {
+		return fmt.Errorf("the embedded store in %s is already open in this process", dir)
+	}
+	return writeError(dir, err)
+}
+
+// openError says what to do about a store that cannot be opened.
+func openError(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, or remove the directory and load again", dir, oneLine(err))
+}
+
+// storageError says what happened to the storage of an open store.
+func storageError(dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		err = fmt.Errorf("the disk that holds %s is full: free space and start again; every write acknowledged with a sync is kept", dir)
+	case pebble.IsCorruptionError(err):
+		err = fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, or remove the directory and load again", dir, oneLine(err))
+	case errors.Is(err, pebble.ErrClosed):
+		err = fmt.Errorf("the embedded store in %s is closed", dir)
+	default:
+		err = fmt.Errorf("the disk under the embedded store in %s failed (%s): check it and start again; every write acknowledged with a sync is kept", dir, oneLine(err))
+	}
+	return err
+}
+
+// cause returns the innermost message of a file system error, without the path that the caller names.
+func cause(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return oneLine(err)
+}
+
+// oneLine puts an error on one line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,63 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Info describes the engine and the file system below it.
+func (st *embeddedStore) Info(context.Context) (store.Info, error) {
+	fsType, volatile := fileSystem(st.dir)
+	info := store.Info{
+		Kind:     "embedded",
+		Version:  pebbleVersion(),
+		Topology: "embedded",
+		Settings: map[string]string{
+			"engine":            "pebble",
+			"directory":         st.dir,
+			"file_system":       fsType,
+			"cache_bytes":       fmt.Sprint(st.opts.CacheBytes),
+			"memtable_bytes":    fmt.Sprint(st.opts.MemTableBytes),
+			"bytes_per_sync":    fmt.Sprint(st.opts.BytesPerSync),
+			"journal_interval":  st.opts.JournalInterval.String(),
+			"sort_memory_bytes": fmt.Sprint(st.opts.SortBytes),
+			"compression":       "snappy",
+			"wal_sync":          st.walSync(),
+		},
+		Notes: []string{"documents on Pebble in this process, not MongoDB: no network, no replication"},
+	}
+	if volatile {
+		info.Notes = append(info.Notes, "the directory is in memory ("+fsType+"): a sync costs nothing and nothing survives a restart")
+	}
+	info.Notes = append(info.Notes, st.trail.list()...)
+	return info, st.failure()
+}
+
+// walSync says what writes wait for.
+func (st *embeddedStore) walSync() string {
+	switch {
+	case st.sync:
+		return "every write waits for the log"
+	case st.concern.Unacknowledged():
+		return "unacknowledged, log synced every " + st.opts.JournalInterval.String()
+	}
+	return "writes do not wait, log synced every " + st.opts.JournalInterval.String()
+}
+
+// pebbleVersion returns the version of the Pebble module in this program.
+func pebbleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if strings.HasPrefix(m.Path, "github.com/cockroachdb/pebble") {
+			return "pebble " + m.Version
+		}
+	}
+	return "unknown"
+}

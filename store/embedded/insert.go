@@ -1,0 +1,227 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Limits of one insert, those of a MongoDB server (maxWriteBatchSize, maxMessageSizeBytes).
+const (
+	maxBatchDocs  = 100_000
+	maxBatchBytes = 48_000_000
+)
+
+// insert stores the documents in one batch of the engine: one record in the log, whatever their number.
+func (s *session) insert(req *workload.Request, res *store.Result) error {
+	if err := checkInsert(req); err != nil {
+		return err
+	}
+	s.st.gate.RLock()
+	b, err := s.insertLocked(req, res)
+	s.st.gate.RUnlock()
+	if b == nil {
+		return err
+	}
+	if wait := s.await(b); wait != nil {
+		return wait
+	}
+	return err
+}
+
+func checkInsert(req *workload.Request) error {
+	if len(req.Docs) == 0 || len(req.Docs) > maxBatchDocs {
+		return badValue(21, "InvalidLength", "an insert takes 1 to %d documents, not %d", maxBatchDocs, len(req.Docs))
+	}
+	total := 0
+	for _, d := range req.Docs {
+		total += len(d)
+	}
+	if total > maxBatchBytes && len(req.Docs) > 1 {
+		return badValue(10334, "BSONObjectTooLarge", "the documents of one insert have %d bytes, more than the %d that are allowed", total, maxBatchBytes)
+	}
+	return nil
+}
+
+// insertLocked holds the gate.
+func (s *session) insertLocked(req *workload.Request, res *store.Result) (*pebble.Batch, error) {
+	c, err := s.st.create(req.Collection)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.Docs) == 1 {
+		return s.insertOne(c, req.Docs[0], res)
+	}
+	return s.insertMany(c, req, res)
+}
+
+// identify checks a new document and returns it with an _id, and its key.
+func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byte, err error) {
+	if err := validate(doc, 1); err != nil {
+		return nil, key, badValue(22, "InvalidBSON", "%s", err)
+	}
+	id, ok := lookup(doc, idField)
+	if !ok {
+		id = value{t: tObjectID, data: newObjectID()}
+		doc = withID(doc, id)
+	}
+	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
+		return nil, key, badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	}
+	return doc, docKey(key, c.id, id), nil
+}
+
+// withID returns doc with an _id in front.
+func withID(doc []byte, id value) []byte {
+	out, start := beginDoc(make([]byte, 0, len(doc)+20))
+	out = appendElem(out, idField, id)
+	out = append(out, doc[4:len(doc)-1]...)
+	return endDoc(out, start)
+}
+
+// newObjectID makes an ObjectId: seconds since 1970, then random bytes.
+func newObjectID() []byte {
+	id := binary.BigEndian.AppendUint32(nil, uint32(time.Now().Unix()))
+	id = append(id, make([]byte, 8)...)
+	_, _ = rand.Read(id[4:]) // never fails (crypto/rand)
+	return id
+}
+
+func (s *session) insertOne(c *collection, doc []byte, res *store.Result) (*pebble.Batch, error) {
+	doc, key, err := s.identify(c, doc, s.key[:0])
+	s.key = key
+	if err != nil {
+		return nil, err
+	}
+	lock := &s.st.stripes[s.st.stripe(key)]
+	lock.Lock()
+	defer lock.Unlock()
+	found, err := s.exists(key)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		return nil, duplicate(c)
+	}
+	b := s.st.db.NewBatch()
+	if err := s.put(b, c, key, nil, doc); err != nil {
+		return b, notApplied(b, err)
+	}
+	res.Docs, res.Bytes = 1, len(doc)
+	return b, s.apply(b)
+}
+
+// notApplied empties a batch that will not be committed.
+func notApplied(b *pebble.Batch, err error) error {
+	b.Reset()
+	return err
+}
+
+// duplicate is the error of a server for an _id that exists.
+func duplicate(c *collection) error {
+	return &opError{
+		outcome: store.Conflict, reason: store.Server, code: 11000, name: "DuplicateKey",
+		msg: "E11000 duplicate key error collection: " + c.name + " index: _id_",
+	}
+}
+
+// insertMany stores what can be stored: all up to the first failure, or all but the failed ones.
+func (s *session) insertMany(c *collection, req *workload.Request, res *store.Result) (*pebble.Batch, error) {
+	docs := make([][]byte, len(req.Docs))
+	keys := make([][]byte, len(req.Docs))
+	var first error // of a document that cannot be stored at all
+	s.stripes = s.stripes[:0]
+	for i, d := range req.Docs {
+		doc, key, err := s.identify(c, d, nil)
+		if err != nil {
+			first = keep(first, err)
+			continue
+		}
+		docs[i], keys[i] = doc, key
+		s.stripes = append(s.stripes, s.st.stripe(key))
+	}
+	s.lockAll()
+	defer s.unlockAll()
+	b := s.st.db.NewBatch()
+	failed, err := s.fill(b, c, req.Unordered, docs, keys, res)
+	if err != nil {
+		return b, notApplied(b, err)
+	}
+	if failed = keep(failed, first); failed != nil {
+		failed = partial(failed, res)
+	}
+	if err := s.apply(b); err != nil {
+		return b, err
+	}
+	return b, failed
+}
+
+func keep(first, err error) error {
+	if first != nil {
+		return first
+	}
+	return err
+}
+
+// fill puts the documents into the batch. failed is what kept the first of them out; err is a failure
+// of the storage.
+func (s *session) fill(b *pebble.Batch, c *collection, unordered bool, docs, keys [][]byte, res *store.Result) (failed, err error) {
+	seen := make(map[string]struct{}, len(docs))
+	for i, doc := range docs {
+		why, err := s.fillOne(b, c, doc, keys[i], seen)
+		if err != nil {
+			return nil, err
+		}
+		if why == nil && doc != nil {
+			res.Docs++
+			res.Bytes += len(doc)
+			continue
+		}
+		failed = keep(failed, why)
+		if !unordered {
+			return failed, nil
+		}
+	}
+	return failed, nil
+}
+
+// fillOne adds one document unless its _id exists or it cannot be indexed.
+func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen map[string]struct{}) (why, err error) {
+	if doc == nil { // refused before
+		return nil, nil
+	}
+	_, again := seen[string(key)]
+	if !again {
+		if again, err = s.exists(key); err != nil {
+			return nil, err
+		}
+	}
+	if again {
+		return duplicate(c), nil
+	}
+	for _, ix := range c.indexes { // nothing of a document may be in the batch when it turns out bad
+		if _, err := s.new.extract(ix, c.id, doc, key[docPrefixLen:]); err != nil {
+			return err, nil
+		}
+	}
+	if len(doc) > maxDocument {
+		return s.put(b, c, key, nil, doc), nil
+	}
+	seen[string(key)] = struct{}{}
+	return nil, s.put(b, c, key, nil, doc)
+}
+
+// partial is the error of a batch of which a part was stored.
+func partial(err error, res *store.Result) error {
+	op, ok := err.(*opError)
+	if !ok || res.Docs == 0 {
+		return err
+	}
+	part := *op
+	part.outcome = store.Partial
+	return &part
+}

@@ -1,0 +1,149 @@
+package embedded
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// deadlineEvery is after how many visited keys a scan looks at the clock.
+const deadlineEvery = 256
+
+// scan visits the documents that a filter selects.
+type scan struct {
+	st       *embeddedStore
+	coll     *collection
+	filter   *filter
+	plan     plan
+	deadline time.Time
+	skip     int64 // documents to pass over
+	keysOnly bool  // the visitor does not look at the documents
+
+	snap   *pebble.Snapshot
+	closer interface{ Close() error }
+	seen   map[string]struct{} // of a multikey index: documents already visited
+	key    []byte
+	steps  int
+}
+
+// visitor takes one document, valid until it returns, and says whether it wants more.
+type visitor func(doc []byte) (more bool, err error)
+
+// run calls visit for every document selected. An index and its documents are read as of one moment.
+func (sc *scan) run(visit visitor) error {
+	var reader pebble.Reader = sc.st.db
+	if sc.plan.index != nil {
+		sc.snap = sc.st.db.NewSnapshot()
+		defer sc.snap.Close()
+		reader = sc.snap
+		if sc.plan.index.multikey.Load() {
+			sc.seen = map[string]struct{}{}
+		}
+	}
+	for i := range sc.plan.spans {
+		s := sc.plan.spans[i]
+		if sc.plan.reverse {
+			s = sc.plan.spans[len(sc.plan.spans)-1-i]
+		}
+		if bytes.Compare(s.lower, s.upper) >= 0 {
+			continue
+		}
+		more, err := sc.span(reader, s, visit)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// span visits one range of keys.
+func (sc *scan) span(reader pebble.Reader, s span, visit visitor) (more bool, err error) {
+	it, err := reader.NewIter(&pebble.IterOptions{LowerBound: s.lower, UpperBound: s.upper})
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if e := it.Close(); err == nil {
+			err = e
+		}
+	}()
+	start, step := it.First, it.Next
+	if sc.plan.reverse {
+		start, step = it.Last, it.Prev
+	}
+	for ok := start(); ok; ok = step() {
+		if err := sc.tick(); err != nil {
+			return false, err
+		}
+		if more, err := sc.entry(it, visit); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, it.Error()
+}
+
+func (sc *scan) tick() error {
+	sc.steps++
+	if sc.steps%deadlineEvery == 0 && !sc.deadline.IsZero() && time.Now().After(sc.deadline) {
+		return errDeadline
+	}
+	return nil
+}
+
+// entry visits the document at the iterator's position.
+func (sc *scan) entry(it *pebble.Iterator, visit visitor) (bool, error) {
+	if sc.plan.index == nil && len(sc.filter.preds) == 0 && (sc.skip > 0 || sc.keysOnly) {
+		return sc.pass(nil, visit) // without conditions nobody needs the value
+	}
+	doc, err := it.ValueAndErr()
+	if err != nil {
+		return false, err
+	}
+	if sc.plan.index != nil {
+		if doc, err = sc.fetch(it.Key(), doc); err != nil || doc == nil {
+			return true, err
+		}
+		defer sc.release()
+	}
+	if !sc.filter.match(doc) {
+		return true, nil
+	}
+	return sc.pass(doc, visit)
+}
+
+func (sc *scan) pass(doc []byte, visit visitor) (bool, error) {
+	if sc.skip > 0 {
+		sc.skip--
+		return true, nil
+	}
+	return visit(doc)
+}
+
+// fetch reads the document of an index entry; nil if it was visited before.
+func (sc *scan) fetch(key, val []byte) ([]byte, error) {
+	id, err := splitIndexKey(key, val)
+	if err != nil {
+		return nil, err
+	}
+	if sc.seen != nil {
+		if _, again := sc.seen[string(id)]; again {
+			return nil, nil
+		}
+		sc.seen[string(id)] = struct{}{}
+	}
+	sc.key = append(docPrefix(sc.key[:0], sc.coll.id), id...)
+	doc, closer, err := sc.snap.Get(sc.key)
+	if err == pebble.ErrNotFound {
+		return nil, nil
+	}
+	sc.closer = closer
+	return doc, err
+}
+
+func (sc *scan) release() {
+	if sc.closer != nil {
+		_ = sc.closer.Close() // only gives memory back
+		sc.closer = nil
+	}
+}

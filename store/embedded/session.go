@@ -1,0 +1,114 @@
+package embedded
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// session is one worker's way into the store. It holds only buffers.
+type session struct {
+	st *embeddedStore
+
+	filter filter
+	update update
+	proj   projection
+	sorts  []sortField
+
+	key     []byte // key of the document at hand
+	doc     []byte // a document read
+	out     []byte // what Result.Doc points to
+	next    []byte // a document being built
+	scratch []byte
+	old     entries
+	new     entries
+	room    [10]byte
+	stripes []uint64 // locks held by a batch
+	later   bool     // this request syncs the log once at its end
+}
+
+// Do carries out one request. See [store.Session].
+func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
+	res.Reset()
+	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	if err := s.ready(deadline); err != nil {
+		fail(res, err, write)
+		return
+	}
+	defer s.recoverDo(res, write)
+	res.Attempts = 1
+	var err error
+	switch req.Verb {
+	case workload.Find:
+		err = s.find(deadline, req, res)
+	case workload.Aggregate:
+		err = s.aggregate(deadline, req, res)
+	case workload.Insert:
+		err = s.insert(req, res)
+	case workload.Update:
+		err = s.updates(deadline, req, res)
+	default:
+		err = unsupported(fmt.Sprintf("the verb %s", req.Verb))
+	}
+	s.finish(res, err, write)
+}
+
+// ready refuses to start when the storage is lost or the time is up; nothing has been done then.
+func (s *session) ready(deadline time.Time) error {
+	if cause := s.st.failure(); cause != nil {
+		return &opError{outcome: store.Failed, reason: store.Storage, msg: cause.Error()}
+	}
+	if !deadline.IsZero() && !time.Now().Before(deadline) {
+		return errLate
+	}
+	return nil
+}
+
+// errLate is the answer to an operation whose deadline had passed before it began.
+var errLate = &opError{
+	outcome: store.Failed, reason: store.Timeout, code: 50, name: "MaxTimeMSExpired",
+	msg: "the deadline had passed before the operation began",
+}
+
+// finish puts the end of an operation into res.
+func (s *session) finish(res *store.Result, err error, write bool) {
+	if err != nil {
+		fail(res, err, write)
+		if res.Reason == store.Storage {
+			res.Message = s.st.explain(err).Error()
+		}
+		return
+	}
+	if !write {
+		return
+	}
+	if cause := s.st.failure(); cause != nil {
+		res.Fail(store.Indeterminate, store.Storage, cause.Error())
+		return
+	}
+	if s.st.concern.Unacknowledged() {
+		*res = store.Result{Outcome: store.Unacknowledged, Attempts: 1, Bytes: res.Bytes}
+	}
+}
+
+// recoverDo turns a panic below into an outcome.
+func (s *session) recoverDo(res *store.Result, write bool) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.st.enginePanic(p)
+	o := store.Failed
+	if write {
+		o = store.Indeterminate
+	}
+	res.Fail(o, store.Storage, s.st.failure().Error())
+}
+
+// Close gives back the buffers.
+func (s *session) Close() error {
+	*s = session{st: s.st}
+	return nil
+}

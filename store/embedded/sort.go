@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+)
+
+// sorter orders documents in memory. With a limit it keeps little more than the limit.
+type sorter struct {
+	fields []sortField
+	limit  int64 // 0: all
+	cap    int64 // most bytes to hold
+	rows   []row
+	held   int64
+}
+
+type row struct{ key, doc []byte }
+
+// add takes a copy of doc.
+func (s *sorter) add(doc []byte) error {
+	r := row{key: sortKey(nil, doc, s.fields), doc: bytes.Clone(doc)}
+	s.rows = append(s.rows, r)
+	s.held += int64(len(r.key) + len(r.doc))
+	if s.limit > 0 && int64(len(s.rows)) >= 2*s.limit+64 {
+		s.trim()
+	}
+	if s.held > s.cap {
+		return badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
+			"the sort holds more than %d MiB in memory; add an index that gives this order, or a limit", s.cap>>20)
+	}
+	return nil
+}
+
+// trim sorts the rows and drops those behind the limit.
+func (s *sorter) trim() {
+	slices.SortStableFunc(s.rows, func(a, b row) int { return bytes.Compare(a.key, b.key) })
+	if s.limit == 0 || int64(len(s.rows)) <= s.limit {
+		return
+	}
+	for _, r := range s.rows[s.limit:] {
+		s.held -= int64(len(r.key) + len(r.doc))
+	}
+	clear(s.rows[s.limit:])
+	s.rows = s.rows[:s.limit]
+}
+
+// sortKey appends the place of doc in the order of fields. An array sorts by its smallest element, in
+// descending order by its greatest.
+func sortKey(dst, doc []byte, fields []sortField) []byte {
+	for _, f := range fields {
+		at := -1
+		var best []byte
+		for _, v := range collect(nil, doc, f.path, 0, &at) {
+			key := appendIndexed(nil, v, f.desc)
+			if best == nil || bytes.Compare(key, best) < 0 {
+				best = key
+			}
+		}
+		dst = append(dst, best...)
+	}
+	return dst
+}

@@ -1,0 +1,376 @@
+package embedded
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// change is one $set or $inc of one path.
+type change struct {
+	path []byte
+	inc  bool
+	arg  value
+	done bool // the path was found in the document being rebuilt
+}
+
+// update is a compiled update: operators, or a replacement when changes is empty and replace is set.
+type update struct {
+	replace []byte
+	changes []change
+}
+
+// compile reads an update document. It keeps the room of an earlier one.
+func (u *update) compile(doc []byte) error {
+	u.changes, u.replace = u.changes[:0], nil
+	it := walk(doc)
+	first := true
+	for {
+		key, v, ok := it.next()
+		if !ok {
+			break
+		}
+		operators := len(key) > 0 && key[0] == '$'
+		if first && !operators {
+			u.replace = doc
+			return validReplacement(doc)
+		}
+		first = false
+		if err := u.operator(key, v); err != nil {
+			return err
+		}
+	}
+	if it.bad {
+		return malformed("the update")
+	}
+	if first {
+		u.replace = doc
+		return nil
+	}
+	return u.order()
+}
+
+// validReplacement refuses a replacement that mixes fields and operators, or is not BSON.
+func validReplacement(doc []byte) error {
+	it := walk(doc)
+	for {
+		key, _, ok := it.next()
+		if !ok {
+			break
+		}
+		if len(key) > 0 && key[0] == '$' {
+			return badValue(52, "DollarPrefixedFieldName", "a replacement cannot contain the operator %s", key)
+		}
+	}
+	if it.bad {
+		return malformed("the replacement")
+	}
+	return nil
+}
+
+// operator adds the changes of one update operator.
+func (u *update) operator(name []byte, fields value) error {
+	inc := string(name) == "$inc"
+	if !inc && string(name) != "$set" {
+		if len(name) > 0 && name[0] == '$' {
+			return unsupported("the update operator " + string(name))
+		}
+		return badValue(9, "FailedToParse", "an update cannot mix operators and the field %q", name)
+	}
+	if fields.t != tDocument {
+		return badValue(9, "FailedToParse", "%s needs a document of fields", name)
+	}
+	it := walk(fields.data)
+	for {
+		path, arg, ok := it.next()
+		if !ok {
+			break
+		}
+		if err := checkChange(path, arg, inc); err != nil {
+			return err
+		}
+		u.changes = append(u.changes, change{path: path, inc: inc, arg: arg})
+	}
+	if it.bad {
+		return malformed("the update")
+	}
+	return nil
+}
+
+func checkChange(path []byte, arg value, inc bool) error {
+	if len(path) == 0 || path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte("..")) {
+		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
+	}
+	if bytes.IndexByte(path, '$') >= 0 {
+		return unsupported("the positional update path " + string(path))
+	}
+	if !inc {
+		return nil
+	}
+	if arg.t == tDecimal {
+		return unsupported("$inc by a decimal (" + string(path) + ")")
+	}
+	if !arg.isNumber() {
+		return badValue(14, "TypeMismatch", "$inc of %q needs a number", path)
+	}
+	return nil
+}
+
+// order sorts the changes by path, so that changes under one field are neighbours, and refuses two
+// changes of the same place.
+func (u *update) order() error {
+	if len(u.changes) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(u.changes, func(a, b change) int { return comparePaths(a.path, b.path) })
+	for i := 1; i < len(u.changes); i++ {
+		a, b := u.changes[i-1].path, u.changes[i].path
+		if bytes.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.') {
+			return badValue(40, "ConflictingUpdateOperators", "two changes of %q in one update", b)
+		}
+	}
+	return nil
+}
+
+// comparePaths orders dotted paths part by part: the dot sorts before every other byte.
+func comparePaths(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] == b[i] {
+			continue
+		}
+		if a[i] == '.' {
+			return -1
+		}
+		if b[i] == '.' {
+			return 1
+		}
+		return int(a[i]) - int(b[i])
+	}
+	return len(a) - len(b)
+}
+
+// apply appends the changed document to dst. old is a whole document with its _id.
+func (u *update) apply(dst, old []byte) ([]byte, error) {
+	if u.replace != nil {
+		return u.replaced(dst, old)
+	}
+	mark(u.changes, false)
+	dst, err := rebuild(dst, old, u.changes, 0, false)
+	if err != nil {
+		return dst, err
+	}
+	return dst, u.checkID(dst, old)
+}
+
+// replaced appends the replacement, with the _id of the old document first.
+func (u *update) replaced(dst, old []byte) ([]byte, error) {
+	id, _ := lookup(old, idField)
+	dst, start := beginDoc(dst)
+	dst = appendElem(dst, idField, id)
+	it := walk(u.replace)
+	for {
+		key, v, ok := it.next()
+		if !ok {
+			return endDoc(dst, start), nil
+		}
+		if !bytes.Equal(key, idField) {
+			dst = appendElem(dst, key, v)
+			continue
+		}
+		if !equal(id, v) {
+			return dst, errImmutable()
+		}
+	}
+}
+
+func errImmutable() error {
+	return badValue(66, "ImmutableField", "an update cannot change the field _id")
+}
+
+// checkID refuses a change of _id.
+func (u *update) checkID(changed, old []byte) error {
+	if !u.touches(idField) {
+		return nil
+	}
+	was, _ := lookup(old, idField)
+	is, _ := lookup(changed, idField)
+	if !equal(was, is) {
+		return errImmutable()
+	}
+	return nil
+}
+
+// touches reports whether a change could alter the value at path: it is at, above or below it.
+func (u *update) touches(path []byte) bool {
+	if u.replace != nil {
+		return true
+	}
+	for i := range u.changes {
+		if overlap(u.changes[i].path, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func overlap(a, b []byte) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return bytes.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.')
+}
+
+// rebuild appends doc to dst with the changes made. All changes share the first off bytes of their
+// paths. Fields keep their places; new ones come last, in the order of their names.
+func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, error) {
+	dst, start := beginDoc(dst)
+	var err error
+	n := 0
+	it := walk(doc)
+	for {
+		key, v, ok := it.next()
+		if !ok {
+			break
+		}
+		n++
+		group := groupOf(changes, key, off)
+		if group == nil {
+			dst = appendElem(dst, key, v)
+			continue
+		}
+		if dst, err = changeElem(dst, key, v, group, off); err != nil {
+			return dst, err
+		}
+	}
+	if dst, err = appendNew(dst, changes, off, array, n); err != nil {
+		return dst, err
+	}
+	return endDoc(dst, start), nil
+}
+
+// groupOf returns the changes whose next path part is key, and marks them as done.
+func groupOf(changes []change, key []byte, off int) []change {
+	for i := range changes {
+		if !bytes.Equal(changes[i].part(off), key) {
+			continue
+		}
+		j := i
+		for j < len(changes) && bytes.Equal(changes[j].part(off), key) {
+			j++
+		}
+		mark(changes[i:j], true)
+		return changes[i:j]
+	}
+	return nil
+}
+
+// part returns the path's part that begins at off.
+func (c *change) part(off int) []byte {
+	head, _, _ := bytes.Cut(c.path[off:], dot)
+	return head
+}
+
+// last reports whether the part at off is the path's last one.
+func (c *change) last(off int) bool { return bytes.IndexByte(c.path[off:], '.') < 0 }
+
+// changeElem appends the element key with the changes of group, which all begin with it.
+func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
+	if group[0].last(off) {
+		if !group[0].inc {
+			return appendElem(dst, key, group[0].arg), nil
+		}
+		return appendSum(dst, key, v, group[0].arg)
+	}
+	if v.t != tDocument && v.t != tArray {
+		return dst, badValue(28, "PathNotViable", "cannot create field %q: %q is not a document",
+			group[0].path, group[0].path[:off+len(key)])
+	}
+	dst = append(dst, v.t)
+	dst = append(append(dst, key...), 0)
+	mark(group, false)
+	dst, err := rebuild(dst, v.data, group, off+len(key)+1, v.t == tArray)
+	mark(group, true)
+	return dst, err
+}
+
+func mark(group []change, done bool) {
+	for i := range group {
+		group[i].done = done
+	}
+}
+
+// appendNew appends what the changes create. n is the number of elements so far.
+func appendNew(dst []byte, changes []change, off int, array bool, n int) ([]byte, error) {
+	for i := 0; i < len(changes); i++ {
+		if changes[i].done {
+			continue
+		}
+		key := changes[i].part(off)
+		if array {
+			var err error
+			if dst, n, err = padArray(dst, key, n, changes[i].path); err != nil {
+				return dst, err
+			}
+		}
+		group := groupOf(changes[i:], key, off)
+		var err error
+		if dst, err = createElem(dst, key, group, off); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// padArray fills an array with nulls up to position key, like the server does.
+func padArray(dst, key []byte, n int, path []byte) ([]byte, int, error) {
+	const most = 1_500_000 // the server's own limit of padding
+	at, err := strconv.ParseUint(string(key), 10, 31)
+	if err != nil || int(at) < n {
+		return dst, n, badValue(28, "PathNotViable", "cannot create field %q in an array", path)
+	}
+	if int(at)-n > most {
+		return dst, n, badValue(2, "BadValue", "position %d is too far behind the end of the array", at)
+	}
+	for ; n < int(at); n++ {
+		dst = appendElem(dst, strconv.AppendInt(nil, int64(n), 10), nullValue)
+	}
+	return dst, n + 1, nil
+}
+
+// createElem appends a new element, with the documents that its path needs.
+func createElem(dst, key []byte, group []change, off int) ([]byte, error) {
+	if group[0].last(off) {
+		return appendElem(dst, key, group[0].arg), nil // $inc of a missing field sets it
+	}
+	dst = append(dst, tDocument)
+	dst = append(append(dst, key...), 0)
+	mark(group, false)
+	dst, start := beginDoc(dst)
+	dst, err := appendNew(dst, group, off+len(key)+1, false, 0)
+	mark(group, true)
+	return endDoc(dst, start), err
+}
+
+// appendSum appends key with v + by in the wider of their types; an int32 that overflows becomes an
+// int64, an int64 that overflows is refused.
+func appendSum(dst, key []byte, v, by value) ([]byte, error) {
+	a, aInt := v.integer()
+	b, bInt := by.integer()
+	switch {
+	case v.t == tDecimal:
+		return dst, unsupported("$inc of a decimal")
+	case !v.isNumber():
+		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q, it is not a number", key)
+	case !aInt || !bInt:
+		return appendElem(dst, key, doubleValue(v.float()+by.float())), nil
+	}
+	sum := a + b
+	if (sum > a) != (b > 0) {
+		return dst, badValue(2, "BadValue", "$inc of %q overflows a 64-bit integer", key)
+	}
+	if v.t == tInt32 && by.t == tInt32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
+		return appendElem(dst, key, int32Value(int32(sum))), nil
+	}
+	return appendElem(dst, key, int64Value(sum)), nil
+}

@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Writers of one document exclude each other by a lock chosen by the hash of its key, from reading the
+// old version until the new one is visible. The wait for the log comes after the lock is given back,
+// so that writers of a hot document share one sync; like on a server, another reader can see a write
+// before it is durable.
+
+// stripe returns the number of the lock for a document key.
+func (st *embeddedStore) stripe(key []byte) uint64 {
+	return maphash.Bytes(st.seed, key) % numStripes
+}
+
+// lockAll locks the stripes of several keys. Their order is fixed, so that two batches cannot wait for
+// each other.
+func (s *session) lockAll() {
+	slices.Sort(s.stripes)
+	s.stripes = slices.Compact(s.stripes)
+	for _, i := range s.stripes {
+		s.st.stripes[i].Lock()
+	}
+}
+
+func (s *session) unlockAll() {
+	for _, i := range s.stripes {
+		s.st.stripes[i].Unlock()
+	}
+}
+
+// apply makes a batch visible. Where writes wait for the log, await does that.
+func (s *session) apply(b *pebble.Batch) error {
+	if s.st.sync && !s.later {
+		return s.st.db.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	if !s.st.dirty.Load() {
+		s.st.dirty.Store(true)
+	}
+	return s.st.db.Apply(b, pebble.NoSync)
+}
+
+// await waits for the log, where writes do, and gives the batch back.
+func (s *session) await(b *pebble.Batch) error {
+	if s.st.sync && !s.later && !b.Empty() {
+		if err := b.SyncWait(); err != nil {
+			return err
+		}
+	}
+	return b.Close()
+}
+
+// read appends the document with this key to dst.
+func (s *session) read(dst, key []byte) (doc []byte, found bool, err error) {
+	v, closer, err := s.st.db.Get(key)
+	if err == pebble.ErrNotFound {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, err
+	}
+	dst = append(dst, v...)
+	return dst, true, closer.Close()
+}
+
+// exists reports whether there is a document with this key.
+func (s *session) exists(key []byte) (bool, error) {
+	_, closer, err := s.st.db.Get(key)
+	if err == pebble.ErrNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}
+
+// put adds the change of one document to the batch, with its index entries. old is nil for a new one.
+func (s *session) put(b *pebble.Batch, c *collection, key, old, doc []byte) error {
+	if len(doc) > maxDocument {
+		return badValue(10334, "BSONObjectTooLarge", "the document has %d bytes, more than the %d that are allowed", len(doc), maxDocument)
+	}
+	for _, ix := range c.indexes {
+		if err := s.putIndex(b, c, ix, key[docPrefixLen:], old, doc); err != nil {
+			return err
+		}
+	}
+	return b.Set(key, doc, nil)
+}
+
+// putIndex writes only the entries that differ between the old and the new document.
+func (s *session) putIndex(b *pebble.Batch, c *collection, ix *index, id, old, doc []byte) error {
+	s.old.reset()
+	if old != nil {
+		if _, err := s.old.extract(ix, c.id, old, id); err != nil {
+			return err
+		}
+	}
+	multikey, err := s.new.extract(ix, c.id, doc, id)
+	if err != nil {
+		return err
+	}
+	if multikey && !ix.multikey.Load() {
+		if err := b.Set(multikeyKey(nil, c.id, ix.id), nil, nil); err != nil {
+			return err
+		}
+		ix.multikey.Store(true)
+	}
+	for i := range s.old.len() {
+		if e := s.old.at(i); !s.new.contains(e) {
+			if err := b.Delete(e, nil); err != nil {
+				return err
+			}
+		}
+	}
+	length := idLength(s.room[:0], id)
+	for i := range s.new.len() {
+		if e := s.new.at(i); !s.old.contains(e) {
+			if err := b.Set(e, length, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
