@@ -149,3 +149,10 @@ type Verifier interface {
 	// request is not one that can be checked.
 	Verify(op *Op, i int, doc []byte) (ok, checked bool)
 }
+
+// Ender is implemented by streams that come to an end by themselves: a part of the operations for each
+// worker, a load phase that stops at an error. A worker whose stream has ended sends nothing more.
+type Ender interface {
+	// Ended reports whether there is no further operation. It is asked before each call of Next.
+	Ended() bool
+}
