@@ -340,7 +340,7 @@ func (s *Summary) ErrorShare() float64 {
 // Achieved returns the operations that succeeded within the phase by those that fell due in it, 0…1 and
 // more where a backlog was worked off. It is false without a schedule.
 func (s *Summary) Achieved() (float64, bool) {
-	if !s.Dims.Scheduled || s.Offered == 0 {
+	if s.Offered == 0 {
 		return 0, false
 	}
 	return share(s.Ended().Succeeded, s.Offered), true
@@ -375,4 +375,17 @@ func (s *Summary) Class(name string) *ClassInterval {
 		}
 	}
 	return nil
+}
+
+// LittleInFlight returns the mean number of operations under way that follows from rate and service
+// time by Little's law, N = X·R: the time that all operations spent being served per time that passed.
+func (s *Summary) LittleInFlight() float64 {
+	var served int64
+	for _, p := range s.Points {
+		served = saturatingAdd(served, p.ServiceSum)
+	}
+	if s.Duration() <= 0 {
+		return 0
+	}
+	return float64(served) / float64(s.Duration())
 }

@@ -1,0 +1,149 @@
+package record
+
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// NewLatency sums up a histogram, nil if there is no value.
+func NewLatency(h *measure.Histogram) *Latency {
+	if h.Count() == 0 {
+		return nil
+	}
+	stated := func(q float64) *int64 {
+		if !h.Enough(q) {
+			return nil
+		}
+		v := h.Quantile(q)
+		return &v
+	}
+	return &Latency{
+		Count: h.Count(), Mean: h.Mean(), Min: h.Min(), Max: h.Max(), OutOfRange: h.OutOfRange(),
+		P50: stated(0.5), P90: stated(0.9), P95: stated(0.95), P99: stated(0.99), P999: stated(0.999), P9999: stated(0.9999),
+	}
+}
+
+// NewPhaseResult turns the summary of a phase into its result. cores is how many cores the client may
+// use. Classes of which no operation ended are left out.
+func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
+	all, err := s.All()
+	if err != nil {
+		return PhaseResult{}, err
+	}
+	p := PhaseResult{
+		Phase: s.Phase, Start: int64(s.Start), End: int64(s.End), Seconds: s.Duration().Seconds(), Workers: s.Workers,
+		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
+		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all),
+		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
+		Lateness: NewLatency(s.Lateness), Client: newClientResult(s, cores),
+	}
+	if s.Samples > 0 {
+		p.InFlight = &s.InFlight
+	}
+	p.Rates = Rates{
+		Offered: s.Rate(p.Offered), Attempted: s.Rate(p.Ended.Attempted), Achieved: s.Rate(p.Ended.Succeeded),
+		Failed: s.Rate(p.Ended.Failed), Indeterminate: s.Rate(p.Ended.Indeterminate),
+		Documents: s.Rate(all.Docs), Bytes: s.Rate(all.Bytes),
+	}
+	for i, c := range s.Dims.Classes {
+		if r := newClassResult(s, c, &s.Classes[i]); r.Counts.Attempted > 0 {
+			p.Classes = append(p.Classes, r)
+		}
+	}
+	return p, nil
+}
+
+func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval) ClassResult {
+	r := ClassResult{
+		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
+		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts,
+		Response: NewLatency(ci.Answered()), Service: NewLatency(ci.Service), Wait: NewLatency(ci.Wait),
+		Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
+	}
+	r.Rate = s.Rate(r.Counts.Succeeded)
+	for i, n := range ci.Counts {
+		if n > 0 {
+			r.Outcomes[s.Dims.Outcomes[i].Name] = n
+		}
+	}
+	return r
+}
+
+func newClientResult(s *measure.Summary, cores float64) ClientResult {
+	u := s.Client
+	r := ClientResult{
+		CPUSeconds: u.CPU.Seconds(), SchedP99: int64(u.SchedP99), GCPauseMax: int64(u.GCPauseMax),
+		HeapBytes: u.HeapBytes, LatenessOver: u.LatenessOver,
+	}
+	if d := s.Duration(); d > 0 && cores > 0 {
+		r.CPUShare = u.CPU.Seconds() / d.Seconds() / cores
+	}
+	if n := s.Ended().Attempted; n > 0 {
+		r.CPUPerOperation = float64(u.CPU) / float64(n)
+	}
+	return r
+}
+
+// summaries gathers intervals by phase, in the order in which the phases begin.
+type summaries struct {
+	dims measure.Dims
+	list []*measure.Summary
+}
+
+// The phases that belong together; see measure.Summary.AddTail.
+const (
+	phaseMeasure = "measure"
+	phaseDrain   = "drain"
+)
+
+func (l *summaries) get(phase string) *measure.Summary {
+	for _, s := range l.list {
+		if s.Phase == phase {
+			return s
+		}
+	}
+	return nil
+}
+
+func (l *summaries) add(iv *measure.Interval) error {
+	if iv.Phase == phaseDrain {
+		if s := l.get(phaseMeasure); s != nil {
+			return s.AddTail(iv)
+		}
+	}
+	s := l.get(iv.Phase)
+	if s == nil {
+		s = measure.NewSummary(l.dims, iv.Phase)
+		l.list = append(l.list, s)
+	}
+	return s.Add(iv)
+}
+
+func (l *summaries) results(cores float64) ([]PhaseResult, error) {
+	results := []PhaseResult{}
+	for _, s := range l.list {
+		r, err := NewPhaseResult(s, cores)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// shift moves a copy of the interval to a timeline that began earlier.
+func shift(iv *measure.Interval, by time.Duration) *measure.Interval {
+	if by == 0 {
+		return iv
+	}
+	c := *iv
+	c.Start += by
+	c.End += by
+	c.Failures = append([]measure.FailureCount(nil), iv.Failures...)
+	for i := range c.Failures {
+		c.Failures[i].First += by
+		c.Failures[i].Last += by
+	}
+	return &c
+}
