@@ -1,0 +1,276 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Arrivals is how the operations of an open loop are spread over time.
+type Arrivals uint8
+
+const (
+	// Constant: equal distances, s_i = i/λ. Good for tests of pacing.
+	Constant Arrivals = iota
+	// Poisson: independent exponential distances of mean 1/λ, as many independent users make them.
+	Poisson
+)
+
+// String returns the name used in records and flags.
+func (a Arrivals) String() string {
+	if a == Poisson {
+		return "poisson"
+	}
+	return "constant"
+}
+
+// LatePolicy is what becomes of an operation that was due while all workers were busy.
+type LatePolicy uint8
+
+const (
+	// Queue: it is sent late, and its response time counts from when it was due.
+	Queue LatePolicy = iota
+	// Drop: if it is later than DropAfter it is given up and counted as dropped.
+	Drop
+)
+
+// String returns the name used in records and flags.
+func (p LatePolicy) String() string {
+	if p == Drop {
+		return "drop"
+	}
+	return "queue"
+}
+
+// Stage is a part of a run in which the rate or the number of workers changes. The first stage begins
+// with the measured window; after the last one its target is kept.
+type Stage struct {
+	// Duration is its length. 0 with Step set changes the target at once.
+	Duration time.Duration
+	// Rate is the rate at its end in operations per second. Only for runs whose Stages set no Workers.
+	Rate float64
+	// Workers is the number of virtual users at its end. Only for runs without any rate.
+	Workers int
+	// Step: the target holds from the beginning of the stage; otherwise it is approached linearly from
+	// the target of the stage before (from Config.Rate or Config.Workers in the first one).
+	Step bool
+}
+
+// The values that replace zeros in a [Config] or [FillConfig].
+const (
+	// DefaultTimeout is long enough for a failover (2–12 s) to be seen as one slow operation by those
+	// who wait for it, and short enough for a run to end.
+	DefaultTimeout = 10 * time.Second
+	// DefaultInterval is the grain of all time series.
+	DefaultInterval = time.Second
+	// DefaultDropAfter is how late an operation may be sent under [Drop].
+	DefaultDropAfter = time.Second
+	// DefaultGrace is how long after the deadline of an operation its worker is given up.
+	DefaultGrace = time.Second
+)
+
+// Limits that keep a mistyped number from eating the machine.
+const (
+	maxWorkers = 1 << 20
+	maxRate    = 1e8
+)
+
+// Config says how a run is done. Whether it is an open or a closed loop follows from it: any Rate, in
+// the configuration or in a stage, makes it an open loop; Pace makes every worker follow ticks of its
+// own; otherwise each worker sends the next operation when it has the answer to the last.
+type Config struct {
+	// Workers is how many operations can be under way at once; where stages set workers, how many
+	// there are before the first stage (0 is possible then).
+	Workers int
+	// Rate is the rate of an open loop in operations per second, for all workers together; where
+	// stages set rates, the rate before the first stage (during the warm-up and where its ramp begins).
+	Rate float64
+	// Arrivals spreads the operations of an open loop.
+	Arrivals Arrivals
+	// Seed makes Poisson arrivals and the stagger of paced workers repeatable.
+	Seed uint64
+	// Pace is the rate of each worker in operations per second, YCSB's way of throttling: worker ticks
+	// at start + k/Pace, a late worker sends back to back until it has caught up, and workers of at
+	// most 1000/s start after a random part of their first tick.
+	Pace float64
+	// Late is what becomes of late operations of an open loop, DropAfter how late is too late (default
+	// 1 s). Paced workers always queue.
+	Late      LatePolicy
+	DropAfter time.Duration
+	// Stages changes the rate of an open loop or the number of workers of a closed or paced one.
+	Stages []Stage
+	// Warmup comes before the measured window and is counted apart.
+	Warmup time.Duration
+	// Duration is the length of the measured window; 0 with Stages stands for their sum, 0 with
+	// Operations for no limit.
+	Duration time.Duration
+	// Operations ends the run when so many measured operations are done, if Duration does not before.
+	Operations int64
+	// Timeout is the deadline of every operation from when it is sent, whatever it consists of.
+	Timeout time.Duration
+	// Grace is how long after its deadline a session may take to return (default 1 s). Then its worker
+	// is given up: the operation counts as indeterminate or failed with reason timeout, in
+	// Report.Abandoned, and nothing more is sent by that worker.
+	Grace time.Duration
+	// Interval is the width of the intervals.
+	Interval time.Duration
+	// PlainTimers makes workers wait with the runtime's own timers, which wake up to about 1 ms late on
+	// Linux. Tests under testing/synctest need it: bubbles cannot fake the kernel's timers.
+	PlainTimers bool
+	// Abort, when closed, ends the run at once: what is under way is not awaited but abandoned, and
+	// what was counted so far is returned. Sessions are closed by their workers when their calls
+	// return, as no session may be used by two goroutines at a time; a process that aborts because of a
+	// second Ctrl-C exits anyway.
+	Abort <-chan struct{}
+}
+
+func (c Config) withDefaults() Config {
+	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
+	c.Interval = orDefault(c.Interval, DefaultInterval)
+	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.DropAfter = orDefault(c.DropAfter, DefaultDropAfter)
+	if c.Duration == 0 && c.Operations == 0 {
+		for _, s := range c.Stages {
+			c.Duration += s.Duration
+		}
+	}
+	return c
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Open reports whether this is an open loop.
+func (c Config) Open() bool {
+	for _, s := range c.Stages {
+		if s.Rate != 0 {
+			return true
+		}
+	}
+	return c.Rate != 0
+}
+
+// Scheduled reports whether operations have an intended time of their own.
+func (c Config) Scheduled() bool { return c.Open() || c.Pace != 0 }
+
+// users reports whether stages change the number of workers.
+func (c Config) users() bool { return len(c.Stages) > 0 && !c.Open() }
+
+// MaxWorkers is how many sessions the run opens.
+func (c Config) MaxWorkers() int {
+	n := c.Workers
+	if c.users() {
+		for _, s := range c.Stages {
+			n = max(n, s.Workers)
+		}
+	}
+	return n
+}
+
+func (c Config) check() error {
+	if err := c.checkTimes(); err != nil {
+		return err
+	}
+	switch n := c.MaxWorkers(); {
+	case c.Workers < 0:
+		return fmt.Errorf("workers: %d is negative", c.Workers)
+	case n == 0:
+		return errors.New("workers: at least one worker is needed")
+	case n > maxWorkers:
+		return fmt.Errorf("workers: %d is more than the limit of %d", n, maxWorkers)
+	case c.Operations < 0:
+		return fmt.Errorf("operations: %d is negative", c.Operations)
+	case c.Duration == 0 && c.Operations == 0:
+		return errors.New("nothing says when the run ends: set a duration, a number of operations or stages")
+	case c.Open() && c.Pace != 0:
+		return errors.New("rate and pace exclude each other: a rate is for all workers together, a pace for each of them")
+	case c.Late > Drop || c.Arrivals > Poisson:
+		return fmt.Errorf("unknown late policy %d or arrivals %d", c.Late, c.Arrivals)
+	}
+	if err := checkRate("rate", c.Rate); err != nil {
+		return err
+	}
+	if err := checkRate("pace", c.Pace); err != nil {
+		return err
+	}
+	return c.checkStages()
+}
+
+func (c Config) checkTimes() error {
+	for _, t := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"warm-up", c.Warmup}, {"duration", c.Duration}, {"timeout", c.Timeout}, {"interval", c.Interval},
+		{"grace", c.Grace}, {"drop-after", c.DropAfter},
+	} {
+		if t.d < 0 {
+			return fmt.Errorf("%s: %v is negative", t.name, t.d)
+		}
+		if t.d > maxSpan {
+			return fmt.Errorf("%s: %v is longer than the limit of %v", t.name, t.d, maxSpan)
+		}
+	}
+	if c.Interval < time.Millisecond {
+		return fmt.Errorf("interval: %v is shorter than 1ms", c.Interval)
+	}
+	return nil
+}
+
+// maxSpan keeps sums of times far away from overflow.
+const maxSpan = 10 * 365 * 24 * time.Hour
+
+func checkRate(name string, r float64) error {
+	if !(r >= 0 && r <= maxRate) { // catches NaN as well
+		return fmt.Errorf("%s: %g is not between 0 and %g operations per second", name, r, float64(maxRate))
+	}
+	return nil
+}
+
+func (c Config) checkStages() error {
+	open := c.Open()
+	for i, s := range c.Stages {
+		if err := checkRate("rate", s.Rate); err != nil {
+			return fmt.Errorf("stage %d: %w", i+1, err)
+		}
+		switch {
+		case s.Duration < 0 || s.Duration > maxSpan:
+			return fmt.Errorf("stage %d: duration %v is not between 0 and %v", i+1, s.Duration, maxSpan)
+		case s.Workers < 0 || s.Workers > maxWorkers:
+			return fmt.Errorf("stage %d: %d workers are not between 0 and %d", i+1, s.Workers, maxWorkers)
+		case open && s.Workers != 0:
+			return fmt.Errorf("stage %d changes the workers, but the run has a rate: stages change one or the other", i+1)
+		case s.Duration == 0 && !s.Step:
+			return fmt.Errorf("stage %d: a ramp needs a duration; say step for a change at once", i+1)
+		}
+	}
+	if open && c.Warmup > 0 && c.startRate() == 0 {
+		return errors.New("rate: the warm-up has no rate; set the rate before the first stage")
+	}
+	if c.users() && c.Warmup > 0 && c.Workers == 0 {
+		return errors.New("workers: the warm-up has no workers; set their number before the first stage")
+	}
+	return nil
+}
+
+// startRate is the rate during the warm-up and at the beginning of the first stage.
+func (c Config) startRate() float64 {
+	if c.Rate == 0 && len(c.Stages) > 0 && c.Stages[0].Step {
+		return c.Stages[0].Rate
+	}
+	return c.Rate
+}
+
+// bounds returns the borders of the measured window; without a duration it has no end.
+func (c Config) bounds() (from, until int64) {
+	from, until = int64(c.Warmup), math.MaxInt64
+	if c.Duration > 0 {
+		until = from + int64(c.Duration)
+	}
+	return from, until
+}

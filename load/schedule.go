@@ -1,0 +1,183 @@
+package load
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+)
+
+// arrivals produces the due times of an open loop one after the other. The same configuration gives
+// the same times.
+type arrivals struct {
+	curve   curve
+	rng     *rand.PCG // nil: constant
+	limit   int64     // how many there are at most
+	n       int64     // how many were produced
+	sum     float64   // arrival number of the last one (Poisson)
+	segment int
+}
+
+func newArrivals(cfg Config, limit int64) *arrivals {
+	a := &arrivals{curve: newCurve(cfg), limit: limit}
+	if cfg.Arrivals == Poisson {
+		a.rng = rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)
+	}
+	return a
+}
+
+// next returns when the next operation is due, never if there is none.
+func (a *arrivals) next() int64 {
+	if a.n >= a.limit {
+		return never
+	}
+	number := float64(a.n)
+	if a.rng != nil {
+		a.sum += exponential(a.rng)
+		number = a.sum
+	}
+	a.n++
+	var due int64
+	due, a.segment = a.curve.due(number, a.segment)
+	return due
+}
+
+// exponential draws from the exponential distribution of mean 1 by inversion, which is the same on
+// every machine and in every Go version (the tables of package rand are not promised to be).
+func exponential(rng *rand.PCG) float64 {
+	u := float64(rng.Uint64()>>11) * (1.0 / (1 << 53)) // [0, 1)
+	return -math.Log1p(-u)
+}
+
+// counter tells how many operations fell due until a time, independently of the workers: it produces
+// the arrivals a second time (some 20 ns each) instead of keeping all that the workers have not reached.
+type counter struct {
+	arrivals *arrivals
+	due      int64    // of the first one not counted yet
+	border   int64    // between the phases
+	n        [2]int64 // by phase
+}
+
+func newCounter(a *arrivals, border int64) *counter {
+	return &counter{arrivals: a, border: border, due: a.next()}
+}
+
+// before returns how many operations are due before t, by phase. t must not decrease.
+func (c *counter) before(t int64) [2]int64 {
+	for c.due < t {
+		if c.due < c.border {
+			c.n[warm]++
+		} else {
+			c.n[measured]++
+		}
+		c.due = c.arrivals.next()
+	}
+	return c.n
+}
+
+// blockSize is how many due times are produced at once.
+const blockSize = 1024
+
+// block holds the due times of the tickets [first, first+blockSize).
+type block struct {
+	first int64
+	due   [blockSize]int64
+	next  atomic.Pointer[block]
+}
+
+// schedule hands out the operations of an open loop, first come, first served, to all workers: a ticket
+// from an atomic counter, and its due time from a chain of blocks. Only the worker that needs a block
+// which does not exist yet takes a lock, once in 1024 operations.
+type schedule struct {
+	ticket atomic.Int64
+	_      [56]byte // the counter has its cache line for itself
+	// current is a block that no ticket handed out from now on lies before. Blocks behind it are
+	// garbage: nobody keeps a pointer into the chain while an operation is under way.
+	current atomic.Pointer[block]
+	making  sync.Mutex
+	source  *arrivals
+}
+
+func newSchedule(a *arrivals) *schedule {
+	s := &schedule{source: a}
+	s.current.Store(s.produce(0))
+	return s
+}
+
+func (s *schedule) produce(first int64) *block {
+	b := &block{first: first}
+	for i := range b.due {
+		b.due[i] = s.source.next()
+	}
+	return b
+}
+
+// take returns when the next operation is due, never after the last one.
+func (s *schedule) take() int64 {
+	// The order matters: current never overtakes the ticket counter, so a block that was current
+	// before the ticket was drawn does not lie behind that ticket.
+	b := s.current.Load()
+	i := s.ticket.Add(1) - 1
+	if i-b.first >= blockSize {
+		b = s.advance(b, i)
+	}
+	return b.due[i-b.first]
+}
+
+// advance walks from b to the block of ticket i and makes it the current one.
+func (s *schedule) advance(b *block, i int64) *block {
+	for i-b.first >= blockSize {
+		next := b.next.Load()
+		if next == nil {
+			next = s.extend(b)
+		}
+		b = next
+	}
+	for {
+		now := s.current.Load()
+		if now.first >= b.first || s.current.CompareAndSwap(now, b) {
+			return b
+		}
+	}
+}
+
+func (s *schedule) extend(b *block) *block {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if next := b.next.Load(); next != nil {
+		return next
+	}
+	next := s.produce(b.first + blockSize)
+	b.next.Store(next)
+	return next
+}
+
+// skip takes all tickets that were due before t and that no worker has taken, and calls dropped with
+// how many of them were due before border and after. While every worker waits for an answer, nobody
+// else would notice that operations are too late.
+func (s *schedule) skip(t, border int64) (before, after int64) {
+	for {
+		b := s.current.Load()
+		i := s.ticket.Load()
+		if i-b.first >= blockSize {
+			b = s.advance(b, i)
+		}
+		var early, late int64
+		for _, due := range b.due[i-b.first:] {
+			if due >= t {
+				break
+			}
+			if due < border {
+				early++
+			} else {
+				late++
+			}
+		}
+		if early+late == 0 {
+			return before, after
+		}
+		if s.ticket.CompareAndSwap(i, i+early+late) {
+			before, after = before+early, after+late
+		}
+	}
+}

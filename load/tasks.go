@@ -1,0 +1,259 @@
+package load
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// limit ends a run after a number of measured operations.
+type limit struct {
+	most  int64 // 0: none
+	taken atomic.Int64
+	_     [48]byte
+}
+
+// take reports whether one more measured operation may be sent.
+func (l *limit) take() bool {
+	return l.most == 0 || l.taken.Add(1) <= l.most
+}
+
+// asSoonAsPossible marks an operation without an intended time of its own: it is due when it is sent.
+const asSoonAsPossible = -1
+
+// next fills w.op with the next operation of the workload and sends it.
+func (w *worker) next(phase int, due int64) bool {
+	w.stream.Next(&w.op)
+	start := w.crew.now()
+	if due == asSoonAsPossible {
+		due = start
+	}
+	outcome, alive := w.perform(phase, due, start)
+	if !alive {
+		return false
+	}
+	// A write that nobody confirms (w:0) is taken for applied, as nothing else will ever be known of
+	// it: otherwise key sequences would wait for it for ever. A duplicate is in the database already.
+	w.stream.Done(&w.op, outcome == store.OK || outcome == store.Unacknowledged || outcome == store.Conflict)
+	return true
+}
+
+// flush sends what the stream still holds back, such as a last, short batch.
+func (w *worker) flush() {
+	if w.crew.aborted.Load() || !w.stream.Flush(&w.op) {
+		return
+	}
+	now := w.crew.now()
+	w.flushed++
+	phase := w.crew.phaseOf(now)
+	w.sent[phase]-- // perform counts it, but it was never due
+	if outcome, alive := w.perform(phase, now, now); alive {
+		w.stream.Done(&w.op, outcome == store.OK || outcome == store.Unacknowledged)
+	}
+}
+
+// closedLoop sends the next operation when the last one is answered.
+type closedLoop struct{ limit *limit }
+
+func (t closedLoop) step(w *worker) bool {
+	c := w.crew
+	if c.stopping.Load() || !w.present() {
+		return false
+	}
+	now := c.now()
+	if now >= c.until {
+		return false
+	}
+	// The phase is decided here: an operation taken before the border is the warm-up's even if the
+	// border passes while the stream prepares it.
+	phase := c.phaseOf(now)
+	if phase == measured && !t.limit.take() {
+		c.halt()
+		return false
+	}
+	return w.next(phase, asSoonAsPossible) && w.breathe()
+}
+
+func (t closedLoop) finish(w *worker) { w.flush() }
+
+// openLoop takes operations from the schedule that all workers share.
+type openLoop struct {
+	schedule *schedule
+	drop     int64 // give up what is later than this; never: queue
+}
+
+func (t openLoop) step(w *worker) bool {
+	c := w.crew
+	if c.stopping.Load() {
+		return false
+	}
+	due := t.schedule.take()
+	if due >= c.until {
+		return false
+	}
+	now := c.now()
+	switch {
+	case due > now:
+		if !w.wait.until(due) {
+			return false
+		}
+		w.late(c.phaseOf(due), due)
+	case now >= c.drained:
+		return false
+	case now-due > t.drop:
+		c.drop(w.recorder(c.phaseOf(due)), c.phaseOf(due), now, 1)
+		return true
+	}
+	return w.next(c.phaseOf(due), due)
+}
+
+func (t openLoop) finish(w *worker) { w.flush() }
+
+// late records how late a worker sends that was free and waited.
+func (w *worker) late(phase int, due int64) {
+	now := w.crew.now()
+	w.recorder(phase).Late(now, now-due)
+}
+
+// pacedLoop gives every worker ticks of its own.
+type pacedLoop struct {
+	limit *limit
+	tick  int64
+	seed  uint64
+}
+
+// pace is where a paced worker is in its ticks. The lock is between the worker and the conductor, who
+// counts what fell due; it is never contended for longer than a few instructions.
+type pace struct {
+	mu      sync.Mutex
+	running bool
+	ticks   paceTicks
+	taken   int64
+	offered [2]int64 // by phase, of earlier stretches of this virtual user
+}
+
+func (t pacedLoop) step(w *worker) bool {
+	c := w.crew
+	if c.stopping.Load() || !w.present() {
+		return false
+	}
+	if !w.pace.running && !t.begin(w) {
+		return false
+	}
+	due := w.pace.ticks.at(w.pace.taken)
+	now := c.now()
+	if due >= c.until || now >= c.drained {
+		return false
+	}
+	if due > now {
+		if !w.wait.until(due) {
+			return false
+		}
+		w.late(c.phaseOf(due), due)
+	}
+	phase := c.phaseOf(due)
+	if phase == measured && !t.limit.take() {
+		c.halt()
+		return false
+	}
+	w.pace.taken++
+	return w.next(phase, due)
+}
+
+func (t pacedLoop) finish(w *worker) { w.flush() }
+
+// begin starts the ticks of a worker: after a random part of the first tick if ticks are at least 1 ms,
+// so that workers do not march in step.
+func (t pacedLoop) begin(w *worker) bool {
+	start := w.crew.now()
+	if t.tick >= int64(time.Millisecond) {
+		rng := rand.New(rand.NewPCG(t.seed, uint64(w.id)))
+		start += rng.Int64N(t.tick)
+		if !w.wait.until(min(start, w.crew.until)) {
+			return false
+		}
+	}
+	w.pace.mu.Lock()
+	defer w.pace.mu.Unlock()
+	w.pace.running, w.pace.taken = true, 0
+	w.pace.ticks = paceTicks{start: start, tick: t.tick}
+	return true
+}
+
+// end stops the ticks of a virtual user that leaves; what was due and not sent stays offered.
+func (p *pace) end(now, from int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offered = p.due(now, from)
+	p.running = false
+}
+
+// due returns how many operations of this worker fell due before t, by phase. The caller holds the lock.
+func (p *pace) due(t, from int64) [2]int64 {
+	n := p.offered
+	if p.running {
+		early := p.ticks.before(min(t, from))
+		n[warm] += early
+		n[measured] += p.ticks.before(t) - early
+	}
+	return n
+}
+
+// present waits while the number of virtual users is too low for this worker, and returns false when
+// the run ends.
+func (w *worker) present() bool {
+	c := w.crew
+	for int64(w.id) >= c.active.Load() {
+		now := c.now()
+		if w.pace.running {
+			w.pace.end(now, c.from)
+		}
+		if now >= c.until {
+			return false
+		}
+		select {
+		case <-w.wake:
+		case <-c.stop:
+			return false
+		}
+	}
+	return true
+}
+
+// The back-off of closed loops. A target that cannot be reached refuses in microseconds, and a closed
+// loop would turn that into hundreds of thousands of failures per second, which tell nothing and drown
+// the rest. A worker whose last backoffAfter operations failed without anything having been sent
+// therefore pauses before the next: 1 ms at first, twice as long each time, 100 ms at most, until an
+// operation is sent again. Scheduled loads never do this: their rate bounds the failures.
+const (
+	backoffAfter = 100
+	backoffFirst = time.Millisecond
+	backoffMost  = 100 * time.Millisecond
+	backoffSteps = 7 // doublings until the most is reached
+)
+
+// breathe pauses if nothing can be sent. It returns false when the run ends.
+func (w *worker) breathe() bool {
+	if w.total.Attempts > 0 || store.Outcome(w.total.Outcome).Success() {
+		w.unsent = 0
+		if w.paused {
+			w.paused = false
+			w.crew.pausing.Add(-1)
+		}
+		return true
+	}
+	w.unsent++
+	if w.unsent < backoffAfter {
+		return true
+	}
+	if !w.paused {
+		w.paused = true
+		w.crew.pausing.Add(1)
+	}
+	w.crew.backoffs.Add(1)
+	pause := min(backoffMost, backoffFirst<<min(w.unsent-backoffAfter, backoffSteps))
+	return w.wait.until(w.crew.now() + int64(pause))
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// userStep is a moment at which the number of virtual users changes.
+type userStep struct {
+	at int64
+	n  int
+}
+
+// userSteps plans the virtual users: a ramp from a to b over d starts (or ends) its j-th user at
+// d·j/|b−a|, so users are whole at every moment and there are exactly b of them at the end.
+func userSteps(cfg Config) []userStep {
+	steps := []userStep{{at: 0, n: cfg.Workers}}
+	if !cfg.users() {
+		return steps
+	}
+	at, n := int64(cfg.Warmup), cfg.Workers
+	for _, s := range cfg.Stages {
+		if s.Step {
+			steps = append(steps, userStep{at: at, n: s.Workers})
+		} else {
+			steps = ramp(steps, at, int64(s.Duration), n, s.Workers)
+		}
+		at, n = at+int64(s.Duration), s.Workers
+	}
+	return steps
+}
+
+func ramp(steps []userStep, at, d int64, from, to int) []userStep {
+	sign := 1
+	if to < from {
+		sign = -1
+	}
+	change := (to - from) * sign
+	for j := 1; j <= change; j++ {
+		share := float64(j) / float64(change)
+		steps = append(steps, userStep{at: at + int64(math.Round(float64(d)*share)), n: from + j*sign})
+	}
+	return steps
+}
+
+// stageStart is when a stage begins, with words for it.
+type stageStart struct {
+	at   int64
+	text string
+}
+
+func stageStarts(cfg Config) []stageStart {
+	var starts []stageStart
+	at := int64(cfg.Warmup)
+	for i, s := range cfg.Stages {
+		how := "ramp to"
+		if s.Step {
+			how = "step to"
+		}
+		aim := fmt.Sprintf("%d workers", s.Workers)
+		if cfg.Open() {
+			aim = fmt.Sprintf("%g operations/s", s.Rate)
+		}
+		starts = append(starts, stageStart{at: at,
+			text: fmt.Sprintf("stage %d of %d: %s %s in %v", i+1, len(cfg.Stages), how, aim, s.Duration)})
+		at += int64(s.Duration)
+	}
+	return starts
+}
+
+// paceTicks is the schedule of one paced worker.
+type paceTicks struct {
+	start, tick int64
+}
+
+// ticksFor returns YCSB's tick for a rate per worker, in whole nanoseconds as there.
+func ticksFor(rate float64) int64 {
+	return max(1, int64(float64(time.Second)/rate))
+}
+
+// at returns when operation k of the worker is due.
+func (p paceTicks) at(k int64) int64 { return p.start + k*p.tick }
+
+// before returns how many of its operations are due before t.
+func (p paceTicks) before(t int64) int64 {
+	if t <= p.start {
+		return 0
+	}
+	return (t-p.start-1)/p.tick + 1
+}
