@@ -43,7 +43,7 @@ func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, erro
 	}
 	s := &documentDBServer{base: base{book: b, unlock: unlock, version: inst.Version}, root: filepath.Join(inst.Path, "root"), opts: opts}
 	if err := s.boot(ctx); err != nil {
-		err = fmt.Errorf("documentdb did not start: %w%s", err, logTail(s.postgresLog()))
+		err = fmt.Errorf("documentdb did not start: %w%s", err, LogTail(s.postgresLog()))
 		return nil, errors.Join(err, s.base.abandon())
 	}
 	return s, nil

@@ -47,10 +47,18 @@ func install(ctx context.Context, home layout, name string, progress func(string
 		err = publish(dir, final)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s was not installed: %w\n(all output is in %s)", name, err, log.Name()), removeTree(dir))
+		return errors.Join(fmt.Errorf("%s was not installed: %w%s", name, err, whereLog(log)), removeTree(dir))
 	}
 	tell(progress, "installed in %s", final)
 	return nil
+}
+
+// whereLog points to a log that has something in it.
+func whereLog(log *os.File) string {
+	if fi, err := log.Stat(); err != nil || fi.Size() == 0 {
+		return ""
+	}
+	return "\n(all output is in " + log.Name() + ")"
 }
 
 func tellDone(progress func(string), name, dir string) {

@@ -173,7 +173,7 @@ func (s *mongodServer) Wait(ctx context.Context) error {
 	}
 	err := s.waitUsable(ctx, log)
 	if err != nil && log != s.log() {
-		return fmt.Errorf("%w%s", err, logTail(s.log()))
+		return fmt.Errorf("%w%s", err, LogTail(s.log()))
 	}
 	return err
 }

@@ -170,8 +170,8 @@ func lastLines(text []byte, n int) string {
 	return "\n  | " + strings.Join(lines, "\n  | ")
 }
 
-// logTail returns the last lines of a log file for the end of an error message.
-func logTail(name string) string {
+// LogTail returns the last lines of a log file for the end of an error message, or nothing if there are none.
+func LogTail(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return ""

@@ -100,7 +100,7 @@ func (b *base) Ended() <-chan struct{} { return b.ended }
 // waitUsable waits until a write and a read succeed; an error ends with the last lines of log.
 func (b *base) waitUsable(ctx context.Context, log string) error {
 	if err := waitUsable(ctx, b.URI(), b.ended); err != nil {
-		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.URI(), err, logTail(log))
+		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.URI(), err, LogTail(log))
 	}
 	return nil
 }

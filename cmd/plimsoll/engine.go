@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+const (
+	engineStartLimit = 2 * time.Minute  // for a server to become usable; seconds are usual
+	engineStopLimit  = 30 * time.Second // for a clean end; what runs after that is killed
+)
+
+// homeDir is where engines are installed and servers run: PLIMSOLL_HOME, or the directory plimsoll in
+// the user's data directory (XDG).
+func homeDir(env *environment) (string, error) {
+	if dir := env.getenv("PLIMSOLL_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := env.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "plimsoll"), nil
+	}
+	home := env.getenv("HOME")
+	if home == "" {
+		return "", usageError("there is no home directory to keep engines in: set PLIMSOLL_HOME to a directory")
+	}
+	return filepath.Join(home, ".local", "share", "plimsoll"), nil
+}
+
+func newEngineCommand(env *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "engine",
+		Short: "Install and run the servers that Plimsoll can start itself",
+		Long: `An engine is the server software: mongod (MongoDB, Percona Server), or documentdb, an open server
+of MongoDB's protocol: PostgreSQL with the DocumentDB extension behind the FerretDB gateway.
+
+Engines are kept in the directory that PLIMSOLL_HOME names, by default ~/.local/share/plimsoll.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env), newEngineCleanCommand(env))
+	return cmd
+}
+
+func newEngineListCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the engines and which of them are installed",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			return listEngines(cmd.Context(), env, home)
+		},
+	}
+}
+
+func listEngines(ctx context.Context, env *environment, home string) error {
+	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "engine\tversion\twhere")
+	for _, e := range engine.All(home) {
+		inst, err := e.Installed(ctx)
+		switch {
+		case errors.Is(err, engine.ErrNotInstalled):
+			fmt.Fprintf(w, "%s\tnot installed\t-\n", e.Name())
+		case err != nil:
+			return err
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name(), inst.Version, inst.Path)
+		}
+	}
+	return w.Flush()
+}
+
+func newEngineInstallCommand(env *environment) *cobra.Command {
+	var opts engine.InstallOptions
+	cmd := &cobra.Command{
+		Use:   "install ENGINE",
+		Short: "Install an engine",
+		Long: `Install an engine into Plimsoll's home directory. What is installed already is left alone.
+
+documentdb needs root, debootstrap, a Debian mirror and the Go tool; it takes some minutes and 800 MB.
+mongod is an archive from MongoDB's download site, or from a mirror or file; its checksum is always verified.`,
+		Example: `  plimsoll engine install documentdb
+  plimsoll engine install mongod --version 8.0.12
+  plimsoll engine install mongod --version 8.0.12 --mirror /srv/mirror/mongodb
+  plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
+		Args: exactlyOne("engine"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := findEngine(env, args[0])
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context(), env)
+			defer stop()
+			return e.Install(ctx, opts, func(line string) { fmt.Fprintln(env.stderr, line) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.Version, "version", "", "mongod: the release, such as 8.0.12")
+	f.StringVar(&opts.Archive, "archive", "", "mongod: take this .tgz, a file or URL")
+	f.StringVar(&opts.SHA256, "sha256", "", "mongod: the archive's checksum (default: the file NAME.sha256 beside it)")
+	f.StringVar(&opts.Platform, "platform", "", "mongod: the build, such as debian12 (default: this machine's)")
+	f.StringVar(&opts.Mirror, "mirror", "", "documentdb: URL of a Debian mirror (default: this machine's);\nmongod: directory or URL with the archives")
+	f.StringVar(&opts.Suite, "suite", "", "documentdb: the Debian suite (default: sid, then testing)")
+	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: a ready FerretDB executable (default: built with the Go tool)")
+	return cmd
+}
+
+func newEngineRunCommand(env *environment) *cobra.Command {
+	var opts engine.StartOptions
+	var parameters []string
+	cmd := &cobra.Command{
+		Use:   "run ENGINE",
+		Short: "Run one server in the foreground until it is interrupted",
+		Long: `Run one server on 127.0.0.1 in the foreground. Its address is printed on standard output when a write
+and a read have succeeded. Ctrl-C or SIGTERM ends it cleanly; when plimsoll is killed, it is killed too.
+There is no access control: every user of this machine can connect.`,
+		Example: `  plimsoll engine run documentdb --port 27017 --synchronous-commit off
+  plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false`,
+		Args: exactlyOne("engine"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := findEngine(env, args[0])
+			if err != nil {
+				return err
+			}
+			if opts.Parameters, err = settingsFromFlags(parameters); err != nil {
+				return err
+			}
+			return runEngine(cmd.Context(), env, e, opts)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	f.StringVar(&opts.DataDir, "data", "", "data directory, kept afterwards (default: a temporary one)")
+	f.StringArrayVar(&parameters, "set", nil, "NAME=VALUE: a setting of PostgreSQL, or a parameter of mongod (repeatable)")
+	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: on, off, local, remote_write or remote_apply (default on)")
+	f.IntVar(&opts.Connections, "connections", 0, "documentdb: how many PostgreSQL sessions the gateway opens at most (default 64)")
+	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of WiredTiger's cache in GiB (default: mongod's choice)")
+	f.StringVar(&opts.Binary, "binary", "", "mongod: the executable (default: the newest installed one, then PATH)")
+	return cmd
+}
+
+// settingsFromFlags takes NAME=VALUE pairs apart.
+func settingsFromFlags(pairs []string) (map[string]string, error) {
+	set := map[string]string{}
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usageError("--set %q is not NAME=VALUE", p)
+		}
+		set[name] = value
+	}
+	return set, nil
+}
+
+// runEngine runs a server until an interrupt or its own end. An interrupt is the usual end and no failure.
+func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engine.StartOptions) error {
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	startCtx, cancel := context.WithTimeout(ctx, engineStartLimit)
+	defer cancel()
+	server, err := e.Start(startCtx, opts)
+	if err != nil {
+		return err
+	}
+	err = server.Wait(startCtx)
+	if err == nil {
+		fmt.Fprintf(env.stderr, "%s is running: %s, data in %s\n", e.Name(), server.Version(), server.DataDir())
+		fmt.Fprintln(env.stdout, server.URI())
+		select {
+		case <-ctx.Done():
+			fmt.Fprintf(env.stderr, "ending %s\n", e.Name())
+		case <-server.Ended():
+			err = endedByItself(server)
+		}
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineStopLimit)
+	defer cancel()
+	return errors.Join(err, server.Stop(stopCtx))
+}
+
+// endedByItself says which process of a server has ended, with its last words.
+func endedByItself(server engine.Server) error {
+	var ends []string
+	for _, p := range server.Status().Processes {
+		if !p.Running {
+			ends = append(ends, fmt.Sprintf("%s (process %d): %s", p.Role, p.PID, p.Exit))
+		}
+	}
+	msg := "the server has ended by itself: " + strings.Join(ends, ", ")
+	for _, log := range server.Logs() {
+		msg += engine.LogTail(log)
+	}
+	return errors.New(msg)
+}
+
+func newEngineCleanCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean",
+		Short: "Remove what killed runs of plimsoll left: processes, temporary data, interrupted installations",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			removed, err := engine.Cleanup(home)
+			for _, r := range removed {
+				fmt.Fprintln(env.stdout, cleanLine(r))
+			}
+			return err
+		},
+	}
+}
+
+func cleanLine(r engine.Removed) string {
+	switch {
+	case r.InUse:
+		return r.ID + ": in use, left alone"
+	case r.DataDir != "" && !r.Temporary:
+		return fmt.Sprintf("%s: removed, %d processes killed; its data stay in %s", r.ID, len(r.Killed), r.DataDir)
+	}
+	return fmt.Sprintf("%s: removed, %d processes killed", r.ID, len(r.Killed))
+}
+
+// findEngine finds the engine that a user named.
+func findEngine(env *environment, name string) (engine.Engine, error) {
+	home, err := homeDir(env)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.ByName(home, name)
+	return e, withExit(exitUsage, err)
+}
+
+// interruptible returns a context that the first interrupt ends. Later ones are for whoever installs
+// the next handler: the caller's clean end is bounded in time.
+func interruptible(ctx context.Context, env *environment) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals, stop := env.signals()
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { stop(); cancel() }
+}
