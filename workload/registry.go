@@ -130,11 +130,14 @@ func find(spec *Spec) (*kind, error) {
 	return nil, fmt.Errorf("unknown workload %q%s", spec.Name, hint)
 }
 
-// given returns the parameters of spec, on top of those of the stock workload.
-func (k *kind) given(spec *Spec) map[string]string {
-	props, _ := Stock(k.stock)
-	if props == nil {
-		props = map[string]string{}
+// given returns the parameters of spec, on top of those of the stock workload but for the ones left out.
+func (k *kind) given(spec *Spec, without ...string) map[string]string {
+	props := map[string]string{}
+	if stock, ok := Stock(k.stock); ok {
+		props = stock
+	}
+	for _, name := range without {
+		delete(props, name)
 	}
 	maps.Copy(props, spec.Params)
 	if spec.Records > 0 {
@@ -143,18 +146,10 @@ func (k *kind) given(spec *Spec) map[string]string {
 	return props
 }
 
-// coreGiven is given without what only YCSB knows.
+// coreGiven is given for the corrected core, which has no class, needs no operation count and has a
+// number of records of its own.
 func (k *kind) coreGiven(spec *Spec) map[string]string {
-	props := k.given(spec)
-	if k.stock != "" {
-		stock, _ := Stock(k.stock)
-		for _, name := range []string{"workload", "operationcount", "recordcount"} {
-			if props[name] == stock[name] && spec.Params[name] == "" && (name != "recordcount" || spec.Records == 0) {
-				delete(props, name)
-			}
-		}
-	}
-	return props
+	return k.given(spec, "workload", "operationcount", "recordcount")
 }
 
 func openCore(k *kind, spec *Spec) (Workload, error) {
