@@ -1,0 +1,122 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// exchange is one request on its way: the round trips that it takes and the result that it fills.
+type exchange struct {
+	s        *Session
+	p        *port
+	l        *link
+	res      *store.Result
+	now      time.Time
+	deadline time.Time
+	left     time.Duration
+	write    bool
+}
+
+// call sends the message in the session's buffer and parses the answer, which lies in reply buffer slot.
+// It fills the result and returns false if there is no usable answer.
+func (x *exchange) call(r *reply, slot int) bool {
+	doc, f := x.l.roundTrip(x.s.out, x.now, x.deadline, slot)
+	if f.err == nil {
+		if err := r.parse(doc); err != nil {
+			f = protocolFault(err)
+		}
+	}
+	if f.err != nil {
+		x.broken(f)
+		return false
+	}
+	x.res.Attempts = 1
+	if r.clusterTime != nil {
+		x.l.noteClusterTime(r.clusterTime)
+	}
+	return true
+}
+
+// broken fills the result for a round trip that failed, and drops the connection: what still arrives on
+// it would be taken for the answer to something else.
+func (x *exchange) broken(f fault) {
+	msg := f.err.Error()
+	outcome := unsentOutcome(x.write)
+	if f.sent {
+		x.res.Attempts = 1
+		if x.write {
+			outcome = store.Indeterminate
+		}
+	}
+	x.res.Fail(outcome, f.why, msg)
+	x.s.drop(x.p, msg)
+}
+
+// refused fills the result for an answer with ok: 0. Where the code says that the server is not the
+// primary any more, the next request looks for the new one.
+func (x *exchange) refused(r *reply) {
+	e := r.serverError()
+	x.res.SetServerError(x.write, e)
+	if store.ChangesPrimary(e.Code) {
+		x.s.drop(x.p, "answered "+e.Error())
+	}
+}
+
+// read sends a find or an aggregate and reads its cursor to the end.
+func (x *exchange) read(req *workload.Request) {
+	if req.Verb == workload.Find {
+		x.s.out = x.l.appendFind(x.s.out, req, x.timeLeft())
+	} else {
+		x.s.out = x.l.appendAggregate(x.s.out, req)
+	}
+	var r reply
+	for slot := 0; ; slot = 1 {
+		if !x.call(&r, slot) {
+			return
+		}
+		if !r.ok {
+			x.refused(&r)
+			return
+		}
+		if !x.take(&r) {
+			return
+		}
+		if r.cursorID == 0 {
+			break
+		}
+		x.s.out = x.l.appendGetMore(x.s.out, r.cursorID, req.Collection)
+		x.now = time.Now()
+	}
+	if x.res.Docs == 0 && !req.MayBeEmpty {
+		x.res.Outcome = store.NotFound
+	}
+}
+
+// timeLeft is what the server is told in maxTimeMS: nothing where there is no deadline.
+func (x *exchange) timeLeft() time.Duration {
+	if x.left >= forever {
+		return 0
+	}
+	return x.left
+}
+
+// take counts the documents of one batch.
+func (x *exchange) take(r *reply) bool {
+	if !r.hasBatch {
+		x.broken(protocolFault(errNoBatch))
+		return false
+	}
+	first, docs, size, err := walkBatch(r.batch)
+	if err != nil {
+		x.broken(protocolFault(err))
+		return false
+	}
+	if x.res.Docs == 0 {
+		x.res.Doc = first
+	}
+	x.res.Docs += docs
+	x.res.Bytes += size
+	return true
+}

@@ -1,0 +1,257 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+const (
+	firstBuffer = 4 << 10
+	// growStep bounds how far a reply buffer grows ahead of what has arrived, so that a false length
+	// costs no memory.
+	growStep = 1 << 20
+)
+
+// link is one connection to one server. It is used by one goroutine at a time and is dropped after any
+// fault, because the next answer on it could belong to an earlier request.
+type link struct {
+	nc       net.Conn
+	addr     string
+	secure   bool
+	fast     *fastPath // nil where the connection is not plain TCP
+	greeting *greeting
+	shape    shape
+	ids      *objectIDs // the session's
+
+	armed       time.Time // the deadline that the connection has now
+	lastID      int32
+	replies     [2][]byte // the second one keeps a first batch alive while further ones are read
+	clusterTime []byte    // the latest $clusterTime seen, sent with every command
+	clusterAt   uint64
+}
+
+// fault is why a round trip failed. The zero fault is none.
+type fault struct {
+	err  error
+	why  store.Reason
+	sent bool // some of the request may have reached the server
+}
+
+// openLink connects to addr, including TLS and the greeting, but not authentication.
+func openLink(ctx context.Context, st *settings, addr string) (*link, error) {
+	nc, err := st.dial(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", addr, err)
+	}
+	l := &link{nc: nc, addr: addr}
+	if st.tls != nil {
+		if err := l.startTLS(ctx, st.tls); err != nil {
+			_ = nc.Close() // the handshake's failure is what matters
+			return nil, err
+		}
+	}
+	l.replies[0] = make([]byte, firstBuffer)
+	if err := l.greet(ctx, st); err != nil {
+		_ = l.nc.Close() // as above
+		return nil, err
+	}
+	l.fast = newFastPath(l.nc)
+	return l, nil
+}
+
+func (l *link) startTLS(ctx context.Context, cfg *tls.Config) error {
+	cfg = cfg.Clone()
+	cfg.ServerName, _, _ = net.SplitHostPort(l.addr)
+	conn := tls.Client(l.nc, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("no TLS connection to %s: %w (check that the server uses TLS, and tlsCAFile)", l.addr, err)
+	}
+	l.nc, l.secure = conn, true
+	return nil
+}
+
+// greet sends hello, or isMaster to a server that does not know hello.
+func (l *link) greet(ctx context.Context, st *settings) error {
+	user := ""
+	if st.auth != nil {
+		user = st.auth.source + "." + st.auth.user
+	}
+	began := time.Now()
+	doc, err := l.run(ctx, "admin", helloCommand("hello", st.appName, user))
+	var refusal *store.ServerError
+	if errors.As(err, &refusal) && refusal.Code == 59 {
+		doc, err = l.run(ctx, "admin", helloCommand("isMaster", st.appName, user))
+	}
+	if err != nil {
+		return fmt.Errorf("no greeting from %s: %w", l.addr, err)
+	}
+	if l.greeting, err = parseGreeting(doc); err != nil {
+		return fmt.Errorf("no greeting from %s: %w", l.addr, err)
+	}
+	l.greeting.rtt = time.Since(began)
+	l.noteClusterTime(l.greeting.clusterTime)
+	return nil
+}
+
+// run sends one command that is not part of the load and returns the answer's document, which is valid
+// until the next use of l. A refusal is a *store.ServerError.
+func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	body, _, ok := splitDocument(cmd)
+	if !ok {
+		return nil, errors.New("the command is not a BSON document")
+	}
+	msg := beginMessage(make([]byte, 0, len(cmd)+64))
+	msg = append(msg, body[:len(body)-1]...)
+	msg = endDocument(appendString(msg, "$db", db), bodyStart)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(defaultTimeout)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.nc.SetDeadline(time.Unix(1, 0)) }) // wakes the read; a dead connection fails anyway
+	doc, f := l.roundTrip(msg, time.Now(), deadline, 0)
+	if !stop() {
+		l.armed = time.Time{} // the connection's deadline is not what arm believes
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	var r reply
+	if err := r.parse(doc); err != nil {
+		return nil, err
+	}
+	if !r.ok {
+		return nil, r.serverError()
+	}
+	return doc, nil
+}
+
+// arm makes the connection's deadline fall into [deadline, deadline + 10 % of the time left], at
+// least 1 ms wide. Moving it costs more than a read, so one that already falls there stays.
+func (l *link) arm(now, deadline time.Time) error {
+	slack := max(deadline.Sub(now)/10, time.Millisecond)
+	if !l.armed.Before(deadline) && l.armed.Sub(deadline) <= slack {
+		return nil
+	}
+	l.armed = deadline.Add(slack)
+	return l.nc.SetDeadline(l.armed)
+}
+
+// roundTrip sends msg and returns the body of its answer, which lies in reply buffer slot.
+func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte, fault) {
+	l.lastID++
+	sealMessage(msg, l.lastID, 0)
+	if err := l.arm(now, deadline); err != nil {
+		return nil, l.fault(err, false)
+	}
+	n := 0
+	if l.fast != nil {
+		var f fault
+		if n, f = l.fastTrip(msg, slot); f.err != nil {
+			return nil, f
+		}
+	} else if f := l.write(msg); f.err != nil {
+		return nil, f
+	}
+	return l.receive(n, slot)
+}
+
+// send sends msg with the flag that no answer is expected.
+func (l *link) send(msg []byte, now, deadline time.Time) fault {
+	l.lastID++
+	sealMessage(msg, l.lastID, flagMoreToCome)
+	if err := l.arm(now, deadline); err != nil {
+		return l.fault(err, false)
+	}
+	return l.write(msg)
+}
+
+// write writes all of msg. What TLS may have sent of a failed write cannot be known.
+func (l *link) write(msg []byte) fault {
+	n, err := l.nc.Write(msg)
+	if err != nil {
+		return l.fault(err, n > 0 || l.secure)
+	}
+	return fault{}
+}
+
+// receive reads the rest of an answer of which n bytes are already in buffer slot.
+func (l *link) receive(n, slot int) ([]byte, fault) {
+	var h header
+	var readErr error
+	for need := headerLen; ; {
+		if n >= headerLen && h.length == 0 {
+			var err error
+			if h, err = parseHeader(l.replies[slot], maxMessageLimit); err != nil {
+				return nil, protocolFault(err)
+			}
+			need = h.length
+		}
+		if h.length > 0 && n >= need {
+			break
+		}
+		if readErr != nil {
+			return nil, l.fault(readErr, true)
+		}
+		var m int
+		m, readErr = l.nc.Read(l.space(slot, n, need))
+		n += m
+	}
+	if n > h.length {
+		return nil, protocolFault(fmt.Errorf("%d bytes follow the answer", n-h.length))
+	}
+	body, err := messageBody(l.replies[slot][:h.length], h, l.lastID)
+	if err != nil {
+		return nil, protocolFault(err)
+	}
+	return body, fault{}
+}
+
+// space returns the free part of a reply buffer that holds n bytes of need, and makes room if there is
+// none.
+func (l *link) space(slot, n, need int) []byte {
+	buf := l.replies[slot]
+	if n == len(buf) || len(buf) == 0 {
+		size := max(min(need, 2*n+growStep), firstBuffer)
+		grown := make([]byte, size)
+		copy(grown, buf[:n])
+		l.replies[slot] = grown
+		buf = grown
+	}
+	return buf[n:]
+}
+
+// fault says what a network error means.
+func (l *link) fault(err error, sent bool) fault {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault{err: errors.New("no answer from " + l.addr + " before the deadline"), why: store.Timeout, sent: sent}
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the server closed it")
+	}
+	return fault{err: fmt.Errorf("the connection to %s broke: %w", l.addr, err), why: store.Network, sent: sent}
+}
+
+func protocolFault(err error) fault { return fault{err: err, why: store.Protocol, sent: true} }
+
+// noteClusterTime keeps the later of two $clusterTime documents.
+func (l *link) noteClusterTime(doc []byte) {
+	if doc == nil {
+		return
+	}
+	if at := clusterTimestamp(doc); at > l.clusterAt {
+		l.clusterAt = at
+		l.clusterTime = append(l.clusterTime[:0], doc...)
+	}
+}
+
+func (l *link) close() {
+	_ = l.nc.Close() // nothing can be done about a connection that does not close
+}

@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+)
+
+// idElement is the length of an _id element with an ObjectID: type, "_id", zero, 12 bytes.
+const idElement = 1 + 3 + 1 + 12
+
+// objectIDs makes the _id of documents that have none, as drivers do: seconds, five random bytes that
+// tell this session apart, and a counter of three bytes.
+type objectIDs struct {
+	unique  [5]byte
+	counter uint32
+}
+
+func newObjectIDs() objectIDs {
+	var o objectIDs
+	_, _ = rand.Read(o.unique[:]) // never fails: the runtime ends the program instead
+	return o
+}
+
+// hasID reports whether a document has an _id. It looks at the first element only in the usual case.
+func hasID(doc []byte) bool {
+	if len(doc) > 9 && string(doc[5:9]) == "_id\x00" {
+		return true
+	}
+	body, _, ok := splitDocument(doc)
+	for ok {
+		e, rest, more, err := nextElement(body)
+		if err != nil || !more {
+			return err != nil // broken: leave it alone, the server will refuse it
+		}
+		if string(e.key) == "_id" {
+			return true
+		}
+		body = rest
+	}
+	return true
+}
+
+// appendWithID appends doc with a new _id as its first element.
+func (o *objectIDs) appendWithID(dst, doc []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(doc)+idElement))
+	dst = appendKey(dst, typeObjectID, "_id")
+	dst = binary.BigEndian.AppendUint32(dst, uint32(time.Now().Unix()))
+	dst = append(dst, o.unique[:]...)
+	o.counter++
+	dst = append(dst, byte(o.counter>>16), byte(o.counter>>8), byte(o.counter))
+	return append(dst, doc[4:]...)
+}

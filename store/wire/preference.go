@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+// preference is a read preference mode.
+type preference uint8
+
+const (
+	primary preference = iota
+	primaryPreferred
+	secondary
+	secondaryPreferred
+	nearest
+)
+
+var preferenceNames = [...]string{"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"}
+
+func parsePreference(name string) (preference, error) {
+	if name == "" {
+		return primary, nil
+	}
+	for i, n := range preferenceNames {
+		if strings.EqualFold(n, name) {
+			return preference(i), nil
+		}
+	}
+	return primary, fmt.Errorf("unknown read preference %q: use one of %s", name, strings.Join(preferenceNames[:], ", "))
+}
+
+// appendReadPreference writes $readPreference where the official driver does: never to a standalone
+// server, and for mode primary only to a member of a replica set that is addressed directly, which
+// would otherwise refuse to read as a secondary.
+func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
+	mode := s.preference
+	switch {
+	case g.role == roleStandalone:
+		return dst
+	case mode == primary && s.direct && g.role != roleRouter:
+		mode = primaryPreferred
+	case mode == primary:
+		return dst
+	}
+	dst = appendKey(dst, typeDocument, "$readPreference")
+	start, dst := beginDocument(dst)
+	dst = appendString(dst, "mode", preferenceNames[mode])
+	return endDocument(dst, start)
+}

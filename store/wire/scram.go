@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xdg-go/scram"
+	"github.com/xdg-go/stringprep"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+const (
+	mechanismSHA1   = "SCRAM-SHA-1"
+	mechanismSHA256 = "SCRAM-SHA-256"
+
+	// minIterations is the least work per password guess that a server may ask for (RFC 7677).
+	minIterations = 4096
+	// maxSteps is more than any SCRAM conversation needs.
+	maxSteps = 8
+)
+
+// credentials authenticate connections. The derived keys are kept, so that only the first connection
+// pays for them.
+type credentials struct {
+	user      string
+	source    string // database that knows the user
+	mechanism string // empty: the strongest that the server offers
+	sha1      *scram.Client
+	sha256    *scram.Client
+	sha256Err error // the password cannot be used with SCRAM-SHA-256
+}
+
+// newCredentials reads the user of an address, nil if there is none.
+func newCredentials(cs *connstring.ConnString) (*credentials, error) {
+	if !cs.UsernameSet {
+		if cs.AuthMechanism != "" {
+			return nil, fmt.Errorf("authMechanism=%s needs a user name in the address", cs.AuthMechanism)
+		}
+		return nil, nil
+	}
+	c := &credentials{user: cs.Username, source: cs.AuthSource, mechanism: strings.ToUpper(cs.AuthMechanism)}
+	digest := md5.Sum([]byte(cs.Username + ":mongo:" + cs.Password))
+	var err error
+	if c.sha1, err = scram.SHA1.NewClientUnprepped(cs.Username, hex.EncodeToString(digest[:]), ""); err != nil {
+		return nil, errors.New("the user name cannot be used with SCRAM-SHA-1")
+	}
+	password, err := stringprep.SASLprep.Prepare(cs.Password)
+	if err == nil {
+		c.sha256, err = scram.SHA256.NewClientUnprepped(cs.Username, password, "")
+	}
+	if err != nil {
+		c.sha256Err = errors.New("the user name or password holds characters that SCRAM-SHA-256 does not allow")
+		return c, nil
+	}
+	c.sha256.WithMinIterations(minIterations)
+	c.sha1.WithMinIterations(minIterations)
+	return c, nil
+}
+
+// choose picks the mechanism for a server.
+func (c *credentials) choose(g *greeting) (string, *scram.Client, error) {
+	mech := c.mechanism
+	if mech == "" {
+		mech = mechanismSHA1
+		if slices.Contains(g.mechanisms, mechanismSHA256) {
+			mech = mechanismSHA256
+		}
+	}
+	if mech == mechanismSHA256 {
+		return mech, c.sha256, c.sha256Err
+	}
+	return mech, c.sha1, nil
+}
+
+// authError is a failed authentication. It is not worth another attempt.
+type authError struct{ err error }
+
+func (e *authError) Error() string { return e.err.Error() }
+func (e *authError) Unwrap() error { return e.err }
+
+// authenticate proves the user to the server, and the server to us.
+func (l *link) authenticate(ctx context.Context, c *credentials) error {
+	mech, client, err := c.choose(l.greeting)
+	if err != nil {
+		return &authError{err}
+	}
+	if err = l.converse(ctx, c, mech, client.NewConversation()); err == nil {
+		return nil
+	}
+	err = fmt.Errorf("authentication of user %q on database %q at %s with %s failed: %w (check user, password and authSource)",
+		c.user, c.source, l.addr, mech, err)
+	var refusal *store.ServerError
+	var broken *scramError
+	if errors.As(err, &refusal) && refusal.Code != 91 && !store.ChangesPrimary(refusal.Code) || errors.As(err, &broken) {
+		return &authError{err}
+	}
+	return err
+}
+
+// scramError says that the server's side of the conversation is wrong.
+type scramError struct{ err error }
+
+func (e *scramError) Error() string { return e.err.Error() }
+
+// converse leads the SCRAM conversation to its end.
+func (l *link) converse(ctx context.Context, c *credentials, mech string, conv *scram.ClientConversation) error {
+	first, err := conv.Step("")
+	if err != nil {
+		return &scramError{err}
+	}
+	cmd := saslStart(mech, first)
+	for range maxSteps {
+		doc, err := l.run(ctx, c.source, cmd)
+		if err != nil {
+			return err
+		}
+		step, err := parseSASL(doc)
+		if err != nil {
+			return &scramError{err}
+		}
+		if step.done && conv.Done() {
+			return verified(conv)
+		}
+		answer := ""
+		if !conv.Done() {
+			if answer, err = conv.Step(string(step.payload)); err != nil {
+				return &scramError{err}
+			}
+		}
+		if step.done {
+			return verified(conv)
+		}
+		cmd = saslContinue(step.conversation, answer)
+	}
+	return &scramError{errors.New("the server does not end the conversation")}
+}
+
+// verified checks that the server has proved that it knows the password, too.
+func verified(conv *scram.ClientConversation) error {
+	if !conv.Done() || !conv.Valid() {
+		return &scramError{errors.New("the server ended the conversation without proving that it knows the password")}
+	}
+	return nil
+}
+
+func saslStart(mech, payload string) []byte {
+	start, d := beginDocument(nil)
+	d = appendInt32(d, "saslStart", 1)
+	d = appendString(d, "mechanism", mech)
+	d = appendBinary(d, "payload", 0, []byte(payload))
+	options, d := beginDocument(appendKey(d, typeDocument, "options"))
+	d = endDocument(appendBool(d, "skipEmptyExchange", true), options)
+	return endDocument(d, start)
+}
+
+func saslContinue(conversation int64, payload string) []byte {
+	start, d := beginDocument(nil)
+	d = appendInt32(d, "saslContinue", 1)
+	d = appendInt32(d, "conversationId", int32(conversation))
+	d = appendBinary(d, "payload", 0, []byte(payload))
+	return endDocument(d, start)
+}
+
+type saslStep struct {
+	conversation int64
+	payload      []byte
+	done         bool
+}
+
+// parseSASL reads {conversationId, payload, done}.
+func parseSASL(doc []byte) (saslStep, error) {
+	var s saslStep
+	body, _, ok := splitDocument(doc)
+	if !ok {
+		return s, errBSON
+	}
+	for {
+		e, rest, more, err := nextElement(body)
+		if err != nil || !more {
+			return s, err
+		}
+		switch string(e.key) {
+		case "conversationId":
+			s.conversation, _ = e.number()
+		case "done":
+			s.done = e.isTrue()
+		case "payload":
+			if e.kind == typeBinary {
+				s.payload = e.value[5:]
+			} else {
+				s.payload, _ = e.text()
+			}
+		}
+		body = rest
+	}
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// forever stands for the deadline of a request that has none.
+const forever = 24 * time.Hour
+
+// Session is one worker's connection. Where reads go to another member than writes it has two.
+type Session struct {
+	store  *Store
+	worker int
+	lsid   []byte // {id: UUID}
+	ids    objectIDs
+	out    []byte // the message being built
+	writes port
+	reads  port // used only while reads have a server of their own
+}
+
+// port is a place for a connection: which servers suit it and the connection, if there is one.
+type port struct {
+	want preference
+	link *link
+	from choice // on what the choice of the server was based
+}
+
+func newSession(s *Store, worker int) *Session {
+	return &Session{
+		store: s, worker: max(worker, 0), lsid: newLSID(), ids: newObjectIDs(), out: make([]byte, 0, firstBuffer),
+		writes: port{want: primary}, reads: port{want: s.st.preference},
+	}
+}
+
+// newLSID makes {id: UUID}, a random UUID of version 4.
+func newLSID() []byte {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: the runtime ends the program instead
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	start, d := beginDocument(nil)
+	return endDocument(appendBinary(d, "id", 4, id[:]), start)
+}
+
+// Do sends req once and waits for the answer at most until deadline (plus a tenth of the time left, at
+// least 1 ms). A zero deadline is none. getMore commands and the further messages of a batch that
+// is too large for one are not counted as attempts.
+func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
+	res.Reset()
+	now := time.Now()
+	left := deadline.Sub(now)
+	if deadline.IsZero() {
+		left, deadline = forever, now.Add(forever)
+	}
+	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	if left <= 0 {
+		s.unsent(res, write, store.Timeout, "the deadline had passed before the request could be sent")
+		return
+	}
+	p := s.port(write)
+	if p.link == nil {
+		if !s.connect(p, now, deadline, write, res) {
+			return
+		}
+		now = time.Now()
+		if left = deadline.Sub(now); left <= 0 {
+			s.unsent(res, write, store.Timeout, "the deadline passed while connecting")
+			return
+		}
+	}
+	x := exchange{s: s, p: p, l: p.link, res: res, now: now, deadline: deadline, left: left, write: write}
+	switch req.Verb {
+	case workload.Find, workload.Aggregate:
+		x.read(req)
+	case workload.Insert:
+		x.insert(req)
+	case workload.Update:
+		x.update(req)
+	default:
+		s.unsent(res, write, store.Client, "unknown verb "+req.Verb.String())
+	}
+}
+
+// port returns the place for the connection of a read or a write. Reads have one of their own only in
+// a replica set that is asked to serve them elsewhere.
+func (s *Session) port(write bool) *port {
+	if write || s.reads.want == primary || s.writes.link != nil && s.writes.link.greeting.setName == "" {
+		return &s.writes
+	}
+	return &s.reads
+}
+
+// unsent is the result of a request of which nothing was sent.
+func (s *Session) unsent(res *store.Result, write bool, why store.Reason, msg string) {
+	res.Fail(unsentOutcome(write), why, msg)
+}
+
+func unsentOutcome(write bool) store.Outcome {
+	if write {
+		return store.NotApplied
+	}
+	return store.Failed
+}
+
+// connect gives p a connection within deadline, or fills res and returns false.
+func (s *Session) connect(p *port, now, deadline time.Time, write bool, res *store.Result) bool {
+	ctx, cancel := context.WithDeadline(s.store.topology.ctx, deadline)
+	defer cancel()
+	err := s.open(ctx, p)
+	res.PoolWait = time.Since(now)
+	if err == nil {
+		return true
+	}
+	var auth *authError
+	var refusal *store.ServerError
+	switch {
+	case errors.As(err, &auth) && errors.As(err, &refusal):
+		res.SetServerError(write, refusal)
+		res.Outcome, res.Message = store.Rejected, err.Error()
+	case errors.As(err, &auth):
+		res.Fail(store.Rejected, store.Client, err.Error())
+	default:
+		s.unsent(res, write, store.Selection, err.Error())
+	}
+	return false
+}
+
+// open gives p a connection.
+func (s *Session) open(ctx context.Context, p *port) error {
+	l, c, err := s.store.connect(ctx, p.want, s.worker)
+	if err != nil {
+		return err
+	}
+	l.shape, l.ids = newShape(s.store.st, l.greeting, s.lsid), &s.ids
+	p.link, p.from = l, c
+	return nil
+}
+
+// drop closes p's connection and has its server looked at again.
+func (s *Session) drop(p *port, why string) {
+	s.store.topology.report(p.from, why)
+	p.link.close()
+	p.link = nil
+}
+
+// Close closes the session's connections.
+func (s *Session) Close() error {
+	for _, p := range []*port{&s.writes, &s.reads} {
+		if p.link != nil {
+			p.link.close()
+			p.link = nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// settleTime is how long opening a store waits for the servers that have not answered yet.
+const settleTime = time.Second
+
+// Store is an opened deployment.
+type Store struct {
+	st       *settings
+	topology *topology
+
+	mu    sync.Mutex // guards admin and serialises administrative commands
+	admin *link
+}
+
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Session   = (*Session)(nil)
+	_ store.Commander = (*Store)(nil)
+)
+
+// Open connects to the deployment that cfg.Target names, a mongodb:// or mongodb+srv:// address, and
+// checks that it answers and accepts the credentials. The database of cfg wins over that of the
+// address; so do the parts of cfg.Concern that are set. It fails within cfg.Timeout (30 s if zero),
+// or when ctx ends, with an error that says what was tried and what to check, without credentials.
+func Open(ctx context.Context, cfg store.Config, opts ...Option) (*Store, error) {
+	timeout := cfg.Timeout
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	st, err := newSettings(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range opts {
+		o(st)
+	}
+	s := &Store{st: st}
+	s.topology = newTopology(st, s.greet)
+	if err := s.check(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot use %s: %w", store.Redact(cfg.Target), err), s.Close())
+	}
+	return s, nil
+}
+
+// check finds a server, authenticates once, and gives the other servers a moment to answer, so that
+// sessions spread over all of them.
+func (s *Store) check(ctx context.Context) error {
+	l, _, err := s.connect(ctx, s.st.preference, 0)
+	if err != nil {
+		return err
+	}
+	if l.greeting.role == rolePrimary || l.greeting.role == roleStandalone || l.greeting.role == roleRouter {
+		s.admin = l
+	} else {
+		l.close()
+	}
+	settle, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	s.topology.settle(settle)
+	return nil
+}
+
+// greet asks a server what it is, on a connection of its own.
+func (s *Store) greet(ctx context.Context, addr string) (*greeting, error) {
+	l, err := openLink(ctx, s.st, addr)
+	if err != nil {
+		return nil, err
+	}
+	l.close()
+	return l.greeting, nil
+}
+
+// connect finds a server for a preference and connects to it, again and again until ctx ends.
+func (s *Store) connect(ctx context.Context, want preference, worker int) (*link, choice, error) {
+	var last error
+	for {
+		c, err := s.topology.pick(ctx, want, worker)
+		if err != nil {
+			if last != nil {
+				err = fmt.Errorf("%w (last attempt: %w)", err, last)
+			}
+			return nil, c, err
+		}
+		l, err := s.dial(ctx, c.addr, want)
+		if err == nil {
+			return l, c, nil
+		}
+		var auth *authError
+		if errors.As(err, &auth) {
+			return nil, c, err
+		}
+		last = err
+		s.topology.report(c, err.Error())
+	}
+}
+
+// dial makes an authenticated connection to a server and checks that it is still what it was picked
+// for.
+func (s *Store) dial(ctx context.Context, addr string, want preference) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.st.connect)
+	defer cancel()
+	l, err := openLink(ctx, s.st, addr)
+	if err != nil {
+		return nil, err
+	}
+	if want == primary && !s.st.direct && (l.greeting.role == roleSecondary || l.greeting.role == roleOther) {
+		err = fmt.Errorf("%s is a %s now", addr, l.greeting.role)
+	}
+	if err == nil && s.st.auth != nil {
+		err = l.authenticate(ctx, s.st.auth)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Session opens a session and connects it within the configured time.
+func (s *Store) Session(worker int) (store.Session, error) {
+	ctx, cancel := context.WithTimeout(s.topology.ctx, s.st.timeout)
+	defer cancel()
+	c := newSession(s, worker)
+	p := &c.writes
+	if c.reads.want != primary && s.topology.isSet() {
+		p = &c.reads
+	}
+	if err := c.open(ctx, p); err != nil {
+		return nil, fmt.Errorf("worker %d cannot connect: %w", worker, err)
+	}
+	return c, nil
+}
+
+// Close closes the store's own connections. Sessions must be closed before.
+func (s *Store) Close() error {
+	s.topology.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin != nil {
+		s.admin.close()
+		s.admin = nil
+	}
+	return nil
+}
+
+// RunCommand runs an administrative command on the primary or a router, within ctx or, if that has no
+// deadline, the configured time. Where the connection was lost since the last command it connects
+// again and sends the command once more.
+func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.st.timeout)
+		defer cancel()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for fresh := s.admin == nil; ; fresh = true {
+		reply, err := s.runOnce(ctx, db, cmd)
+		var refusal *store.ServerError
+		isRefusal := errors.As(err, &refusal)
+		if isRefusal && !store.ChangesPrimary(refusal.Code) {
+			return nil, err
+		}
+		if err == nil {
+			return reply, nil
+		}
+		if s.admin != nil {
+			s.admin.close()
+			s.admin = nil
+		}
+		if fresh || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// runOnce runs a command on the administrative connection and makes one if there is none.
+func (s *Store) runOnce(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	if s.admin == nil {
+		l, _, err := s.connect(ctx, primary, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.admin = l
+	}
+	doc, err := s.admin.run(ctx, db, cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDepth(doc); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(doc), nil
+}
+
+// Info says what the deployment is.
+func (s *Store) Info(ctx context.Context) (store.Info, error) {
+	info := store.ServerInfo(ctx, s)
+	info.Notes = append(info.Notes, s.st.notes...)
+	if info.Kind == "" {
+		return info, fmt.Errorf("the deployment does not describe itself: %s", strings.Join(info.Notes, "; "))
+	}
+	if len(info.Hosts) == 0 {
+		info.Hosts = slices.Clone(s.st.seeds)
+	}
+	return info, nil
+}
+
+// EnsureIndexes creates the indexes that do not exist yet.
+func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
+	return store.EnsureIndexes(ctx, s, s.st.database, indexes)
+}
+
+// Count returns the exact number of documents in a collection.
+func (s *Store) Count(ctx context.Context, collection string) (int64, error) {
+	return store.CountDocuments(ctx, s, s.st.database, collection)
+}
+
+// Drop removes a collection.
+func (s *Store) Drop(ctx context.Context, collection string) error {
+	return store.DropCollection(ctx, s, s.st.database, collection)
+}

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+)
+
+// tlsConfig reads the TLS options, nil if TLS is not asked for. The server's name is filled in for each
+// connection.
+func tlsConfig(cs *connstring.ConnString) (*tls.Config, error) {
+	if cs.SSLClientCertificateKeyPasswordSet {
+		return nil, unsupported("the option tlsCertificateKeyFilePassword (decrypt the key)")
+	}
+	if !cs.SSL {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cs.SSLCaFileSet {
+		pool, err := certificatePool(cs.SSLCaFile)
+		if err != nil {
+			return nil, err
+		}
+		cfg.RootCAs = pool
+	}
+	if err := loadCertificate(cfg, cs); err != nil {
+		return nil, err
+	}
+	switch {
+	case cs.SSLInsecure || switchedOn(cs, "tlsallowinvalidcertificates"):
+		cfg.InsecureSkipVerify = true // asked for by name in the address
+	case switchedOn(cs, "tlsallowinvalidhostnames"):
+		verifyChainOnly(cfg)
+	}
+	return cfg, nil
+}
+
+func switchedOn(cs *connstring.ConnString, option string) bool {
+	values := cs.UnknownOptions[option]
+	return len(values) > 0 && strings.EqualFold(values[len(values)-1], "true")
+}
+
+func certificatePool(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the certificate authority: %w (option tlsCAFile)", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in %s: option tlsCAFile needs a PEM file", file)
+	}
+	return pool, nil
+}
+
+// loadCertificate reads the client's certificate and key, from one file or two.
+func loadCertificate(cfg *tls.Config, cs *connstring.ConnString) error {
+	cert, key := cs.SSLCertificateFile, cs.SSLPrivateKeyFile
+	if cs.SSLClientCertificateKeyFileSet {
+		cert, key = cs.SSLClientCertificateKeyFile, cs.SSLClientCertificateKeyFile
+	}
+	if cert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return fmt.Errorf("cannot use the client certificate: %w (option tlsCertificateKeyFile)", err)
+	}
+	cfg.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+// verifyChainOnly checks the certificate's chain but not the name in it.
+func verifyChainOnly(cfg *tls.Config) {
+	cfg.InsecureSkipVerify = true // the chain is verified below instead
+	cfg.VerifyConnection = func(st tls.ConnectionState) error {
+		if len(st.PeerCertificates) == 0 {
+			return errors.New("the server sent no certificate")
+		}
+		opts := x509.VerifyOptions{Roots: cfg.RootCAs, Intermediates: x509.NewCertPool()}
+		for _, c := range st.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(c)
+		}
+		_, err := st.PeerCertificates[0].Verify(opts)
+		return err
+	}
+}

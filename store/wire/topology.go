@@ -1,0 +1,383 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// probePause is the least time between two greetings to one server while somebody looks for a
+	// primary; a server that cannot be reached is asked at most every probePauseMax.
+	probePause    = 50 * time.Millisecond
+	probePauseMax = 250 * time.Millisecond
+	// probePatience is how long the first greeting to a silent server may take. It doubles each time,
+	// up to the time for connecting: short enough to notice a server that comes back, long enough
+	// in the end for one that is slow.
+	probePatience = time.Second
+)
+
+// topology is what is known about the deployment's servers. All sessions of a store share it, and each
+// server is asked by at most one of them at a time. Sessions with a working connection never touch it.
+type topology struct {
+	st    *settings
+	probe func(ctx context.Context, addr string) (*greeting, error)
+
+	ctx     context.Context // ends with the store
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+
+	mu      sync.Mutex
+	members []*member // sorted by address
+	changed chan struct{}
+	role    role // roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
+	setVer  int64
+	elected [12]byte
+}
+
+// member is one server.
+type member struct {
+	addr     string
+	now      role
+	gen      uint64 // counts the answers; a report about an older one is ignored
+	rtt      time.Duration
+	why      string // why it is not usable
+	probing  bool
+	next     time.Time // not to be asked before
+	pause    time.Duration
+	patience time.Duration
+}
+
+func newTopology(st *settings, probe func(context.Context, string) (*greeting, error)) *topology {
+	t := &topology{st: st, probe: probe, changed: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	for _, a := range st.seeds {
+		t.add(a)
+	}
+	return t
+}
+
+// close stops all probing.
+func (t *topology) close() {
+	t.cancel()
+	t.working.Wait()
+}
+
+func (t *topology) add(addr string) {
+	i, found := slices.BinarySearchFunc(t.members, addr, func(m *member, a string) int { return strings.Compare(m.addr, a) })
+	if !found {
+		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "not asked yet", pause: probePause, patience: min(probePatience, t.st.connect)})
+	}
+}
+
+func (t *topology) find(addr string) *member {
+	for _, m := range t.members {
+		if m.addr == addr {
+			return m
+		}
+	}
+	return nil
+}
+
+// choice is a server that was picked, and which of its answers that was based on.
+type choice struct {
+	addr string
+	gen  uint64
+}
+
+// pick returns a server that suits the preference, asking for one until ctx ends. worker spreads the
+// sessions over servers that suit equally well.
+func (t *topology) pick(ctx context.Context, want preference, worker int) (choice, error) {
+	for {
+		t.mu.Lock()
+		if m := t.choose(want, worker); m != nil {
+			c := choice{m.addr, m.gen}
+			t.mu.Unlock()
+			return c, nil
+		}
+		next := t.ask(time.Now())
+		changed, state := t.changed, ""
+		if ctx.Err() != nil || t.ctx.Err() != nil {
+			state = t.describe()
+		}
+		t.mu.Unlock()
+		if state != "" {
+			return choice{}, fmt.Errorf("no %s found in time; %s; check the address, the network and replicaSet", t.wanted(want), state)
+		}
+		t.wait(ctx, changed, next)
+	}
+}
+
+// wait waits for news, for the moment next if it is not zero, or for the end of ctx.
+func (t *topology) wait(ctx context.Context, changed <-chan struct{}, next time.Time) {
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-changed:
+	case <-due:
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+}
+
+// wanted names what a preference looks for.
+func (t *topology) wanted(want preference) string {
+	switch {
+	case t.st.direct:
+		return "server"
+	case want == primary:
+		return "primary, standalone server or router"
+	}
+	return "server for read preference " + preferenceNames[want]
+}
+
+// settle waits until all servers have answered or failed once, at most until ctx ends.
+func (t *topology) settle(ctx context.Context) {
+	for ctx.Err() == nil {
+		t.mu.Lock()
+		next := t.ask(time.Now())
+		busy := slices.ContainsFunc(t.members, func(m *member) bool { return m.gen == 0 })
+		changed := t.changed
+		t.mu.Unlock()
+		if !busy {
+			return
+		}
+		t.wait(ctx, changed, next)
+	}
+}
+
+// isSet reports whether the deployment is a replica set that is not addressed directly.
+func (t *topology) isSet() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.role == rolePrimary
+}
+
+// report says that the server of c did not behave as its answer promised. The next pick looks at it
+// again. Of many sessions that lost the same server only the first report counts.
+func (t *topology) report(c choice, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.find(c.addr); m != nil && m.gen == c.gen {
+		m.now, m.why = roleUnknown, why
+		m.gen++
+	}
+}
+
+// ask starts to probe every server that may be asked now and returns when the next one may be, zero if
+// all are being asked.
+func (t *topology) ask(now time.Time) (next time.Time) {
+	if t.ctx.Err() != nil {
+		return next
+	}
+	for _, m := range t.members {
+		switch {
+		case m.probing:
+		case now.Before(m.next):
+			if next.IsZero() || m.next.Before(next) {
+				next = m.next
+			}
+		default:
+			m.probing = true
+			patience := m.patience
+			t.working.Go(func() { t.probeOne(m, patience) })
+		}
+	}
+	return next
+}
+
+// probeOne asks one server and takes in its answer.
+func (t *topology) probeOne(m *member, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	g, err := t.probe(ctx, m.addr)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m.probing = false
+	m.gen++
+	if err != nil {
+		m.now, m.why = roleUnknown, err.Error()
+		m.pause = min(2*m.pause, probePauseMax)
+		if ctx.Err() != nil {
+			m.patience = min(2*m.patience, t.st.connect)
+		}
+	} else {
+		m.pause, m.patience = probePause, min(probePatience, t.st.connect)
+		t.learn(m, g)
+	}
+	m.next = time.Now().Add(jitter(m.pause))
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// jitter spreads a pause by a quarter in both directions, so that clients do not ask in step.
+func jitter(d time.Duration) time.Duration {
+	return d*3/4 + time.Duration(rand.Int64N(int64(d)/2+1))
+}
+
+// learn takes in what a server says of itself and of the others.
+func (t *topology) learn(m *member, g *greeting) {
+	m.rtt, m.why = g.rtt, "is a "+g.role.String()
+	m.now = g.role
+	if t.st.direct {
+		return
+	}
+	switch g.role {
+	case roleRouter:
+		t.role = roleRouter
+	case roleStandalone:
+		if len(t.st.seeds) > 1 || t.st.setName != "" {
+			m.now, m.why = roleUnknown, "is a standalone server, not a member of a replica set (give one address without replicaSet)"
+			return
+		}
+		t.role = roleStandalone
+	default:
+		t.learnMember(m, g)
+	}
+}
+
+// learnMember takes in the answer of a member of a replica set.
+func (t *topology) learnMember(m *member, g *greeting) {
+	if t.st.setName != "" && g.setName != t.st.setName {
+		m.now, m.why = roleUnknown, fmt.Sprintf("belongs to replica set %q, not %q", g.setName, t.st.setName)
+		return
+	}
+	t.role = rolePrimary
+	if g.role == rolePrimary && !t.newest(g) {
+		m.now, m.why = roleUnknown, "believes to be primary, but a newer one was elected"
+		return
+	}
+	if g.role == rolePrimary {
+		for _, o := range t.members {
+			if o != m && o.now == rolePrimary {
+				o.now, o.why = roleUnknown, "was primary"
+				o.gen++
+			}
+		}
+	}
+	t.learnHosts(m, g)
+}
+
+// newest reports whether no primary of a later election has been seen. Since wire version 17 the
+// election decides before the version of the configuration.
+func (t *topology) newest(g *greeting) bool {
+	byElection := bytes.Compare(g.electionID[:], t.elected[:])
+	bySet := 0
+	if g.setVersion != t.setVer {
+		bySet = 1
+		if g.setVersion < t.setVer {
+			bySet = -1
+		}
+	}
+	first, second := bySet, byElection
+	if g.maxWire >= 17 {
+		first, second = byElection, bySet
+	}
+	if first < 0 || first == 0 && second < 0 {
+		return false
+	}
+	t.elected, t.setVer = g.electionID, g.setVersion
+	return true
+}
+
+// learnHosts follows the set's own list of members: the primary's replaces what was known, another
+// member's adds to it. A server that is not on its own list was reached under a name that the set
+// does not know, and is not used: after a failover only the set's names lead anywhere.
+func (t *topology) learnHosts(m *member, g *greeting) {
+	if len(g.hosts) == 0 {
+		return
+	}
+	if !slices.Contains(g.hosts, m.addr) {
+		m.now = roleUnknown
+		m.why = "is known to its replica set as " + g.me + " (make that name reachable, or use directConnection=true)"
+	}
+	if g.role == rolePrimary {
+		t.members = slices.DeleteFunc(t.members, func(o *member) bool {
+			return o != m && !o.probing && !slices.Contains(g.hosts, o.addr) && !slices.Contains(t.st.seeds, o.addr)
+		})
+	}
+	for _, h := range g.hosts {
+		t.add(h)
+	}
+}
+
+// choose returns a member that suits, nil if there is none.
+func (t *topology) choose(want preference, worker int) *member {
+	if t.ctx.Err() != nil {
+		return nil
+	}
+	if t.st.direct || t.role != rolePrimary {
+		return t.spread(worker, func(m *member) bool { return m.now != roleUnknown })
+	}
+	isPrimary := func(m *member) bool { return m.now == rolePrimary }
+	isSecondary := func(m *member) bool { return m.now == roleSecondary }
+	switch want {
+	case primary:
+		return t.spread(worker, isPrimary)
+	case primaryPreferred:
+		return first(t.spread(worker, isPrimary), t.spread(worker, isSecondary))
+	case secondary:
+		return t.spread(worker, isSecondary)
+	case secondaryPreferred:
+		return first(t.spread(worker, isSecondary), t.spread(worker, isPrimary))
+	}
+	return t.spread(worker, func(m *member) bool { return isPrimary(m) || isSecondary(m) })
+}
+
+func first(a, b *member) *member {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// spread returns the member for a worker among those that suit and are not much slower than the
+// nearest one.
+func (t *topology) spread(worker int, suits func(*member) bool) *member {
+	nearest, n := time.Duration(-1), 0
+	for _, m := range t.members {
+		if suits(m) && (nearest < 0 || m.rtt < nearest) {
+			nearest = m.rtt
+		}
+	}
+	near := func(m *member) bool { return suits(m) && m.rtt <= nearest+t.st.threshold }
+	for _, m := range t.members {
+		if near(m) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	k := worker % n
+	for _, m := range t.members {
+		if near(m) {
+			if k == 0 {
+				return m
+			}
+			k--
+		}
+	}
+	return nil
+}
+
+// describe lists the servers and what is wrong with them, for a person.
+func (t *topology) describe() string {
+	if t.ctx.Err() != nil {
+		return "the store was closed"
+	}
+	parts := make([]string, 0, len(t.members))
+	for _, m := range t.members {
+		parts = append(parts, m.addr+": "+m.why)
+	}
+	return "tried " + strings.Join(parts, "; ")
+}
