@@ -1,0 +1,64 @@
+# What can be done with this tree. `make test` is everything that must pass.
+
+GO      ?= go
+BIN     ?= bin/plimsoll
+TOOL    := $(GO) tool -modfile=tools/go.mod
+# How long one package's tests may take; the race detector makes some ten times slower.
+TIMEOUT ?= 15m
+# A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
+VULNDB  ?=
+
+CHECKS  := fmt vet staticcheck vuln rules unit race
+
+.PHONY: all build demo test fmt vet staticcheck vuln rules unit race bench man engine clean help
+
+all: build
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: ## bin/plimsoll
+	$(GO) build -trimpath -o $(BIN) ./cmd/plimsoll
+
+demo: build ## a run of half a minute on this machine's disk
+	$(BIN) run --workload a --records 20000 --threads 8 --warmup 3s --duration 15s
+
+test: ## everything that must pass
+	@for check in $(CHECKS); do \
+		start=$$(date +%s); \
+		$(MAKE) --no-print-directory $$check || exit 1; \
+		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
+	done
+
+fmt: ## nothing is left to format
+	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(TOOL) staticcheck ./...
+
+vuln: ## known vulnerabilities in what is called; an unreachable database is said and does not fail
+	@tools/vuln.sh "$(TOOL)" "$(VULNDB)"
+
+rules: ## the rules of the repository
+	$(GO) test -count=1 ./internal/repotest/
+
+unit: build ## all tests, whole commands and real servers included
+	$(GO) test -timeout $(TIMEOUT) ./...
+
+race: ## all tests again under the race detector (needs a C compiler)
+	$(GO) test -race -timeout $(TIMEOUT) ./...
+
+bench: ## speed, as ratios against the peers, from one run on this machine
+	$(GO) run ./bench
+
+man: build ## manual pages, in man/
+	$(BIN) man man
+
+engine: build ## the open engine that the end-to-end tests use (as root)
+	$(BIN) engine install documentdb
+
+clean: ## what was built
+	rm -rf bin man
