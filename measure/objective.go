@@ -1,5 +1,37 @@
 package measure
 
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+)
+
+// Objective is a condition on a result, such as "read.p99<5ms": an operation class, what is measured of
+// it, and a limit.
+type Objective struct {
+	Text    string  // as it was written
+	Class   string  // operation class, "" for all operations
+	Kind    string  // of a time: "response" or "service"
+	Metric  string  // "p99", "max", "mean", "errors", "rate", "achieved", "dropped", "not-found"
+	Op      string  // "<", "<=", ">" or ">="
+	Limit   float64 // nanoseconds, share or operations per second
+	Unit    string  // UnitTime, UnitShare or UnitRate
+	percent float64 // of a percentile, otherwise NaN
+}
+
+// The units of objectives and findings.
+const (
+	UnitTime  = "ns"
+	UnitShare = "share"
+	UnitRate  = "1/s"
+)
+
 // ObjectiveResult is an objective held against what was measured.
 type ObjectiveResult struct {
 	Objective string   `json:"objective"`          // as the user wrote it
@@ -9,4 +41,276 @@ type ObjectiveResult struct {
 	Met       bool     `json:"met"`
 	Unknown   bool     `json:"unknown,omitempty"` // it cannot be told; then Met is false
 	Why       string   `json:"why,omitempty"`     // why it is unknown
+}
+
+// shareMetrics and times list the metrics besides percentiles.
+func shareMetrics() []string { return []string{"errors", "achieved", "dropped", "not-found"} }
+
+func timeMetrics() []string { return []string{"max", "mean"} }
+
+func knownMetrics() []string {
+	return append(append([]string{"p50", "p90", "p95", "p99", "p99.9", "p99.99"}, timeMetrics()...), append(shareMetrics(), "rate")...)
+}
+
+var (
+	objectiveForm  = regexp.MustCompile(`^\s*([^<>=\s]+)\s*(<=|>=|=<|=>|==|=|<|>)\s*(\S+)\s*$`)
+	percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
+)
+
+// ParseObjectives reads objectives separated by commas: [class.][service.]metric, a comparison and a
+// limit. The metrics are p and a percentile, max and mean (times with a unit), errors, dropped,
+// not-found and achieved (shares, "0.1%" or 0.001) and rate (operations per second). Times are response
+// times unless "service." says otherwise. Empty text has no objectives.
+func ParseObjectives(text string) ([]Objective, error) {
+	var list []Objective
+	for part := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		o, err := parseObjective(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+func parseObjective(text string) (Objective, error) {
+	m := objectiveForm.FindStringSubmatch(text)
+	if m == nil {
+		return Objective{}, fmt.Errorf("objective %q is not of the form metric<limit, like p99<20ms or errors<0.1%%", text)
+	}
+	o := Objective{Text: text, Op: m[2], Kind: "response", percent: math.NaN()}
+	switch o.Op {
+	case "=<":
+		o.Op = "<="
+	case "=>":
+		o.Op = ">="
+	case "=", "==":
+		return o, fmt.Errorf("objective %q asks for equality, which no measurement has: use < <= > or >=", text)
+	}
+	if err := o.parseName(m[1]); err != nil {
+		return o, fmt.Errorf("objective %q: %w", text, err)
+	}
+	if err := o.parseLimit(m[3]); err != nil {
+		return o, fmt.Errorf("objective %q: %w", text, err)
+	}
+	return o, nil
+}
+
+// parseName takes class, kind and metric apart.
+func (o *Objective) parseName(name string) error {
+	prefix, metric := "", name
+	if m := percentileForm.FindStringSubmatch(name); m != nil {
+		prefix, metric = m[1], m[2]
+	} else if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		prefix, metric = name[:i], name[i+1:]
+	}
+	if err := o.setMetric(metric); err != nil {
+		return err
+	}
+	for _, kind := range []string{"service", "response"} {
+		if prefix == kind || strings.HasSuffix(prefix, "."+kind) {
+			if o.Unit != UnitTime {
+				return fmt.Errorf("%s is not a time, so it has no %s", metric, kind)
+			}
+			o.Kind, prefix = kind, strings.TrimSuffix(strings.TrimSuffix(prefix, kind), ".")
+			break
+		}
+	}
+	o.Class = prefix
+	if prefix != "" && (metric == "achieved" || metric == "dropped") {
+		return fmt.Errorf("%s is known for all operations together only, not for %s", metric, prefix)
+	}
+	return nil
+}
+
+func (o *Objective) setMetric(metric string) error {
+	o.Metric = metric
+	switch {
+	case slices.Contains(shareMetrics(), metric):
+		o.Unit = UnitShare
+	case metric == "rate":
+		o.Unit = UnitRate
+	case slices.Contains(timeMetrics(), metric):
+		o.Unit = UnitTime
+	case percentileForm.MatchString(metric):
+		o.Unit = UnitTime
+		p, err := strconv.ParseFloat(metric[1:], 64)
+		if err != nil || p <= 0 || p >= 100 {
+			return fmt.Errorf("%s is not a percentile between p0 and p100", metric)
+		}
+		o.percent = p
+	default:
+		return fmt.Errorf("unknown metric %q%s (known: %s)", metric, nearest.DidYouMean(metric, knownMetrics()),
+			strings.Join(knownMetrics(), ", "))
+	}
+	return nil
+}
+
+func (o *Objective) parseLimit(s string) error {
+	switch o.Unit {
+	case UnitTime:
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 {
+			return fmt.Errorf("%q is not a time with a unit, like 20ms", s)
+		}
+		o.Limit = float64(d)
+	case UnitShare:
+		number, percent := strings.CutSuffix(s, "%")
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+			return fmt.Errorf("%q is not a share, like 0.1%%", s)
+		}
+		if o.Limit = x; percent {
+			o.Limit = x / 100
+		} else if x > 1 {
+			return fmt.Errorf("a share of %s is more than everything, did you mean %s%%?", s, s)
+		}
+	default:
+		return o.parseRate(s)
+	}
+	return nil
+}
+
+func (o *Objective) parseRate(s string) error {
+	number, factor := strings.TrimSuffix(s, "/s"), 1.0
+	for suffix, f := range map[string]float64{"k": 1e3, "M": 1e6} {
+		if n, ok := strings.CutSuffix(number, suffix); ok {
+			number, factor = n, f
+			break
+		}
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+		return fmt.Errorf("%q is not a rate per second, like 20000 or 20k", s)
+	}
+	o.Limit = x * factor
+	return nil
+}
+
+// CheckClass returns an error that names the nearest operation class if o names one that is not there.
+func (o Objective) CheckClass(d Dims) error {
+	var names []string
+	for _, c := range d.Classes {
+		names = append(names, c.Name)
+	}
+	if o.Class == "" || slices.Contains(names, o.Class) {
+		return nil
+	}
+	return fmt.Errorf("objective %q: this workload has no operation %q%s (known: %s)", o.Text, o.Class,
+		nearest.DidYouMean(o.Class, names), strings.Join(names, ", "))
+}
+
+// Evaluate holds an objective against a phase. What cannot be told is unknown and therefore not met.
+func (o Objective) Evaluate(s *Summary) ObjectiveResult {
+	r := ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
+	x, why := o.measure(s)
+	if why != "" {
+		r.Unknown, r.Why = true, why
+		return r
+	}
+	r.Measured = &x
+	switch o.Op {
+	case "<":
+		r.Met = x < o.Limit
+	case "<=":
+		r.Met = x <= o.Limit
+	case ">":
+		r.Met = x > o.Limit
+	case ">=":
+		r.Met = x >= o.Limit
+	}
+	return r
+}
+
+// EvaluateAll holds each objective against a phase.
+func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
+	var results []ObjectiveResult
+	for _, o := range list {
+		results = append(results, o.Evaluate(s))
+	}
+	return results
+}
+
+// measure returns the figure, or why there is none.
+func (o Objective) measure(s *Summary) (x float64, why string) {
+	class, t, why := o.class(s)
+	if why != "" {
+		return 0, why
+	}
+	due := t.Attempted
+	if o.Class == "" {
+		due += s.Dropped
+	}
+	if o.Metric == "rate" {
+		if s.Duration() <= 0 {
+			return 0, "nothing was measured"
+		}
+		return o.rate(s, t), ""
+	}
+	if due == 0 {
+		return 0, "no operation was due"
+	}
+	switch o.Metric {
+	case "errors":
+		return share(due-t.Succeeded, due), ""
+	case "not-found":
+		return share(t.NotFound, due), ""
+	case "dropped":
+		return share(s.Dropped, due), ""
+	case "achieved":
+		a, ok := s.Achieved()
+		if !ok {
+			return 0, "the load has no rate, so nothing was offered"
+		}
+		return a, ""
+	}
+	return o.time(class)
+}
+
+// rate is the throughput. That of one class counts its operations in the tail too: it is not known
+// apart, and is at most what was under way at the end.
+func (o Objective) rate(s *Summary, t Tally) float64 {
+	if o.Class == "" {
+		return s.Rate(s.Ended().Succeeded)
+	}
+	return s.Rate(t.Succeeded)
+}
+
+func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {
+	if o.Class == "" {
+		all, err := s.All()
+		if err != nil {
+			return all, Tally{}, err.Error()
+		}
+		return all, s.Tally(), ""
+	}
+	c := s.Class(o.Class)
+	if c == nil {
+		return ClassInterval{}, Tally{}, "there is no operation " + o.Class
+	}
+	return *c, s.Dims.Tally(c.Counts), ""
+}
+
+func (o Objective) time(c ClassInterval) (float64, string) {
+	h := c.Answered()
+	if o.Kind == "service" {
+		h = c.Service
+	}
+	if h.Count() == 0 {
+		return 0, "no operation succeeded"
+	}
+	switch o.Metric {
+	case "max":
+		return float64(h.Max()), ""
+	case "mean":
+		return h.Mean(), ""
+	}
+	q := o.percent / 100
+	if !h.Enough(q) {
+		return 0, fmt.Sprintf("%d operations are too few for %s, which needs %d", h.Count(), o.Metric, MinCount(q))
+	}
+	return float64(h.Quantile(q)), ""
 }

@@ -1,0 +1,186 @@
+package record
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// The names of the files of a record.
+const (
+	RunFile       = "run.json"
+	IntervalsFile = "intervals.ndjson.zst"
+	LatencyFile   = "latency.hlog"
+	EventsFile    = "events.ndjson"
+	SumsFile      = "SHA256SUMS"
+)
+
+// files lists what a record holds besides run.json.
+func files() []File {
+	return []File{
+		{IntervalsFile, "one JSON line per interval, compressed with zstd"},
+		{LatencyFile, "HdrHistogram V2 log of all latencies in nanoseconds, tagged class.kind"},
+		{EventsFile, "one JSON line per event"},
+		{SumsFile, "SHA-256 checksums, written when the run ended properly"},
+	}
+}
+
+// explain turns an error of the file system into one line that says what to do about it.
+func explain(dir string, err error) error {
+	cause := err
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		cause = pe.Err
+	}
+	todo := "check the directory"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		todo = "the disk or quota is full: free space, or write to another directory (--out)"
+	case errors.Is(err, syscall.EROFS):
+		todo = "the file system is read-only: write to another directory (--out)"
+	case errors.Is(err, fs.ErrPermission):
+		todo = "choose a directory that you may write to (--out)"
+	case errors.Is(err, syscall.ENOTDIR):
+		todo = "a part of this path is a file: choose another directory (--out)"
+	}
+	text := strings.ReplaceAll(cause.Error(), "\n", "; ")
+	return &writeError{fmt.Sprintf("cannot write the record in %s (%s): %s", dir, text, todo), err}
+}
+
+// writeError is one line, whatever it consists of.
+type writeError struct {
+	text string
+	err  error
+}
+
+func (e *writeError) Error() string { return e.text }
+
+func (e *writeError) Unwrap() error { return e.err }
+
+// prepare makes the directory of a new record. One that holds a record already is left alone.
+func prepare(dir string) error {
+	if strings.TrimSpace(dir) == "" {
+		return errors.New("a record needs a directory: give one (--out)")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return explain(dir, err)
+	}
+	for _, f := range append(files(), File{Name: RunFile}) {
+		if _, err := os.Lstat(filepath.Join(dir, f.Name)); err == nil {
+			return fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, f.Name)
+		}
+	}
+	return nil
+}
+
+// replace writes a file so that readers, and a crash at any moment, see the old or the new one whole.
+func replace(dir, name string, content []byte) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes a rename survive a crash of the machine, where the file system can do that.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// marshal writes JSON for people and programs: indented, no escaping of < and >, a newline at the end.
+func marshal(v any) ([]byte, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return []byte(b.String()), err
+}
+
+// writeSums writes the checksums of the files of a record in the format of sha256sum.
+func writeSums(dir string) error {
+	var b strings.Builder
+	for _, name := range []string{EventsFile, IntervalsFile, LatencyFile, RunFile} {
+		sum, err := checksum(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s  %s\n", sum, name)
+	}
+	return replace(dir, SumsFile, []byte(b.String()))
+}
+
+func checksum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// altered returns the files that differ from SHA256SUMS. Without that file there is nothing to compare.
+func altered(dir string) ([]string, error) {
+	f, err := os.Open(filepath.Join(dir, SumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var names []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		want, name, ok := strings.Cut(lines.Text(), "  ")
+		if !ok || name != filepath.Base(name) {
+			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", f.Name(), lines.Text())
+		}
+		if got, err := checksum(filepath.Join(dir, name)); err != nil || got != want {
+			names = append(names, name)
+		}
+	}
+	return names, lines.Err()
+}

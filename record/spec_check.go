@@ -1,0 +1,160 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a
+// default for the same thing.
+func (s *RunSpec) Defaults() {
+	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk the user stands on
+	def(&s.Database, "plimsoll")                      // never one that an application uses
+	def(&s.Client, "wire")                            // a load generator must not be the bottleneck
+	def(&s.Workload.Name, "a")                        // half reads, half updates: the one that everybody knows
+	if s.Workload.Mode == "" {
+		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
+		if strings.HasPrefix(s.Workload.Name, "ycsb") {
+			s.Workload.Mode = "ycsb"
+		}
+	}
+	def(&s.Workload.Seed, 1)        // the same operations in every run, unless another seed is asked for
+	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+	s.Load.defaults()
+	def(&s.LoadPhase.Batch, 1000)                       // large enough that the round trip does not matter
+	def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy
+	if s.Durability == (DurabilitySpec{}) {
+		s.Durability.Name = "durable" // what is acknowledged is in the journal: the claim that users expect to hold
+	}
+}
+
+func (l *LoadSpec) defaults() {
+	def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
+	if l.Open() {
+		def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
+		def(&l.Late, "queue")       // late operations are sent late and their wait counts
+		if l.Late == "drop" {
+			def(&l.DropAfter, Duration(time.Second))
+		}
+	}
+	if l.Duration == 0 && l.Operations == 0 && len(l.Stages) == 0 {
+		l.Duration = Duration(time.Minute) // one checkpoint of WiredTiger; a claim needs several
+	}
+	def(&l.Timeout, Duration(10*time.Second)) // survives a failover of 2 to 12 s, and lets every run end
+}
+
+// Open reports whether this is an open loop: operations fall due whether or not others are done.
+func (l *LoadSpec) Open() bool {
+	return l.Rate > 0 || slices.ContainsFunc(l.Stages, func(s StageSpec) bool { return s.Rate > 0 })
+}
+
+func def[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// Validate checks what can be checked without the target and without knowing the workloads. Its error
+// has one line per mistake, each of them naming the key.
+func (s *RunSpec) Validate() error {
+	errs := []error{
+		oneOf("client", s.Client, "wire", "driver"),
+		oneOf("workload.mode", s.Workload.Mode, "core", "ycsb"),
+		oneOf("load.arrivals", s.Load.Arrivals, "poisson", "constant"),
+		oneOf("load.late", s.Load.Late, "queue", "drop"),
+		oneOf("durability.name", s.Durability.Name, "throughput", "balanced", "durable"),
+		oneOf("durability.read_concern", s.Durability.ReadConcern, "local", "available", "majority", "linearizable", "snapshot"),
+		oneOf("durability.read_preference", s.Durability.ReadPreference,
+			"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
+		databaseName(s.Database),
+		between("workload.records", float64(s.Workload.Records), 0, 1<<53),
+		between("load_phase.batch", float64(s.LoadPhase.Batch), 0, 100_000),
+		between("load_phase.parallel", float64(s.LoadPhase.Parallel), 0, 65_536),
+		s.Load.validate(),
+		s.Durability.validate(),
+	}
+	if s.LoadPhase.Skip && s.LoadPhase.Drop {
+		errs = append(errs, errors.New("load_phase.skip and load_phase.drop exclude each other: the data cannot be dropped and taken as they are"))
+	}
+	if _, err := measure.ParseObjectives(strings.Join(s.Objectives, ",")); err != nil {
+		errs = append(errs, fmt.Errorf("objectives: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *LoadSpec) validate() error {
+	errs := []error{
+		between("load.workers", float64(l.Workers), 0, 1<<20),
+		between("load.rate", float64(l.Rate), 0, 1e8),
+		between("load.pace", float64(l.Pace), 0, 1e8),
+		between("load.operations", float64(l.Operations), 0, 1<<53),
+		notNegative("load.warmup", l.Warmup),
+		notNegative("load.duration", l.Duration),
+		notNegative("load.timeout", l.Timeout),
+		notNegative("load.drop_after", l.DropAfter),
+	}
+	if l.Open() && l.Pace > 0 {
+		errs = append(errs, errors.New("load.rate and load.pace exclude each other: a rate is for all workers together, a pace for each of them"))
+	}
+	for i, s := range l.Stages {
+		if err := s.validate(l.Open()); err != nil {
+			errs = append(errs, fmt.Errorf("load.stages: stage %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s StageSpec) validate(open bool) error {
+	switch {
+	case s.Duration < 0:
+		return errors.New("the duration is negative")
+	case s.Duration == 0 && !s.Step:
+		return errors.New("a ramp needs a duration; say step: true for a change at once")
+	case open && s.Workers != 0:
+		return errors.New("it changes the workers, but the load has a rate: stages change one or the other")
+	}
+	return errors.Join(between("rate", float64(s.Rate), 0, 1e8), between("workers", float64(s.Workers), 0, 1<<20))
+}
+
+func (d *DurabilitySpec) validate() error {
+	if d.W == "0" && d.Journal != nil && *d.Journal {
+		return errors.New("durability: w: 0 with journal: true contradict each other: nobody waits for the journal when nobody answers")
+	}
+	return nil
+}
+
+func oneOf(key, value string, known ...string) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: unknown value %q%s (known: %s)", key, value, nearest.DidYouMean(value, known), strings.Join(known, ", "))
+}
+
+func between(key string, x, low, high float64) error {
+	if x >= low && x <= high && !math.IsNaN(x) {
+		return nil
+	}
+	return fmt.Errorf("%s: %v is not between %v and %v", key, x, low, high)
+}
+
+func notNegative(key string, d Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%s: %v is negative", key, d)
+	}
+	return nil
+}
+
+func databaseName(name string) error {
+	if len(name) > 63 || strings.ContainsAny(name, "/\\. \"$*<>:|?\x00") {
+		return fmt.Errorf("database: %q is not a name for a database: at most 63 characters, none of /\\. \"$*<>:|?", name)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+)
+
+// maxSpecBytes bounds a specification: one of a megabyte is another kind of file.
+const maxSpecBytes = 1 << 20
+
+// ReadRunSpec reads a specification in YAML (JSON is YAML). It is strict: an unknown key, a key twice, or
+// a second document is an error that names the line and, for a key, the nearest right one. Defaults are
+// not filled in, and nothing beyond the form is checked: see [RunSpec.Defaults] and [RunSpec.Validate].
+func ReadRunSpec(r io.Reader) (RunSpec, error) {
+	var spec RunSpec
+	b, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
+	if err != nil {
+		return spec, fmt.Errorf("cannot read the specification: %w", err)
+	}
+	if len(b) > maxSpecBytes {
+		return spec, errors.New("the specification is larger than 1 MiB: is this the right file?")
+	}
+	root, err := parseYAML(string(b))
+	if err != nil || root == nil {
+		return spec, err
+	}
+	if err := checkKeys(root, reflect.TypeFor[RunSpec](), "", 0); err != nil {
+		return spec, fmt.Errorf("specification: %w", err)
+	}
+	if err := root.Decode(&spec); err != nil {
+		return RunSpec{}, fmt.Errorf("specification: %s", oneLine(err))
+	}
+	return spec, nil
+}
+
+// parseYAML returns the one document of the text, nil if it is empty.
+func parseYAML(text string) (*yaml.Node, error) {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	var doc, second yaml.Node
+	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("specification: this is not YAML: %s", oneLine(err))
+	}
+	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("specification: there is a second document after ---; one file is one run")
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil, nil
+	}
+	if root := doc.Content[0]; root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// oneLine strips what the YAML library puts around its messages.
+func oneLine(err error) string {
+	s := strings.TrimPrefix(err.Error(), "yaml: ")
+	s = strings.TrimPrefix(s, "unmarshal errors:\n")
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}
+
+// maxDepth is deeper than any specification; aliases that contain themselves end there.
+const maxDepth = 20
+
+// checkKeys compares the keys of a mapping, and of those inside it, with the fields of a type.
+func checkKeys(n *yaml.Node, t reflect.Type, path string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("line %d: nested too deeply", n.Line)
+	}
+	if n.Kind == yaml.AliasNode {
+		return checkKeys(n.Alias, t, path, depth+1)
+	}
+	switch {
+	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			if err := checkKeys(item, t.Elem(), path, depth+1); err != nil {
+				return err
+			}
+		}
+	case t.Kind() == reflect.Struct:
+		return checkStruct(n, t, path, depth)
+	}
+	return nil
+}
+
+func checkStruct(n *yaml.Node, t reflect.Type, path string, depth int) error {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, orRoot(path), strings.Join(keysOf(t), ", "))
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field, ok := fieldOf(t, key.Value)
+		if !ok {
+			return fmt.Errorf("line %d: unknown key %q in %s%s (known: %s)", key.Line, key.Value, orRoot(path),
+				nearest.DidYouMean(key.Value, keysOf(t)), strings.Join(keysOf(t), ", "))
+		}
+		if err := checkKeys(value, field.Type, join(path, key.Value), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "the specification"
+	}
+	return path
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		keys = append(keys, yamlName(t.Field(i)))
+	}
+	return keys
+}
+
+func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		if f := t.Field(i); yamlName(f) == key {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+func yamlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}

@@ -1,0 +1,317 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// rewriteAfter is how often run.json is brought up to date while the run goes on, in run time.
+const rewriteAfter = 10 * time.Second
+
+// Writer writes the record of a run while it goes on; it is the [measure.Sink] of the run. Its methods
+// are called from one goroutine. What was written stays readable whatever happens: when the disk is
+// full, when the process is killed, when the machine stops.
+type Writer struct {
+	dir   string
+	run   Run
+	red   redactor
+	dims  measure.Dims
+	sums  summaries
+	shift time.Duration // of the segment being written, from the start of the first one
+
+	begun     bool
+	intervals *lineFile
+	compress  *zstd.Encoder
+	latency   *lineFile
+	log       *hdr.HistogramLogWriter
+	events    *lineFile
+	rewritten time.Duration
+	failed    error
+	finished  bool
+}
+
+var _ measure.Sink = (*Writer)(nil)
+
+// lineFile is a file that grows by whole lines.
+type lineFile struct {
+	*bufio.Writer
+	file *os.File
+}
+
+func createLines(dir, name string) (*lineFile, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &lineFile{bufio.NewWriterSize(f, 1<<16), f}, nil
+}
+
+// close writes what is left and makes it durable.
+func (l *lineFile) close() error {
+	return errors.Join(l.Flush(), l.file.Sync(), l.file.Close())
+}
+
+// Create begins a record in a new or empty directory and writes a first run.json. Errors are one line
+// that says what to do.
+func Create(dir string, tool Tool, spec RunSpec) (*Writer, error) {
+	if err := prepare(dir); err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, run: Run{
+		SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC(), Files: files(),
+	}}
+	w.SetSpec(spec)
+	if err := w.create(); err != nil {
+		return nil, explain(dir, errors.Join(err, w.close()))
+	}
+	return w, w.check(w.writeRun())
+}
+
+func (w *Writer) create() (err error) {
+	if w.intervals, err = createLines(w.dir, IntervalsFile); err != nil {
+		return err
+	}
+	if w.compress, err = zstd.NewWriter(w.intervals, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)); err != nil {
+		return err
+	}
+	if w.latency, err = createLines(w.dir, LatencyFile); err != nil {
+		return err
+	}
+	w.log = hdr.NewHistogramLogWriter(w.latency)
+	w.events, err = createLines(w.dir, EventsFile)
+	return err
+}
+
+// Dir returns the directory of the record.
+func (w *Writer) Dir() string { return w.dir }
+
+// SetSpec stores the specification without its credentials, which from now on are kept out of
+// everything else as well.
+func (w *Writer) SetSpec(spec RunSpec) {
+	w.red.learn(spec)
+	w.run.Specification = w.red.spec(spec)
+}
+
+// AddSecret keeps a credential that is not in the specification out of everything that is written.
+func (w *Writer) AddSecret(secret string) { w.red.add(secret) }
+
+// SetTarget stores what the target is.
+func (w *Writer) SetTarget(t Target) { w.run.Target = w.red.target(t) }
+
+// SetEnvironment stores what the machine is.
+func (w *Writer) SetEnvironment(e Environment) { w.run.Environment = e }
+
+// SetClientSettings stores the effective settings of the client.
+func (w *Writer) SetClientSettings(s map[string]string) { w.run.ClientSettings = w.red.values(s) }
+
+// SetFill stores what the load phase did.
+func (w *Writer) SetFill(f FillResult) { w.run.Fill = &f }
+
+// Begin says what the following intervals count and which moment their times count from. It must be
+// called before the first interval, and again when a later part of the run, such as the measured load
+// after the load phase, has a clock of its own. All times of the record then count from the first
+// started. Classes and outcomes must stay the same.
+func (w *Writer) Begin(d measure.Dims, started time.Time) error {
+	if w.begun && !sameNames(w.dims, d) {
+		return errors.New("the operation classes or outcomes changed within a run: this is a mistake in plimsoll, please report it")
+	}
+	w.dims = d
+	w.run.Classes, w.run.Outcomes, w.run.Scheduled = d.Classes, d.Outcomes, d.Scheduled
+	if w.begun {
+		w.shift = started.Sub(w.run.Started)
+		return nil
+	}
+	w.begun, w.sums.dims, w.run.Started = true, d, started.UTC()
+	return w.check(errors.Join(w.head(), w.writeRun()))
+}
+
+func sameNames(a, b measure.Dims) bool {
+	if len(a.Classes) != len(b.Classes) || len(a.Outcomes) != len(b.Outcomes) {
+		return false
+	}
+	for i := range a.Classes {
+		if a.Classes[i] != b.Classes[i] {
+			return false
+		}
+	}
+	for i := range a.Outcomes {
+		if a.Outcomes[i] != b.Outcomes[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// head begins the histogram log. Its times count from the base time, which is the start of the run.
+func (w *Writer) head() error {
+	ms := w.run.Started.UnixMilli()
+	w.log.SetBaseTime(ms)
+	return errors.Join(
+		w.log.OutputComment("[Logged with plimsoll; values are nanoseconds, Interval_Max is milliseconds]"),
+		w.log.OutputLogFormatVersion(),
+		w.log.OutputBaseTime(ms),
+		w.log.OutputStartTime(ms),
+		w.log.OutputLegend(),
+		w.latency.Flush(),
+	)
+}
+
+// Interval stores an interval. It keeps nothing of iv. An error means that the record is not complete
+// from here on; what was written before stays.
+func (w *Writer) Interval(iv *measure.Interval) error {
+	if !w.begun {
+		return errors.New("an interval came before the record was begun: this is a mistake in plimsoll, please report it")
+	}
+	if w.failed != nil {
+		return w.failed
+	}
+	iv = shift(iv, w.shift)
+	iv.Failures = w.red.failures(iv.Failures)
+	if err := w.check(errors.Join(w.logLatencies(iv), w.line(newIntervalLine(w.dims, iv)), w.events.Flush())); err != nil {
+		return err
+	}
+	if err := w.sums.add(iv); err != nil { // after it is written: the results never say more than the files
+		return err
+	}
+	if iv.End-w.rewritten >= rewriteAfter {
+		w.rewritten = iv.End
+		return w.check(w.writeRun())
+	}
+	return nil
+}
+
+// logLatencies appends the histograms of an interval. They reach the file before the line that counts
+// on them.
+func (w *Writer) logLatencies(iv *measure.Interval) error {
+	base := w.run.Started.UnixMilli()
+	for _, t := range used(w.dims, iv) {
+		p := (*t.at).Packed()
+		p.SetTag(t.tag)
+		p.SetStartTimeMs(base + iv.Start.Milliseconds())
+		p.SetEndTimeMs(base + iv.End.Milliseconds())
+		if err := w.log.OutputIntervalPackedHistogram(p); err != nil {
+			return err
+		}
+	}
+	return w.latency.Flush()
+}
+
+// line appends to the intervals and flushes, so that a killed process leaves them readable.
+func (w *Writer) line(l IntervalLine) error {
+	if err := json.NewEncoder(w.compress).Encode(l); err != nil {
+		return err
+	}
+	return errors.Join(w.compress.Flush(), w.intervals.Flush())
+}
+
+// Event stores an event.
+func (w *Writer) Event(e measure.Event) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	e.At += w.shift
+	return w.check(json.NewEncoder(w.events).Encode(w.red.event(e)))
+}
+
+// check remembers the first error and explains it.
+func (w *Writer) check(err error) error {
+	if err == nil {
+		return nil
+	}
+	if w.failed == nil {
+		w.failed = explain(w.dir, err)
+		if n := len(w.sums.list); n > 0 {
+			w.failed = fmt.Errorf("%w; what was measured until %v is kept", w.failed, w.sums.list[n-1].End)
+		}
+	}
+	return w.failed
+}
+
+// Summary returns what was measured in a phase so far, nil if nothing was. The operations of phase
+// "drain" are the tail of phase "measure". The caller must not change it.
+func (w *Writer) Summary(phase string) *measure.Summary { return w.sums.get(phase) }
+
+// Run returns run.json as it would be written now.
+func (w *Writer) Run() (*Run, error) {
+	results, err := w.sums.results(w.run.Environment.Cores)
+	if err != nil {
+		return nil, err
+	}
+	r := w.run
+	r.Phases = results
+	r.Validity = w.red.findings(r.Validity)
+	r.Classes = append([]measure.Class{}, r.Classes...)
+	r.Outcomes = append([]measure.Outcome{}, r.Outcomes...)
+	return &r, nil
+}
+
+func (w *Writer) writeRun() error {
+	r, err := w.Run()
+	if err != nil {
+		return err
+	}
+	b, err := marshal(r)
+	if err != nil {
+		return err
+	}
+	return replace(w.dir, RunFile, b)
+}
+
+// Ending is what is known when a run is over.
+type Ending struct {
+	Status     Status
+	Problem    string // why it failed, if it did
+	Ended      time.Time
+	Course     Course
+	Objectives []measure.ObjectiveResult
+	Validity   []measure.Finding
+}
+
+// Finish completes the record and closes it. A second call does nothing. If the record could not be
+// written completely, Finish still writes what it can and returns the first error.
+func (w *Writer) Finish(e Ending) (*Run, error) {
+	if w.finished {
+		return nil, errors.New("the record is finished already")
+	}
+	w.finished = true
+	ended := e.Ended.UTC()
+	w.run.Status, w.run.Ended, w.run.Problem = e.Status, &ended, w.red.text(e.Problem)
+	w.run.Course, w.run.Objectives, w.run.Validity = e.Course, e.Objectives, w.red.findings(e.Validity)
+	// Intervals or events that were lost must not look like a complete record.
+	err := w.check(w.close())
+	if err != nil && e.Status != Failed {
+		w.run.Status = Failed
+		w.run.Problem = w.red.text(err.Error())
+	}
+	if e := w.check(w.writeRun()); e == nil {
+		err = errors.Join(err, w.check(writeSums(w.dir)))
+	}
+	r, rerr := w.Run()
+	if rerr != nil {
+		return nil, rerr
+	}
+	return r, w.failed
+}
+
+func (w *Writer) close() error {
+	var errs []error
+	if w.compress != nil {
+		errs = append(errs, w.compress.Close())
+	}
+	for _, f := range []*lineFile{w.intervals, w.latency, w.events} {
+		if f != nil {
+			errs = append(errs, f.close())
+		}
+	}
+	return errors.Join(errs...)
+}
