@@ -10,6 +10,7 @@ const (
 	outcomeNotFound       = "not-found"
 	outcomeIndeterminate  = "indeterminate"
 	outcomeUnacknowledged = "unacknowledged"
+	outcomeCorrupt        = "corrupt"
 )
 
 // Tally sums up the outcomes of operations. Attempted = Succeeded + Failed + Indeterminate.

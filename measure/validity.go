@@ -1,6 +1,11 @@
 package measure
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Severity says how much a [Finding] weighs.
 type Severity string
@@ -51,4 +56,71 @@ func (s Severity) rank() int {
 // compareFindings puts the gravest first, then orders by name.
 func compareFindings(a, b Finding) int {
 	return cmp.Or(cmp.Compare(b.Severity.rank(), a.Severity.rank()), cmp.Compare(a.ID, b.ID))
+}
+
+// Circumstances is what the checks need to know besides what was measured. Zero values stand for
+// unknown or none, where nothing else is said.
+type Circumstances struct {
+	// Cores is how many cores the client may use.
+	Cores float64
+	// InProcess says that the target runs in the client's own process (the embedded store), so that the
+	// processor time of both cannot be told apart.
+	InProcess bool
+	// Ceiling is the rate in operations per second that this client reaches with the same workload
+	// against a target that costs nothing, from a calibration.
+	Ceiling float64
+	// Cycle is the length of a checkpoint cycle of the target, one minute if zero.
+	Cycle time.Duration
+	// Varying says that the load changes on purpose, so there is no steady state to look for.
+	Varying bool
+	// Unsent is how many operations were due but not sent when the run ended.
+	Unsent int64
+	// Displaced and Rejected are the counts of the collector of the same name.
+	Displaced, Rejected int64
+	// EventsLost is how many events could not be kept.
+	EventsLost int64
+	// MaxFailed is the share of failed operations from which on the result is doubted, 1 % if zero.
+	MaxFailed float64
+}
+
+// Judge looks for reasons not to believe the result of a phase, the gravest first.
+func Judge(s *Summary, c Circumstances) []Finding {
+	c.Cycle = orDefault(c.Cycle, time.Minute)
+	c.MaxFailed = orDefault(c.MaxFailed, 0.01)
+	findings := []Finding{}
+	for _, check := range []func(*Summary, Circumstances) []Finding{
+		checkAnything, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkPool, checkLateness, checkLittle,
+		checkSchedule, checkUnsent, checkSteady, checkEnough, checkFailures, checkNotFound, checkContent,
+		checkAcknowledged, checkIndeterminate, checkCounting,
+	} {
+		findings = append(findings, check(s, c)...)
+	}
+	slices.SortStableFunc(findings, compareFindings)
+	return findings
+}
+
+// finding makes a finding with its figures.
+func finding(id string, sev Severity, value, limit float64, unit, text string, args ...any) []Finding {
+	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, args...), Value: &value, Limit: &limit, Unit: unit}}
+}
+
+// graded is a warning, or invalid beyond a second limit.
+func graded(value, invalid float64) Severity {
+	if value > invalid {
+		return Invalid
+	}
+	return Warning
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.3g %%", share*100) }
+
+func ns(x float64) time.Duration { return time.Duration(x).Round(time.Microsecond) }
+
+// p50Service is the median service time of all operations in nanoseconds, 0 if it is unknown.
+func (s *Summary) p50Service() float64 {
+	all, err := s.All()
+	if err != nil {
+		return 0
+	}
+	return float64(all.Service.Quantile(0.5))
 }

@@ -1,0 +1,173 @@
+package measure
+
+import (
+	"math"
+	"time"
+)
+
+// The checks in this file ask whether the client measured the target or itself.
+
+// Limits of the checks of the client.
+const (
+	maxClientShare  = 0.70 // of its cores, and of its calibrated ceiling
+	tooMuchClient   = 0.90
+	maxLateShare    = 0.10 // of the median service time
+	maxPoolShare    = 0.05 // of the service time
+	maxLittleError  = 0.05
+	tooMuchLittle   = 0.25
+	maxBusyShare    = 0.05 // of the intervals in which the scheduler was slow
+	smallestConcern = float64(time.Millisecond)
+)
+
+func checkClientCPU(s *Summary, c Circumstances) []Finding {
+	if c.Cores <= 0 || s.Duration() <= 0 || c.InProcess {
+		return nil
+	}
+	used := s.Client.CPU.Seconds() / s.Duration().Seconds() / c.Cores
+	if used <= maxClientShare {
+		return nil
+	}
+	return finding("client-cpu", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
+		"the load generator used %s of its %.3g cores, so it may be what limits the result; give it more cores, "+
+			"a machine of its own, or less load", percent(used), c.Cores)
+}
+
+func checkCeiling(s *Summary, c Circumstances) []Finding {
+	if c.Ceiling <= 0 {
+		return nil
+	}
+	used := s.Rate(s.Ended().Attempted) / c.Ceiling
+	if used <= maxClientShare {
+		return nil
+	}
+	return finding("client-limited", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
+		"the rate is %s of what this client reaches without a real target (%.0f/s), so it says more about the client; "+
+			"use more cores or several clients", percent(used), c.Ceiling)
+}
+
+// concern is the time from which on a delay of the client matters: a tenth of the median service time,
+// but not less than a millisecond.
+func concern(s *Summary) float64 { return max(smallestConcern, maxLateShare*s.p50Service()) }
+
+func checkScheduler(s *Summary, _ Circumstances) []Finding {
+	limit, slow, worst := concern(s), 0, 0.0
+	for _, p := range s.Points {
+		if d := float64(p.Client.SchedP99); d > limit {
+			slow++
+			worst = max(worst, d)
+		}
+	}
+	if len(s.Points) == 0 || float64(slow) <= maxBusyShare*float64(len(s.Points)) {
+		return nil
+	}
+	return finding("client-scheduler", Warning, worst, limit, UnitTime,
+		"in %d of %d intervals one in a hundred wake-ups of the client came more than %v late (worst %v), which is "+
+			"counted as time of the target; use fewer workers or more cores", slow, len(s.Points), ns(limit), ns(worst))
+}
+
+func checkPauses(s *Summary, _ Circumstances) []Finding {
+	limit, longest := concern(s), float64(s.Client.GCPauseMax)
+	if longest <= limit {
+		return nil
+	}
+	return finding("client-gc", Warning, longest, limit, UnitTime,
+		"the client stopped for up to %v to collect garbage, which is counted as time of the target; give it more memory "+
+			"or fewer workers", ns(longest))
+}
+
+func checkPool(s *Summary, _ Circumstances) []Finding {
+	var waited, served float64
+	for _, p := range s.Points {
+		waited += float64(p.PoolWaitSum)
+		served += float64(p.ServiceSum)
+	}
+	if served == 0 || waited/served <= maxPoolShare {
+		return nil
+	}
+	return finding("pool-wait", Warning, waited/served, maxPoolShare, UnitShare,
+		"%s of the service time was spent waiting for a connection of the client's own pool; raise maxPoolSize to the "+
+			"number of workers", percent(waited/served))
+}
+
+// checkLateness holds the pacer's own lateness against the service time. Below a millisecond it is what
+// timers of an operating system do, and only worth a note.
+func checkLateness(s *Summary, _ Circumstances) []Finding {
+	late, p50 := float64(s.Lateness.Quantile(0.99)), s.p50Service()
+	if !s.Lateness.Enough(0.99) || p50 == 0 || late <= maxLateShare*p50 {
+		return nil
+	}
+	sev := Note
+	if late > smallestConcern {
+		sev = Warning
+	}
+	return finding("schedule-lateness", sev, late, maxLateShare*p50, UnitTime,
+		"one in a hundred operations was sent more than %v late although a worker was free (median service time %v), and "+
+			"response times contain that; use a less busy machine or more cores", ns(late), ns(p50))
+}
+
+// checkLittle compares the operations under way as they were counted with what follows from rate and
+// service time. The difference is held against its own sampling error, from its scatter between
+// intervals, and against what may be under way at the borders of the phase.
+func checkLittle(s *Summary, _ Circumstances) []Finding {
+	var diffs []float64
+	var counted, predicted float64
+	for _, p := range s.Points {
+		if width := float64(p.End - p.Start); p.InFlightSamples > 0 && width > 0 {
+			x := float64(p.ServiceSum) / width
+			diffs = append(diffs, p.InFlight-x)
+			counted += p.InFlight
+			predicted += x
+		}
+	}
+	n := float64(len(diffs))
+	if n < 5 || counted == 0 {
+		return nil // too little to tell lost operations from chance
+	}
+	off := math.Abs(counted-predicted) / counted
+	limit := max(maxLittleError, 3*standardError(diffs)*n/counted) + s.border()
+	if off <= limit {
+		return nil
+	}
+	return finding("littles-law", graded(off, max(limit, tooMuchLittle)), off, limit, UnitShare,
+		"%.4g operations were under way on average, but rate and service time give %.4g (Little's law), so operations or "+
+			"time are missing in the counts; use a less busy client, and report this if it stays", counted/n, predicted/n)
+}
+
+// border is the share of a phase that one operation takes: what is under way at its end is counted, but
+// has no service time yet.
+func (s *Summary) border() float64 {
+	ended := s.Ended().Attempted
+	if ended == 0 || s.Duration() <= 0 {
+		return 0
+	}
+	return s.LittleInFlight() / float64(ended)
+}
+
+// standardError of the mean of independent values.
+func standardError(v []float64) float64 {
+	if len(v) < 2 {
+		return math.Inf(1)
+	}
+	n := float64(len(v))
+	return math.Sqrt(squaredError(v) * n / (n - 1))
+}
+
+func checkCounting(s *Summary, c Circumstances) []Finding {
+	var found []Finding
+	if c.Rejected > 0 {
+		found = append(found, finding("not-counted", Invalid, float64(c.Rejected), 0, "operations",
+			"%d operations had a class or outcome that does not exist and were not counted; this is a mistake in plimsoll, "+
+				"please report it", c.Rejected)...)
+	}
+	if c.Displaced > 0 {
+		found = append(found, finding("displaced", Note, float64(c.Displaced), 0, "operations",
+			"%d operations were counted in a later second than the one they ended in, because the client was too busy; "+
+				"totals are exact, the course in time is not", c.Displaced)...)
+	}
+	if c.EventsLost > 0 {
+		found = append(found, finding("events-lost", Note, float64(c.EventsLost), 0, "events",
+			"%d events came faster than they could be kept, so the list of events has gaps; counts of operations are exact",
+			c.EventsLost)...)
+	}
+	return found
+}
