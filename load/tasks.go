@@ -7,18 +7,33 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // limit ends a run after a number of measured operations.
 type limit struct {
 	most  int64 // 0: none
 	taken atomic.Int64
-	_     [48]byte
+	ended atomic.Int64 // workers whose stream has come to its end
+	_     [40]byte
 }
 
 // take reports whether one more measured operation may be sent.
 func (l *limit) take() bool {
 	return l.most == 0 || l.taken.Add(1) <= l.most
+}
+
+// spent reports whether the worker's stream has come to its end. The last worker to find that ends the run,
+// also where its window would be open for longer.
+func (w *worker) spent() bool {
+	e, ends := w.stream.(workload.Ender)
+	if !ends || !e.Ended() {
+		return false
+	}
+	if w.crew.limit.ended.Add(1) == int64(len(w.crew.workers)) {
+		w.crew.halt()
+	}
+	return true
 }
 
 // asSoonAsPossible marks an operation without an intended time of its own: it is due when it is sent.
@@ -60,7 +75,7 @@ type closedLoop struct{ limit *limit }
 
 func (t closedLoop) step(w *worker) bool {
 	c := w.crew
-	if c.stopping.Load() || !w.present() {
+	if c.stopping.Load() || !w.present() || w.spent() {
 		return false
 	}
 	now := c.now()
@@ -137,7 +152,7 @@ type pace struct {
 
 func (t pacedLoop) step(w *worker) bool {
 	c := w.crew
-	if c.stopping.Load() || !w.present() {
+	if c.stopping.Load() || !w.present() || w.spent() {
 		return false
 	}
 	if !w.pace.running && !t.begin(w) {
