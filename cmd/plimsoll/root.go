@@ -55,6 +55,7 @@ and durability, and what the numbers are worth.
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
+		newYCSBCommand(env),
 		newVersionCommand(env),
 	)
 	return root

@@ -62,7 +62,8 @@ func (t *Tracked) Series(op, status string) string {
 type Collector struct {
 	m       *Measurements
 	tracked Tracked
-	apart   bool
+	apart   bool // latencies of failures come from elsewhere
+	counts  bool // all latencies do
 	classes []collectedClass
 	status  []string // by outcome
 	corrupt int      // index of the outcome "corrupt", -1 if there is none
@@ -107,6 +108,10 @@ func OpName(class string) string {
 // and under a schedule it counts from the intended start.
 func (c *Collector) FailuresApart() { c.apart = true }
 
+// LatenciesApart tells the collector that the caller records all latencies itself, which the measurement
+// types need that keep every value. Operations and statuses are still counted here.
+func (c *Collector) LatenciesApart() { c.counts = true }
+
 // Operations is how many operations have ended so far, whatever became of them.
 func (c *Collector) Operations() int64 { return c.ops }
 
@@ -126,6 +131,17 @@ func (c *Collector) class(class collectedClass, ci *measure.ClassInterval, at ti
 			c.ops += n
 		}
 	}
+	if !c.counts {
+		c.latencies(class, ci, at)
+	}
+	if class.op != OpReadModifyWrite { // YCSB reports none for it, only for its parts
+		for i, n := range ci.Counts {
+			c.m.Status(class.op, c.status[i], n)
+		}
+	}
+}
+
+func (c *Collector) latencies(class collectedClass, ci *measure.ClassInterval, at time.Duration) {
 	intended := ci.Response
 	if intended == nil {
 		intended = ci.Service
@@ -137,11 +153,6 @@ func (c *Collector) class(class collectedClass, ci *measure.ClassInterval, at ti
 		c.histogram(c.m.Record, failed, at, ci.Failed)
 	}
 	c.histogram(c.m.RecordIntended, failed, at, ci.Failed)
-	if class.op != OpReadModifyWrite { // YCSB reports none for it, only for its parts
-		for i, n := range ci.Counts {
-			c.m.Status(class.op, c.status[i], n)
-		}
-	}
 }
 
 func (c *Collector) histogram(record func(string, time.Duration, int64, int64), op string, at time.Duration, h *measure.Histogram) {

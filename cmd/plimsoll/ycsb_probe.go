@@ -1,0 +1,171 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// YCSB's summary says a few things that intervals do not: how long the closing of a session took, the time of
+// a scan per document, the latencies of failures by their status, of the check of a read, and with
+// measurementtype=raw every single value. Probes around sessions and streams note these, one probe per
+// worker; nothing is shared between workers.
+
+// ycsbPoint is one value that a probe noted.
+type ycsbPoint struct {
+	op     string        // series
+	status string        // counted as a return of op if not empty
+	at     time.Duration // since the start
+	us     int64
+	timed  bool // false: only the status counts
+}
+
+// ycsbProbe is what one worker noted. The lock is between the worker and whoever drains it.
+type ycsbProbe struct {
+	opts *ycsbProbes
+
+	mu     sync.Mutex
+	points []ycsbPoint
+
+	// What follows belongs to the worker alone.
+	outcome store.Outcome // of the last request
+	docs    int
+	began   time.Time     // of the first request of the operation under way
+	took    time.Duration // of the last request
+	ended   time.Time
+	request int // requests sent of the operation under way
+}
+
+// ycsbProbes are the probes of a run.
+type ycsbProbes struct {
+	start     time.Time
+	every     bool // keep every value, not only what intervals lack
+	perRecord bool // time scans per document
+	integrity bool // reads are verified
+	tracked   ycsbtext.Tracked
+	workers   []*ycsbProbe
+}
+
+func newYCSBProbes(start time.Time, s *ycsbSettings, integrity bool) *ycsbProbes {
+	p := &ycsbProbes{
+		start: start, every: s.text.Type.NeedsPoints(), perRecord: !s.text.Release017,
+		integrity: integrity, tracked: s.tracked,
+	}
+	for range s.threads {
+		p.workers = append(p.workers, &ycsbProbe{opts: p})
+	}
+	return p
+}
+
+// drain hands over what was noted since the last call.
+func (p *ycsbProbes) drain(m *ycsbtext.Measurements) {
+	for _, w := range p.workers {
+		w.mu.Lock()
+		points := w.points
+		w.points = nil
+		w.mu.Unlock()
+		for _, pt := range points {
+			if pt.timed {
+				m.Record(pt.op, pt.at, pt.us, 1)
+			}
+			if pt.status != "" {
+				m.Status(pt.op, pt.status, 1)
+			}
+		}
+	}
+}
+
+func (w *ycsbProbe) note(pt ycsbPoint) {
+	w.mu.Lock()
+	w.points = append(w.points, pt)
+	w.mu.Unlock()
+}
+
+// sample notes a value that ended at the given moment.
+func (w *ycsbProbe) sample(op string, end time.Time, took time.Duration) {
+	w.note(ycsbPoint{op: op, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
+}
+
+// requestName is what YCSB calls a request: by what it does, whatever operation it is a part of.
+func requestName(req *workload.Request) string {
+	switch {
+	case req.Verb == workload.Find && req.Limit == 1 && req.Sort == nil:
+		return ycsbtext.OpRead
+	case req.Verb == workload.Find:
+		return ycsbtext.OpScan
+	case req.Verb == workload.Insert, len(req.Updates) > 0 && req.Updates[0].Upsert:
+		return ycsbtext.OpInsert
+	}
+	return ycsbtext.OpUpdate
+}
+
+// answered notes what is to be noted of a request that has just ended.
+func (w *ycsbProbe) answered(req *workload.Request, res *store.Result, begin, end time.Time) {
+	if w.request == 0 {
+		w.began = begin
+	}
+	w.request++
+	w.outcome, w.docs, w.took, w.ended = res.Outcome, res.Docs, end.Sub(begin), end
+	op, status := requestName(req), ycsbtext.StatusOf(res.Outcome.String())
+	if !res.Outcome.Success() || w.opts.every {
+		w.sample(w.opts.tracked.Series(op, status), end, w.took)
+	}
+	if op == ycsbtext.OpScan && w.opts.perRecord && res.Docs > 0 && res.Outcome == store.OK {
+		w.sample(ycsbtext.OpScanPerRecord, end, w.took/time.Duration(res.Docs))
+	}
+	if op == ycsbtext.OpRead && w.opts.integrity && res.Outcome != store.OK && res.Outcome != store.NotFound {
+		w.verified("ERROR", end, 0)
+	}
+}
+
+// verified notes the check of a read.
+func (w *ycsbProbe) verified(status string, end time.Time, took time.Duration) {
+	w.note(ycsbPoint{op: ycsbtext.OpVerify, status: status, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
+}
+
+// operation notes what is to be noted of a whole operation.
+func (w *ycsbProbe) operation(op *workload.Op, rmw bool) {
+	if w.opts.every && rmw {
+		w.sample(ycsbtext.OpReadModifyWrite, w.ended, w.ended.Sub(w.began))
+	}
+	if w.opts.every && len(op.Requests) == 0 {
+		w.sample(ycsbtext.OpInsert, time.Now(), 0)
+	}
+	w.request = 0
+}
+
+// probedStore puts a probe around every session.
+type probedStore struct {
+	store.Store
+	probes *ycsbProbes
+}
+
+func (s *probedStore) Session(worker int) (store.Session, error) {
+	inner, err := s.Store.Session(worker)
+	if err != nil {
+		return nil, err
+	}
+	return &probedSession{inner, s.probes.workers[worker]}, nil
+}
+
+type probedSession struct {
+	inner store.Session
+	probe *ycsbProbe
+}
+
+func (s *probedSession) Do(deadline time.Time, req *workload.Request, res *store.Result) {
+	begin := time.Now()
+	s.inner.Do(deadline, req, res)
+	s.probe.answered(req, res, begin, time.Now())
+}
+
+func (s *probedSession) Close() error {
+	begin := time.Now()
+	err := s.inner.Close()
+	end := time.Now()
+	s.probe.sample(ycsbtext.OpCleanup, end, end.Sub(begin))
+	return err
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// ycsbProps are the properties of one call: those of the files, overridden by the command line.
+type ycsbProps struct {
+	values map[string]string
+	first  error // the first property that could not be read
+}
+
+// readYCSBProps reads the files in order and lays the command line over them. notes says which stock
+// workloads were taken from the binary because there is no such file.
+func readYCSBProps(a *ycsbArgs) (p *ycsbProps, notes []string, err error) {
+	p = &ycsbProps{values: map[string]string{}}
+	for _, name := range a.files {
+		props, note, err := readYCSBFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+		for k, v := range props {
+			p.values[k] = v
+		}
+	}
+	for k, v := range a.props {
+		p.values[k] = v
+	}
+	if p.values["workload"] == "" {
+		return nil, nil, withHint(exitUsage, errors.New(`the property "workload" is missing`),
+			"name a workload file with -P (workloada … workloadf are built in), or say -p workload=site.ycsb.workloads.CoreWorkload")
+	}
+	return p, notes, nil
+}
+
+// readYCSBFile reads one property file. A stock workload of YCSB that is not there as a file is built in.
+func readYCSBFile(name string) (props map[string]string, note string, err error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		base := filepath.Base(name)
+		if stock, ok := workload.Stock(base); ok && strings.HasPrefix(base, "workload") {
+			return stock, fmt.Sprintf("there is no file %s; using the stock %s, which is built in", name, base), nil
+		}
+		return nil, "", withHint(exitUsage, fmt.Errorf("cannot open the properties file %s: %w", name, fs.ErrNotExist),
+			"workloada … workloadf are built in and need no file")
+	}
+	if err != nil {
+		return nil, "", withExit(exitUsage, fmt.Errorf("cannot open the properties file: %w", err))
+	}
+	defer f.Close()
+	if props, _, err = workload.ReadProperties(f); err != nil {
+		return nil, "", withExit(exitUsage, fmt.Errorf("%s: %w", name, err))
+	}
+	return props, "", nil
+}
+
+func (p *ycsbProps) text(name, otherwise string) string {
+	if v, ok := p.values[name]; ok {
+		return v
+	}
+	return otherwise
+}
+
+// yes reads a boolean as Java does: only "true", in any case, is true.
+func (p *ycsbProps) yes(name string, otherwise bool) bool {
+	if v, ok := p.values[name]; ok {
+		return strings.EqualFold(v, "true")
+	}
+	return otherwise
+}
+
+// whole reads a number from least upwards. YCSB stops at 2³¹−1; we do not.
+func (p *ycsbProps) whole(name string, otherwise, least int64) int64 {
+	v, ok := p.values[name]
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	switch {
+	case err != nil:
+		p.fail(name, fmt.Errorf("%q is not a whole number", v))
+	case n < least:
+		p.fail(name, fmt.Errorf("%d is too small, the least is %d", n, least))
+	}
+	return n
+}
+
+// fail keeps the first error.
+func (p *ycsbProps) fail(name string, err error) {
+	if p.first == nil && err != nil {
+		p.first = withExit(exitUsage, fmt.Errorf("property %s: %w", name, err))
+	}
+}
+
+// ycsbClientProps are the properties that belong to the client, not to the workload.
+var ycsbClientProps = []string{
+	"db", "dotransactions", "threadcount", "target", "maxexecutiontime", "status", "status.interval", "label",
+	"exporter", "exportfile", "spin.sleep", "reportlatencyforeacherror", "latencytrackederrors",
+	"measurementtype", "measurement.interval", "measurement.trackjvm", "measurement.histogram.verbose",
+	"measurement.raw.output_file", "measurement.raw.no_summary", "histogram.buckets",
+	"hdrhistogram.percentiles", "hdrhistogram.fileoutput", "hdrhistogram.output.path",
+	"timeseries.granularity", "timeseries.percentiles",
+	"core_workload_insertion_retry_limit", "core_workload_insertion_retry_interval",
+	"core_workload_insertion_keep_going_on_error",
+	"mongodb.url", "mongodb.maxconnections", "mongodb.threadsAllowedToBlockForConnectionMultiplier",
+	"mongodb.writeConcern", "mongodb.readPreference",
+	"embedded.dir",
+	"plimsoll.client", "plimsoll.seed", "plimsoll.timeout", "plimsoll.out", "plimsoll.strict", "plimsoll.ycsb.version",
+}
+
+// knownYCSBProps lists all properties that have an effect.
+func knownYCSBProps() []string {
+	known := append([]string(nil), ycsbClientProps...)
+	for _, p := range workload.YCSBProperties() {
+		known = append(known, p.Name)
+	}
+	return known
+}
+
+// misspelled finds properties that have no effect but look like one that has. Unknown names as such
+// are no mistake: workload files carry the properties of other databases, and YCSB never looks at them.
+func (p *ycsbProps) misspelled() []string {
+	known := knownYCSBProps()
+	isKnown := map[string]bool{}
+	for _, k := range known {
+		isKnown[k] = true
+	}
+	var found []string
+	for name := range p.values {
+		if isKnown[name] || foreignProp(name, known) {
+			continue
+		}
+		if n := nearest.Word(name, known); n != "" {
+			found = append(found, fmt.Sprintf("the property %q has no effect; did you mean %q?", name, n))
+		} else if strings.HasPrefix(name, "mongodb.") || strings.HasPrefix(name, "plimsoll.") {
+			found = append(found, fmt.Sprintf("the property %q has no effect: it is not known", name))
+		}
+	}
+	sort.Strings(found)
+	return found
+}
+
+// foreignProp reports whether name has a first part that none of ours has, like "jdbc" in jdbc.url: then
+// it belongs to another database, however similar the rest looks.
+func foreignProp(name string, known []string) bool {
+	family, _, dotted := strings.Cut(name, ".")
+	if !dotted {
+		return false
+	}
+	var families []string
+	for _, k := range known {
+		if f, _, ok := strings.Cut(k, "."); ok {
+			families = append(families, f)
+		}
+	}
+	return nearest.Word(family, families) == ""
+}

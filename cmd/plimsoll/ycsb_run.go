@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/embedded"
+	"github.com/plimsoll-bench/plimsoll/store/mongo"
+	"github.com/plimsoll-bench/plimsoll/store/wire"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// execute does what was asked and prints what YCSB prints.
+func (r *ycsbRun) execute(ctx context.Context) error {
+	ver, _ := toolVersion()
+	release := "0.18.0-SNAPSHOT"
+	if r.settings.text.Release017 {
+		release = "0.17.0"
+	}
+	fmt.Fprintf(r.env.stderr, "YCSB Client %s (plimsoll %s)\n\nLoading workload...\n", release, ver)
+	core, err := workload.NewCore(r.params)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	fmt.Fprintln(r.env.stderr, "Starting test.")
+	pace := r.settings.pacePerThread()
+	if r.settings.fewerThreads() {
+		fmt.Fprintln(r.env.stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
+	}
+	ctx, abort, stop := r.interrupts(ctx)
+	defer stop()
+	st, err := r.open(ctx)
+	if err != nil {
+		return r.unopened(ctx, err)
+	}
+	r.announce()
+	err = r.measure(ctx, core, st, load.Config{
+		Workers: r.settings.threads, Pace: pace, Seed: r.settings.seed, Timeout: r.settings.timeout, Abort: abort,
+		Duration: r.settings.maxTime, Interval: r.interval(),
+	})
+	return errors.Join(err, st.Close())
+}
+
+// forever stands for a run that only its operations, or a signal, end.
+const forever = maxSeconds * time.Second
+
+// interval is the grain of the time series: a second, or finer where averages of shorter times are asked for.
+func (r *ycsbRun) interval() time.Duration {
+	if r.settings.text.Type == ycsbtext.TimeSeries {
+		return max(10*time.Millisecond, min(time.Second, r.settings.text.Granularity))
+	}
+	return time.Second
+}
+
+// interrupts turns the first signal into an early end, the second into an end at once.
+func (r *ycsbRun) interrupts(ctx context.Context) (_ context.Context, abort <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	now, done := make(chan struct{}), make(chan struct{})
+	signals, unlisten := r.env.signals()
+	go func() {
+		select {
+		case <-done:
+			return
+		case <-signals:
+			cancel()
+		}
+		select {
+		case <-done:
+		case <-signals:
+			close(now)
+		}
+	}()
+	return ctx, now, func() { close(done); unlisten(); cancel() }
+}
+
+// open connects to the target. Like YCSB's binding, the official driver is one client for all threads.
+func (r *ycsbRun) open(ctx context.Context) (store.Store, error) {
+	cfg := store.Config{Sessions: r.settings.threads, Timeout: min(r.settings.timeout, 30*time.Second)}
+	if r.url == nil {
+		cfg.Database = "ycsb"
+		cfg.Concern = r.embeddedConcern()
+		return embedded.Open(ctx, r.props.values["embedded.dir"], cfg, embedded.Options{})
+	}
+	cfg.Target, cfg.Database = r.url.url, r.url.database
+	if r.settings.client == "wire" {
+		return wire.Open(ctx, cfg)
+	}
+	return mongo.Open(ctx, cfg, mongo.Options{WorkersPerClient: r.settings.threads})
+}
+
+// embeddedConcern is the durability that the old property mongodb.writeConcern asks for.
+func (r *ycsbRun) embeddedConcern() store.Concern {
+	o := oldWriteConcerns[strings.ToLower(r.props.values["mongodb.writeConcern"])]
+	if o.name == "journal" {
+		yes := true
+		return store.Concern{W: "1", Journal: &yes}
+	}
+	if o.value == "" {
+		o.value = "1"
+	}
+	return store.Concern{W: o.value}
+}
+
+func (r *ycsbRun) unopened(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return withExit(exitInterrupted, errors.New("interrupted before the target was open"))
+	case r.url == nil:
+		return err
+	}
+	return withExit(exitUnreachable, err)
+}
+
+// announce prints what YCSB prints when its threads start.
+func (r *ycsbRun) announce() {
+	if r.url != nil {
+		shown := store.Redact(r.url.url)
+		fmt.Fprintln(r.env.stdout, "mongo client connection created with "+shown)
+		if shown != r.url.url {
+			r.note("the password in that line is hidden; YCSB prints it")
+		}
+		for _, n := range r.url.notes {
+			r.note("%s", n)
+		}
+	}
+	names := "[" + strings.Join(r.settings.tracked.Names, ", ") + "]"
+	fmt.Fprintf(r.env.stderr, "DBWrapper: report latency for each error is %t and specific error codes to track for latency are: %s\n",
+		r.settings.tracked.Each, names)
+	if r.settings.maxTime > 0 {
+		fmt.Fprintf(r.env.stderr, "Maximum execution time specified as: %d secs\n", r.settings.maxTime/time.Second)
+	}
+}
+
+// measure drives the load and prints the result.
+func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.Store, cfg load.Config) error {
+	start := r.env.now()
+	out, err := openYCSBOutput(r.settings, r.env.stdout, start)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	probes := newYCSBProbes(start, r.settings, r.params.DataIntegrity)
+	w := newYCSBWorkload(ctx, core, r.settings, probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.env.stderr, s) }))
+	sink := newYCSBSink(r.settings, load.Dims(core, cfg.Scheduled()), ycsbtext.New(out.options), probes, start)
+	sink.notes, sink.lines = r.note, []io.Writer{r.env.stderr}
+	if r.settings.text.Type == ycsbtext.TimeSeries {
+		sink.lines = append(sink.lines, r.env.stdout)
+	}
+	if r.settings.status {
+		if err := sink.line(0); err != nil {
+			return err
+		}
+	}
+	if cfg.Duration == 0 {
+		cfg.Duration = forever
+	}
+	before := readGC()
+	report, err := load.Run(ctx, cfg, w, &probedStore{st, probes}, sink)
+	switch {
+	case err != nil && report.Interrupted:
+		return withExit(exitInterrupted, err)
+	case err != nil:
+		return err
+	}
+	gc := readGC()
+	c := &ycsbConclusion{ycsbRun: r, out: out, sink: sink, workload: w, report: report,
+		gcs: gc.n - before.n, gcTime: gc.pause - before.pause}
+	return c.conclude()
+}
+
+// mostInsertLines is how many lines about failed inserts are printed.
+const mostInsertLines = 20
+
+// limited passes on the first lines and then says once that there are more. It is safe for concurrent use
+// as far as say is.
+func limited(most int64, say func(string)) func(string) {
+	var n atomic.Int64
+	return func(s string) {
+		switch i := n.Add(1); {
+		case i <= most:
+			say(s)
+		case i == most+1:
+			say("plimsoll: further lines of this kind are not shown")
+		}
+	}
+}
+
+func retryingText(n int64) string { return fmt.Sprintf("Retrying insertion, retry count: %d", n) }
+
+func givingUpText(attempts, limit int64) string {
+	return fmt.Sprintf("Error inserting, not retrying any more. number of attempts: %dInsertion Retry Limit: %d", attempts, limit)
+}
+
+// gcCounts are the garbage collections of this process.
+type gcCounts struct {
+	n     int64
+	pause time.Duration
+}
+
+func readGC() gcCounts {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return gcCounts{int64(s.NumGC), time.Duration(min(s.PauseTotalNs, math.MaxInt64))}
+}

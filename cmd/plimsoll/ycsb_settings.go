@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+)
+
+// ycsbSettings are the client-level properties, understood. The workload reads its own.
+type ycsbSettings struct {
+	load       bool
+	threads    int
+	operations int64         // of the whole client; 0 for no limit
+	target     int64         // operations per second of all threads together; 0 for as fast as possible
+	maxTime    time.Duration // 0 for no limit
+
+	status      bool
+	statusEvery time.Duration
+	label       string
+
+	text       ycsbtext.Options
+	tracked    ycsbtext.Tracked
+	exporter   string
+	exportFile string
+	rawFile    string
+	hdrPrefix  string
+	hdrLogs    bool
+
+	batch      int64         // inserts per request
+	retries    int64         // of a failed insert in the load phase
+	retryPause time.Duration // about this long between them
+	keepGoing  bool          // a thread goes on after an insert that failed for good
+
+	client  string // "driver" or "wire"
+	seed    uint64
+	timeout time.Duration // of one operation
+	out     string        // directory for a record; "" for none
+
+	warnings []string // for standard error
+}
+
+func (s *ycsbSettings) warn(format string, a ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, a...))
+}
+
+// ycsbSettingsFrom understands the client-level properties of a `load` or a `run`.
+func ycsbSettingsFrom(p *ycsbProps, load bool, seed uint64) (*ycsbSettings, error) {
+	s := &ycsbSettings{load: load}
+	for _, read := range []func(*ycsbProps){
+		s.readAmount, s.readStatus, s.readMeasurement, s.readExport, s.readInserts,
+		func(p *ycsbProps) { s.readOwn(p, seed) },
+	} {
+		if read(p); p.first != nil {
+			return nil, p.first
+		}
+	}
+	s.warnIneffective(p)
+	for _, m := range p.misspelled() {
+		if p.yes("plimsoll.strict", false) {
+			return nil, usageError("%s (plimsoll.strict makes this an error)", m)
+		}
+		s.warn("%s", m)
+	}
+	return s, nil
+}
+
+// maxSeconds bounds times given in seconds, so that they fit into nanoseconds with room for sums.
+const maxSeconds = 10 * 365 * 24 * 3600
+
+func (p *ycsbProps) seconds(name string, otherwise, least int64) time.Duration {
+	n := p.whole(name, otherwise, least)
+	if n > maxSeconds {
+		p.fail(name, fmt.Errorf("%d seconds are more than ten years", n))
+	}
+	return time.Duration(min(n, maxSeconds)) * time.Second
+}
+
+func (s *ycsbSettings) readAmount(p *ycsbProps) {
+	threads := p.whole("threadcount", 1, 1)
+	if threads > 1<<20 {
+		p.fail("threadcount", fmt.Errorf("%d is more than the limit of %d", threads, 1<<20))
+	}
+	s.operations = p.whole("operationcount", 0, 0)
+	if s.load {
+		s.operations = p.whole("recordcount", 0, 0)
+		s.operations = p.whole("insertcount", s.operations, 0)
+	}
+	s.threads = int(threads)
+	s.target = p.whole("target", 0, math.MinInt64)
+	s.maxTime = p.seconds("maxexecutiontime", 0, math.MinInt32)
+	s.target, s.maxTime = max(0, s.target), max(0, s.maxTime)
+}
+
+// pacePerThread is the rate of each thread in operations per second, 0 for as fast as possible.
+func (s *ycsbSettings) pacePerThread() float64 { return float64(s.target) / float64(s.threads) }
+
+// fewerThreads lowers the number of threads to the number of operations, as YCSB does, and reports
+// whether it had to. Ask for
+// the rate per thread before: it stays what it was, which is YCSB's way too.
+func (s *ycsbSettings) fewerThreads() bool {
+	if s.operations == 0 || int64(s.threads) <= s.operations {
+		return false
+	}
+	s.threads = int(s.operations)
+	return true
+}
+
+func (s *ycsbSettings) readStatus(p *ycsbProps) {
+	s.status = p.yes("status", false)
+	s.statusEvery = p.seconds("status.interval", 10, 1)
+	s.label = p.text("label", "")
+}
+
+func (s *ycsbSettings) readMeasurement(p *ycsbProps) {
+	var err error
+	s.text.Type, err = ycsbtext.ParseType(p.text("measurementtype", "hdrhistogram"))
+	p.fail("measurementtype", err)
+	s.text.Interval, err = ycsbtext.ParseInterval(p.text("measurement.interval", "op"))
+	p.fail("measurement.interval", err)
+	if s.text.Type.NeedsPoints() && s.text.Interval != ycsbtext.Op {
+		p.fail("measurement.interval", fmt.Errorf("single values are kept from the moment of sending only; use op with measurementtype=%s",
+			p.text("measurementtype", "")))
+	}
+	s.text.Release017 = s.readVersion(p)
+	s.text.Percentiles = s.percentiles(p, "hdrhistogram.percentiles", ycsbtext.DefaultPercentiles(s.text.Release017))
+	s.text.SeriesValues = s.percentiles(p, "timeseries.percentiles", []float64{95, 99})
+	s.text.Verbose = p.yes("measurement.histogram.verbose", false)
+	s.text.Buckets = int(min(p.whole("histogram.buckets", 1000, 1), 10_000_000))
+	s.text.Granularity = time.Duration(min(p.whole("timeseries.granularity", 1000, 1), 1e9)) * time.Millisecond
+	s.text.RawSummary = !p.yes("measurement.raw.no_summary", false)
+	s.rawFile = p.text("measurement.raw.output_file", "")
+	s.tracked.Each = p.yes("reportlatencyforeacherror", false)
+	if names := p.text("latencytrackederrors", ""); names != "" && !s.tracked.Each {
+		s.tracked.Names = strings.Split(names, ",")
+	}
+}
+
+func (s *ycsbSettings) readVersion(p *ycsbProps) (release017 bool) {
+	switch v := p.text("plimsoll.ycsb.version", "0.18"); v {
+	case "0.17", "0.17.0":
+		return true
+	case "0.18", "0.18.0", "0.18.0-SNAPSHOT":
+		return false
+	default:
+		p.fail("plimsoll.ycsb.version", fmt.Errorf("unknown release %q: output can be as in 0.17 or as in 0.18", v))
+		return false
+	}
+}
+
+// percentiles reads a list; like YCSB it falls back to the default where the list cannot be read.
+func (s *ycsbSettings) percentiles(p *ycsbProps, name string, otherwise []float64) []float64 {
+	text, ok := p.values[name]
+	if !ok {
+		return otherwise
+	}
+	ps, err := ycsbtext.ParsePercentiles(text)
+	if err != nil {
+		s.warn("%s: %v; using %s, as YCSB does", name, err, joinFloats(otherwise))
+		return otherwise
+	}
+	return ps
+}
+
+func joinFloats(fs []float64) string {
+	var parts []string
+	for _, f := range fs {
+		parts = append(parts, strconv.FormatFloat(f, 'f', -1, 64))
+	}
+	return strings.Join(parts, ",")
+}
+
+func (s *ycsbSettings) readExport(p *ycsbProps) {
+	s.exporter, s.exportFile = p.text("exporter", ""), p.text("exportfile", "")
+	if _, err := ycsbtext.NewExporter(s.exporter, nil); err != nil {
+		p.fail("exporter", fmt.Errorf("%w%s (known: %s)", err,
+			nearest.DidYouMean(s.exporter, ycsbtext.ExporterNames()), strings.Join(ycsbtext.ExporterNames(), ", ")))
+	}
+	s.hdrLogs = p.yes("hdrhistogram.fileoutput", false)
+	s.hdrPrefix = p.text("hdrhistogram.output.path", "")
+	if s.hdrLogs && !s.status {
+		s.warn("hdrhistogram.fileoutput without -s writes one interval for the whole run, as in YCSB: add -s for one per status line")
+	}
+}
+
+func (s *ycsbSettings) readInserts(p *ycsbProps) {
+	s.retries = p.whole("core_workload_insertion_retry_limit", 0, 0)
+	s.retryPause = p.seconds("core_workload_insertion_retry_interval", 3, 0)
+	s.keepGoing = p.yes("core_workload_insertion_keep_going_on_error", false)
+}
+
+// readOwn reads what YCSB does not have. The seed given is used where none is asked for.
+func (s *ycsbSettings) readOwn(p *ycsbProps, seed uint64) {
+	s.client = p.text("plimsoll.client", "driver")
+	if s.client != "driver" && s.client != "wire" {
+		p.fail("plimsoll.client", fmt.Errorf("unknown client %q (known: driver, wire)", s.client))
+	}
+	s.out = p.text("plimsoll.out", "")
+	s.seed = seed
+	if text, ok := p.values["plimsoll.seed"]; ok {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			err = fmt.Errorf("%q is not a whole number from 0 to 2⁶⁴−1", text)
+		}
+		p.fail("plimsoll.seed", err)
+		s.seed = n
+	}
+	text := p.text("plimsoll.timeout", "60s")
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > time.Hour {
+		err = fmt.Errorf("%q is not a time from 1ns to 1h, such as 10s", text)
+	}
+	p.fail("plimsoll.timeout", err)
+	s.timeout = d
+}
+
+// warnIneffective tells about properties of YCSB that are understood and do nothing here.
+func (s *ycsbSettings) warnIneffective(p *ycsbProps) {
+	for _, w := range []struct{ name, why string }{
+		{"measurement.trackjvm", "there is no Java machine to track"},
+		{"spin.sleep", "the pace is kept with precise timers instead of spinning"},
+	} {
+		if p.yes(w.name, false) {
+			s.warn("%s is ignored: %s", w.name, w.why)
+		}
+	}
+	for name := range p.values {
+		if strings.HasPrefix(name, "htrace.") {
+			s.warn("htrace is not supported; its properties are ignored")
+			break
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+)
+
+// ycsbSink turns the closed intervals of a run into YCSB's measurements and status lines.
+type ycsbSink struct {
+	settings  *ycsbSettings
+	dims      measure.Dims
+	m         *ycsbtext.Measurements
+	collector *ycsbtext.Collector
+	probes    *ycsbProbes
+	status    *ycsbtext.Status
+	lines     []io.Writer // where status lines go
+	notes     func(string, ...any)
+	start     time.Time
+	nextLine  time.Duration
+
+	total    measure.Tally
+	failures map[measure.Failure]*measure.FailureCount
+}
+
+func newYCSBSink(s *ycsbSettings, dims measure.Dims, m *ycsbtext.Measurements, probes *ycsbProbes, start time.Time) *ycsbSink {
+	k := &ycsbSink{
+		settings: s, dims: dims, m: m, probes: probes, start: start, nextLine: s.statusEvery,
+		collector: ycsbtext.NewCollector(m, dims, s.tracked),
+		status:    ycsbtext.NewStatus(s.label, s.operations),
+		failures:  map[measure.Failure]*measure.FailureCount{},
+	}
+	k.collector.FailuresApart()
+	if s.text.Type.NeedsPoints() {
+		k.collector.LatenciesApart()
+	}
+	return k
+}
+
+// Interval implements [measure.Sink].
+func (k *ycsbSink) Interval(iv *measure.Interval) error {
+	k.collector.Interval(iv)
+	k.probes.drain(k.m)
+	k.tally(iv)
+	if k.settings.status && iv.End >= k.nextLine {
+		k.nextLine = iv.End - iv.End%k.settings.statusEvery + k.settings.statusEvery
+		return k.line(iv.End)
+	}
+	return nil
+}
+
+// Event implements [measure.Sink]: what a person at the terminal wants to know at once.
+func (k *ycsbSink) Event(e measure.Event) error {
+	switch e.Kind {
+	case load.EventFailing, load.EventRecovered, load.EventBackoff, load.EventBackoffEnd, load.EventAbandoned:
+		k.notes("%.1f sec: %s: %s", e.At.Seconds(), e.Kind, e.Text)
+	}
+	return nil
+}
+
+func (k *ycsbSink) tally(iv *measure.Interval) {
+	k.total = k.total.Add(iv.Tally(k.dims))
+	for _, f := range iv.Failures {
+		if had := k.failures[f.Failure]; had != nil {
+			had.Count += f.Count
+			had.Last = max(had.Last, f.Last)
+			continue
+		}
+		k.failures[f.Failure] = &f
+	}
+}
+
+// line prints one status line.
+func (k *ycsbSink) line(at time.Duration) error {
+	summary, err := k.m.Summary(at)
+	if err != nil {
+		return err
+	}
+	text := k.status.Line(k.start.Add(at), at, k.collector.Operations(), summary)
+	for _, w := range k.lines {
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostFailures is how many kinds of failures are listed.
+const mostFailures = 5
+
+// explainFailures says what failed, the most frequent first.
+func (k *ycsbSink) explainFailures() {
+	all := make([]*measure.FailureCount, 0, len(k.failures))
+	for _, f := range k.failures {
+		all = append(all, f)
+	}
+	sort.Slice(all, func(i, j int) bool {
+		if all[i].Count != all[j].Count {
+			return all[i].Count > all[j].Count
+		}
+		return all[i].First < all[j].First
+	})
+	for i, f := range all {
+		if i == mostFailures {
+			k.notes("… and %d more kinds of failures", len(all)-i)
+			return
+		}
+		name := f.Reason
+		if f.CodeName != "" {
+			name += fmt.Sprintf(" %s (%d)", f.CodeName, f.Code)
+		}
+		k.notes("%d × %s %s: %s, from %.1f to %.1f sec; for example: %s", f.Count, ycsbtext.OpName(f.Class), f.Outcome,
+			name, f.First.Seconds(), f.Last.Seconds(), f.Example)
+	}
+}

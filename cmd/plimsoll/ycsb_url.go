@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// defaultYCSBURL is where YCSB's MongoDB binding connects without mongodb.url.
+const defaultYCSBURL = "mongodb://localhost:27017/ycsb?w=1"
+
+// ycsbURL is the target of the MongoDB binding.
+type ycsbURL struct {
+	url      string // with the options that the old properties stand for
+	database string
+	notes    []string // for standard error
+}
+
+func (u *ycsbURL) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
+
+// ycsbURLFrom builds the address from mongodb.url and the old properties beside it, which count only
+// where the address does not say the same already.
+func ycsbURLFrom(p *ycsbProps, threads int) (*ycsbURL, error) {
+	given, isGiven := p.values["mongodb.url"]
+	u := &ycsbURL{url: given}
+	if !isGiven {
+		u.url = defaultYCSBURL
+	}
+	if !strings.HasPrefix(u.url, "mongodb://") && !strings.HasPrefix(u.url, "mongodb+srv://") {
+		return nil, withHint(exitUsage, fmt.Errorf("mongodb.url is not a MongoDB address"),
+			"it has the form mongodb://host1:port1,host2:port2/database?options or mongodb+srv://host/database?options")
+	}
+	u.database = "ycsb"
+	if name := databaseOf(u.url); isGiven && name != "" && name != "admin" {
+		u.database = name
+	}
+	u.addOldProperties(p)
+	u.dropUnsupported()
+	u.sizePool(threads)
+	return u, nil
+}
+
+// splitURL cuts an address before the path and before the options. User information may hold escaped
+// characters only, so the first '/' after the scheme begins the path.
+func splitURL(s string) (hosts, path, options string) {
+	scheme := strings.Index(s, "://") + len("://")
+	s, options, _ = strings.Cut(s, "?")
+	if scheme > len(s) {
+		return s, "", options
+	}
+	if i := strings.IndexByte(s[scheme:], '/'); i >= 0 {
+		return s[:scheme+i], s[scheme+i+1:], options
+	}
+	return s, "", options
+}
+
+func databaseOf(s string) string {
+	_, path, _ := splitURL(s)
+	if name, err := url.PathUnescape(path); err == nil {
+		return name
+	}
+	return path
+}
+
+// option returns the value of an option of the address. Names of options have no case.
+func (u *ycsbURL) option(name string) (value string, ok bool) {
+	_, _, options := splitURL(u.url)
+	for _, pair := range strings.FieldsFunc(options, isOptionSeparator) {
+		if k, v, _ := strings.Cut(pair, "="); strings.EqualFold(k, name) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func isOptionSeparator(r rune) bool { return r == '&' || r == ';' }
+
+// add adds an option unless the address has it.
+func (u *ycsbURL) add(name, value string) {
+	if _, ok := u.option(name); ok {
+		return
+	}
+	hosts, path, options := splitURL(u.url)
+	if options != "" {
+		options += "&"
+	}
+	u.url = hosts + "/" + path + "?" + options + name + "=" + url.QueryEscape(value)
+}
+
+// drop removes an option and reports whether it was there.
+func (u *ycsbURL) drop(name string) bool {
+	if _, ok := u.option(name); !ok {
+		return false
+	}
+	hosts, path, options := splitURL(u.url)
+	var kept []string
+	for _, pair := range strings.FieldsFunc(options, isOptionSeparator) {
+		if k, _, _ := strings.Cut(pair, "="); !strings.EqualFold(k, name) {
+			kept = append(kept, pair)
+		}
+	}
+	u.url = hosts + "/" + path
+	if len(kept) > 0 {
+		u.url += "?" + strings.Join(kept, "&")
+	}
+	return true
+}
+
+// urlOption is an option of the address that a value of an old property stands for.
+type urlOption struct{ name, value string }
+
+var oldWriteConcerns = map[string]urlOption{
+	"errors_ignored":       {"w", "0"},
+	"unacknowledged":       {"w", "0"},
+	"acknowledged":         {"w", "1"},
+	"journaled":            {"journal", "true"},
+	"replica_acknowledged": {"w", "2"},
+	"majority":             {"w", "majority"},
+}
+
+var oldReadPreferences = map[string]urlOption{
+	"primary":             {"readPreference", "primary"},
+	"primary_preferred":   {"readPreference", "primaryPreferred"},
+	"secondary":           {"readPreference", "secondary"},
+	"secondary_preferred": {"readPreference", "secondaryPreferred"},
+	"nearest":             {"readPreference", "nearest"},
+}
+
+func (u *ycsbURL) addOldProperties(p *ycsbProps) {
+	if n, ok := p.values["mongodb.maxconnections"]; ok {
+		u.add("maxPoolSize", n)
+	}
+	if _, ok := p.values["mongodb.threadsAllowedToBlockForConnectionMultiplier"]; ok {
+		u.note("mongodb.threadsAllowedToBlockForConnectionMultiplier is ignored: no driver limits that queue any more")
+	}
+	u.addChoice(p, "mongodb.writeConcern", oldWriteConcerns,
+		"errors_ignored, unacknowledged, acknowledged, journaled, replica_acknowledged, majority")
+	u.addChoice(p, "mongodb.readPreference", oldReadPreferences,
+		"primary, primary_preferred, secondary, secondary_preferred, nearest")
+}
+
+// addChoice adds the option that a value stands for. YCSB ignores unknown values and values that the
+// address contradicts; so do we, but we say so.
+func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]urlOption, names string) {
+	value, ok := p.values[property]
+	if !ok {
+		return
+	}
+	o, ok := choices[strings.ToLower(value)]
+	if !ok {
+		u.note("%s=%s is ignored, as in YCSB: it is none of %s", property, value, names)
+		return
+	}
+	if has, ok := u.option(o.name); ok && has != o.value {
+		u.note("%s=%s has no effect, as in YCSB: the address says %s=%s", property, value, o.name, has)
+		return
+	}
+	u.add(o.name, o.value)
+}
+
+// unsupportedOptions are options of old Java drivers that mean nothing today.
+var unsupportedOptions = []string{"waitQueueMultiple", "slaveOk", "safe", "fsync"}
+
+func (u *ycsbURL) dropUnsupported() {
+	for _, name := range unsupportedOptions {
+		if u.drop(name) {
+			u.note("the option %s in mongodb.url is ignored: it is of a driver that is gone", name)
+		}
+	}
+	if v, ok := u.option("j"); ok { // the old name of journal
+		u.drop("j")
+		u.add("journal", v)
+	}
+}
+
+// javaPoolSize is the size of the connection pool of the Java driver where nothing sets it.
+const javaPoolSize = 100
+
+// sizePool makes the pool as large as the number of threads, or as the Java driver's if that is more.
+func (u *ycsbURL) sizePool(threads int) {
+	if size, ok := u.option("maxPoolSize"); ok {
+		if n, err := strconv.Atoi(size); err == nil && n > 0 && n < threads {
+			u.note("maxPoolSize=%d is less than the %d threads: they wait for connections, and the wait is part of the latencies", n, threads)
+		}
+		return
+	}
+	if threads > javaPoolSize {
+		u.note("the connection pool has room for all %d threads; YCSB's holds %d, and the others wait inside their latencies (-p mongodb.maxconnections=%d does the same here)",
+			threads, javaPoolSize, javaPoolSize)
+	}
+	u.add("maxPoolSize", strconv.Itoa(max(javaPoolSize, threads)))
+}
