@@ -1,0 +1,133 @@
+package repotest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rule says what the packages in a folder may import of this module.
+type rule struct {
+	may    []string // folders; "store" means store alone, "store/..." everything in it
+	reason string
+}
+
+// rooms are the import rules. The longest folder that fits a package counts. ARCHITECTURE.md shows them as a table.
+var rooms = map[string]rule{
+	"workload":         {nil, "a workload says what to do; it must give the same operations whatever they are sent to and however they are timed"},
+	"measure":          {nil, "what measures must not depend on what is measured"},
+	"store":            {[]string{"workload"}, "a store sends requests; schedules, clocks and counters belong to load and measure"},
+	"store/...":        {[]string{"store", "workload"}, "an implementation of store.Session knows the contract and the requests, and no other implementation"},
+	"store/storetest":  {[]string{"store", "workload"}, "the conformance suite judges every store by the contract alone"},
+	"load":             {[]string{"workload", "store", "measure"}, "load works on the interfaces, so that every store and workload is loaded by the same code"},
+	"record":           {[]string{"measure"}, "a record of last year must be readable without any code that makes load"},
+	"run":              {[]string{"workload", "store/...", "load", "measure", "record", "lab/..."}, "a run joins these rooms; reports read what it recorded, and only cmd starts it"},
+	"report":           {[]string{"record", "measure"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
+	"report/...":       {[]string{"record", "measure", "report"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
+	"lab/...":          {[]string{"lab/..."}, "the lab starts servers; which load they get is decided by others"},
+	"internal/nearest": {nil, "it is used from everywhere"},
+	"internal/...":     {nil, "it is used from everywhere"},
+	"cmd/...":          {[]string{"..."}, ""},
+	"e2e/...":          {[]string{"..."}, ""},
+	"bench/...":        {[]string{"..."}, ""},
+}
+
+// everyone may be imported from every room.
+var everyone = []string{"internal/..."}
+
+// matches says whether a folder is meant by a pattern of the rules.
+func matches(pattern, folder string) bool {
+	if pattern == "..." || pattern == folder {
+		return true
+	}
+	base, all := strings.CutSuffix(pattern, "/...")
+	return all && (folder == base || strings.HasPrefix(folder, base+"/"))
+}
+
+// ruleFor finds the rule of a folder, and whether there is one.
+func ruleFor(folder string) (rule, bool) {
+	best := ""
+	for pattern := range rooms {
+		exact := pattern == folder
+		if matches(pattern, folder) && (exact || best != folder && len(pattern) > len(best)) {
+			best = pattern
+		}
+	}
+	return rooms[best], best != ""
+}
+
+// badImports lists what a file imports against the rules, with the reason.
+func badImports(s source) []string {
+	var bad []string
+	r, known := ruleFor(s.folder())
+	if !known {
+		return []string{fmt.Sprintf("%s: the folder %s has no import rule: add it to internal/repotest and to the table in ARCHITECTURE.md", s.name, s.folder())}
+	}
+	allowed := slices.Concat(r.may, everyone, []string{s.folder()})
+	for _, imp := range s.file.Imports {
+		target, err := strconv.Unquote(imp.Path.Value)
+		folder, ours := strings.CutPrefix(target, module)
+		if err != nil || !ours {
+			continue
+		}
+		if !slices.ContainsFunc(allowed, func(p string) bool { return matches(p, folder) }) {
+			bad = append(bad, fmt.Sprintf("%s imports %s, which %s may not: %s", s.at(imp.Pos()), folder, s.folder(), r.reason))
+		}
+	}
+	return bad
+}
+
+// Tests may import what they need: a test of load uses a store, and the driver is judged against the wire.
+func TestImportRules(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		for _, bad := range badImports(s) {
+			t.Error(bad)
+		}
+	}
+}
+
+func TestImportRulesAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		file, imports string
+		bad           bool
+	}{
+		{"workload/a.go", "store", true},
+		{"measure/a.go", "workload", true},
+		{"measure/a.go", "internal/nearest", false},
+		{"store/a.go", "workload", false},
+		{"store/a.go", "store/wire", true},
+		{"store/wire/a.go", "store", false},
+		{"store/wire/a.go", "store/mongo", true},
+		{"report/a.go", "load", true},
+		{"report/ycsbtext/a.go", "measure", false},
+		{"lab/engine/a.go", "load", true},
+		{"lab/topology/a.go", "lab/engine", false},
+		{"cmd/plimsoll/a.go", "lab/engine", false},
+		{"kitchen/a.go", "measure", true},
+	} {
+		s := parse(t, c.file, fmt.Sprintf("package a\nimport _ %q\n", module+c.imports))
+		if bad := badImports(s); (len(bad) > 0) != c.bad {
+			t.Errorf("%s importing %s: found %q, want a complaint: %v", c.file, c.imports, bad, c.bad)
+		}
+	}
+}
+
+// testLibraries are refused: two ways to write a test are one too many.
+var testLibraries = []string{"github.com/stretchr/testify", "github.com/onsi/", "gotest.tools"}
+
+func TestNoAssertionLibrary(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imp := range s.file.Imports {
+			for _, lib := range testLibraries {
+				if strings.HasPrefix(strings.Trim(imp.Path.Value, `"`), lib) {
+					t.Errorf("%s imports %s: tests are written with plain testing and go-cmp", s.at(imp.Pos()), imp.Path.Value)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package repotest
+
+import (
+	"fmt"
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxFunction = 60  // lines; a reader sees a function of this length on one screen
+	maxFile     = 500 // lines; longer ones have more than one subject
+)
+
+// longFunctions may be longer than maxFunction, each for a reason. The key is "file function".
+var longFunctions = map[string]string{}
+
+// longFiles may be longer than maxFile, each for a reason.
+var longFiles = map[string]string{}
+
+// outside are the calls that touch what is outside of the process, which only the command line may do.
+var outside = map[string][]string{
+	"fmt": {"Print", "Printf", "Println"},
+	"os":  {"Stdin", "Stdout", "Stderr", "Exit", "Getenv", "LookupEnv", "Environ", "Args"},
+	"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln"},
+}
+
+// mayTouchOutside says which code may use [outside]: commands, benchmarks, generators and tests.
+func mayTouchOutside(s source) bool {
+	return s.isTest() || slices.Contains([]string{"cmd", "bench", "e2e"}, s.room()) || s.file.Name.Name == "main"
+}
+
+// outsideUses lists the uses of [outside] in a file.
+func outsideUses(s source) []string {
+	var found []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok && slices.Contains(outside[pkg.Name], sel.Sel.Name) && imports(s, pkg.Name) {
+			found = append(found, fmt.Sprintf("%s: %s.%s", s.at(sel.Pos()), pkg.Name, sel.Sel.Name))
+		}
+		return true
+	})
+	return found
+}
+
+// imports says whether a file imports a package of the standard library by its own name.
+func imports(s source, pkg string) bool {
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool {
+		return i.Path.Value == `"`+pkg+`"` && i.Name == nil
+	})
+}
+
+func TestOnlyCommandsTouchTheOutside(t *testing.T) {
+	for _, s := range sources(t) {
+		if mayTouchOutside(s) {
+			continue
+		}
+		for _, use := range outsideUses(s) {
+			t.Errorf("%s: only cmd prints, exits and reads the environment, so that every room can be used and tested without a terminal", use)
+		}
+	}
+}
+
+func TestOutsideIsFound(t *testing.T) {
+	s := parse(t, "load/a.go", "package load\nimport (\"fmt\"; \"os\")\nfunc f() { fmt.Println(os.Getenv(\"A\")); fmt.Errorf(\"\") }\n")
+	if got := outsideUses(s); len(got) != 2 {
+		t.Errorf("found %q, want two uses", got)
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	comments := map[string][]string{} // folder and package → files with a package comment
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		key := s.folder() + " " + s.file.Name.Name
+		comments[key] = append(comments[key], []string{}...)
+		if s.file.Doc != nil {
+			comments[key] = append(comments[key], s.name)
+		}
+		if s.file.Doc != nil && s.file.Name.Name != "main" && !strings.HasPrefix(s.file.Doc.Text(), "Package "+s.file.Name.Name+" ") {
+			t.Errorf("%s: the package comment does not start with \"Package %s\"", s.name, s.file.Name.Name)
+		}
+	}
+	for key, in := range comments {
+		if len(in) != 1 {
+			t.Errorf("package in %s: %d package comments %v, want exactly one: it says what lives there and what does not", key, len(in), in)
+		}
+	}
+}
+
+// longOnes lists the functions of a file that are too long.
+func longOnes(s source) []string {
+	var long []string
+	for _, d := range s.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
+		if lines > maxFunction && longFunctions[s.name+" "+f.Name.Name] == "" {
+			long = append(long, fmt.Sprintf("%s: %s has %d lines, the limit is %d: split it, or give a reason in internal/repotest",
+				s.at(f.Pos()), f.Name.Name, lines, maxFunction))
+		}
+	}
+	return long
+}
+
+func TestLengths(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, long := range longOnes(s) {
+			t.Error(long)
+		}
+		if lines := strings.Count(s.text, "\n"); lines > maxFile && longFiles[s.name] == "" {
+			t.Errorf("%s has %d lines, the limit is %d: split it by subject, or give a reason in internal/repotest", s.name, lines, maxFile)
+		}
+	}
+}
+
+func TestLongFunctionsAreFound(t *testing.T) {
+	s := parse(t, "load/a.go", "package load\nfunc f() {\n"+strings.Repeat("\tf()\n", maxFunction)+"}\n")
+	if got := longOnes(s); len(got) != 1 {
+		t.Errorf("found %q, want one", got)
+	}
+}
+
+// Reasons for files and functions that are gone must go too.
+func TestExceptionsAreUsed(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range sources(t) {
+		known[s.name] = true
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				known[s.name+" "+f.Name.Name] = true
+			}
+		}
+	}
+	for _, exceptions := range []map[string]string{longFunctions, longFiles} {
+		for key := range exceptions {
+			if !known[key] {
+				t.Errorf("the exception for %q is not needed any more: remove it", key)
+			}
+		}
+	}
+}
+
+// skips finds tests that leave themselves out. A test that cannot run here is not registered, and
+// says so where it would have been registered: a skipped test looks like a passed one.
+func skips(s source) []string {
+	var found []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
+			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name) {
+				found = append(found, s.at(sel.Pos()))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestNoSkips(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, at := range skips(s) {
+			t.Errorf("%s: a test skips itself; do not register what cannot run, and say so", at)
+		}
+	}
+}
+
+// leftNote matches notes of work that was put off. The pattern is put together so that it does not find itself.
+var leftNote = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b`)
+
+func TestNoLeftNotes(t *testing.T) {
+	for _, s := range sources(t) {
+		for i, line := range strings.Split(s.text, "\n") {
+			if leftNote.MatchString(line) {
+				t.Errorf("%s:%d: a left note: do it, or open an issue", s.name, i+1)
+			}
+		}
+	}
+}
+
+// averaged finds code that adds percentiles up: an average of percentiles is no percentile of
+// anything. It looks at one line at a time and finds the plain cases only.
+var averaged = regexp.MustCompile(`(?i)\+=.*(percentile|quantile|\bp(50|90|95|99)\b)|(percentile|quantile)\w*\([^)]*\)\s*\+\s`)
+
+func TestPercentilesAreNotAveraged(t *testing.T) {
+	if !averaged.MatchString("sum += h.Percentile(99)") || averaged.MatchString("h.Percentile(99)") {
+		t.Fatal("the pattern does not find what it should")
+	}
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		for i, line := range strings.Split(s.text, "\n") {
+			if averaged.MatchString(line) {
+				t.Errorf("%s:%d adds percentiles up: merge the histograms and ask the merged one", s.name, i+1)
+			}
+		}
+	}
+}
