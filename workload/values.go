@@ -26,8 +26,8 @@ func appendYCSBValue(dst []byte, n int, r *random) []byte {
 // sixBytes returns the six bytes that YCSB makes from b, the first in the lowest bits.
 func sixBytes(b uint32) uint64 {
 	u := uint64(b)
-	return u&31 | (u>>5&63)<<8 | (u>>10&95)<<16 | (u>>15&31)<<24 | (u>>20&63)<<32 | (u>>25&95)<<40 |
-		0x0000202020202020
+	masked := u&31 | (u>>5&63)<<8 | (u>>10&95)<<16 | (u>>15&31)<<24 | (u>>20&63)<<32 | (u>>25&95)<<40
+	return masked + 0x0000202020202020 // no byte overflows: the greatest is 95 + 32
 }
 
 // appendRandomValue appends n bytes of which the last share·n are the same and the others random, so
