@@ -1,0 +1,138 @@
+// Package storetest holds the conformance suite that every implementation of store.Store passes, so
+// that a workload means the same thing on all of them: the same documents, the same outcomes.
+//
+// It knows no implementation. The tests of each one call [Run] with a function that opens it, or
+// [RunURI] where the target is a server at an address. Speed, schedules and faults are not its subject.
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Caps is what a store can and cannot do.
+type Caps struct {
+	// Discards is true for a store that keeps nothing: only the rules about outcomes, deadlines and
+	// resources are tested.
+	Discards bool
+	// Unacknowledged opens the target with write concern 0; nil if it cannot be.
+	Unacknowledged func(t *testing.T) store.Store
+	// MaxDocument is the largest document to try, 0 for 5 MB.
+	MaxDocument int
+	// CommonTypes leaves out the BSON types that engines other than MongoDB do not all keep (regular
+	// expressions, code, min and max key, timestamps, user-defined binaries).
+	CommonTypes bool
+}
+
+// patience is how long a request of the suite may take. It is far more than any needs, so that a busy
+// machine fails nothing, and still ends a hang.
+const patience = 60 * time.Second
+
+// Run runs the suite. open opens the target; the suite closes what it opened. Collections whose names
+// begin with "conformance_" are dropped.
+func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
+	s := open(t)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	r := runner{store: s, open: open, caps: caps}
+	for _, c := range cases() {
+		if caps.Discards && !c.anyStore {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) { r.run(t, c) })
+	}
+	if caps.Unacknowledged != nil {
+		t.Run("unacknowledged", func(t *testing.T) { testUnacknowledged(t, caps) })
+	}
+}
+
+// RunURI runs the suite against the server at uri, through whatever open makes of it. The database
+// "plimsoll_conformance" is used.
+func RunURI(t *testing.T, uri string, caps Caps, open func(context.Context, store.Config) (store.Store, error)) {
+	with := func(c store.Concern) func(*testing.T) store.Store {
+		return func(t *testing.T) store.Store {
+			t.Helper()
+			s, err := open(t.Context(), store.Config{
+				Target: uri, Database: "plimsoll_conformance", Concern: c, Sessions: 32, Timeout: patience})
+			if err != nil {
+				t.Fatalf("open: %v", err)
+			}
+			return s
+		}
+	}
+	caps.Unacknowledged = with(store.Concern{W: "0"})
+	Run(t, with(store.Concern{W: "1"}), caps)
+}
+
+// testCase is one rule of the suite.
+type testCase struct {
+	name     string
+	anyStore bool // holds for a store that keeps nothing, too
+	run      func(e *env)
+}
+
+func cases() []testCase {
+	return []testCase{
+		{"info", true, testInfo},
+		{"result is reset", true, testReset},
+		{"deadline in the past", true, testPastDeadline},
+		{"shortest deadline", true, testShortDeadline},
+		{"many sessions", true, testConcurrent},
+		{"close twice", true, testCloseTwice},
+		{"session without requests", true, testUnused},
+		{"requests without content", true, testEmptyRequests},
+		{"insert and read", false, testInsertRead},
+		{"types", false, testTypes},
+		{"unusual documents", false, testUnusual},
+		{"large document", false, testLarge},
+		{"missing document", false, testMissing},
+		{"set", false, testSet},
+		{"inc", false, testInc},
+		{"update of nothing", false, testUpdateMissing},
+		{"replacement", false, testReplace},
+		{"upsert", false, testUpsert},
+		{"update batch", false, testUpdateBatch},
+		{"insert batch", false, testInsertBatch},
+		{"duplicates in order", false, testOrderedDuplicates},
+		{"duplicates out of order", false, testUnorderedDuplicates},
+		{"conflict", false, testConflict},
+		{"rejected update", false, testRejected},
+		{"scan", false, testScan},
+		{"projection", false, testProjection},
+		{"secondary index", false, testSecondaryIndex},
+		{"sort, skip, limit", false, testSort},
+		{"aggregation", false, testAggregate},
+		{"count and drop", false, testCountDrop},
+		{"indexes twice", false, testIndexesTwice},
+		{"random operations", false, testRandom},
+	}
+}
+
+type runner struct {
+	store store.Store
+	open  func(t *testing.T) store.Store
+	caps  Caps
+}
+
+// run runs one case with a session and an empty collection of its own.
+func (r *runner) run(t *testing.T, c testCase) {
+	session, err := r.store.Session(0)
+	if err != nil {
+		t.Fatalf("session: %v", err)
+	}
+	e := &env{T: t, runner: r, session: session, coll: collectionName(c.name)}
+	e.drop()
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Errorf("close session: %v", err)
+		}
+	})
+	c.run(e)
+	e.drop()
+}
