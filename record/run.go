@@ -40,6 +40,8 @@ type Run struct {
 	Problem string `json:"problem,omitempty"`
 	// Tool is the program that wrote the record.
 	Tool Tool `json:"tool"`
+	// Command is the command line, without credentials.
+	Command []string `json:"command,omitempty"`
 	// Started is the wall clock at run time zero; all other times count from there.
 	Started time.Time `json:"started"`
 	// Ended is when the record was finished, absent as long as the run goes on.

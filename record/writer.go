@@ -105,6 +105,9 @@ func (w *Writer) SetSpec(spec RunSpec) {
 // AddSecret keeps a credential that is not in the specification out of everything that is written.
 func (w *Writer) AddSecret(secret string) { w.red.add(secret) }
 
+// SetCommand stores the command line without credentials.
+func (w *Writer) SetCommand(args []string) { w.run.Command = w.red.texts(args) }
+
 // SetTarget stores what the target is.
 func (w *Writer) SetTarget(t Target) { w.run.Target = w.red.target(t) }
 
