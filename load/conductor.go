@@ -79,7 +79,7 @@ func (c *crew) interrupt(kind, text string) {
 	if !c.interrupted {
 		c.interrupted = true
 		c.cut = c.now()
-		if c.cut >= c.from && c.cut < c.until {
+		if c.name == PhaseMeasure && c.cut >= c.from && c.cut < c.until {
 			c.books[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
 		}
 	}
@@ -197,7 +197,7 @@ func (c *crew) announce(now int64) {
 	if now >= c.from {
 		phase, at = c.name, c.from
 	}
-	if now >= c.end() {
+	if now >= c.end() && c.name == PhaseMeasure {
 		phase, at = PhaseDrain, c.end()
 	}
 	if phase != c.phase {
@@ -271,7 +271,10 @@ func (c *crew) watchWorkers(now int64) {
 
 // abandon counts the operation of a worker that was given up. What it did is unknown.
 func (c *crew) abandon(w *worker, now int64, aborted bool) {
-	if w.closing {
+	if c.lost != nil {
+		c.lost(w)
+	}
+	if w.quiet {
 		return
 	}
 	c.abandoned++

@@ -274,3 +274,6 @@ func (c Config) bounds() (from, until int64) {
 	}
 	return from, until
 }
+
+// Check reports what is wrong with the configuration, so that a run fails before anything is touched.
+func (c Config) Check() error { return c.withDefaults().check() }

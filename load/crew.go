@@ -55,6 +55,7 @@ type crew struct {
 	dropped  [2]atomic.Int64
 	outage   outage
 	events   eventQueue
+	lost     func(*worker) // told of every worker that was given up, nil for nobody
 
 	conductor
 }

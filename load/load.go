@@ -119,7 +119,7 @@ func Dims(w workload.Workload, scheduled bool) measure.Dims {
 // An error of the sink ends the run, and Run returns it together with the report so far.
 //
 // When ctx ends, no new operation is sent and those under way are awaited, at most until their
-// deadlines; that is a clean end with Report.Interrupted. When cfg.Abort is closed, Run returns at
+// deadlines; that is a clean end with Report.Interrupted and no error. When cfg.Abort is closed, Run returns at
 // once; see there.
 func Run(ctx context.Context, cfg Config, w workload.Workload, st store.Store, sink measure.Sink) (Report, error) {
 	cfg = cfg.withDefaults()
@@ -131,7 +131,10 @@ func Run(ctx context.Context, cfg Config, w workload.Workload, st store.Store, s
 		return Report{}, fmt.Errorf("load: %w", err)
 	}
 	if err := c.open(ctx); err != nil {
-		return Report{Interrupted: ctx.Err() != nil}, err
+		if ctx.Err() != nil || closed(cfg.Abort) {
+			return Report{Interrupted: true, Aborted: closed(cfg.Abort)}, nil
+		}
+		return Report{}, err
 	}
 	return c.conduct(ctx)
 }

@@ -54,7 +54,7 @@ type worker struct {
 	phase   int
 	due     int64
 	start   int64
-	closing bool // the call under way is Close
+	quiet   bool // the call under way is not an operation
 	sent    [2]int64
 	checks  checks // of all operations that ended
 	flushed int64
@@ -98,7 +98,7 @@ func (w *worker) leave() bool {
 	alive := w.state.Load() != abandoned
 	deadline := w.crew.now() + int64(w.crew.timeout)
 	if alive {
-		w.closing = true
+		w.quiet = true
 		w.state.Store(deadline)
 	}
 	_ = w.session.Close() // nothing is lost with it: every operation has its outcome

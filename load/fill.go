@@ -1,0 +1,254 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// The values that replace zeros in a [FillConfig].
+const (
+	DefaultBatch    = 100
+	DefaultParallel = 4
+	// DefaultRetries bridges some 14 s in which a target refuses at once, longer than a failover takes.
+	DefaultRetries = 20
+	// DefaultMaxFailures is how many batches in a row may fail for good before the load phase gives up.
+	DefaultMaxFailures = 3
+)
+
+// FillConfig says how the data of a workload is loaded.
+type FillConfig struct {
+	Batch    int // documents per insert
+	Parallel int // sessions that insert at the same time
+	// Resume goes on where an earlier load phase of the same workload ended. Without it the collection
+	// must be empty.
+	Resume bool
+	// SkipCount does without the comparison of the number of documents with the number of records,
+	// before and after. Clients that share a data set need it, and YCSB never compared.
+	SkipCount bool
+	// Pace is the rate of each session in batches per second, see [Config.Pace]; 0 for none.
+	Pace float64
+	Seed uint64 // of the stagger of paced sessions
+	// Timeout is the deadline of each attempt of a batch.
+	Timeout time.Duration
+	// Retries is how often a batch is tried again where that can help; negative for never. Pauses
+	// before it grow from 10 ms to 1 s.
+	Retries int
+	// MaxFailures ends the load phase when so many batches in a row failed for good.
+	MaxFailures int
+
+	Grace       time.Duration   // see [Config.Grace]
+	Interval    time.Duration   // see [Config.Interval]
+	PlainTimers bool            // see [Config.PlainTimers]
+	Abort       <-chan struct{} // see [Config.Abort]
+}
+
+func (c FillConfig) withDefaults() FillConfig {
+	c.Batch = orDefaultInt(c.Batch, DefaultBatch)
+	c.Parallel = orDefaultInt(c.Parallel, DefaultParallel)
+	c.Retries = orDefaultInt(c.Retries, DefaultRetries)
+	c.MaxFailures = orDefaultInt(c.MaxFailures, DefaultMaxFailures)
+	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
+	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.Interval = orDefault(c.Interval, DefaultInterval)
+	return c
+}
+
+func orDefaultInt(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// Scheduled reports whether batches have an intended time of their own.
+func (c FillConfig) Scheduled() bool { return c.Pace != 0 }
+
+// maxBatch is MongoDB's limit of documents per insert command.
+const maxBatch = 100_000
+
+func (c FillConfig) check() error {
+	switch {
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return fmt.Errorf("batch: %d documents are not between 1 and %d, what one insert may hold", c.Batch, maxBatch)
+	case c.Parallel < 1 || c.Parallel > maxWorkers:
+		return fmt.Errorf("parallel: %d sessions are not between 1 and %d", c.Parallel, maxWorkers)
+	case c.MaxFailures < 0:
+		return fmt.Errorf("failures: %d is negative", c.MaxFailures)
+	}
+	if err := checkRate("pace", c.Pace); err != nil {
+		return err
+	}
+	return Config{Timeout: c.Timeout, Grace: c.Grace, Interval: c.Interval}.checkTimes()
+}
+
+// FillReport is what a load phase did.
+type FillReport struct {
+	Started     time.Time     `json:"started"`      // wall clock at time 0 of the intervals
+	End         time.Duration `json:"end_ns"`       // length of the load phase
+	Records     int64         `json:"records"`      // what the workload asks for
+	From        int64         `json:"from"`         // record at which it began; more than 0 when resumed
+	Inserted    int64         `json:"inserted"`     // documents acknowledged (or sent, with w:0) by this load phase
+	Present     int64         `json:"present"`      // documents that were already there
+	Batches     int64         `json:"batches"`      // batches that are done
+	Retries     int64         `json:"retries"`      // attempts beyond the first of each batch
+	Failed      int64         `json:"failed"`       // batches given up
+	Count       int64         `json:"count"`        // documents in the collection at the end, -1 if not counted
+	Repaired    bool          `json:"repaired"`     // documents were missing at first; all records were gone over again
+	Complete    bool          `json:"complete"`     // all records are there (or were sent, if nothing was counted)
+	Safe        int64         `json:"safe"`         // all records before this one are done; Resume goes on from there
+	LastFail    string        `json:"last_failure"` // what became of the last batch that failed for good
+	Abandoned   int64         `json:"abandoned"`    // batches whose session did not return past the deadline
+	Displaced   int64         `json:"displaced"`    // samples that came after their interval was closed
+	Interrupted bool          `json:"interrupted"`  // ended early because its context ended; what was loaded stays
+	Aborted     bool          `json:"aborted"`      // ended at once because Abort was closed
+}
+
+// Fill inserts the records of w into st in parallel batches and verifies their number.
+//
+// Batches are handed out in order, and no batch is begun before all but a bounded number of those
+// before it are done. A batch is sent again where that is safe: when nothing of it was applied, or
+// else with duplicates taken for documents that are already there. In the end the collection must hold
+// exactly the records of the workload; if some are missing, all are gone over once more.
+//
+// A load phase that was interrupted, by its context, a failure or a crash, goes on with Resume: it
+// looks for the first missing record by bisection and starts a bounded number of records before it.
+//
+// When ctx ends, batches under way are awaited and Fill returns with FillReport.Interrupted and no
+// error. Everything is counted in intervals of phase "load"; the operation class is that of the
+// loader, one operation per attempt of a batch.
+func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store, sink measure.Sink) (FillReport, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return FillReport{}, fmt.Errorf("load phase: %w", err)
+	}
+	f := newFill(ctx, cfg, w, st, sink)
+	done, err := f.prepare()
+	if done || err != nil {
+		return f.interruptedOr(err)
+	}
+	return f.run()
+}
+
+// fill is a load phase under way.
+type fill struct {
+	ctx     context.Context
+	cfg     FillConfig
+	w       workload.Workload
+	st      store.Store
+	crew    *crew
+	batches *batches
+	report  FillReport
+}
+
+func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store, sink measure.Sink) *fill {
+	c := newCrew(cfg.Parallel, w, st, sink, cfg.Scheduled())
+	c.name, c.abort, c.plain = PhaseLoad, cfg.Abort, cfg.PlainTimers
+	c.timeout, c.grace, c.interval = cfg.Timeout, cfg.Grace, cfg.Interval
+	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c}
+	f.report = FillReport{Records: w.Records(), Count: -1}
+	f.batches = newBatches(w.Records(), int64(cfg.Batch), int64(cfg.Parallel))
+	for _, wk := range c.workers {
+		wk.task = &fillLoop{fill: f, loader: w.Loader(), batch: -1}
+	}
+	return f
+}
+
+func (f *fill) collection() string { return f.w.Collections()[0] }
+
+// prepare looks at what is there already, opens the sessions and decides where to begin. done is true
+// if there is nothing to do.
+func (f *fill) prepare() (done bool, err error) {
+	if len(f.w.Collections()) == 0 {
+		return false, errors.New("the workload names no collection to load")
+	}
+	if !f.cfg.SkipCount {
+		if done, err = f.lookAtCount(); done || err != nil {
+			return done, err
+		}
+	}
+	if err := f.crew.open(f.ctx); err != nil {
+		return false, err
+	}
+	if !f.cfg.Resume {
+		return false, nil
+	}
+	if err := f.findStart(); err != nil {
+		f.crew.closeSessions()
+		return false, err
+	}
+	return false, nil
+}
+
+func (f *fill) lookAtCount() (done bool, err error) {
+	n, err := f.st.Count(f.ctx, f.collection())
+	if err != nil {
+		return false, fmt.Errorf("counting the documents of %q before loading: %w", f.collection(), err)
+	}
+	f.report.Count = n
+	switch {
+	case n > f.report.Records:
+		return false, f.tooMany(n)
+	case n > 0 && n == f.report.Records && f.cfg.Resume:
+		f.report.Complete, f.report.Safe, f.report.From, f.report.Present = true, n, n, n
+		return true, nil
+	case n > 0 && !f.cfg.Resume:
+		return false, fmt.Errorf("collection %q already holds %d documents: drop it, choose another one, or resume an earlier load of the same data",
+			f.collection(), n)
+	}
+	return false, nil
+}
+
+func (f *fill) tooMany(n int64) error {
+	return fmt.Errorf("collection %q holds %d documents, but the workload has only %d records: somebody else's documents are in it; drop it or choose another one",
+		f.collection(), n, f.report.Records)
+}
+
+// interruptedOr turns the end of the context into a report that says so.
+func (f *fill) interruptedOr(err error) (FillReport, error) {
+	if err != nil && (f.ctx.Err() != nil || closed(f.cfg.Abort)) {
+		f.report.Interrupted, f.report.Aborted = true, closed(f.cfg.Abort)
+		return f.report, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("load phase: %w", err)
+	}
+	return f.report, err
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// run loads, from open sessions to the final report.
+func (f *fill) run() (FillReport, error) {
+	f.crew.lost = func(w *worker) { w.task.(*fillLoop).lost() }
+	crew, err := f.crew.conduct(f.ctx)
+	b := f.batches
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := &f.report
+	r.Started, r.End, r.Abandoned, r.Displaced = crew.Started, crew.End, crew.Abandoned, crew.Displaced
+	r.Interrupted, r.Aborted = crew.Interrupted && !b.complete, crew.Aborted
+	r.Inserted, r.Present, r.Batches, r.Retries, r.Failed = b.inserted, b.present, b.completed, b.retries, b.failed
+	r.LastFail, r.Count, r.Repaired, r.Complete = b.lastFailure, b.count, b.repairing, b.complete
+	r.Safe = b.safe()
+	if err == nil && b.err != errInterrupted {
+		err = b.err
+	}
+	if err == nil && !r.Complete && !r.Interrupted {
+		err = fmt.Errorf("load phase: ended with %d of %d batches done because no session is left (%d did not return past their deadline); go on with resume",
+			r.Batches, b.total, r.Abandoned)
+	}
+	return *r, err
+}

@@ -1,0 +1,237 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// windowLeast is how many batches may at least be begun after the oldest one that is not done.
+const windowLeast = 64
+
+// batches hands out the batches of a load phase in order and knows which of them are done.
+type batches struct {
+	size, total int64 // records per batch, number of batches
+	records     int64
+	window      int64
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced when a waiting worker should look again
+	next    int64         // batch to hand out next
+	oldest  int64         // first batch that is neither done nor given up
+	missing int64         // first batch that was given up, total if none was
+	done    []bool        // of the batches [oldest, oldest+window), at their number modulo window
+	pending int           // batches handed out and not done
+	judging bool          // a worker counts documents
+	over    bool          // nothing more is handed out
+
+	tolerant    bool // duplicates are documents that are already there
+	repairing   bool
+	complete    bool
+	err         error
+	inserted    int64
+	present     int64
+	completed   int64
+	retries     int64
+	failed      int64
+	failing     int // batches in a row that failed
+	unconfirmed bool
+	lastFailure string
+	count       int64
+}
+
+func newBatches(records, size, parallel int64) *batches {
+	b := &batches{size: size, records: records, total: (records + size - 1) / size,
+		window: max(windowLeast, 4*parallel), changed: make(chan struct{}), count: -1}
+	b.done, b.missing = make([]bool, b.window), b.total
+	return b
+}
+
+// What a worker of the load phase does next.
+const (
+	insertNext = iota
+	judgeCount
+	leaveFill
+)
+
+// claim returns the next batch, or that it is time to count, or that all is over. It waits where only
+// the progress of others can tell, and gives up when stop is closed.
+func (b *batches) claim(stop <-chan struct{}) (what int, batch int64) {
+	b.mu.Lock()
+	for {
+		switch {
+		case b.over:
+			b.mu.Unlock()
+			return leaveFill, 0
+		case b.next < b.total && b.next < b.oldest+b.window:
+			batch = b.next
+			b.next++
+			b.pending++
+			b.mu.Unlock()
+			return insertNext, batch
+		case b.next >= b.total && b.pending == 0 && !b.judging:
+			b.judging = true
+			b.mu.Unlock()
+			return judgeCount, 0
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-stop:
+			return leaveFill, 0
+		}
+		b.mu.Lock()
+	}
+}
+
+// wake makes waiting workers look again. The caller holds the lock.
+func (b *batches) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// recordsOf returns the records of a batch.
+func (b *batches) recordsOf(batch int64) (seq int64, n int) {
+	seq = batch * b.size
+	return seq, int(min(b.size, b.records-seq))
+}
+
+// settle notes that a batch is out of hand, done or given up. The caller holds the lock.
+func (b *batches) settle(batch int64) {
+	b.pending--
+	b.done[batch%b.window] = true
+	before := b.oldest
+	for b.oldest < b.next && b.done[b.oldest%b.window] {
+		b.done[b.oldest%b.window] = false
+		b.oldest++
+	}
+	if b.oldest != before || b.pending == 0 {
+		b.wake()
+	}
+}
+
+// succeed notes that a batch is in the database.
+func (b *batches) succeed(batch int64, n int, inserted int64, present, unconfirmed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.completed++
+	b.failing = 0
+	b.inserted += inserted
+	if present {
+		b.present += max(0, int64(n)-inserted)
+	}
+	b.unconfirmed = b.unconfirmed || unconfirmed
+	b.settle(batch)
+}
+
+// fail notes that a batch was given up. After most in a row the load phase ends.
+func (b *batches) fail(batch int64, why string, most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed++
+	b.failing++
+	b.lastFailure = why
+	if b.failing >= most && b.err == nil {
+		b.err = errors.New(why)
+		b.over = true
+		b.wake()
+	}
+	b.missing = min(b.missing, batch)
+	b.settle(batch)
+}
+
+// release takes a batch back that was not tried to the end because the run is over.
+func (b *batches) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending--
+	b.wake()
+}
+
+// lose gives up the batch of a worker that was abandoned.
+func (b *batches) lose(batch int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed++
+	b.lastFailure = "a session did not return past its deadline"
+	b.missing = min(b.missing, batch)
+	b.settle(batch)
+}
+
+// end ends the load phase with what the count, or the lack of one, says.
+func (b *batches) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over, b.judging = true, false
+	b.complete = err == nil
+	if b.err == nil {
+		b.err = err
+	}
+	b.wake()
+}
+
+// repair goes over all batches again.
+func (b *batches) repair() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.done)
+	b.next, b.oldest, b.missing = 0, 0, b.total
+	b.repairing, b.tolerant, b.judging = true, true, false
+	b.failing = 0
+	b.wake()
+}
+
+// startAt leaves out the records before seq, which are there, and takes duplicates after it for
+// documents that are there too.
+func (b *batches) startAt(seq int64) {
+	b.next = seq / b.size
+	b.oldest, b.tolerant = b.next, true
+	b.present = b.next * b.size
+}
+
+// safe returns how many records from the first are known to be there.
+func (b *batches) safe() int64 { return min(b.records, b.size*min(b.oldest, b.missing)) }
+
+// errInterrupted ends a load phase whose last step was cut short.
+var errInterrupted = errors.New("load phase: interrupted")
+
+// uncounted returns the error of a load phase that does not count, nil if all batches are done.
+func (b *batches) uncounted() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("load phase: %d of %d batches failed; the last one: %s", b.failed, b.total, b.lastFailure)
+}
+
+// stillMissing returns the error of a load phase whose repair did not bring all documents in.
+func (b *batches) stillMissing(collection string, n int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	why := "no insert failed, so the collection loses documents or somebody deletes them"
+	if b.lastFailure != "" {
+		why = "the last failure: " + b.lastFailure
+	}
+	return fmt.Errorf("load phase: collection %q holds %d documents instead of %d even after a second pass; %s",
+		collection, n, b.records, why)
+}
+
+func (b *batches) tolerates() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tolerant
+}
+
+func (b *batches) anyUnconfirmed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.unconfirmed
+}
+
+func (b *batches) retried() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.retries++
+}

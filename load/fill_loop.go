@@ -1,0 +1,264 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// fillLoop is what one worker of a load phase does.
+type fillLoop struct {
+	fill   *fill
+	loader workload.Loader
+
+	// What is in hand; the conductor reads it when it gives up the worker.
+	batch   int64 // -1 for none
+	judging bool
+}
+
+func (t *fillLoop) step(w *worker) bool {
+	c, b := t.fill.crew, t.fill.batches
+	if c.stopping.Load() {
+		return false
+	}
+	what, batch := b.claim(c.stop)
+	switch what {
+	case judgeCount:
+		return t.judge(w)
+	case leaveFill:
+		return false
+	}
+	due, ok := t.tick(w)
+	if !ok {
+		b.release()
+		return false
+	}
+	t.batch = batch
+	alive := t.insert(w, batch, due)
+	if alive {
+		t.batch = -1
+	}
+	return alive
+}
+
+func (t *fillLoop) finish(w *worker) {
+	if w.pace.running {
+		w.pace.end(w.crew.now(), w.crew.from)
+	}
+}
+
+// lost is called by the conductor when it gave up the worker.
+func (t *fillLoop) lost() {
+	switch {
+	case t.judging:
+		t.fill.batches.end(fmt.Errorf("load phase: counting the documents of %q did not return", t.fill.collection()))
+	case t.batch >= 0:
+		t.fill.batches.lose(t.batch)
+	}
+}
+
+// tick waits for the pace and returns when the batch is due, or asSoonAsPossible without one.
+func (t *fillLoop) tick(w *worker) (due int64, ok bool) {
+	cfg := t.fill.cfg
+	if cfg.Pace == 0 {
+		return asSoonAsPossible, true
+	}
+	if !w.pace.running && !(pacedLoop{tick: ticksFor(cfg.Pace), seed: cfg.Seed}).begin(w) {
+		return 0, false
+	}
+	due = w.pace.ticks.at(w.pace.taken)
+	w.pace.taken++
+	if due > w.crew.now() {
+		if !w.wait.until(due) {
+			return 0, false
+		}
+		w.late(measured, due)
+	}
+	return due, true
+}
+
+// insert brings one batch into the database, in as many attempts as it takes, and returns false if the
+// worker was given up.
+func (t *fillLoop) insert(w *worker, batch, due int64) bool {
+	f := t.fill
+	seq, n := f.batches.recordsOf(batch)
+	tolerant := f.batches.tolerates()
+	for attempt := 0; ; attempt++ {
+		t.loader.Load(seq, n, &w.op)
+		if tolerant {
+			for i := range w.op.Requests {
+				w.op.Requests[i].Unordered = true
+			}
+		}
+		start := f.crew.now()
+		if due == asSoonAsPossible || attempt > 0 {
+			due = start
+		}
+		outcome, alive := w.perform(measured, due, start)
+		if !alive {
+			return false
+		}
+		next := judgeBatch(outcome, &w.res, tolerant)
+		switch {
+		case next.done:
+			f.batches.succeed(batch, n, t.inserted(w, outcome), outcome != store.OK, outcome == store.Unacknowledged)
+			return true
+		case !next.retry || attempt >= f.cfg.Retries:
+			f.batches.fail(batch, t.describe(w, seq, n, outcome, attempt), f.cfg.MaxFailures)
+			return true
+		}
+		tolerant = tolerant || next.unknown
+		if f.batches.retried(); attempt == 0 {
+			f.crew.events.add(t.retryEvent(w, seq, n, outcome))
+		}
+		if !w.wait.until(f.crew.now() + int64(fillPause(attempt))) {
+			f.batches.release()
+			return true
+		}
+	}
+}
+
+// inserted returns how many documents of a finished batch this attempt brought in.
+func (t *fillLoop) inserted(w *worker, outcome store.Outcome) int64 {
+	if outcome == store.Conflict {
+		return 0
+	}
+	return int64(w.total.Docs)
+}
+
+// verdict says what to do with a batch after an attempt.
+type verdict struct {
+	done    bool
+	retry   bool
+	unknown bool // some of it may have been applied
+}
+
+// judgeBatch decides. Duplicates are documents that are already there if an earlier attempt, or an
+// earlier load phase, may have put them there; otherwise they are somebody else's.
+func judgeBatch(o store.Outcome, res *store.Result, tolerant bool) verdict {
+	duplicate := store.CodeName(res.Code) == "DuplicateKey"
+	switch o {
+	case store.OK, store.Unacknowledged, store.Batched:
+		return verdict{done: true}
+	case store.Conflict:
+		return verdict{done: tolerant}
+	case store.Partial:
+		return verdict{done: tolerant && duplicate, retry: !duplicate, unknown: true}
+	case store.NotApplied, store.Overloaded:
+		return verdict{retry: true}
+	case store.Indeterminate, store.Failed:
+		return verdict{retry: true, unknown: true}
+	}
+	return verdict{}
+}
+
+// The pauses before a batch is sent again.
+const (
+	fillPauseFirst = 10 * time.Millisecond
+	fillPauseMost  = time.Second
+)
+
+func fillPause(attempt int) time.Duration {
+	return min(fillPauseMost, fillPauseFirst<<min(attempt, 7))
+}
+
+func (t *fillLoop) describe(w *worker, seq int64, n int, o store.Outcome, attempt int) string {
+	return fmt.Sprintf("load phase: records %d to %d could not be inserted in %d attempts: %s",
+		seq, seq+int64(n)-1, attempt+1, failureText(o, &w.res))
+}
+
+// failureText says in words what became of a request.
+func failureText(o store.Outcome, r *store.Result) string {
+	text := o.String()
+	if r.Reason != store.NoReason {
+		text += " (" + r.Reason.String() + ")"
+	}
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	if r.Code != 0 {
+		text += fmt.Sprintf(" [code %d %s]", r.Code, r.CodeName)
+	}
+	return text
+}
+
+func (t *fillLoop) retryEvent(w *worker, seq int64, n int, o store.Outcome) measure.Event {
+	return measure.Event{At: time.Duration(t.fill.crew.now()), Kind: EventRetry,
+		Text: fmt.Sprintf("records %d to %d are sent again: %s", seq, seq+int64(n)-1, failureText(o, &w.res))}
+}
+
+// judge compares the number of documents with the number of records when all batches are done, and
+// either ends the load phase or has everything gone over once more.
+func (t *fillLoop) judge(w *worker) bool {
+	f := t.fill
+	if f.cfg.SkipCount {
+		f.batches.end(f.batches.uncounted())
+		return false
+	}
+	n, alive, err := t.count(w)
+	if !alive {
+		return false
+	}
+	b := f.batches
+	b.mu.Lock()
+	b.count = n
+	repairing := b.repairing
+	b.mu.Unlock()
+	switch {
+	case err != nil && f.crew.stopping.Load():
+		b.end(errInterrupted)
+	case err != nil:
+		b.end(fmt.Errorf("load phase: counting the documents of %q afterwards: %w", f.collection(), err))
+	case n == f.report.Records:
+		b.end(nil)
+	case n > f.report.Records:
+		b.end(f.tooMany(n))
+	case repairing:
+		b.end(b.stillMissing(f.collection(), n))
+	default:
+		f.crew.event(f.crew.now(), EventRepair, fmt.Sprintf("%d of %d documents are there; all records are gone over again", n, f.report.Records))
+		b.repair()
+		return true
+	}
+	return false
+}
+
+// countLimit is how long counting may take: an exact count of 10⁹ documents takes minutes.
+const countLimit = time.Hour
+
+// count counts the documents. Without acknowledgements the last ones may still be under way, so it
+// counts again as long as the number grows.
+func (t *fillLoop) count(w *worker) (n int64, alive bool, err error) {
+	f := t.fill
+	ctx, cancel := context.WithTimeout(f.ctx, countLimit)
+	defer cancel()
+	go func() {
+		select {
+		case <-f.crew.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	w.quiet, t.judging = true, true
+	deadline := f.crew.now() + int64(countLimit)
+	w.state.Store(deadline)
+	n, err = f.st.Count(ctx, f.collection())
+	for f.batches.anyUnconfirmed() && err == nil && n < f.report.Records {
+		if !w.wait.until(f.crew.now() + int64(200*time.Millisecond)) {
+			break
+		}
+		before := n
+		if n, err = f.st.Count(ctx, f.collection()); n == before {
+			break
+		}
+	}
+	if !w.state.CompareAndSwap(deadline, idle) {
+		return n, false, err
+	}
+	w.quiet, t.judging = false, false
+	return n, true, err
+}
