@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// loadData sees to it that the records of the workload are there: it takes them as they are, loads what
+// is missing, or loads all of them anew, as the specification says.
+func (r *runner) loadData(ctx context.Context) error {
+	p := r.spec.LoadPhase
+	if p.Skip {
+		return r.takeAsIs(ctx)
+	}
+	if p.Drop {
+		for _, c := range r.workload.Collections() {
+			r.opts.Progress.Step("dropping " + c)
+			if err := r.store.Drop(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	count, err := r.count(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.store.EnsureIndexes(ctx, r.workload.Indexes()); err != nil {
+		return err
+	}
+	if count > 0 {
+		if err := r.checkForeign(count); err != nil {
+			return err
+		}
+	}
+	if count >= r.workload.Records() {
+		r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count})
+		return nil
+	}
+	return r.fillUp(ctx, count > 0)
+}
+
+func (r *runner) takeAsIs(ctx context.Context) error {
+	count, err := r.count(ctx)
+	if err != nil {
+		return err
+	}
+	r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count, Skipped: true})
+	return nil
+}
+
+// count returns the documents in the collection that the load phase fills.
+func (r *runner) count(ctx context.Context) (int64, error) {
+	name := r.workload.Collections()[0]
+	r.opts.Progress.Step("counting the documents of " + name)
+	return r.store.Count(ctx, name)
+}
+
+// fillUp loads what is missing.
+func (r *runner) fillUp(ctx context.Context, resume bool) error {
+	c := load.FillConfig{
+		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel), Resume: resume,
+		SkipCount: r.opts.Clients > 1 || r.spec.Durability.W == "0",
+		Timeout:   max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
+	}
+	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
+	report, err := load.Fill(ctx, c, r.workload, r.store, r.sink(c.Scheduled()))
+	r.keepFill(record.FillResult{
+		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,
+		Seconds: report.End.Seconds(),
+	})
+	if err == nil && report.Interrupted {
+		return context.Canceled
+	}
+	return err
+}
+
+func (r *runner) keepFill(f record.FillResult) {
+	r.fill = &f
+	r.writer.SetFill(f)
+}
+
+// checkForeign makes sure that documents which are there already are those of this workload: the first
+// record must be among them and about as large as this workload makes it.
+func (r *runner) checkForeign(count int64) error {
+	session, err := r.store.Session(0)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	var op workload.Op
+	var res store.Result
+	loader := r.workload.Loader()
+	loader.Probe(0, &op)
+	if len(op.Requests) == 0 {
+		return nil // a workload whose records cannot be asked for one by one
+	}
+	session.Do(time.Now().Add(r.config.Timeout), &op.Requests[0], &res)
+	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
+	name := r.spec.Database + "." + r.workload.Collections()[0]
+	switch {
+	case res.Outcome == store.NotFound:
+		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
+	case res.Outcome != store.OK:
+		return errors.New("look at the first record: " + res.Message)
+	}
+	have := len(res.Doc)
+	loader.Load(0, 1, &op)
+	want := len(op.Requests[0].Docs[0])
+	if r.target.Kind != "null" && r.target.Kind != "null-tcp" && (have > want+want/2 || want > have+have/2) {
+		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, have, want, remedy)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// openRecord begins the record, with everything that is known before the load.
+func (r *runner) openRecord(ctx context.Context) error {
+	spec := r.spec
+	spec.Out = r.opts.Dir
+	w, err := record.Create(r.opts.Dir, r.opts.Tool, spec)
+	if err != nil {
+		return err
+	}
+	r.writer = w
+	dirs := map[string]string{"record": r.opts.Dir}
+	if r.target.Kind == "embedded" {
+		dirs["embedded"] = r.target.Dir
+	}
+	w.SetEnvironment(record.NewEnvironment(dirs))
+	w.SetTarget(record.Target{
+		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.info.Topology,
+		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes,
+	})
+	w.SetClientSettings(r.clientSettings())
+	return ctx.Err()
+}
+
+// clientSettings are the settings of this side that a result depends on.
+func (r *runner) clientSettings() map[string]string {
+	s := map[string]string{"client": r.spec.Client, "timeout": r.config.Timeout.String()}
+	if r.target.Kind == "embedded" || r.target.Kind == "null" {
+		s["client"] = "in-process"
+	}
+	if c, ok := r.store.(interface{ ClientSettings() map[string]string }); ok {
+		maps.Copy(s, c.ClientSettings())
+	}
+	if len(r.opts.Command) > 0 {
+		s["command"] = strings.Join(r.opts.Command, " ")
+	}
+	return s
+}
+
+// finish judges what was measured and completes the record. err is what ended the run, if it did not
+// end by itself.
+func (r *runner) finish(err error) (*record.Run, error) {
+	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: r.course(err)}
+	switch {
+	case err == nil && r.report.Aborted:
+		ending.Status = record.Interrupted
+	case err != nil && interrupted(err):
+		ending.Status = record.Interrupted
+	case err != nil:
+		ending.Status, ending.Problem = record.Failed, err.Error()
+	}
+	if summary := r.writer.Summary(load.PhaseMeasure); summary != nil {
+		ending.Validity = r.validity(summary, ending.Status)
+		objectives, parseErr := measure.ParseObjectives(strings.Join(r.spec.Objectives, ","))
+		if parseErr != nil {
+			return nil, at(Specification, parseErr)
+		}
+		ending.Objectives = measure.EvaluateAll(objectives, summary)
+	}
+	result, writeErr := r.writer.Finish(ending)
+	if err == nil && writeErr != nil {
+		err = at(Recording, writeErr)
+	}
+	return result, err
+}
+
+// validity collects the reasons to doubt the result.
+func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Finding {
+	c := measure.Circumstances{
+		Cores:      record.NewEnvironment(nil).Cores,
+		InProcess:  r.target.Kind != "mongodb",
+		Varying:    len(r.config.Stages) > 0,
+		Unsent:     r.report.Measured.Unsent,
+		Displaced:  r.report.Displaced,
+		EventsLost: r.report.EventsLost,
+	}
+	if r.target.Kind == "mongodb" && r.opts.Ceiling != nil {
+		c.Ceiling = r.opts.Ceiling.Rate(r.spec.Client)
+	}
+	findings := measure.Judge(s, c)
+	add := func(id string, sev measure.Severity, format string, a ...any) {
+		findings = append(findings, measure.Finding{ID: id, Severity: sev, Text: fmt.Sprintf(format, a...)})
+	}
+	if status == record.Interrupted {
+		add("interrupted", measure.Warning, "the run was ended early; the result covers only what was measured until then")
+	}
+	if r.report.Abandoned > 0 {
+		add("abandoned", measure.Warning,
+			"%d operations did not return past their deadline and were given up; their workers sent nothing more, so the load was smaller than asked for",
+			r.report.Abandoned)
+	}
+	if r.target.Kind == "embedded" {
+		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB: the figures speak of this disk and this machine only")
+	}
+	if r.target.Kind == "null" || r.target.Kind == "null-tcp" {
+		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")
+	}
+	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records {
+		add("short-data", measure.Warning, "the collection held %d documents when the run began, but the workload expects %d: load the data, or say how many there are (--records)",
+			f.Counted, f.Records)
+	}
+	return findings
+}
+
+// course says how the run went.
+func (r *runner) course(err error) record.Course {
+	p := r.report
+	shift := time.Duration(0)
+	if r.measured && !p.Started.IsZero() && r.begun != (time.Time{}) {
+		shift = p.Started.Sub(r.begun)
+	}
+	c := record.Course{
+		WindowStart: int64(p.From + shift), WindowEnd: int64(p.Until + shift),
+		Offered: p.Measured.Offered, Sent: p.Measured.Sent, Dropped: p.Measured.Dropped, Unsent: p.Measured.Unsent,
+		Flushed: p.Flushed, Verified: p.Verified, Mismatched: p.Mismatch, VerifiedMissing: p.Missing,
+		Abandoned: p.Abandoned, Backoffs: p.Backoffs, Displaced: p.Displaced, EventsLost: p.EventsLost,
+		EndedBy: "duration",
+	}
+	switch {
+	case err != nil && interrupted(err):
+		c.EndedBy = "interrupt"
+	case err != nil:
+		c.EndedBy = "error"
+	case p.Aborted:
+		c.EndedBy = "interrupt"
+	case p.ByCount:
+		c.EndedBy = "operations"
+	}
+	return c
+}
+
+// DefaultRecordDir names the directory of a record that was not given one.
+func DefaultRecordDir(workload string, now time.Time) string {
+	return filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+workload)
+}

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// openWorkload makes the workload of a specification. Its run number is the time in seconds, which
+// keeps the documents that a run inserts apart from those of every run before.
+func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
+	return workload.Open(workload.Spec{
+		Name:       spec.Workload.Name,
+		Mode:       spec.Workload.Mode,
+		Records:    int64(spec.Workload.Records),
+		Operations: int64(spec.Load.Operations),
+		Seed:       spec.Workload.Seed,
+		Run:        uint32(now.Unix()),
+		Client:     opts.Client,
+		Clients:    max(opts.Clients, 1),
+		Params:     spec.Workload.Params,
+	})
+}
+
+// loadConfig translates the load of a specification.
+func loadConfig(spec record.RunSpec, abort <-chan struct{}) (load.Config, error) {
+	l := spec.Load
+	c := load.Config{
+		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: spec.Workload.Seed,
+		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
+		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: abort,
+	}
+	switch l.Arrivals {
+	case "constant":
+		c.Arrivals = load.Constant
+	case "poisson", "":
+		c.Arrivals = load.Poisson
+	default:
+		return c, unknown("arrivals", l.Arrivals, "poisson", "constant")
+	}
+	switch l.Late {
+	case "queue", "":
+		c.Late = load.Queue
+	case "drop":
+		c.Late = load.Drop
+	default:
+		return c, unknown("late", l.Late, "queue", "drop")
+	}
+	for _, s := range l.Stages {
+		c.Stages = append(c.Stages, load.Stage{
+			Duration: s.Duration.Std(), Rate: float64(s.Rate), Workers: int(s.Workers), Step: s.Step,
+		})
+	}
+	return c, c.Check()
+}
+
+func unknown(what, value string, known ...string) error {
+	return fmt.Errorf("unknown %s %q%s (known: %v)", what, value, nearest.DidYouMean(value, known), known)
+}
+
+// The durability levels by their names. An explicit w or journal wins over the level's.
+var levels = map[string]struct {
+	w       string
+	journal *bool
+}{
+	"throughput": {w: "0"},
+	"balanced":   {w: "1", journal: new(bool)},
+	"durable":    {w: "1", journal: func() *bool { t := true; return &t }()},
+}
+
+// concern translates a durability level and what was set beside it. "balanced" and "durable" mean one
+// member unless w says how many, because only then they mean the same on a standalone server and on a
+// replica set.
+func concern(d record.DurabilitySpec) store.Concern {
+	level := levels[d.Name]
+	c := store.Concern{W: level.w, Journal: level.journal, Read: d.ReadConcern, Preference: d.ReadPreference}
+	if d.W != "" {
+		c.W = d.W
+	}
+	if d.Journal != nil {
+		c.Journal = d.Journal
+	}
+	return c
+}

@@ -1,0 +1,135 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/embedded"
+	"github.com/plimsoll-bench/plimsoll/store/mongo"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+	"github.com/plimsoll-bench/plimsoll/store/wire"
+)
+
+// DefaultDir is where a run without a target keeps its documents and records, below the working
+// directory: the disk that is measured is then the one the user stands on.
+const DefaultDir = "plimsoll-data"
+
+// DefaultTarget is the target of a run that names none.
+const DefaultTarget = "embedded:" + DefaultDir + "/embedded"
+
+// The clients for MongoDB targets.
+const (
+	ClientWire   = "wire"
+	ClientDriver = "driver"
+)
+
+// Target is a target as a user names it, taken apart.
+type Target struct {
+	Kind string // "mongodb", "embedded", "null" or "null-tcp"
+	URI  string // mongodb: the connection string, with credentials
+	Dir  string // embedded: the directory
+}
+
+// String returns the target as it may be shown and stored: without credentials.
+func (t Target) String() string {
+	switch t.Kind {
+	case "embedded":
+		return "embedded:" + t.Dir
+	case "null":
+		return "null:"
+	case "null-tcp":
+		return "null:tcp"
+	}
+	return store.Redact(t.URI)
+}
+
+// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, embedded:DIR, null: or
+// null:tcp. An empty string is [DefaultTarget].
+func ParseTarget(s string) (Target, error) {
+	if s == "" {
+		s = DefaultTarget
+	}
+	scheme, rest, found := strings.Cut(s, ":")
+	switch {
+	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
+		return Target{Kind: "mongodb", URI: s}, nil
+	case found && scheme == "embedded" && rest != "":
+		return Target{Kind: "embedded", Dir: rest}, nil
+	case found && scheme == "embedded":
+		return Target{}, fmt.Errorf("target %q names no directory: write embedded:DIR", s)
+	case s == "null:" || s == "null":
+		return Target{Kind: "null"}, nil
+	case s == "null:tcp":
+		return Target{Kind: "null-tcp"}, nil
+	}
+	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "embedded:DIR", "null:", "null:tcp"}
+	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "embedded", "null"})
+	if hint == "" && !strings.Contains(s, "://") && strings.Contains(s, ":") {
+		hint = ", did you mean mongodb://" + store.Redact(s) + "?"
+	}
+	return Target{}, fmt.Errorf("unknown target %q%s (known: %s)", store.Redact(s), hint, strings.Join(known, ", "))
+}
+
+// OnEvent takes what a store notices by itself: a new primary, a cleared pool.
+type OnEvent func(kind, text string, data map[string]string)
+
+// Open opens a target with the client asked for. What it returns must be closed. Its errors name the
+// target without credentials and say what to check.
+func (t Target) Open(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
+	switch t.Kind {
+	case "embedded":
+		return embedded.Open(ctx, t.Dir, cfg, embedded.Options{})
+	case "null":
+		return null.Open(cfg, null.Options{Count: nullDocuments})
+	case "null-tcp":
+		return openLoopback(ctx, client, cfg, events)
+	}
+	cfg.Target = t.URI
+	return openMongo(ctx, client, cfg, events)
+}
+
+// nullDocuments is what the null target says it holds: as many as any run may ask for.
+const nullDocuments = 1 << 62
+
+func openMongo(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
+	switch client {
+	case ClientWire:
+		return wire.Open(ctx, cfg)
+	case ClientDriver:
+		return mongo.Open(ctx, cfg, mongo.Options{OnEvent: events})
+	}
+	return nil, fmt.Errorf("unknown client %q%s (known: wire, driver)", client,
+		nearest.DidYouMean(client, []string{ClientWire, ClientDriver}))
+}
+
+// loopback is a store over a responder of this process.
+type loopback struct {
+	store.Store
+	responder *null.Responder
+}
+
+func openLoopback(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
+	r, err := null.Listen(null.Options{Count: nullDocuments})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Target = r.URI()
+	st, err := openMongo(ctx, client, cfg, events)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &loopback{Store: st, responder: r}, nil
+}
+
+// Close closes the client, then the responder.
+func (l *loopback) Close() error {
+	err := l.Store.Close()
+	if e := l.responder.Close(); err == nil {
+		err = e
+	}
+	return err
+}
