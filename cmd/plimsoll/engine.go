@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,20 +18,10 @@ const (
 	engineStopLimit  = 30 * time.Second // for a clean end; what runs after that is killed
 )
 
-// homeDir is where engines are installed and servers run: PLIMSOLL_HOME, or the directory plimsoll in
-// the user's data directory (XDG).
+// homeDir is where engines are installed and servers run.
 func homeDir(env *environment) (string, error) {
-	if dir := env.getenv("PLIMSOLL_HOME"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	if dir := env.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "plimsoll"), nil
-	}
-	home := env.getenv("HOME")
-	if home == "" {
-		return "", usageError("there is no home directory to keep engines in: set PLIMSOLL_HOME to a directory")
-	}
-	return filepath.Join(home, ".local", "share", "plimsoll"), nil
+	dir, err := engine.DefaultHome(env.getenv)
+	return dir, withExit(exitUsage, err)
 }
 
 func newEngineCommand(env *environment) *cobra.Command {

@@ -27,9 +27,10 @@ var outside = map[string][]string{
 	"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln"},
 }
 
-// mayTouchOutside says which code may use [outside]: commands, benchmarks, generators and tests.
+// mayTouchOutside says which code may use [outside]: commands, benchmarks, generators, tests and helpers of tests.
 func mayTouchOutside(s source) bool {
-	return s.isTest() || slices.Contains([]string{"cmd", "bench", "e2e"}, s.room()) || s.file.Name.Name == "main"
+	return s.isTest() || slices.Contains([]string{"cmd", "bench", "e2e"}, s.room()) || s.file.Name.Name == "main" ||
+		strings.HasSuffix(s.file.Name.Name, "test")
 }
 
 // outsideUses lists the uses of [outside] in a file.

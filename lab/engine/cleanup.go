@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -85,9 +84,8 @@ func youngerThan(dir string, d time.Duration) bool {
 	return err == nil && time.Since(fi.ModTime()) < d
 }
 
-// leftovers finds the processes of a server: those in its journal, and, because a child of
-// PostgreSQL outlives its parent for a moment, those that run an executable of the journal in the
-// server's data directory.
+// leftovers finds the processes of a server that are still there. On Linux there are none: the kernel
+// kills them with their Plimsoll.
 func leftovers(j journal) map[int]uint64 {
 	left := map[int]uint64{}
 	for _, e := range j.Processes {
@@ -95,34 +93,7 @@ func leftovers(j journal) map[int]uint64 {
 			left[e.PID] = e.Start
 		}
 	}
-	for _, pid := range allPids() {
-		for _, e := range j.Processes {
-			if !runsIn(pid, e.Exe, j.DataDir) {
-				continue
-			}
-			if born, err := startTime(pid); err == nil {
-				left[pid] = born
-			}
-		}
-	}
 	return left
-}
-
-// runsIn says whether a process runs the executable exe with dir, or a directory directly in it, as
-// its working directory. Files are compared and not names: the process may have another root.
-func runsIn(pid int, exe, dir string) bool {
-	proc := filepath.Join("/proc", strconv.Itoa(pid))
-	if exe == "" || !sameFile(filepath.Join(proc, "exe"), exe) {
-		return false
-	}
-	cwd := filepath.Join(proc, "cwd")
-	return sameFile(cwd, dir) || sameFile(cwd, filepath.Join(dir, postgresDir))
-}
-
-func sameFile(a, b string) bool {
-	fa, errA := os.Stat(a)
-	fb, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
 // cleanInstallations removes interrupted installations that no process works on.

@@ -202,7 +202,7 @@ func (s *documentDBServer) startPostgres(ctx context.Context) error {
 	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	p, err := s.launch(sp, s.postgresLog(), filepath.Join(s.root, pgBin, "postgres"))
+	p, err := s.launch(sp, s.postgresLog())
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (s *documentDBServer) startGateway() error {
 		"--listen-addr=127.0.0.1:"+strconv.Itoa(s.opts.Port), "--auth=false", "--telemetry=disable",
 		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")
 	sp.env = append(sp.env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
-	_, err := s.launch(sp, s.gatewayLog(), filepath.Join(s.root, gatewayFile))
+	_, err := s.launch(sp, s.gatewayLog())
 	return err
 }
 

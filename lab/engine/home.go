@@ -10,6 +10,23 @@ import (
 	"path/filepath"
 )
 
+// DefaultHome is where engines are installed and servers run unless a user says otherwise: the directory
+// named by PLIMSOLL_HOME, or plimsoll in the user's data directory (XDG). getenv reads the
+// environment, which this package never does by itself.
+func DefaultHome(getenv func(string) string) (string, error) {
+	if dir := getenv("PLIMSOLL_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "plimsoll"), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("there is no home directory to keep engines in: set PLIMSOLL_HOME to a directory")
+	}
+	return filepath.Join(home, ".local", "share", "plimsoll"), nil
+}
+
 // layout knows where things are in a home directory:
 //
 //	engines/documentdb/            the installed engine, complete or absent

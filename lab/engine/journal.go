@@ -30,7 +30,6 @@ type entry struct {
 	Role  string `json:"role"`
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks since boot; with the id it names one process for ever
-	Exe   string `json:"exe,omitempty"`
 }
 
 // book keeps the journal of one server on disk.
@@ -68,10 +67,10 @@ func self() entry {
 }
 
 // start writes down that a process will be started, starts it, and writes down its id.
-func (b *book) start(s spec, exe string) (*process, error) {
+func (b *book) start(s spec) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.j.Processes = append(b.j.Processes, entry{Role: s.role, Exe: exe})
+	b.j.Processes = append(b.j.Processes, entry{Role: s.role})
 	if err := writeJSON(b.file, &b.j); err != nil {
 		return nil, fmt.Errorf("cannot write the journal, so %s is not started: %w", s.role, err)
 	}

@@ -110,7 +110,7 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	}
 	s := &mongodServer{base: base{book: b, unlock: unlock, version: version}}
 	sp := spec{role: "mongod", path: path, args: mongodArgs(opts, s.DataDir(), s.log())}
-	_, err = s.launch(sp, s.output(), path)
+	_, err = s.launch(sp, s.output())
 	if err == nil {
 		err = s.ready("mongodb://127.0.0.1:" + strconv.Itoa(opts.Port) + "/")
 	}
@@ -191,20 +191,21 @@ func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) 
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
 	set := map[string]string{}
+	var failed error
 	for _, command := range []string{"getCmdLineOpts", "serverStatus", "getDefaultRWConcern"} {
 		var doc bson.M
-		err := client.Database("admin").RunCommand(ctx, bson.D{{Key: command, Value: 1}}).Decode(&doc)
-		if err != nil {
-			if ctx.Err() != nil || command == "getCmdLineOpts" {
-				return nil, fmt.Errorf("cannot read mongod's settings: %w", err)
-			}
-			continue // not every release has every command
+		if err := client.Database("admin").RunCommand(ctx, bson.D{{Key: command, Value: 1}}).Decode(&doc); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", command, err)) // not every release has every command
+			continue
 		}
 		for _, key := range []string{"parsed", "storageEngine", "defaultWriteConcern", "defaultReadConcern"} {
 			if v, ok := doc[key]; ok {
 				flatten(set, key, v)
 			}
 		}
+	}
+	if len(set) == 0 && failed != nil {
+		return nil, fmt.Errorf("cannot read mongod's settings: %w", failed)
 	}
 	return set, nil
 }

@@ -69,14 +69,14 @@ func (b *base) URI() string {
 }
 
 // launch starts a process of the server, with its output appended to a log file.
-func (b *base) launch(s spec, logFile, exe string) (*process, error) {
+func (b *base) launch(s spec, logFile string) (*process, error) {
 	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
 	s.log = log
-	p, err := b.book.start(s, exe)
+	p, err := b.book.start(s)
 	if err != nil {
 		return nil, err
 	}
