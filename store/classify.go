@@ -223,7 +223,7 @@ func (r *Result) SetServerError(write bool, e *ServerError) {
 }
 
 func (r *Result) describe(e *ServerError) {
-	r.Code, r.CodeName, r.Labels, r.Message = e.Code, e.Name(), e.Labels, e.Message
+	r.Code, r.CodeName, r.Labels, r.Message = e.Code, e.Name(), e.Labels, OneLine(e.Message)
 }
 
 // SetWriteErrors fills r for a write command of which the server refused statements (errs), did not

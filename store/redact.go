@@ -95,3 +95,16 @@ func secretOption(key string) bool {
 	}
 	return false
 }
+
+// maxLine is the most bytes of an error's text that [OneLine] keeps.
+const maxLine = 400
+
+// OneLine makes the text of an error fit for [Result.Message] and for records: one line, without
+// credentials, of bounded length.
+func OneLine(text string) string {
+	text = strings.Join(strings.Fields(Redact(strings.ToValidUTF8(text, "?"))), " ")
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+	}
+	return text
+}

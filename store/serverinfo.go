@@ -14,7 +14,7 @@ func ServerInfo(ctx context.Context, c Commander) Info {
 	ask := func(what string, cmd bson.D, use func(*Info, bson.Raw)) {
 		reply, err := run(ctx, c, "admin", cmd)
 		if err != nil {
-			info.Notes = append(info.Notes, what+" could not be read: "+Redact(err.Error()))
+			info.Notes = append(info.Notes, what+" could not be read: "+OneLine(err.Error()))
 			return
 		}
 		use(&info, reply)

@@ -42,7 +42,7 @@ func (x *exchange) call(r *reply, slot int) bool {
 // broken fills the result for a round trip that failed, and drops the connection: what still arrives on
 // it would be taken for the answer to something else.
 func (x *exchange) broken(f fault) {
-	msg := f.err.Error()
+	msg := store.OneLine(f.err.Error())
 	outcome := unsentOutcome(x.write)
 	if f.sent {
 		x.res.Attempts = 1

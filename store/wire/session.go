@@ -122,11 +122,11 @@ func (s *Session) connect(p *port, now, deadline time.Time, write bool, res *sto
 	switch {
 	case errors.As(err, &auth) && errors.As(err, &refusal):
 		res.SetServerError(write, refusal)
-		res.Outcome, res.Message = store.Rejected, err.Error()
+		res.Outcome, res.Message = store.Rejected, store.OneLine(err.Error())
 	case errors.As(err, &auth):
-		res.Fail(store.Rejected, store.Client, err.Error())
+		res.Fail(store.Rejected, store.Client, store.OneLine(err.Error()))
 	default:
-		s.unsent(res, write, store.Selection, err.Error())
+		s.unsent(res, write, store.Selection, store.OneLine(err.Error()))
 	}
 	return false
 }

@@ -225,3 +225,24 @@ func (s *settings) appendReadConcern(dst []byte) []byte {
 	dst = appendString(dst, "level", s.concern.Read)
 	return endDocument(dst, start)
 }
+
+// describe writes down what decides how this client behaves, under the names that store/mongo uses.
+func (s *settings) describe(text map[string]string) {
+	text["client"] = "wire"
+	text["client retryWrites"], text["client retryReads"] = "false", "false"
+	text["client tls"] = strconv.FormatBool(s.tls != nil)
+	text["client read preference"] = preferenceNames[s.preference]
+	if s.concern.Read != "" {
+		text["client read concern"] = s.concern.Read
+	}
+	var parts []string
+	if s.concern.W != "" {
+		parts = append(parts, "w:"+s.concern.W)
+	}
+	if s.concern.Journal != nil {
+		parts = append(parts, "j:"+strconv.FormatBool(*s.concern.Journal))
+	}
+	if len(parts) > 0 {
+		text["client write concern"] = strings.Join(parts, " ")
+	}
+}

@@ -213,6 +213,7 @@ func (s *Store) runOnce(ctx context.Context, db string, cmd []byte) ([]byte, err
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	info := store.ServerInfo(ctx, s)
 	info.Notes = append(info.Notes, s.st.notes...)
+	s.st.describe(info.Settings)
 	if info.Kind == "" {
 		return info, fmt.Errorf("the deployment does not describe itself: %s", strings.Join(info.Notes, "; "))
 	}
