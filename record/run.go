@@ -180,7 +180,7 @@ type PhaseResult struct {
 	Rates Rates `json:"rates"`
 	// InFlight is the mean number of operations under way, sampled at random moments; LittleInFlight is
 	// the same from rate and service time (N = X·R). They should agree.
-	InFlight       *float64 `json:"in_flight"`
+	InFlight       *float64 `json:"in_flight" jsonschema:"nullable"`
 	LittleInFlight float64  `json:"in_flight_by_littles_law"`
 	// All is the result of all operation classes together.
 	All ClassResult `json:"all"`
@@ -253,12 +253,12 @@ type Latency struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean_ns"`
 	Min   int64   `json:"min_ns"`
-	P50   *int64  `json:"p50_ns"`
-	P90   *int64  `json:"p90_ns"`
-	P95   *int64  `json:"p95_ns"`
-	P99   *int64  `json:"p99_ns"`
-	P999  *int64  `json:"p99_9_ns"`
-	P9999 *int64  `json:"p99_99_ns"`
+	P50   *int64  `json:"p50_ns" jsonschema:"nullable"`
+	P90   *int64  `json:"p90_ns" jsonschema:"nullable"`
+	P95   *int64  `json:"p95_ns" jsonschema:"nullable"`
+	P99   *int64  `json:"p99_ns" jsonschema:"nullable"`
+	P999  *int64  `json:"p99_9_ns" jsonschema:"nullable"`
+	P9999 *int64  `json:"p99_99_ns" jsonschema:"nullable"`
 	Max   int64   `json:"max_ns"`
 	// OutOfRange counts values above an hour, which count as an hour.
 	OutOfRange int64 `json:"out_of_range,omitempty"`

@@ -1,0 +1,129 @@
+// Command gen writes the JSON schemas of package schema. It is run by go generate and linked into
+// nothing.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const module = "github.com/plimsoll-bench/plimsoll"
+
+func main() {
+	schemas, err := generate(filepath.Join("..", ".."))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+	for name, content := range schemas {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// generate returns the schemas by file name. root is the root of the module relative to the working
+// directory; descriptions come from the comments in its sources.
+func generate(root string) (map[string][]byte, error) {
+	schemas := map[string][]byte{}
+	for name, s := range map[string]struct {
+		value       any
+		title, text string
+		open        bool
+	}{
+		"run.schema.json": {record.Run{}, "plimsoll run.json", "What one run of plimsoll left.", true},
+		"runspec.schema.json": {record.RunSpec{}, "plimsoll run specification",
+			"What a run of plimsoll is asked to do.", false},
+	} {
+		r := &jsonschema.Reflector{
+			Mapper: mapUnits,
+			// Readers of results ignore what newer versions add; a specification must not have unknown keys.
+			AllowAdditionalProperties:  s.open,
+			RequiredFromJSONSchemaTags: !s.open,
+		}
+		for _, dir := range []string{"record", "measure"} {
+			if err := addComments(r, root, dir); err != nil {
+				return nil, err
+			}
+		}
+		schema := r.Reflect(s.value)
+		schema.ID = jsonschema.ID("https://github.com/plimsoll-bench/plimsoll/record/schema/" + name)
+		loosen(schema)
+		schema.Title, schema.Description = s.title, s.text
+		b, err := marshal(schema)
+		if err != nil {
+			return nil, err
+		}
+		schemas[name] = b
+	}
+	return schemas, nil
+}
+
+// loosen lets values that are kept as text be written as YAML reads them best: w: 1, fieldcount: 10.
+func loosen(s *jsonschema.Schema) {
+	plain := func() *jsonschema.Schema {
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+	}
+	if p, ok := s.Definitions["DurabilitySpec"].Properties.Get("w"); ok {
+		p.Type, p.OneOf = "", []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
+	}
+	if p, ok := s.Definitions["WorkloadSpec"].Properties.Get("params"); ok {
+		p.AdditionalProperties = plain()
+	}
+	if p, ok := s.Definitions["RunSpec"].Properties.Get("labels"); ok {
+		p.AdditionalProperties = plain()
+	}
+}
+
+// addComments reads the comments of one package. The library finds packages below the working directory
+// only, so it is called from the root.
+func addComments(r *jsonschema.Reflector, root, dir string) error {
+	back, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(root); err != nil {
+		return err
+	}
+	err = r.AddGoComments(module, "./"+dir, jsonschema.WithFullComment())
+	if e := os.Chdir(back); err == nil {
+		err = e
+	}
+	return err
+}
+
+// mapUnits describes the types that have a form of their own as text.
+func mapUnits(t reflect.Type) *jsonschema.Schema {
+	number := func(kind, pattern, example string) *jsonschema.Schema {
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+			{Type: kind}, {Type: "string", Pattern: pattern, Examples: []any{example}},
+		}}
+	}
+	switch t {
+	case reflect.TypeFor[record.Duration]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
+	case reflect.TypeFor[record.Count]():
+		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
+	case reflect.TypeFor[record.Rate]():
+		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")
+	}
+	return nil
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,0 +1,18 @@
+// Package schema holds the JSON schemas of what plimsoll reads and writes: the specification of a run
+// and run.json. They are generated from the types of package record and their comments; a test keeps
+// them in step.
+package schema
+
+import _ "embed"
+
+//go:generate go run ./gen
+
+// Run is the JSON schema of run.json.
+//
+//go:embed run.schema.json
+var Run []byte
+
+// RunSpec is the JSON schema of the specification of a run, for editors that check YAML against it.
+//
+//go:embed runspec.schema.json
+var RunSpec []byte
