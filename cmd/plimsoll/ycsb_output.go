@@ -110,7 +110,7 @@ func (c *ycsbConclusion) conclude() error {
 		fmt.Fprintln(c.env.stderr, "Maximum time elapsed. Requesting stop for the workload.")
 		fmt.Fprintln(c.env.stderr, "Stop requested for workload. Now Joining!")
 	}
-	c.sink.probes.drain(c.sink.m) // what was noted after the last interval, such as the end of sessions
+	c.sink.probes.drain(c.sink.m, forever) // what was noted after the last interval, such as the end of sessions
 	if c.settings.status {
 		if err := c.sink.line(c.report.End); err != nil {
 			return err
@@ -149,7 +149,6 @@ func (c *ycsbConclusion) explain(overall *ycsbtext.Overall) {
 		c.note("%d operations did not return after their deadline and were given up", c.report.Abandoned)
 	}
 	c.note("the TOTAL_GC lines are those of this program, which has one collector without a name of its own")
-	c.note("the same operations again: -p plimsoll.seed=%d", c.settings.seed)
 }
 
 // verdict decides the exit code. YCSB's is 0 in all of these cases.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sort"
 	"sync"
 	"time"
 
@@ -60,14 +61,11 @@ func newYCSBProbes(start time.Time, s *ycsbSettings, integrity bool) *ycsbProbes
 	return p
 }
 
-// drain hands over what was noted since the last call.
-func (p *ycsbProbes) drain(m *ycsbtext.Measurements) {
+// drain hands over what was noted of the time until the given moment since the start. Intervals are closed
+// some time after their end; what belongs to the next one stays.
+func (p *ycsbProbes) drain(m *ycsbtext.Measurements, until time.Duration) {
 	for _, w := range p.workers {
-		w.mu.Lock()
-		points := w.points
-		w.points = nil
-		w.mu.Unlock()
-		for _, pt := range points {
+		for _, pt := range w.take(until) {
 			if pt.timed {
 				m.Record(pt.op, pt.at, pt.us, 1)
 			}
@@ -76,6 +74,16 @@ func (p *ycsbProbes) drain(m *ycsbtext.Measurements) {
 			}
 		}
 	}
+}
+
+// take removes and returns the points until the given moment. Points are in order of time.
+func (w *ycsbProbe) take(until time.Duration) []ycsbPoint {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := sort.Search(len(w.points), func(i int) bool { return w.points[i].at > until })
+	taken := w.points[:n:n]
+	w.points = append([]ycsbPoint(nil), w.points[n:]...)
+	return taken
 }
 
 func (w *ycsbProbe) note(pt ycsbPoint) {

@@ -33,6 +33,7 @@ func (r *ycsbRun) execute(ctx context.Context) error {
 		return withExit(exitUsage, err)
 	}
 	fmt.Fprintln(r.env.stderr, "Starting test.")
+	r.note("for the same operations again: -p plimsoll.seed=%d", r.settings.seed)
 	pace := r.settings.pacePerThread()
 	if r.settings.fewerThreads() {
 		fmt.Fprintln(r.env.stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")

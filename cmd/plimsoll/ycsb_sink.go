@@ -45,7 +45,7 @@ func newYCSBSink(s *ycsbSettings, dims measure.Dims, m *ycsbtext.Measurements, p
 // Interval implements [measure.Sink].
 func (k *ycsbSink) Interval(iv *measure.Interval) error {
 	k.collector.Interval(iv)
-	k.probes.drain(k.m)
+	k.probes.drain(k.m, iv.End)
 	k.tally(iv)
 	if k.settings.status && iv.End >= k.nextLine {
 		k.nextLine = iv.End - iv.End%k.settings.statusEvery + k.settings.statusEvery
