@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// ackWindow is how many inserts may be unacknowledged at once.
+// ackWindow is how many inserts may be unacknowledged at once. YCSB ends with an exception when there are
+// more (an insert that hangs while the others go on); here the limit passes over the late one and waits
+// for it one window later.
 const ackWindow = 1 << 20
 
 // ackCounter gives out key numbers for inserts and knows up to which one all of them have ended. It is
