@@ -110,8 +110,8 @@ func (h *Histogram) Merge(from *Histogram) error {
 // account checks that a merge kept every count, then takes over the exact figures.
 func (h *Histogram) account(before, added, dropped int64, e Exact) error {
 	if dropped != 0 || h.Count() != before+added {
-		return fmt.Errorf("merging histograms lost %d of %d values: the counts of this result cannot be trusted",
-			before+added-h.Count(), before+added)
+		return fmt.Errorf("merging histograms lost values: %d and %d made %d, %d did not fit; this result cannot be trusted",
+			before, added, h.Count(), dropped)
 	}
 	h.widen(e)
 	return nil
@@ -148,7 +148,7 @@ func (h *Histogram) Enough(q float64) bool { return h.Count() >= MinCount(q) }
 //
 //	n ≥ ln 0.025 / ln max(q, 1−q)
 //
-// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,888 for p99.99.
+// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,887 for p99.99.
 // The extremes themselves need one value.
 func MinCount(q float64) int64 {
 	far := max(q, 1-q)
