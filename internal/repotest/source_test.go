@@ -187,23 +187,3 @@ func TestNoLeftNotes(t *testing.T) {
 		}
 	}
 }
-
-// averaged finds code that adds percentiles up: an average of percentiles is no percentile of
-// anything. It looks at one line at a time and finds the plain cases only.
-var averaged = regexp.MustCompile(`(?i)\+=.*(percentile|quantile|\bp(50|90|95|99)\b)|(percentile|quantile)\w*\([^)]*\)\s*\+\s`)
-
-func TestPercentilesAreNotAveraged(t *testing.T) {
-	if !averaged.MatchString("sum += h.Percentile(99)") || averaged.MatchString("h.Percentile(99)") {
-		t.Fatal("the pattern does not find what it should")
-	}
-	for _, s := range sources(t) {
-		if s.isTest() {
-			continue
-		}
-		for i, line := range strings.Split(s.text, "\n") {
-			if averaged.MatchString(line) {
-				t.Errorf("%s:%d adds percentiles up: merge the histograms and ask the merged one", s.name, i+1)
-			}
-		}
-	}
-}

@@ -20,7 +20,7 @@ const (
 
 // unpackServer unpacks from a .tgz the regular files of the folder bin and the licence texts, and
 // nothing else. Names are taken apart, never followed: every file lands in dir/bin or in dir
-// itself under the last part of its name.
+// itself under the last part of its name. Links and names that lead outside are passed over.
 func unpackServer(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -61,7 +61,7 @@ func unpackServer(archive, dir string) error {
 // memberPlace says where a member goes, relative to the installation, or "" if it is not wanted.
 func memberPlace(h *tar.Header) (name string, mode os.FileMode) {
 	base := path.Base(h.Name)
-	if h.Typeflag != tar.TypeReg || base == "." || base == ".." || base == "/" || strings.ContainsAny(base, "\\\x00") {
+	if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || base == "." || strings.ContainsAny(base, "\\\x00") {
 		return "", 0
 	}
 	folder := path.Base(path.Dir(h.Name))

@@ -37,7 +37,7 @@ type documentDBInstall struct {
 // Install makes a Debian root with PostgreSQL and the extension, and builds the gateway. Everything
 // is made in a directory beside the final one and renamed at the end: an installation is complete or absent.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
-	return install(ctx, e.home, DocumentDB, progress, func(dir string, log io.Writer) (string, error) {
+	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *lockedWriter) (string, error) {
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
 			tell: func(format string, a ...any) { tell(progress, format, a...) }}
 		return e.home.engine(DocumentDB), in.run(ctx)
@@ -116,7 +116,7 @@ func (in *documentDBInstall) root(ctx context.Context) error {
 			return suiteErr
 		}
 		in.tell("%s could not be installed from Debian %s", pgPackage, suite)
-		err = errors.Join(err, fmt.Errorf("Debian %s: %w", suite, suiteErr))
+		err = errors.Join(err, fmt.Errorf("from Debian %s: %w", suite, suiteErr))
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -13,7 +12,7 @@ import (
 // renamed when it is complete. check returns where a finished installation is, or "" if there is none,
 // or why it cannot be done. do fills the directory and returns its final name.
 func install(ctx context.Context, home layout, name string, progress func(string),
-	do func(dir string, log io.Writer) (final string, err error), check func() (string, error)) error {
+	do func(dir string, log *lockedWriter) (final string, err error), check func() (string, error)) error {
 	if err := home.check(); err != nil {
 		return err
 	}
@@ -37,12 +36,16 @@ func install(ctx context.Context, home layout, name string, progress func(string
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer closeLog(log)
 	dir := home.installing() + name + "-" + randomHex(4)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	final, err := do(dir, &lockedWriter{w: log})
+	if _, there := readInstallation(final); err == nil && there == nil { // what an archive holds is known only now
+		tellDone(progress, name, final)
+		return removeTree(dir)
+	}
 	if err == nil {
 		err = publish(dir, final)
 	}
@@ -51,6 +54,15 @@ func install(ctx context.Context, home layout, name string, progress func(string
 	}
 	tell(progress, "installed in %s", final)
 	return nil
+}
+
+// closeLog closes a log, and removes it if nothing was written.
+func closeLog(log *os.File) {
+	empty := whereLog(log) == ""
+	log.Close()
+	if empty {
+		_ = os.Remove(log.Name())
+	}
 }
 
 // whereLog points to a log that has something in it.

@@ -36,7 +36,7 @@ func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func
 		return err
 	}
 	version := opts.Version
-	return install(ctx, e.home, Mongod, progress, func(dir string, _ io.Writer) (string, error) {
+	return install(ctx, e.home, Mongod, progress, func(dir string, _ *lockedWriter) (string, error) {
 		v, err := installMongod(ctx, source, opts, dir, progress)
 		return filepath.Join(e.home.engine(Mongod), v), err
 	}, func() (string, error) {

@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// member is one entry of a made-up archive.
+type member struct {
+	name, text string
+	kind       byte // 0: a regular file
+}
+
+// script is an executable that calls itself a mongod of a release.
+func script(version string) string { return "#!/bin/sh\necho 'db version v" + version + "'\n" }
+
+// serverArchive has the layout of MongoDB's archives.
+func serverArchive(version string) []member {
+	top := "mongodb-linux-x86_64-debian12-" + version + "/"
+	return []member{
+		{name: top + "LICENSE-Community.txt", text: "the licence"},
+		{name: top + "README", text: "read me"},
+		{name: top + "bin/mongod", text: script(version)},
+		{name: top + "bin/mongos", text: script(version)},
+	}
+}
+
+func makeArchive(t *testing.T, members []member) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	w := tar.NewWriter(z)
+	for _, m := range members {
+		h := &tar.Header{Name: m.name, Mode: 0o755, Size: int64(len(m.text)), Typeflag: tar.TypeReg}
+		if m.kind != 0 {
+			h.Typeflag, h.Linkname, h.Size = m.kind, m.text, 0
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			if _, err := w.Write([]byte(m.text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// mirror makes a directory with an archive of a release and its checksum file.
+func mirror(t *testing.T, name string, archive []byte, checksum string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if checksum != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".sha256"), []byte(checksum), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const archiveName = "mongodb-linux-x86_64-debian12-8.0.12.tgz"
+
+func TestInstallMongod(t *testing.T) {
+	archive := makeArchive(t, serverArchive("8.0.12"))
+	dir := mirror(t, archiveName, archive, sumOf(archive)+"  "+archiveName+"\n")
+	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer site.Close()
+	for name, opts := range map[string]InstallOptions{
+		"mirror directory": {Version: "8.0.12", Mirror: dir},
+		"mirror URL":       {Version: "8.0.12", Mirror: site.URL},
+		"archive file":     {Archive: filepath.Join(dir, archiveName)},
+		"archive URL":      {Archive: site.URL + "/" + archiveName, SHA256: strings.ToUpper(sumOf(archive))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if opts.Archive == "" {
+				opts.Platform = "debian12"
+			}
+			e := &mongod{home: layout{t.TempDir()}}
+			var told []string
+			tell := func(line string) { told = append(told, line) }
+			for range 2 { // the second time it is there already
+				if err := e.Install(t.Context(), opts, tell); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inst, err := e.Installed(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if inst.Version != "8.0.12" || inst.Versions["sha256"] != sumOf(archive) {
+				t.Errorf("installed %+v", inst)
+			}
+			found, _ := filepath.Glob(filepath.Join(inst.Path, "*"))
+			bin, _ := filepath.Glob(filepath.Join(inst.Path, "bin", "*"))
+			var names []string
+			for _, f := range append(found, bin...) {
+				names = append(names, strings.TrimPrefix(f, inst.Path+"/"))
+			}
+			if diff := cmp.Diff([]string{"LICENSE-Community.txt", "README", "bin", "installation.json", "bin/mongod", "bin/mongos"}, names); diff != "" {
+				t.Errorf("installed files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInstallMongodRefuses(t *testing.T) {
+	good := makeArchive(t, serverArchive("8.0.12"))
+	for _, c := range []struct {
+		name     string
+		archive  []byte
+		checksum string
+		opts     InstallOptions
+		want     string
+	}{
+		{"no checksum", good, "", InstallOptions{}, "--sha256"},
+		{"wrong checksum", good, strings.Repeat("0", 64), InstallOptions{}, "checksum of"},
+		{"no checksum in the file", good, "<html>", InstallOptions{}, "not a SHA-256 checksum"},
+		{"another release", makeArchive(t, serverArchive("8.0.11")), "right", InstallOptions{}, "holds release 8.0.11"},
+		{"no archive", []byte("<html>"), "right", InstallOptions{}, "not a gzip file"},
+		{"half an archive", good[:len(good)/2], "right", InstallOptions{}, "damaged"},
+		{"no mongod", makeArchive(t, serverArchive("8.0.12")[:2]), "right", InstallOptions{}, "bin/mongod"},
+		{"name twice", makeArchive(t, append(serverArchive("8.0.12"), serverArchive("8.0.12")...)), "right", InstallOptions{}, "file exists"},
+		{"foreign executable", makeArchive(t, []member{{name: "x/bin/mongod", text: "#!/bin/sh\necho hello\n"}}), "right", InstallOptions{}, "does not say a version"},
+		{"not released", good, "right", InstallOptions{Version: "8.0"}, "all three numbers"},
+		{"path as release", good, "right", InstallOptions{Version: "../8.0.12"}, "not a release"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.checksum == "right" {
+				c.checksum = sumOf(c.archive)
+			}
+			c.opts.Mirror, c.opts.Platform = mirror(t, archiveName, c.archive, c.checksum), "debian12"
+			if c.opts.Version == "" {
+				c.opts.Version = "8.0.12"
+			}
+			home := layout{t.TempDir()}
+			err := (&mongod{home: home}).Install(t.Context(), c.opts, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			left, _ := filepath.Glob(filepath.Join(home.engines(), "*"))
+			if len(left) > 1 || len(left) == 1 && left[0] != home.lock(Mongod) {
+				t.Errorf("left are %v", left)
+			}
+		})
+	}
+}
+
+// Nothing of an archive gets out of the installation, whatever its names are.
+func TestUnpackStaysInside(t *testing.T) {
+	outside := t.TempDir()
+	members := append(serverArchive("8.0.12"),
+		member{name: "../../../evil", text: "x"},
+		member{name: "/etc/evil", text: "x"},
+		member{name: "m/bin/../../evil", text: "x"},
+		member{name: "m/../../bin/evil", text: "x"},
+		member{name: "m/LICENSE-link", text: outside, kind: tar.TypeSymlink},
+		member{name: "m/bin/link", text: outside, kind: tar.TypeSymlink},
+		member{name: "m/bin/link/evil", text: "x"},
+		member{name: "m/bin/hard", text: "/etc/passwd", kind: tar.TypeLink},
+	)
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(top, "x.tgz")
+	if err := os.WriteFile(archive, makeArchive(t, members), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpackServer(archive, dir); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(top, func(name string, d os.DirEntry, err error) error {
+		if strings.Contains(name, "evil") || strings.Contains(name, "link") || strings.Contains(name, "hard") {
+			t.Errorf("unpacked %s", name)
+		}
+		return err
+	})
+	if entries, _ := os.ReadDir(outside); err != nil || len(entries) != 0 {
+		t.Errorf("error %v, outside are %v", err, entries)
+	}
+}
+
+func FuzzMemberPlace(f *testing.F) {
+	for _, name := range []string{"m/bin/mongod", "../bin/x", "m/LICENSE", "m/../bin/..", "/", "", "m/bin/a\x00b"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		place, _ := memberPlace(&tar.Header{Name: name, Typeflag: tar.TypeReg})
+		if place != "" && !filepath.IsLocal(place) {
+			t.Errorf("%q goes to %q", name, place)
+		}
+	})
+}
+
+func TestMongodArchiveNames(t *testing.T) {
+	for _, c := range []struct{ version, goos, goarch, release, want string }{
+		{"8.0.12", "linux", "amd64", "ID=debian\nVERSION_ID=\"12\"\n", "linux/mongodb-linux-x86_64-debian12-8.0.12.tgz"},
+		{"8.0.12", "linux", "arm64", "ID=debian\nVERSION_ID=\"12\"\n", "linux/mongodb-linux-aarch64-ubuntu2204-8.0.12.tgz"},
+		{"7.0.1", "linux", "arm64", "ID=ubuntu\nVERSION_ID=\"22.04\"\n", "linux/mongodb-linux-aarch64-ubuntu2204-7.0.1.tgz"},
+		{"8.0.12", "linux", "amd64", "ID=\"rhel\"\nVERSION_ID=\"9.4\"\n", "linux/mongodb-linux-x86_64-rhel93-8.0.12.tgz"},
+		{"7.0.1", "linux", "amd64", "ID=\"rocky\"\nVERSION_ID=\"8.9\"\n", "linux/mongodb-linux-x86_64-rhel80-7.0.1.tgz"},
+		{"8.0.12", "linux", "amd64", "ID=\"amzn\"\nVERSION_ID=\"2023\"\n", "linux/mongodb-linux-x86_64-amazon2023-8.0.12.tgz"},
+		{"8.0.12", "linux", "amd64", "ID=gentoo\n", ""},
+		{"8.0.12", "linux", "riscv64", "ID=debian\nVERSION_ID=\"12\"\n", ""},
+		{"8.0.12", "darwin", "arm64", "", "osx/mongodb-macos-arm64-8.0.12.tgz"},
+	} {
+		folder, name, err := mongodArchive(c.version, "", c.goos, c.goarch, c.release)
+		if got := folder + "/" + name; c.want == "" && err == nil || c.want != "" && got != c.want {
+			t.Errorf("%s %s %q: %q, error %v, want %q", c.goos, c.goarch, c.release, got, err, c.want)
+		}
+	}
+}
+
+func TestNewerVersion(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"8.0.12", "8.0.9", true}, {"8.0.9", "8.0.12", false}, {"8.0.0", "8.0.0", false}, {"10.0.0", "9.9.9", true}} {
+		if got := newerVersion(c.a, c.b); got != c.want {
+			t.Errorf("newerVersion(%q, %q) = %v", c.a, c.b, got)
+		}
+	}
+}
+
+// Two installations at once do the work once; one that fails leaves nothing; one that was killed is removed.
+func TestInstallFrame(t *testing.T) {
+	home := layout{t.TempDir()}
+	killed := home.installing() + "kettle-1"
+	if err := os.MkdirAll(filepath.Join(killed, "root"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	final := home.engine("kettle")
+	check := func() (string, error) {
+		inst, err := readInstallation(final)
+		if errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		return inst.Path, err
+	}
+	broken := errors.New("out of steam")
+	err := install(t.Context(), home, "kettle", nil, func(string, *lockedWriter) (string, error) { return final, broken }, check)
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+	if stale, _ := staleInstallations(home, "kettle"); len(stale) != 0 {
+		t.Errorf("left are %v", stale)
+	}
+	works := make(chan string, 2)
+	done := make(chan error)
+	for range 2 {
+		go func() {
+			done <- install(context.Background(), home, "kettle", nil, func(dir string, _ *lockedWriter) (string, error) {
+				works <- dir
+				return final, writeJSON(installationFile(dir), Installation{Engine: "kettle"})
+			}, check)
+		}()
+	}
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
+	}
+	if len(works) != 1 {
+		t.Errorf("installed %d times", len(works))
+	}
+	if inst, err := readInstallation(final); err != nil || inst.Path != final {
+		t.Errorf("installation %+v, error %v", inst, err)
+	}
+}

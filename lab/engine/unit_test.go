@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAptMirror(t *testing.T) {
+	for _, c := range []struct{ name, file, text, want string }{
+		{"deb822", "etc/apt/sources.list.d/debian.sources",
+			"Types: deb\n# http://mirror.example/archive/debian/20250520T000000Z\nURIs: http://mirror.example/debian\nSuites: bookworm\n", "http://mirror.example/debian"},
+		{"one line", "etc/apt/sources.list",
+			"#deb http://old.example/debian x main\ndeb [arch=amd64] https://mirror.example/pub/debian/ bookworm main\n", "https://mirror.example/pub/debian"},
+		{"security only", "etc/apt/sources.list", "deb http://mirror.example/debian-security bookworm-security main\n", ""},
+		{"dated archive", "etc/apt/sources.list", "deb http://mirror.example/archive/debian/ bookworm main\n", ""},
+		{"another system", "etc/apt/sources.list", "deb http://mirror.example/ubuntu noble main\n", ""},
+		{"a switched-off file", "etc/apt/sources.list.d/debian.sources.disabled", "URIs: http://mirror.example/debian\n", ""},
+	} {
+		if got := aptMirror(fstest.MapFS{c.file: {Data: []byte(c.text)}}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDefaultHome(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"PLIMSOLL_HOME": "/srv/p", "XDG_DATA_HOME": "/x", "HOME": "/h"}, "/srv/p"},
+		{map[string]string{"XDG_DATA_HOME": "/x", "HOME": "/h"}, "/x/plimsoll"},
+		{map[string]string{"XDG_DATA_HOME": "relative", "HOME": "/h"}, "/h/.local/share/plimsoll"},
+		{nil, ""},
+	} {
+		got, err := DefaultHome(func(name string) string { return c.env[name] })
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%v: %q, error %v, want %q", c.env, got, err, c.want)
+		}
+	}
+}
+
+func TestMongodArgs(t *testing.T) {
+	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"}, Args: []string{"--replSet", "rs"}}, "/d", "/l")
+	want := strings.Fields("--dbpath /d --port 5 --bind_ip 127.0.0.1 --logpath /l --logappend --wiredTigerCacheSizeGB 0.25 --setParameter a=1 --setParameter b=2 --replSet rs")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+func TestMongodRefuses(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := &mongod{home: layout{t.TempDir()}}
+	for _, c := range []struct {
+		opts StartOptions
+		want string
+	}{
+		{StartOptions{SynchronousCommit: "on"}, "documentdb's"},
+		{StartOptions{CacheGB: -1}, "not possible"},
+		{StartOptions{Binary: text}, "not an executable file"},
+		{StartOptions{Binary: text + "x"}, "no such file"},
+	} {
+		if _, err := e.Start(t.Context(), c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one with %q", c.opts, err, c.want)
+		}
+	}
+}
+
+func TestWriteJSONReplaces(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "state.json")
+	for _, want := range []string{"one", "two"} {
+		var got string
+		if err := errors.Join(writeJSON(name, want), readJSON(name, &got)); err != nil || got != want {
+			t.Errorf("read %q, error %v, want %q", got, err, want)
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(name)); len(entries) != 1 {
+		t.Errorf("%d files are left", len(entries))
+	}
+	if err := writeJSON(name, func() {}); err == nil {
+		t.Error("a function was written as JSON")
+	}
+}
+
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a", ".lock")
+	unlock, err := tryLock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryLock(name); !errors.Is(err, errLocked) {
+		t.Errorf("a second lock: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		waits := 0
+		if _, err := waitLock(ctx, name, func() { waits++ }); !errors.Is(err, context.DeadlineExceeded) || waits != 1 {
+			t.Errorf("error %v after %d notices", err, waits)
+		}
+	})
+	unlock()
+	if unlock, err = tryLock(name); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
+// A server directory without a journal is one that is being made, or that was interrupted long ago.
+func TestCleanupWithoutJournal(t *testing.T) {
+	home := layout{t.TempDir()}
+	for _, id := range []string{"new", "old"} {
+		if err := os.MkdirAll(home.run(id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(home.run("old"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	broken := home.state("broken")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(broken), 0o700), os.WriteFile(broken, []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := Cleanup(home.dir)
+	if err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("error %v, want one about the broken journal", err)
+	}
+	if len(removed) != 2 || !removed[0].InUse || removed[1].InUse {
+		t.Errorf("removed %+v", removed)
+	}
+	if _, err := os.Stat(home.run("old")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old one is left: %v", err)
+	}
+}
+
+// Data that a user named stay, whatever becomes of the server.
+func TestCleanupKeepsNamedData(t *testing.T) {
+	home, data := layout{t.TempDir()}, t.TempDir()
+	b, err := openBook(home, Mongod, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.j.Owner.Start++ // an earlier process with this id
+	if err := writeJSON(b.file, &b.j); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := Cleanup(home.dir)
+	if err != nil || len(removed) != 1 || removed[0].Temporary || removed[0].DataDir != data {
+		t.Errorf("removed %+v, error %v", removed, err)
+	}
+	if _, err := os.Stat(data); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunTellsLastLines(t *testing.T) {
+	_, err := run(t.Context(), spec{role: "speaker", path: "/bin/sh", args: []string{"-c", "seq 100; exit 3"}}, &lockedWriter{w: &strings.Builder{}})
+	if err == nil || !strings.Contains(err.Error(), "speaker failed: exit status 3") || !strings.HasSuffix(err.Error(), "| 99\n  | 100") ||
+		strings.Contains(err.Error(), "| 85\n") {
+		t.Errorf("error %v", err)
+	}
+}
