@@ -21,10 +21,10 @@ func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, 
 	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	var ce driver.CommandError
 	if errors.As(err, &ce) && ce.Code != 0 {
-		return nil, &store.ServerError{Code: ce.Code, CodeName: ce.Name, Message: tidy(ce.Message), Labels: ce.Labels}
+		return nil, &store.ServerError{Code: ce.Code, CodeName: ce.Name, Message: store.OneLine(ce.Message), Labels: ce.Labels}
 	}
 	if err != nil && reply == nil {
-		return nil, errors.New(oneLine(err))
+		return nil, errors.New(store.OneLine(err.Error()))
 	}
 	return reply, store.CheckReply(reply)
 }
@@ -60,8 +60,23 @@ func (s *Store) verify(ctx context.Context) error {
 	db := s.clients[0].Database(s.cfg.Database)
 	probe := bson.D{{Key: "find", Value: "plimsoll"}, {Key: "filter", Value: bson.D{}},
 		{Key: "limit", Value: 1}, {Key: "singleBatch", Value: true}}
-	return db.RunCommand(ctx, probe).Err()
+	if err := db.RunCommand(ctx, probe).Err(); err != nil || s.used.acknowledged {
+		return err
+	}
+	// FerretDB (seen in 2.7) answers unacknowledged writes. The driver does not expect these answers
+	// and takes each one for the answer to the next request on the connection.
+	build, err := db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
+	if err != nil {
+		return err
+	}
+	if _, err := build.LookupErr("ferretdb"); err == nil {
+		return errAnswersAll
+	}
+	return nil
 }
+
+// errAnswersAll is why unacknowledged writes cannot be tried on FerretDB through the driver.
+var errAnswersAll = errors.New("FerretDB answers writes with w:0 although nobody waits, and the driver takes these answers for those of later operations")
 
 // explain turns the failure of [Store.verify] into advice.
 func (s *Store) explain(err error) error {
@@ -69,9 +84,11 @@ func (s *Store) explain(err error) error {
 	var ce driver.CommandError
 	var selection topology.ServerSelectionError
 	switch {
+	case errors.Is(err, errAnswersAll):
+		return fmt.Errorf("%s cannot be loaded with w:0 through the driver: %w; use w:1", target, err)
 	case errors.As(err, &ce) && ce.Code == 13:
 		return fmt.Errorf("%s lets nobody without the right role read database %s (%s): give a user and password in the address, or grant the user readWrite on it",
-			target, s.cfg.Database, tidy(ce.Message))
+			target, s.cfg.Database, store.OneLine(ce.Message))
 	case errors.As(err, &ce) && ce.Code == 18:
 		return fmt.Errorf("%s refused the user or password: check both, and authSource (the database that holds the user)", target)
 	case errors.As(err, &selection):
@@ -79,7 +96,7 @@ func (s *Store) explain(err error) error {
 			s.cfg.Timeout, lastErrors(selection))
 	}
 	return fmt.Errorf("%s did not answer properly within %s: %s; check that it is a MongoDB server and that it is healthy",
-		target, s.cfg.Timeout, oneLine(err))
+		target, s.cfg.Timeout, store.OneLine(err.Error()))
 }
 
 // lastErrors lists what each server of a topology failed with.
@@ -88,7 +105,7 @@ func lastErrors(e topology.ServerSelectionError) string {
 	for _, server := range e.Desc.Servers {
 		why := "no server of the wanted kind"
 		if server.LastError != nil {
-			why = oneLine(server.LastError)
+			why = store.OneLine(server.LastError.Error())
 		}
 		parts = append(parts, server.Addr.String()+": "+why)
 	}

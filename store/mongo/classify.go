@@ -14,9 +14,6 @@ import (
 // errUnknownVerb is a mistake of the caller.
 var errUnknownVerb = errors.New("the request asks for something that is neither find, insert, update nor aggregate")
 
-// maxMessage bounds the text of an error that is kept; the driver's own can list a whole topology.
-const maxMessage = 400
-
 // answer is what a server said about the statements of a write.
 type answer struct {
 	n       int // documents that the server counted; 0 where the driver does not pass it on
@@ -47,14 +44,14 @@ func writeAnswer(err error) (a answer, ok bool) {
 }
 
 func statementError(e driver.WriteError, labels []string) store.ServerError {
-	return store.ServerError{Code: int32(e.Code), Message: tidy(e.Message), Labels: labels, Index: e.Index}
+	return store.ServerError{Code: int32(e.Code), Message: store.OneLine(e.Message), Labels: labels, Index: e.Index}
 }
 
 func concernError(e *driver.WriteConcernError, labels []string) *store.ServerError {
 	if e == nil {
 		return nil
 	}
-	return &store.ServerError{Code: int32(e.Code), CodeName: e.Name, Message: tidy(e.Message), Labels: labels}
+	return &store.ServerError{Code: int32(e.Code), CodeName: e.Name, Message: store.OneLine(e.Message), Labels: labels}
 }
 
 // fillWriteErrors fills res for a write of which the server refused or did not confirm something.
@@ -82,7 +79,7 @@ func (s *session) classify(write bool, err error, res *store.Result) {
 	isCommand := errors.As(err, &ce)
 	if isCommand && ce.Code != 0 {
 		res.SetServerError(write, &store.ServerError{
-			Code: ce.Code, CodeName: ce.Name, Message: tidy(ce.Message), Labels: ce.Labels})
+			Code: ce.Code, CodeName: ce.Name, Message: store.OneLine(ce.Message), Labels: ce.Labels})
 		s.doubt(res)
 		return
 	}
@@ -100,7 +97,7 @@ func (s *session) classify(write bool, err error, res *store.Result) {
 	case write:
 		outcome = store.Indeterminate
 	}
-	res.Fail(outcome, s.reason(err), oneLine(err))
+	res.Fail(outcome, s.reason(err), store.OneLine(err.Error()))
 }
 
 // lastUnsent reports whether the driver's last attempt ended before anything was written.
@@ -126,15 +123,4 @@ func (s *session) reason(err error) store.Reason {
 		return store.Client // nothing was sent and nothing was waited for: the request could not be built
 	}
 	return store.Protocol
-}
-
-// oneLine is the text of an error without line ends and credentials.
-func oneLine(err error) string { return tidy(err.Error()) }
-
-func tidy(msg string) string {
-	msg = strings.Join(strings.Fields(store.Redact(msg)), " ")
-	if len(msg) > maxMessage {
-		msg = strings.ToValidUTF8(msg[:maxMessage], "") + "…"
-	}
-	return msg
 }

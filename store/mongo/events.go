@@ -3,6 +3,8 @@ package mongo
 import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 // The kinds of events that [Options.OnEvent] is told. Data always holds "server" (host:port) unless
@@ -35,7 +37,7 @@ func watch(o *options.ClientOptions, tell func(kind, text string, data map[strin
 		if e.Type == event.ConnectionPoolCleared {
 			reason := e.Reason
 			if e.Error != nil {
-				reason = oneLine(e.Error)
+				reason = store.OneLine(e.Error.Error())
 			}
 			tell(EventPoolCleared, "connections to "+e.Address+" given up", map[string]string{
 				"server": e.Address, "reason": reason})

@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -48,6 +49,12 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	if cfg.Sessions <= 0 {
 		cfg.Sessions = 1
 	}
+	if cfg.Database == "" {
+		cfg.Database = databaseOf(cfg.Target)
+	}
+	if cfg.Database == "" {
+		return nil, errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
+	}
 	if opts.WorkersPerClient <= 0 {
 		opts.WorkersPerClient = DefaultWorkersPerClient
 	}
@@ -60,7 +67,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	s := &Store{cfg: cfg}
 	if err := s.connect(base, opts); err != nil {
 		_ = s.Close() // the first error is the one that matters
-		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), oneLine(err))
+		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
 	}
 	if err := s.verify(ctx); err != nil {
 		_ = s.Close()
@@ -109,7 +116,7 @@ func (s *Store) Close() error {
 		defer cancel()
 		for _, c := range s.clients {
 			if err := c.Disconnect(ctx); err != nil && s.closed == nil {
-				s.closed = fmt.Errorf("disconnect from %s: %s", store.Redact(s.cfg.Target), oneLine(err))
+				s.closed = fmt.Errorf("disconnect from %s: %s", store.Redact(s.cfg.Target), store.OneLine(err.Error()))
 			}
 		}
 	})

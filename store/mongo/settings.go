@@ -2,7 +2,9 @@ package mongo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -15,10 +17,26 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
+// databaseOf returns the database that an address names, empty if there is none.
+func databaseOf(uri string) string {
+	_, rest, _ := strings.Cut(uri, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	_, name, _ := strings.Cut(rest, "/")
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
+}
+
 // parse turns the target and the concern into options of the driver. An address of the form
 // mongodb+srv:// is resolved here, so it can take time; ctx bounds it.
 func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error) {
-	parsed := make(chan *options.ClientOptions, 1)
+	if !strings.HasPrefix(cfg.Target, "mongodb://") && !strings.HasPrefix(cfg.Target, "mongodb+srv://") {
+		// The text is not repeated: without its scheme nobody can tell where a password in it is.
+		return nil, errors.New("the address of the target must begin with mongodb:// or mongodb+srv://")
+	}
+	parsed := make(chan *options.ClientOptions, 1) // holds one, so that nobody is left behind
 	go func() { parsed <- options.Client().ApplyURI(cfg.Target) }()
 	var o *options.ClientOptions
 	select {
@@ -27,7 +45,7 @@ func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error
 		return nil, fmt.Errorf("%s could not be resolved in time: check the name and the DNS server", store.Redact(cfg.Target))
 	}
 	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("the address %s cannot be used: %s", store.Redact(cfg.Target), oneLine(err))
+		return nil, fmt.Errorf("the address %s cannot be used: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
 	}
 	if err := applyConcern(o, cfg.Concern); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (e *env) expect(what string, req *workload.Request, w want) *store.Result {
 	if res.Outcome != w.outcome || res.Docs != w.docs {
 		e.Errorf("%s: outcome %s with %d documents, want %s with %d\n%s", what, res.Outcome, res.Docs, w.outcome, w.docs, describe(res))
 	}
-	if (res.Outcome == store.OK) != (res.Reason == store.NoReason && res.Code == 0) && res.Outcome != store.NotFound {
+	if res.Outcome.Success() && (res.Reason != store.NoReason || res.Code != 0 || res.Message != "") {
 		e.Errorf("%s: outcome and reason contradict each other\n%s", what, describe(res))
 	}
 	return res

@@ -18,8 +18,10 @@ type Caps struct {
 	// Discards is true for a store that keeps nothing: only the rules about outcomes, deadlines and
 	// resources are tested.
 	Discards bool
-	// Unacknowledged opens the target with write concern 0; nil if it cannot be.
+	// Unacknowledged opens the target with write concern 0; nil if it cannot be. RunURI sets it.
 	Unacknowledged func(t *testing.T) store.Store
+	// NoUnacknowledged is true where RunURI cannot try write concern 0.
+	NoUnacknowledged bool
 	// MaxDocument is the largest document to try, 0 for 5 MB.
 	MaxDocument int
 	// CommonTypes leaves out the BSON types that engines other than MongoDB do not all keep (regular
@@ -66,7 +68,9 @@ func RunURI(t *testing.T, uri string, caps Caps, open func(context.Context, stor
 			return s
 		}
 	}
-	caps.Unacknowledged = with(store.Concern{W: "0"})
+	if !caps.NoUnacknowledged {
+		caps.Unacknowledged = with(store.Concern{W: "0"})
+	}
 	Run(t, with(store.Concern{W: "1"}), caps)
 }
 
