@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -23,6 +24,8 @@ type conductor struct {
 	counted     int64 // until when the offered operations are counted
 	ticked      int64 // when intervals are closed next
 	gauged      int64 // when operations under way are counted next
+	looked      int64 // when the conductor looked last
+	amnesty     int64 // until when no worker is given up
 	cut         int64 // when the run was interrupted, 0 if it was not
 	backingOff  bool
 	abandoned   int64
@@ -95,9 +98,11 @@ func (c *crew) event(at int64, kind, text string) {
 const gaugeMean = int64(10 * time.Millisecond)
 
 // watchPause is how long the conductor sleeps at most; abortPause while it waits for aborted workers.
+// If it did not run for stallLeast, the whole process did not.
 const (
 	watchPause = int64(100 * time.Millisecond)
 	abortPause = int64(time.Millisecond)
+	stallLeast = int64(500 * time.Millisecond)
 )
 
 // catchUp does everything that is due until now.
@@ -116,6 +121,7 @@ func (c *crew) catchUp(now int64) {
 		}
 		c.gauged = now + gaugeMean/2 + rand.Int64N(gaugeMean)
 	}
+	c.watchSelf(now)
 	c.watchWorkers(now)
 	c.watchOutage(now)
 	c.watchBackoff(now)
@@ -253,13 +259,25 @@ func (c *crew) skipLate(now int64) {
 	}
 }
 
+// watchSelf notices when this process stood still. Its workers then look as if their sessions had not
+// returned, although they had no chance to; they get the grace once more.
+func (c *crew) watchSelf(now int64) {
+	if gap := now - c.looked; gap >= stallLeast {
+		c.amnesty = now + int64(c.grace)
+		c.events.add(measure.Event{At: time.Duration(c.looked), Kind: EventStalled,
+			Text: "this process did not run for " + time.Duration(gap).Round(time.Millisecond).String(),
+			Data: map[string]string{"gap_ns": strconv.FormatInt(gap, 10)}})
+	}
+	c.looked = now
+}
+
 // watchWorkers gives up workers whose session does not return: past deadline and grace, or at once if
 // the run is aborted.
 func (c *crew) watchWorkers(now int64) {
 	aborted := c.aborted.Load()
 	for _, w := range c.workers {
 		deadline := w.state.Load()
-		if deadline <= 0 || !aborted && now <= deadline+int64(c.grace) {
+		if deadline <= 0 || !aborted && now <= max(deadline+int64(c.grace), c.amnesty) {
 			continue
 		}
 		if w.state.CompareAndSwap(deadline, abandoned) {

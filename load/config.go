@@ -252,6 +252,9 @@ func (c Config) checkStages() error {
 	if open && c.Warmup > 0 && c.startRate() == 0 {
 		return errors.New("rate: the warm-up has no rate; set the rate before the first stage")
 	}
+	if c.users() && c.Duration == 0 && c.Stages[len(c.Stages)-1].Workers == 0 {
+		return errors.New("workers: the last stage leaves no workers, so the operations might never be done; set a duration as well")
+	}
 	if c.users() && c.Warmup > 0 && c.Workers == 0 {
 		return errors.New("workers: the warm-up has no workers; set their number before the first stage")
 	}

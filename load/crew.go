@@ -205,7 +205,7 @@ func (c *crew) start() error {
 	}
 	for _, w := range c.workers {
 		var err error
-		if c.plain {
+		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
 			w.wait = newTimerWaiter(c.clock, c.stop)
 		} else if w.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (c *crew) start() error {
 	}
 	c.warming.Store(int64(len(c.workers)))
 	c.active.Store(int64(c.steps[0].n))
-	c.left, c.step = len(c.workers), 1
+	c.left, c.step, c.looked = len(c.workers), 1, c.now()
 	for _, w := range c.workers {
 		go w.main()
 	}

@@ -60,6 +60,7 @@ const (
 	EventAbandoned   = "abandoned"   // a worker whose session did not return was given up
 	EventInterrupted = "interrupted" // the run was asked to end early
 	EventAborted     = "aborted"     // the run was asked to end at once
+	EventStalled     = "stalled"     // this process stood still: suspended, stopped or starved
 	EventEnd         = "end"         // the run is over
 	EventRetry       = "retry"       // a batch of the load phase had to be sent again (the first of a series)
 	EventResume      = "resume"      // the load phase goes on where an earlier one ended

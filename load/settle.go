@@ -12,7 +12,7 @@ func (c *crew) settle() (Report, error) {
 	closed := c.kept(warm, nil)
 	for i, b := range c.books {
 		if b != nil {
-			closed = append(closed, c.kept(i, c.keep(b.collector.Finish(time.Duration(now))))...)
+			closed = append(closed, c.kept(i, c.keep(b.collector.Finish(r.End)))...)
 			c.displaced += b.collector.Displaced()
 		}
 	}
@@ -26,8 +26,7 @@ func (c *crew) settle() (Report, error) {
 
 func (c *crew) report(now int64) Report {
 	r := Report{
-		Started: c.base, From: time.Duration(c.from), Until: time.Duration(min(c.end(), now)),
-		End: time.Duration(now), Scheduled: c.dims.Scheduled,
+		Started: c.base, From: time.Duration(c.from), Scheduled: c.dims.Scheduled,
 		Abandoned: c.abandoned, Backoffs: c.backoffs.Load(),
 		Interrupted: c.interrupted && c.err == nil, Aborted: c.aborted.Load(),
 	}
@@ -35,15 +34,27 @@ func (c *crew) report(now int64) Report {
 		r.Workers = max(r.Workers, s.n)
 	}
 	var sent [2]int64
+	var ended int64
 	for _, w := range c.workers {
 		sent[warm] += w.sent[warm]
 		sent[measured] += w.sent[measured]
+		ended = max(ended, w.ended)
 		r.Flushed += w.flushed
 		r.Verified += w.checks.verified
 		r.Mismatch += w.checks.mismatch
 		r.Missing += w.checks.missing
 	}
 	r.ByCount = c.allTaken() || c.limit.most > 0 && sent[measured] >= c.limit.most
+	if c.abandoned > 0 {
+		ended = now
+	}
+	// Closing sessions takes time that is not the load's: a counted run is over with its last operation.
+	until := min(c.end(), now)
+	if r.ByCount && !c.interrupted {
+		until = min(until, ended)
+	}
+	r.Until, r.End = time.Duration(until), time.Duration(max(until, ended))
+	r.From = min(r.From, r.Until) // an interrupted warm-up leaves an empty window
 	var offered [2]int64
 	if c.dims.Scheduled {
 		offered = c.offered(int64(r.Until))

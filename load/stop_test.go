@@ -47,6 +47,22 @@ func TestInterruptedRunKeepsWhatItMeasured(t *testing.T) {
 	}
 }
 
+func TestInterruptedWarmup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		sink := &memorySink{}
+		cfg := Config{Workers: 2, Warmup: 5 * time.Second, Duration: 5 * time.Second, PlainTimers: true}
+		r, err := Run(ctx, cfg, &fakeWorkload{}, newFakeStore(serving(7*time.Millisecond)), sink)
+		if err != nil || !r.Interrupted || r.From != r.Until || r.Measured.Sent != 0 || r.Warmup.Sent == 0 {
+			t.Errorf("Run: %v, report %+v", err, r)
+		}
+		if len(sink.in(PhaseMeasure, PhaseDrain)) != 0 || sink.count(classRead, store.OK, PhaseWarmup) != r.Warmup.Sent {
+			t.Errorf("%d intervals after an interrupted warm-up", len(sink.in(PhaseMeasure, PhaseDrain)))
+		}
+	})
+}
+
 func TestAbortReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abort := make(chan struct{})
@@ -178,6 +194,7 @@ func TestBadConfig(t *testing.T) {
 		"stage 2: a ramp needs":      {Workers: 1, Rate: 1, Stages: []Stage{{Duration: 1, Rate: 1}, {Rate: 5}}},
 		"stage 1 changes the worker": {Workers: 1, Rate: 1, Stages: []Stage{{Duration: 1, Workers: 5}}},
 		"the warm-up has no rate":    {Workers: 1, Warmup: 1, Stages: []Stage{{Duration: 1, Rate: 5}}},
+		"the last stage leaves no":   {Workers: 1, Operations: 9, Stages: []Stage{{Duration: 1, Workers: 0}}},
 		"the warm-up has no workers": {Warmup: 1, Stages: []Stage{{Duration: 1, Workers: 5}}},
 		"shorter than 1ms":           {Workers: 1, Duration: 1, Interval: 1},
 		"longer than the limit":      {Workers: 1, Duration: 1 << 62},
@@ -187,5 +204,29 @@ func TestBadConfig(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
+	}
+}
+
+// TestStalledProcessKeepsItsWorkers: when this process was stopped or suspended, all operations under
+// way look overdue in the moment it wakes up. None of them may be given up for that.
+func TestStalledProcessKeepsItsWorkers(t *testing.T) {
+	c := newCrew(2, &fakeWorkload{}, newFakeStore(nil), &memorySink{}, false)
+	c.base, c.grace, c.left = time.Now(), time.Second, 2
+	second := int64(time.Second)
+	c.workers[0].state.Store(5 * second)
+	c.workers[0].quiet = true
+	c.looked = 4 * second
+	for _, look := range []struct {
+		at   int64
+		left int
+	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2}, {21*second + second/10, 1}} {
+		c.watchSelf(look.at)
+		c.watchWorkers(look.at)
+		if c.left != look.left {
+			t.Fatalf("%d workers left at %v, want %d", c.left, time.Duration(look.at), look.left)
+		}
+	}
+	if e := c.events.take(); len(e) != 1 || e[0].Kind != EventStalled || e[0].Data["gap_ns"] != "16000000000" {
+		t.Errorf("events %v", e)
 	}
 }

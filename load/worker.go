@@ -56,6 +56,7 @@ type worker struct {
 	start   int64
 	quiet   bool // the call under way is not an operation
 	sent    [2]int64
+	ended   int64  // when the last operation ended
 	checks  checks // of all operations that ended
 	flushed int64
 	unsent  int // consecutive operations that could not even be sent
@@ -209,6 +210,7 @@ func (w *worker) part(i int, begin, end int64) {
 
 // count records the operation that has just ended.
 func (w *worker) count(rec *measure.Recorder, outcome store.Outcome, end int64) {
+	w.ended = end
 	w.checks.add(w.checked)
 	for i := range w.parts {
 		rec.Record(&w.parts[i])
