@@ -183,7 +183,7 @@ func (o *Objective) parseRate(s string) error {
 		}
 	}
 	x, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+	if err != nil || !(x >= 0) || math.IsInf(x*factor, 0) {
 		return fmt.Errorf("%q is not a rate per second, like 20000 or 20k", s)
 	}
 	o.Limit = x * factor

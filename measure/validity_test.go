@@ -1,0 +1,235 @@
+package measure
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A healthy phase: n seconds of r operations each, of which the change may make anything else.
+func phase(t testing.TB, n int, change func(i int, iv *Interval)) *Summary {
+	t.Helper()
+	d := testDims(true)
+	d.Outcomes = append(d.Outcomes, Outcome{Name: "corrupt"})
+	s, rng := NewSummary(d, "measure"), rand.New(rand.NewPCG(5, 5))
+	for i := range n {
+		iv := newInterval(d, span{start: int64(i) * int64(time.Second), end: int64(i+1) * int64(time.Second), phase: "measure"})
+		iv.Offered, iv.Workers, iv.Samples, iv.InFlight = 10_000, 16, 100, 10
+		iv.Client = ClientUse{CPU: time.Second, SchedP99: 100 * time.Microsecond, GCPauseMax: 100 * time.Microsecond}
+		succeed(iv, 10_000+int64(rng.IntN(41)-20), int64(time.Millisecond))
+		iv.Lateness = NewHistogram()
+		iv.Lateness.RecordN(50_000, 10_000)
+		if change != nil {
+			change(i, iv)
+		}
+		if err := s.Add(iv); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// succeed makes n reads the only operations of an interval.
+func succeed(iv *Interval, n, service int64) {
+	c := &iv.Classes[0]
+	clear(c.Counts)
+	c.Counts[0], c.Docs = n, n
+	c.Service, c.Response, c.Wait = NewHistogram(), NewHistogram(), NewHistogram()
+	c.Service.RecordN(service, n)
+	c.Response.RecordN(service+1000, n)
+	c.Wait.RecordN(1000, n)
+}
+
+// fail adds n operations with an outcome.
+func fail(iv *Interval, outcome int, n int64) {
+	c := &iv.Classes[0]
+	c.Counts[outcome] += n
+	c.Failed = NewHistogram()
+	c.Failed.RecordN(2_000, n)
+	c.Wait.RecordN(1000, n)
+}
+
+func ids(findings []Finding) []string {
+	list := []string{}
+	for _, f := range findings {
+		list = append(list, f.ID+":"+string(f.Severity))
+	}
+	return list
+}
+
+func TestAHealthyRunHasNoFinding(t *testing.T) {
+	s := phase(t, 600, nil)
+	if got := Judge(s, Circumstances{Cores: 4, Ceiling: 100_000}); len(got) != 0 {
+		t.Errorf("findings: %v %+v", ids(got), got)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		seconds int
+		change  func(i int, iv *Interval)
+		with    Circumstances
+		want    []string
+	}{
+		{"processor", 300, func(_ int, iv *Interval) { iv.Client.CPU = 3 * time.Second }, Circumstances{Cores: 4}, []string{"client-cpu:warning"}},
+		{"processor all", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second }, Circumstances{Cores: 4}, []string{"client-cpu:invalid"}},
+		{"processor shared with the target", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second }, Circumstances{Cores: 4, InProcess: true}, nil},
+		{"ceiling", 300, nil, Circumstances{Ceiling: 12_000}, []string{"client-limited:warning"}},
+		{"ceiling reached", 300, nil, Circumstances{Ceiling: 10_500}, []string{"client-limited:invalid"}},
+		{"scheduler", 300, func(i int, iv *Interval) {
+			if i%10 == 0 {
+				iv.Client.SchedP99 = 5 * time.Millisecond
+			}
+		}, Circumstances{}, []string{"client-scheduler:warning"}},
+		{"scheduler, once", 300, func(i int, iv *Interval) {
+			if i == 7 {
+				iv.Client.SchedP99 = 5 * time.Millisecond
+			}
+		}, Circumstances{}, nil},
+		{"pauses", 300, func(i int, iv *Interval) { iv.Client.GCPauseMax = 3 * time.Millisecond }, Circumstances{}, []string{"client-gc:warning"}},
+		{"pool", 300, func(_ int, iv *Interval) {
+			iv.Classes[0].PoolWait = NewHistogram()
+			iv.Classes[0].PoolWait.RecordN(100_000, 10_000)
+		}, Circumstances{}, []string{"pool-wait:warning"}},
+		{"lateness", 300, func(_ int, iv *Interval) { iv.Lateness.RecordN(200_000, 1_000) }, Circumstances{}, []string{"schedule-lateness:note"}},
+		{"great lateness", 300, func(_ int, iv *Interval) { iv.Lateness.RecordN(2_000_000, 1_000) }, Circumstances{}, []string{"schedule-lateness:warning"}},
+		{"lost operations", 300, func(_ int, iv *Interval) { iv.InFlight = 11 }, Circumstances{}, []string{"littles-law:warning"}},
+		{"many lost operations", 300, func(_ int, iv *Interval) { iv.InFlight = 20 }, Circumstances{}, []string{"littles-law:invalid"}},
+		{"scattered but right", 300, func(i int, iv *Interval) { iv.InFlight = float64(10 + 9*(i%2*2-1)) }, Circumstances{}, nil},
+		{"overload", 300, func(_ int, iv *Interval) { iv.Offered = 11_000 }, Circumstances{}, []string{"schedule-not-sustained:warning"}},
+		{"unsent", 300, nil, Circumstances{Unsent: 3}, []string{"unsent:warning"}},
+		{"short", 30, nil, Circumstances{}, []string{"too-short:note"}},
+		{"short and rising", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{}, []string{"not-steady:warning", "too-short:note"}},
+		{"rising on purpose", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{Varying: true}, nil},
+		{"rising", 300, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i), 1e6) }, Circumstances{}, []string{"not-steady:warning"}},
+		{"warming up", 900, func(i int, iv *Interval) {
+			if i < 120 {
+				succeed(iv, 7_000, 1e6)
+				iv.Offered, iv.InFlight = 7_000, 7
+			}
+		}, Circumstances{}, []string{"not-steady:warning"}},
+		{"slower and slower", 600, func(i int, iv *Interval) {
+			service := 1e6 + int64(i)*1000
+			succeed(iv, 10_000, service)
+			iv.InFlight = float64(service) / 1e5
+		}, Circumstances{}, []string{"latency-drift:warning"}},
+		{"failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 500) }, Circumstances{}, []string{"failures:warning", "indeterminate:note"}},
+		{"mostly failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 12_000) }, Circumstances{}, []string{"failures:invalid", "indeterminate:note"}},
+		{"not found", 300, func(_ int, iv *Interval) { fail(iv, 1, 200) }, Circumstances{MaxFailed: 0.5}, []string{"not-found:warning"}},
+		{"unacknowledged", 300, func(_ int, iv *Interval) { iv.Classes[0].Counts[3] = 1 }, Circumstances{}, []string{"unacknowledged:note"}},
+		{"corrupt", 300, func(i int, iv *Interval) {
+			if i == 3 {
+				fail(iv, 4, 1)
+			}
+		}, Circumstances{}, []string{"corrupt:invalid"}},
+		{"few", 300, func(i int, iv *Interval) {
+			if i > 0 {
+				*iv = *newInterval(testDims(true), span{start: int64(iv.Start), end: int64(iv.End), phase: "measure"})
+				iv.Classes[0].Counts = append(iv.Classes[0].Counts, 0)
+				iv.Classes[1].Counts, iv.Classes[2].Counts = iv.Classes[0].Counts, iv.Classes[0].Counts
+			} else {
+				succeed(iv, 400, 1e6)
+			}
+			iv.Offered = iv.Classes[0].Counts[0]
+		}, Circumstances{Varying: true}, []string{"few-samples:note"}},
+		{"counting", 300, nil, Circumstances{Displaced: 2, Rejected: 1, EventsLost: 4}, []string{"not-counted:invalid", "displaced:note", "events-lost:note"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := Judge(phase(t, c.seconds, c.change), c.with)
+			if want := append([]string{}, c.want...); !slices.Equal(ids(got), want) {
+				t.Errorf("findings %v, want %v", ids(got), want)
+			}
+			for _, f := range got {
+				checkText(t, f)
+			}
+		})
+	}
+}
+
+// Every text is one sentence with what and what to do, and has no figure that failed to print.
+func checkText(t *testing.T, f Finding) {
+	t.Helper()
+	if bad := regexp.MustCompile(`%!|NaN|Inf|\n|\.$|^[A-Z]`).FindString(f.Text); bad != "" || len(f.Text) < 60 {
+		t.Errorf("%s: text %q has %q", f.ID, f.Text, bad)
+	}
+	if !regexp.MustCompile(`; |, so |, because `).MatchString(f.Text) {
+		t.Errorf("%s: %q does not say why it matters or what to do", f.ID, f.Text)
+	}
+}
+
+func TestNothingMeasuredIsInvalid(t *testing.T) {
+	d := testDims(false)
+	if got := Judge(NewSummary(d, "measure"), Circumstances{}); Worst(got) != Invalid || got[0].ID != "nothing" {
+		t.Errorf("findings %v", ids(got))
+	}
+	s := phase(t, 5, func(_ int, iv *Interval) { succeed(iv, 0, 1); fail(iv, 2, 10) })
+	if got := Judge(s, Circumstances{}); !slices.Contains(ids(got), "nothing-succeeded:invalid") {
+		t.Errorf("findings %v", ids(got))
+	}
+}
+
+func TestWorst(t *testing.T) {
+	if Worst(nil) != "" || Worst([]Finding{{Severity: Note}, {Severity: Warning}}) != Warning {
+		t.Error("the worst of findings is wrong")
+	}
+}
+
+// A steady noisy run must not be called unsteady: with four checkpoint cycles and dips, at most one run
+// in twenty is.
+func TestSteadyRunsAreCalledSteady(t *testing.T) {
+	const seed, runs = 21, 200
+	rng, wrong := rand.New(rand.NewPCG(seed, 0)), 0
+	for range runs {
+		s := NewSummary(testDims(false), "measure")
+		noise := 0.0
+		for i := range 600 {
+			noise = 0.5*noise + 13*rng.NormFloat64()
+			rate := 1000 + noise
+			if i%60 < 6 {
+				rate *= 0.85
+			}
+			s.Points = append(s.Points, Point{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
+				Tally: Tally{Attempted: int64(rate), Succeeded: int64(rate)}, ResponseSum: int64(rate) * 1e6})
+		}
+		s.End = 600 * time.Second
+		if len(checkSteady(s, Circumstances{Cycle: time.Minute})) > 0 {
+			wrong++
+		}
+	}
+	if wrong > runs/20 {
+		t.Errorf("seed %d: %d of %d steady runs were called unsteady", seed, wrong, runs)
+	}
+}
+
+func TestMergeOfSummaries(t *testing.T) {
+	s := phase(t, 10, nil)
+	tail := newInterval(s.Dims, span{start: 10e9, end: 11e9, phase: "drain"})
+	succeed(tail, 5, 30e6)
+	ended := s.Ended()
+	if err := s.AddTail(tail); err != nil {
+		t.Fatal(err)
+	}
+	if s.Ended() != ended || s.Tally().Succeeded != ended.Succeeded+5 || s.Duration() != 10*time.Second || s.Tail.Succeeded != 5 {
+		t.Errorf("tail: %+v of %+v in %v", s.Tail, s.Tally(), s.Duration())
+	}
+	if got := s.Class("read").Response.Max(); got != 30e6+1000 {
+		t.Errorf("the longest response of the tail is missing: %d", got)
+	}
+	if err := s.Add(tail); err == nil {
+		t.Error("an interval of another phase was added")
+	}
+	other := newInterval(Dims{Classes: s.Dims.Classes[:1], Outcomes: s.Dims.Outcomes}, span{phase: "measure"})
+	if err := s.Add(other); err == nil {
+		t.Error("an interval with other classes was added")
+	}
+	if s.Class("nothing") != nil || s.Class("read").Histogram("odd") != nil {
+		t.Error("an unknown class or kind was found")
+	}
+	if got := fmt.Sprintf("%.1f", s.LittleInFlight()); got != "10.0" {
+		t.Errorf("Little's law gives %s operations under way, want 10.0", got)
+	}
+}
