@@ -5,47 +5,35 @@ import "strings"
 // hidden stands where a secret was.
 const hidden = "***"
 
-// Redact returns s without the secrets of the mongodb:// and mongodb+srv:// addresses in it: passwords
-// in the user information, authentication properties, and every option whose name speaks of a
-// password, secret or token. Whatever stands before the last '@' is taken for user information, so a
-// password with an unescaped '/', '?' or '@' does not slip through; where in doubt, more is hidden.
+// Redact returns s without the secrets of the addresses (SCHEME://…) in it: passwords in the user
+// information, authentication properties, and every option whose name speaks of a password, secret or
+// token. Whatever stands before the last '@' is taken for user information, so a password with an
+// unescaped '/', '?' or '@' does not slip through; where in doubt, more is hidden.
 //
-// If s begins with such an address the whole of s is taken for it. Inside a longer text an address
-// ends at white space or a quotation mark.
+// If s begins with a MongoDB address the whole of s is taken for it. Otherwise an address ends at white
+// space or a quotation mark.
 func Redact(s string) string {
 	var out strings.Builder
-	for {
-		at, scheme := findScheme(s)
+	for first := true; ; first = false {
+		at := strings.Index(s, "://")
 		if at < 0 {
 			out.WriteString(s)
 			return out.String()
 		}
-		rest := s[at+scheme:]
-		end := len(rest)
-		if at > 0 || out.Len() > 0 {
-			if i := strings.IndexAny(rest, " \t\r\n\"'`<>"); i >= 0 {
-				end = i
-			}
+		at += len("://")
+		rest := s[at:]
+		end := strings.IndexAny(rest, " \t\r\n\"'`<>")
+		if end < 0 || first && isMongo(s[:at]) {
+			end = len(rest)
 		}
-		out.WriteString(s[:at+scheme])
+		out.WriteString(s[:at])
 		out.WriteString(redactAddress(rest[:end]))
 		s = rest[end:]
 	}
 }
 
-// findScheme finds the first scheme in s: where it begins and how long it is.
-func findScheme(s string) (at, length int) {
-	at = -1
-	low := strings.ToLower(s)
-	if len(low) != len(s) { // a letter that changes its length: no offsets to rely on
-		low = s
-	}
-	for _, scheme := range [...]string{"mongodb://", "mongodb+srv://"} {
-		if i := strings.Index(low, scheme); i >= 0 && (at < 0 || i < at) {
-			at, length = i, len(scheme)
-		}
-	}
-	return at, length
+func isMongo(scheme string) bool {
+	return strings.EqualFold(scheme, "mongodb://") || strings.EqualFold(scheme, "mongodb+srv://")
 }
 
 // redactAddress hides the secrets of what follows the scheme.

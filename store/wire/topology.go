@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,6 +38,7 @@ type topology struct {
 	members []*member // sorted by address
 	changed chan struct{}
 	role    role // roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
+	opening bool // while the store is being opened, a hopeless deployment is given up at once
 	setVer  int64
 	elected [12]byte
 }
@@ -47,6 +50,7 @@ type member struct {
 	gen      uint64 // counts the answers; a report about an older one is ignored
 	rtt      time.Duration
 	why      string // why it is not usable
+	hopeless bool   // and that will not change by itself
 	probing  bool
 	next     time.Time // not to be asked before
 	pause    time.Duration
@@ -54,7 +58,7 @@ type member struct {
 }
 
 func newTopology(st *settings, probe func(context.Context, string) (*greeting, error)) *topology {
-	t := &topology{st: st, probe: probe, changed: make(chan struct{})}
+	t := &topology{st: st, probe: probe, changed: make(chan struct{}), opening: true}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for _, a := range st.seeds {
 		t.add(a)
@@ -102,7 +106,7 @@ func (t *topology) pick(ctx context.Context, want preference, worker int) (choic
 		}
 		next := t.ask(time.Now())
 		changed, state := t.changed, ""
-		if ctx.Err() != nil || t.ctx.Err() != nil {
+		if ctx.Err() != nil || t.ctx.Err() != nil || t.opening && t.hopeless() {
 			state = t.describe()
 		}
 		t.mu.Unlock()
@@ -140,8 +144,12 @@ func (t *topology) wanted(want preference) string {
 	return "server for read preference " + preferenceNames[want]
 }
 
-// settle waits until all servers have answered or failed once, at most until ctx ends.
+// settle ends the opening: it waits until all servers have answered or failed once, at most until ctx
+// ends.
 func (t *topology) settle(ctx context.Context) {
+	t.mu.Lock()
+	t.opening = false
+	t.mu.Unlock()
 	for ctx.Err() == nil {
 		t.mu.Lock()
 		next := t.ask(time.Now())
@@ -204,6 +212,7 @@ func (t *topology) probeOne(m *member, patience time.Duration) {
 	defer t.mu.Unlock()
 	m.probing = false
 	m.gen++
+	m.hopeless = errors.As(err, new(*tls.CertificateVerificationError))
 	if err != nil {
 		m.now, m.why = roleUnknown, err.Error()
 		m.pause = min(2*m.pause, probePauseMax)
@@ -368,6 +377,11 @@ func (t *topology) spread(worker int, suits func(*member) bool) *member {
 		}
 	}
 	return nil
+}
+
+// hopeless reports whether no server can become usable without somebody changing a setting.
+func (t *topology) hopeless() bool {
+	return !slices.ContainsFunc(t.members, func(m *member) bool { return !m.hopeless })
 }
 
 // describe lists the servers and what is wrong with them, for a person.
