@@ -55,7 +55,11 @@ and durability, and what the numbers are worth.
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
+		newRunCommand(env),
 		newYCSBCommand(env),
+		newShowCommand(env),
+		newWorkloadsCommand(env),
+		newEngineCommand(env),
 		newVersionCommand(env),
 	)
 	return root

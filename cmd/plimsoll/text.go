@@ -125,7 +125,7 @@ func (t *table) write(w io.Writer, indent string) {
 	}
 }
 
-// wrap breaks text into lines of at most width columns, the later ones indented.
+// wrap breaks text into lines of at most width columns; the later ones are indented by more than that.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0
@@ -133,7 +133,7 @@ func wrap(text string, width int, indent string) string {
 		n := utf8.RuneCountInString(word)
 		if i > 0 && column+1+n > width {
 			b.WriteString("\n" + indent)
-			column = utf8.RuneCountInString(indent)
+			column = 0
 		} else if i > 0 {
 			b.WriteByte(' ')
 			column++

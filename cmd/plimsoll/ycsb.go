@@ -37,6 +37,7 @@ Properties beyond those of YCSB:
   plimsoll.client=driver|wire       the official driver (default), or the fast client
   plimsoll.seed=n                   the same operations again
   plimsoll.timeout=60s              longest time for one operation
+  plimsoll.out=DIR                  keep a record, for 'plimsoll show DIR'
   plimsoll.ycsb.version=0.17|0.18   whose lines to print (default 0.18)
   plimsoll.strict=true              a property that looks misspelled is an error
 
@@ -60,6 +61,7 @@ func newYCSBCommand(env *environment) *cobra.Command {
 // ycsbRun is one call of `plimsoll ycsb`.
 type ycsbRun struct {
 	env      *environment
+	words    []string
 	args     *ycsbArgs
 	props    *ycsbProps
 	settings *ycsbSettings
@@ -78,8 +80,8 @@ func runYCSB(ctx context.Context, env *environment, words []string) error {
 	}
 	own := *env
 	own.stderr = &lockedWriter{w: env.stderr} // workers write to it as well
-	r := &ycsbRun{env: &own, args: args}
-	fmt.Fprintln(own.stderr, r.commandLine(words))
+	r := &ycsbRun{env: &own, words: words, args: args}
+	fmt.Fprintln(own.stderr, r.commandLine())
 	if err := r.understand(); err != nil {
 		return err
 	}
@@ -92,25 +94,25 @@ func (r *ycsbRun) note(format string, a ...any) {
 }
 
 // commandLine repeats the arguments as YCSB's launcher hands them on, without secrets.
-func (r *ycsbRun) commandLine(words []string) string {
+func (r *ycsbRun) commandLine() string {
 	parts := []string{"Command line:"}
-	if class := r.launcherClass(words); class != "" {
+	if class := r.launcherClass(); class != "" {
 		parts = append(parts, "-db", class)
 	}
-	for _, w := range words {
+	for _, w := range r.words {
 		if w != r.args.command && w != r.args.binding {
 			parts = append(parts, redactProperty(w))
 		}
 	}
-	if words[0] == r.args.command {
+	if r.words[0] == r.args.command {
 		parts = append(parts, map[string]string{"load": "-load", "run": "-t"}[r.args.command])
 	}
 	return strings.Join(parts, " ")
 }
 
 // launcherClass is the class that the launcher adds for the short name of a database.
-func (r *ycsbRun) launcherClass(words []string) string {
-	for _, w := range words {
+func (r *ycsbRun) launcherClass() string {
+	for _, w := range r.words {
 		if w == "-db" {
 			return ""
 		}

@@ -148,6 +148,9 @@ func (c *ycsbConclusion) explain(overall *ycsbtext.Overall) {
 	if c.report.Abandoned > 0 {
 		c.note("%d operations did not return after their deadline and were given up", c.report.Abandoned)
 	}
+	if c.settings.out != "" {
+		c.note("recorded in %s: plimsoll show %s", c.settings.out, c.settings.out)
+	}
 	c.note("the TOTAL_GC lines are those of this program, which has one collector without a name of its own")
 }
 

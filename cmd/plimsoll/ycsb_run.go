@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
@@ -38,7 +39,7 @@ func (r *ycsbRun) execute(ctx context.Context) error {
 	if r.settings.fewerThreads() {
 		fmt.Fprintln(r.env.stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
 	}
-	ctx, abort, stop := r.interrupts(ctx)
+	ctx, abort, stop := endOrAbort(ctx, r.env)
 	defer stop()
 	st, err := r.open(ctx)
 	if err != nil {
@@ -61,27 +62,6 @@ func (r *ycsbRun) interval() time.Duration {
 		return max(10*time.Millisecond, min(time.Second, r.settings.text.Granularity))
 	}
 	return time.Second
-}
-
-// interrupts turns the first signal into an early end, the second into an end at once.
-func (r *ycsbRun) interrupts(ctx context.Context) (_ context.Context, abort <-chan struct{}, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	now, done := make(chan struct{}), make(chan struct{})
-	signals, unlisten := r.env.signals()
-	go func() {
-		select {
-		case <-done:
-			return
-		case <-signals:
-			cancel()
-		}
-		select {
-		case <-done:
-		case <-signals:
-			close(now)
-		}
-	}()
-	return ctx, now, func() { close(done); unlisten(); cancel() }
 }
 
 // open connects to the target. Like YCSB's binding, the official driver is one client for all threads.
@@ -150,23 +130,19 @@ func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.
 		return err
 	}
 	defer out.close()
-	probes := newYCSBProbes(start, r.settings, r.params.DataIntegrity)
-	w := newYCSBWorkload(ctx, core, r.settings, probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.env.stderr, s) }))
-	sink := newYCSBSink(r.settings, load.Dims(core, cfg.Scheduled()), ycsbtext.New(out.options), probes, start)
-	sink.notes, sink.lines = r.note, []io.Writer{r.env.stderr}
-	if r.settings.text.Type == ycsbtext.TimeSeries {
-		sink.lines = append(sink.lines, r.env.stdout)
+	sink, err := r.newSink(ctx, st, load.Dims(core, cfg.Scheduled()), out)
+	if err != nil {
+		return err
 	}
-	if r.settings.status {
-		if err := sink.line(0); err != nil {
-			return err
-		}
-	}
+	w := newYCSBWorkload(ctx, core, r.settings, sink.probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.env.stderr, s) }))
 	if cfg.Duration == 0 {
 		cfg.Duration = forever
 	}
 	before := readGC()
-	report, err := load.Run(ctx, cfg, w, &probedStore{st, probes}, sink)
+	report, err := load.Run(ctx, cfg, w, &probedStore{st, sink.probes}, sink)
+	if rerr := sink.record.finish(&report, err); err == nil {
+		err = rerr
+	}
 	switch {
 	case err != nil && report.Interrupted:
 		return withExit(exitInterrupted, err)
@@ -177,6 +153,25 @@ func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.
 	c := &ycsbConclusion{ycsbRun: r, out: out, sink: sink, workload: w, report: report,
 		gcs: gc.n - before.n, gcTime: gc.pause - before.pause}
 	return c.conclude()
+}
+
+// newSink makes what takes the results, and prints the first status line.
+func (r *ycsbRun) newSink(ctx context.Context, st store.Store, dims measure.Dims, out *ycsbOutput) (*ycsbSink, error) {
+	start := out.options.Start
+	probes := newYCSBProbes(start, r.settings, r.params.DataIntegrity)
+	k := newYCSBSink(r.settings, dims, ycsbtext.New(out.options), probes, start)
+	k.notes, k.lines = r.note, []io.Writer{r.env.stderr}
+	if r.settings.text.Type == ycsbtext.TimeSeries {
+		k.lines = append(k.lines, r.env.stdout)
+	}
+	var err error
+	if k.record, err = r.openYCSBRecord(ctx, st, dims); err != nil {
+		return nil, err
+	}
+	if r.settings.status {
+		return k, k.line(0)
+	}
+	return k, nil
 }
 
 // mostInsertLines is how many lines about failed inserts are printed.

@@ -21,6 +21,7 @@ type ycsbSink struct {
 	status    *ycsbtext.Status
 	lines     []io.Writer // where status lines go
 	notes     func(string, ...any)
+	record    *ycsbRecord // nil for none
 	start     time.Time
 	nextLine  time.Duration
 
@@ -44,6 +45,9 @@ func newYCSBSink(s *ycsbSettings, dims measure.Dims, m *ycsbtext.Measurements, p
 
 // Interval implements [measure.Sink].
 func (k *ycsbSink) Interval(iv *measure.Interval) error {
+	if err := k.record.Interval(iv); err != nil {
+		return err
+	}
 	k.collector.Interval(iv)
 	k.probes.drain(k.m, iv.End)
 	k.tally(iv)
@@ -60,7 +64,7 @@ func (k *ycsbSink) Event(e measure.Event) error {
 	case load.EventFailing, load.EventRecovered, load.EventBackoff, load.EventBackoffEnd, load.EventAbandoned:
 		k.notes("%.1f sec: %s: %s", e.At.Seconds(), e.Kind, e.Text)
 	}
-	return nil
+	return k.record.Event(e)
 }
 
 func (k *ycsbSink) tally(iv *measure.Interval) {

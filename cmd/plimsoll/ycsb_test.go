@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -419,4 +420,24 @@ func TestYCSBStandardError(t *testing.T) {
 	if !last.MatchString(c.stderr) {
 		t.Errorf("no last status line:\n%s", c.stderr)
 	}
+}
+
+// TestYCSBRecord keeps a record and reads it again.
+func TestYCSBRecord(t *testing.T) {
+	_, target := embeddedArgs(t)
+	callYCSB(t, "load"+target+" -P workloada").want(t, exitSuccess)
+	dir := filepath.Join(t.TempDir(), "record")
+	callYCSB(t, "run"+target+" -P workloada -p db.password=hunter2 -p plimsoll.out="+dir).want(t, exitSuccess).says(t, "plimsoll show "+dir)
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if phase := run.Phase("measure"); phase == nil || phase.Counts.Succeeded != 1000 || run.Status != record.Complete {
+		t.Errorf("status %s, phases %+v", run.Status, run.Phases)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, record.RunFile))
+	if err != nil || strings.Contains(string(text), "hunter2") {
+		t.Errorf("%v, or the password is in the record", err)
+	}
+	callYCSB(t, "run"+target+" -P workloada -p plimsoll.out="+dir).want(t, exitFailure).says(t, dir)
 }

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const textWidth = 100 // columns of running text
+
+// writeText prints a result for a person: verdict and validity first, then what was asked and what was
+// achieved, then the operations, then what went wrong.
+func writeText(w io.Writer, r *record.Run) error {
+	var b bytes.Buffer
+	p := r.Phase("measure")
+	if p == nil {
+		fmt.Fprintf(&b, "%s: nothing was measured (%s)\n", headline(r), r.Status)
+		textProblem(&b, r)
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+	fmt.Fprintln(&b, headline(r))
+	fmt.Fprintln(&b)
+	textVerdict(&b, r)
+	textProblem(&b, r)
+	textObjectives(&b, r)
+	textValidity(&b, r)
+	fmt.Fprintln(&b)
+	textLoad(&b, r, p)
+	fmt.Fprintln(&b)
+	textOperations(&b, r, p)
+	textFailures(&b, p)
+	textClient(&b, p)
+	if r.Specification.Out != "" {
+		fmt.Fprintf(&b, "\nrecord      %s\n", r.Specification.Out)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// headline says what was loaded with what.
+func headline(r *record.Run) string {
+	s := r.Specification
+	target := r.Target.Address
+	if r.Target.Kind != "embedded" && r.Target.Kind != "null" {
+		target += " (" + strings.TrimSpace(r.Target.Kind+" "+r.Target.Version)
+		if r.Target.Topology != "" {
+			target += ", " + r.Target.Topology
+		}
+		target += ")"
+	}
+	return fmt.Sprintf("workload %s on %s", workloadName(s.Workload), target)
+}
+
+func workloadName(w record.WorkloadSpec) string {
+	name := w.Name
+	if w.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
+		name = "ycsb-" + name
+	}
+	if len(w.Params) > 0 {
+		var list []string
+		for _, k := range slices.Sorted(maps.Keys(w.Params)) {
+			list = append(list, k+"="+w.Params[k])
+		}
+		name += " (" + strings.Join(list, ", ") + ")"
+	}
+	return name
+}
+
+// textVerdict is the first line that a person reads: can it be believed, and does it hold.
+func textVerdict(b *bytes.Buffer, r *record.Run) {
+	verdict := "valid"
+	switch measure.Worst(r.Validity) {
+	case measure.Invalid:
+		verdict = "INVALID: do not use these figures; the reasons are below"
+	case measure.Warning:
+		verdict = "valid with care; see below"
+	}
+	if r.Status != record.Complete {
+		verdict += " (" + string(r.Status) + ")"
+	}
+	if n := len(r.Objectives); n > 0 {
+		met := 0
+		for _, o := range r.Objectives {
+			if o.Met {
+				met++
+			}
+		}
+		verdict += fmt.Sprintf("; %d of %d objectives met", met, n)
+	}
+	fmt.Fprintf(b, "verdict     %s\n", verdict)
+}
+
+func textProblem(b *bytes.Buffer, r *record.Run) {
+	if r.Problem != "" {
+		fmt.Fprintf(b, "problem     %s\n", wrap(r.Problem, textWidth-12, strings.Repeat(" ", 12)))
+	}
+}
+
+func textObjectives(b *bytes.Buffer, r *record.Run) {
+	t := table{left: 3}
+	for _, o := range r.Objectives {
+		mark, got := "✗ missed", ""
+		switch {
+		case o.Unknown:
+			mark, got = "? unknown", o.Why
+		case o.Met:
+			mark = "✓ met"
+		}
+		if o.Measured != nil {
+			got = formatFigure(*o.Measured, o.Unit)
+		}
+		t.row(mark, o.Objective, got)
+	}
+	t.write(b, strings.Repeat(" ", 12))
+}
+
+// formatFigure prints a value of an objective or a finding in its unit.
+func formatFigure(x float64, unit string) string {
+	switch unit {
+	case measure.UnitTime:
+		return formatDuration(time.Duration(x))
+	case measure.UnitShare:
+		return formatPercent(x)
+	case measure.UnitRate:
+		return formatRate(x) + "/s"
+	}
+	return significant(x)
+}
+
+// textValidity lists the findings, the gravest first. Notes come last and are marked as such.
+func textValidity(b *bytes.Buffer, r *record.Run) {
+	for _, f := range r.Validity {
+		mark := "·"
+		if f.Severity != measure.Note {
+			mark = "!"
+		}
+		fmt.Fprintf(b, "          %s %s\n", mark, wrap(f.ID+": "+f.Text, textWidth-12, strings.Repeat(" ", 12)))
+	}
+}
+
+// textLoad says what was asked for and what came of it.
+func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
+	fmt.Fprintf(b, "load        %s\n", describeLoad(r, p))
+	fmt.Fprintf(b, "durability  %s\n", describeDurability(r))
+	fmt.Fprintf(b, "data        %s\n", describeData(r))
+	achieved := formatRate(p.Rates.Achieved) + " ok/s"
+	if p.Offered > 0 {
+		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", formatRate(p.Rates.Achieved), formatRate(p.Rates.Offered),
+			formatPercent(p.Rates.Achieved/p.Rates.Offered))
+	}
+	fmt.Fprintf(b, "achieved    %s\n", achieved)
+	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
+		fmt.Fprintf(b, "attempted   %s/s, of which %s/s failed and %s/s indeterminate\n", formatRate(p.Rates.Attempted),
+			formatRate(p.Rates.Failed), formatRate(p.Rates.Indeterminate))
+	}
+	if n := r.Course.Dropped; n > 0 {
+		fmt.Fprintf(b, "dropped     %s operations were given up because they were too late\n", formatCount(n))
+	}
+	if n := r.Course.Unsent; n > 0 {
+		fmt.Fprintf(b, "unsent      %s operations were due but not sent when the run ended\n", formatCount(n))
+	}
+	if p.Rates.Documents > 0 && ratio(p.Rates.Documents, p.Rates.Achieved) > 1.01 {
+		fmt.Fprintf(b, "documents   %s/s (%s/s)\n", formatRate(p.Rates.Documents), formatBytes(int64(p.Rates.Bytes)))
+	}
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func describeLoad(r *record.Run, p *record.PhaseResult) string {
+	l := r.Specification.Load
+	workers := formatCount(int64(p.Workers)) + " workers"
+	if p.Workers == 1 {
+		workers = "1 worker"
+	}
+	var how string
+	switch {
+	case l.Open() && l.Rate > 0:
+		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", formatRate(float64(l.Rate)), l.Arrivals, workers)
+	case l.Open():
+		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
+	case l.Pace > 0:
+		how = fmt.Sprintf("%s, %s/s each", workers, formatRate(float64(l.Pace)))
+	default:
+		how = "closed loop of " + workers
+	}
+	if n := len(l.Stages); n > 0 {
+		how += fmt.Sprintf(", %d stages", n)
+	}
+	how += ", measured for " + formatSeconds(p.Seconds)
+	if l.Warmup > 0 {
+		how += " after " + l.Warmup.String() + " of warm-up"
+	}
+	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+}
+
+func formatSeconds(s float64) string { return formatDuration(time.Duration(s * 1e9)) }
+
+// describeDurability says what writes were asked to wait for, and what the server's own default is
+// where nothing was asked for.
+func describeDurability(r *record.Run) string {
+	d := r.Specification.Durability
+	var parts []string
+	if d.Name != "" {
+		parts = append(parts, d.Name)
+	}
+	if d.W != "" {
+		parts = append(parts, "w: "+d.W)
+	}
+	if d.Journal != nil {
+		parts = append(parts, "j: "+strconv.FormatBool(*d.Journal))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "as the address or the server says"+serverDefault(r, "default_write_concern", "writeConcern"))
+	}
+	if d.ReadConcern != "" {
+		parts = append(parts, "read concern "+d.ReadConcern)
+	}
+	if d.ReadPreference != "" {
+		parts = append(parts, "read from "+d.ReadPreference)
+	}
+	if client := r.ClientSettings["client"]; client != "in-process" && client != "" {
+		parts = append(parts, "client "+client)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func serverDefault(r *record.Run, keys ...string) string {
+	for _, k := range keys {
+		if v := r.Target.Settings[k]; v != "" {
+			return " (" + v + ")"
+		}
+	}
+	return ""
+}
+
+func describeData(r *record.Run) string {
+	f := r.Fill
+	if f == nil {
+		return "-"
+	}
+	text := formatCount(f.Records) + " records"
+	switch {
+	case f.Skipped:
+		text += ", taken as they were (" + formatCount(f.Counted) + " documents)"
+	case f.Inserted > 0:
+		text += fmt.Sprintf(", %s loaded in %s (%s/s)", formatCount(f.Inserted), formatSeconds(f.Seconds), formatRate(ratio(float64(f.Inserted), f.Seconds)))
+	default:
+		text += ", already loaded (" + formatCount(f.Counted) + " documents)"
+	}
+	return text
+}
+
+// textOperations is the table of operation classes: response time, and service time below it where the
+// two differ.
+func textOperations(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
+	t := table{left: 2}
+	t.row("operation", "time", "count", "ok/s", "p50", "p90", "p99", "p99.9", "max", "mean")
+	classes := slices.Clone(p.Classes)
+	slices.SortStableFunc(classes, func(x, y record.ClassResult) int { return cmp.Compare(boolInt(x.Part), boolInt(y.Part)) })
+	for _, c := range classes {
+		name := c.Name
+		if c.Part {
+			name = "  " + name
+		}
+		first := "service"
+		if r.Scheduled && !c.Part {
+			first = "response"
+		}
+		t.row(append([]string{name, first, formatCount(c.Counts.Succeeded), formatRate(c.Rate)}, quantiles(c.Response)...)...)
+		if r.Scheduled && !c.Part {
+			t.row(append([]string{"", "service", "", ""}, quantiles(c.Service)...)...)
+		}
+	}
+	t.write(b, "")
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// quantiles prints the columns of a latency; "-" stands where there are too few values to say.
+func quantiles(l *record.Latency) []string {
+	if l == nil {
+		return []string{"-", "-", "-", "-", "-", "-"}
+	}
+	var cells []string
+	for _, q := range []*int64{l.P50, l.P90, l.P99, l.P999} {
+		if q == nil {
+			cells = append(cells, "-")
+		} else {
+			cells = append(cells, formatDuration(time.Duration(*q)))
+		}
+	}
+	return append(cells, formatDuration(time.Duration(l.Max)), formatDuration(time.Duration(l.Mean)))
+}
+
+// textFailures lists the ways in which operations did not succeed.
+func textFailures(b *bytes.Buffer, p *record.PhaseResult) {
+	if len(p.Failures) == 0 {
+		return
+	}
+	fmt.Fprintln(b)
+	t := table{left: 3}
+	t.row("not ok", "outcome", "reason", "count", "first", "last")
+	for _, f := range p.Failures {
+		reason := f.Reason
+		if f.Code != 0 || f.CodeName != "" {
+			reason += fmt.Sprintf(" %d %s", f.Code, f.CodeName)
+		}
+		t.row(f.Class, f.Outcome, strings.TrimSpace(reason), formatCount(f.Count), clock(f.First), clock(f.Last))
+	}
+	t.write(b, "")
+	for _, f := range p.Failures {
+		if f.Example != "" {
+			fmt.Fprintf(b, "%s\n", wrap("for example: "+f.Example, textWidth, "  "))
+			break
+		}
+	}
+}
+
+// textClient says what the load cost on this side.
+func textClient(b *bytes.Buffer, p *record.PhaseResult) {
+	c := p.Client
+	fmt.Fprintf(b, "\nclient      %s CPU per operation, %s of the cores", formatDuration(time.Duration(c.CPUPerOperation)), formatPercent(c.CPUShare))
+	if p.InFlight != nil {
+		fmt.Fprintf(b, ", %s operations under way", significant(*p.InFlight))
+	}
+	if l := p.Lateness; l != nil && l.P99 != nil {
+		fmt.Fprintf(b, ", sent late by p99 %s", formatDuration(time.Duration(*l.P99)))
+	}
+	fmt.Fprintln(b)
+}

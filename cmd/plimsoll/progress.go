@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// plainEvery is how often progress is printed where no status line can be kept up to date.
+const plainEvery = 10 * time.Second
+
+// progressLines shows how a run goes on standard error: on a terminal one status line that is rewritten
+// every second, elsewhere a line every ten seconds. It never writes to standard output.
+type progressLines struct {
+	w        io.Writer
+	terminal bool
+	width    func() int
+	plan     run.Plan
+	shown    bool          // a status line is on the terminal
+	next     time.Duration // when the next plain line is due
+	done     int64         // documents of the load phase, operations of the run
+	failed   int64
+}
+
+func newProgress(env *environment, quiet bool) run.Progress {
+	if quiet {
+		return nil
+	}
+	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}
+}
+
+// Step prints what is done next.
+func (p *progressLines) Step(text string) {
+	if p.terminal {
+		p.status(text)
+		return
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+// Begin starts the count of a load.
+func (p *progressLines) Begin(plan run.Plan) {
+	p.clear()
+	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
+	if plan.Phase == load.PhaseLoad {
+		p.Step("loading " + formatCount(plan.Operations) + " records")
+	}
+}
+
+// Interval shows an interval, or keeps it for the next plain line.
+func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
+	t := iv.Tally(d)
+	p.failed += t.Bad()
+	if iv.Phase == load.PhaseLoad {
+		for i := range iv.Classes {
+			p.done += iv.Classes[i].Docs
+		}
+	} else {
+		p.done += t.Succeeded
+	}
+	if p.terminal {
+		p.status(p.line(d, iv))
+		return
+	}
+	if iv.End >= p.next {
+		p.next = iv.End + plainEvery
+		fmt.Fprintln(p.w, p.line(d, iv))
+	}
+}
+
+// line describes one interval.
+func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
+	if iv.Phase == load.PhaseLoad {
+		return fmt.Sprintf("load     %s  %s of %s records (%s)%s", clock(iv.End), formatCount(p.done),
+			formatCount(p.plan.Operations), formatPercent(float64(p.done)/float64(max(1, p.plan.Operations))), p.failures())
+	}
+	seconds := (iv.End - iv.Start).Seconds()
+	t := iv.Tally(d)
+	text := fmt.Sprintf("%-8s %s  %s ok/s", iv.Phase, p.clockOf(iv), formatRate(float64(t.Succeeded)/max(seconds, 1e-9)))
+	if p.plan.Offered > 0 && iv.Phase != load.PhaseDrain {
+		text += fmt.Sprintf(" of %s/s offered", formatRate(float64(iv.Offered)/max(seconds, 1e-9)))
+	}
+	if h := mergedAnswers(d, iv); h.Count() > 0 {
+		text += fmt.Sprintf("  p50 %s  p99 %s  max %s", formatDuration(time.Duration(h.Quantile(0.5))),
+			formatDuration(time.Duration(h.Quantile(0.99))), formatDuration(time.Duration(h.Max())))
+	}
+	return text + p.failures()
+}
+
+func (p *progressLines) failures() string {
+	if p.failed == 0 {
+		return ""
+	}
+	return "  " + formatCount(p.failed) + " failed"
+}
+
+// mergedAnswers puts the response times of all operations of an interval together.
+func mergedAnswers(d measure.Dims, iv *measure.Interval) *measure.Histogram {
+	all := measure.NewHistogram()
+	for i := range iv.Classes {
+		if h := iv.Classes[i].Answered(); !d.Classes[i].Part && h != nil {
+			_ = all.Merge(h) // same geometry: cannot fail
+		}
+	}
+	return all
+}
+
+// clockOf shows how far the run is and, if its length is known, how long it will take.
+func (p *progressLines) clockOf(iv *measure.Interval) string {
+	if p.plan.Duration == 0 {
+		return clock(iv.End)
+	}
+	return clock(iv.End) + "/" + clock(p.plan.Warmup+p.plan.Duration)
+}
+
+// clock prints a time as minutes and seconds.
+func clock(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
+}
+
+// Event prints what a person who watches wants to know at once.
+func (p *progressLines) Event(e measure.Event) {
+	switch e.Kind {
+	case load.EventPhase, load.EventEnd:
+		return
+	}
+	p.clear()
+	fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, e.Text)
+}
+
+// status rewrites the status line.
+func (p *progressLines) status(text string) {
+	if limit := p.width() - 1; utf8.RuneCountInString(text) > limit && limit > 0 {
+		text = string([]rune(text)[:limit])
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", strings.TrimRight(text, " "))
+	p.shown = true
+}
+
+// clear removes the status line, so that something else can be printed.
+func (p *progressLines) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// end removes the status line for good.
+func (p *progressLines) end() { p.clear() }

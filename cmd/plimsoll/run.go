@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// runOptions are the flags of `plimsoll run` that are not part of the specification.
+type runOptions struct {
+	spec   *specFlags
+	format string
+	quiet  bool
+	dry    bool
+}
+
+func newRunCommand(env *environment) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [TARGET]",
+		Short: "Load a target and say what it carried",
+		Long: `Load a target and say what it carried, and whether that can be believed.
+
+TARGET is a mongodb:// or mongodb+srv:// URI, embedded:DIR (documents on this machine's disk, the
+default), null: or null:tcp (a responder that stores nothing, to measure the client).
+
+Without --rate every worker sends its next operation when it has the answer to the last (closed
+loop): that finds saturation. With --rate operations fall due whether or not others are done (open
+loop): that is what users do, and what claims about latency need.
+
+Progress goes to standard error, the result to standard output, and everything else into a record:
+a directory that 'plimsoll show' prints again.
+
+Exit codes: 0 objectives met, 2 usage, 3 target unreachable, 4 an objective is missed, 6 the result
+must not be believed, 130 interrupted, 1 anything else.`,
+		Example: `  plimsoll run --workload a --records 100k --threads 16 --duration 60s
+  plimsoll run mongodb://db1,db2/?replicaSet=rs0 --workload b --rate 20k --warmup 10s --slo 'p99<20ms,errors<0.1%'
+  plimsoll run mongodb://db1/ --workload person --stage 5m:workers=50 --pace 26 --threads 1
+  plimsoll run -f run.yaml --duration 10m`,
+		Args: atMostOne("target"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
+	}
+	o.spec = addSpecFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
+	return cmd
+}
+
+func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) error {
+	target := ""
+	if len(args) == 1 {
+		target = args[0]
+	}
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	spec, loadOnly, err := o.spec.spec(cmd, env, target)
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		return printSpec(env, spec)
+	}
+	result, err := execute(cmd.Context(), env, spec, run.Options{LoadOnly: loadOnly}, o.quiet)
+	if result == nil {
+		return runError(err)
+	}
+	if loadOnly && err == nil {
+		return printLoaded(env, result)
+	}
+	if result.Phase("measure") != nil {
+		if perr := printResult(env, result, o.format); perr != nil {
+			return perr
+		}
+	}
+	return verdictOf(result, err)
+}
+
+// execute does a run under the eyes of a person: with progress, a record, and two kinds of Ctrl-C.
+func execute(ctx context.Context, env *environment, spec record.RunSpec, opts run.Options, quiet bool) (*record.Run, error) {
+	ctx, abort, stop := endOrAbort(ctx, env)
+	defer stop()
+	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
+	opts.Dir = orElse(spec.Out, run.DefaultRecordDir(spec.Workload.Name, env.now()))
+	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
+	opts.Ceiling = ceiling(env)
+	progress := newProgress(env, quiet)
+	if progress != nil {
+		opts.Progress = progress
+	}
+	result, err := run.Execute(ctx, spec, opts)
+	if p, ok := progress.(*progressLines); ok {
+		p.end()
+	}
+	return result, err
+}
+
+// endOrAbort ends ctx at the first interrupt and closes abort at the second one.
+func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals, stop := env.signals()
+	abort, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		for n := 0; n < 2; n++ {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			if n == 0 {
+				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run; operations under way are awaited (Ctrl-C again: end at once)")
+				cancel()
+			} else {
+				close(abort)
+			}
+		}
+	}()
+	return ctx, abort, func() { stop(); close(done); cancel() }
+}
+
+// tool says what program this is.
+func tool() record.Tool {
+	ver, commit := toolVersion()
+	return record.Tool{Name: "plimsoll", Version: ver, Commit: commit, Go: runtime.Version()}
+}
+
+// ceiling returns what is known of this machine's client, nil if nothing is.
+func ceiling(env *environment) *run.Ceiling {
+	home, err := homeDir(env)
+	if err != nil {
+		return nil
+	}
+	machine := record.NewEnvironment(nil)
+	c, err := run.ReadCeiling(home, machine.CPU, machine.Cores)
+	if err != nil {
+		fmt.Fprintf(env.stderr, "plimsoll: %v\n", err)
+	}
+	return c
+}
+
+// redactAll keeps credentials out of a command line.
+func redactAll(words []string) []string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if strings.Contains(w, "://") {
+			out[i] = store.Redact(w)
+		}
+	}
+	return out
+}
+
+// runError gives an error of a run its exit code and, where there is one, the next step.
+func runError(err error) error {
+	var e *run.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e) && e.Stage == run.Specification:
+		return withExit(exitUsage, err)
+	case errors.As(err, &e) && e.Stage == run.Reaching && !errors.Is(err, context.Canceled):
+		return withExit(exitUnreachable, err)
+	case errors.Is(err, context.Canceled):
+		return withExit(exitInterrupted, errors.New("interrupted"))
+	}
+	return withExit(exitFailure, err)
+}
+
+// verdictOf turns a result into the error that carries its exit code. The result was printed, so most
+// of them have no text of their own.
+func verdictOf(r *record.Run, err error) error {
+	switch {
+	case r.Status == record.Interrupted:
+		return withExit(exitInterrupted, errSilent)
+	case err != nil:
+		return runError(err)
+	case measure.Worst(r.Validity) == measure.Invalid:
+		return withExit(exitInvalid, errSilent)
+	case slices.ContainsFunc(r.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):
+		return withExit(exitObjective, errSilent)
+	}
+	return nil
+}
+
+// errSilent only carries an exit code.
+var errSilent = errors.New("")
+
+func printSpec(env *environment, spec record.RunSpec) error {
+	spec.Target = store.Redact(spec.Target)
+	b, err := yaml.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	_, err = env.stdout.Write(b)
+	return err
+}
+
+func printLoaded(env *environment, r *record.Run) error {
+	f := r.Fill
+	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s were there\n", formatCount(f.Records),
+		r.Target.Address, formatCount(f.Inserted), formatSeconds(f.Seconds), formatCount(f.Present))
+	return err
+}
+
+func checkFormat(format string) error {
+	if slices.Contains(formats(), format) {
+		return nil
+	}
+	return usageError("unknown format %q%s (known: %s)", format, nearest.DidYouMean(format, formats()), strings.Join(formats(), ", "))
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// specFlags are the flags that describe a run. A flag that is given wins over the specification file.
+type specFlags struct {
+	file  string
+	apply []func(*record.RunSpec) error // of the flags that were given
+	load  string
+}
+
+// specFlag is a flag whose text is parsed when it is applied, so that its error can name it.
+type specFlag struct {
+	set   func(*record.RunSpec, string) error
+	flags *specFlags
+	name  string
+	kind  string
+	text  string
+	many  bool
+	given bool
+}
+
+func (f *specFlag) String() string { return f.text }
+func (f *specFlag) Type() string   { return f.kind }
+
+// Set checks the value at once on a scratch specification and keeps it for later.
+func (f *specFlag) Set(text string) error {
+	if f.given && !f.many {
+		return fmt.Errorf("it is given twice")
+	}
+	f.given, f.text = true, text
+	var scratch record.RunSpec
+	if err := f.set(&scratch, text); err != nil {
+		return err
+	}
+	f.flags.apply = append(f.flags.apply, func(s *record.RunSpec) error { return f.set(s, text) })
+	return nil
+}
+
+// addSpecFlags defines the flags on a command.
+func addSpecFlags(fs *pflag.FlagSet) *specFlags {
+	s := &specFlags{}
+	fs.StringVarP(&s.file, "file", "f", "", "read the specification of the run from this YAML file (- for standard input); flags win")
+	one := func(name, kind, help string, set func(*record.RunSpec, string) error) *specFlag {
+		f := &specFlag{set: set, flags: s, name: name, kind: kind}
+		fs.Var(f, name, help)
+		return f
+	}
+	many := func(name, kind, help string, set func(*record.RunSpec, string) error) {
+		one(name, kind, help, set).many = true
+	}
+
+	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *record.RunSpec) *string { return &r.Workload.Name }))
+	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *record.RunSpec) *string { return &r.Workload.Mode }))
+	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Workload.Records }))
+	one("seed", "number", "makes data and operations repeatable (default 1)", setSeed)
+	many("set", "name=value", "a parameter of the workload, for example fieldlength=200 (repeatable)", setParam)
+
+	one("threads", "count", "workers: how many operations can be under way at once (default 16)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
+	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
+	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *record.RunSpec) *string { return &r.Load.Arrivals }))
+	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Pace }))
+	one("late", "queue|drop[:TIME]", "send operations late and count their wait, or give them up when they are later than TIME", setLate)
+	many("stage", "TIME:rate=N|workers=N[:step]", "ramp to N within TIME, or step to it (repeatable)", addStage)
+	one("warmup", "time", "load before the measured time; not part of the result", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Warmup }))
+	one("duration", "time", "the measured time (default 1m)", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Duration }))
+	one("operations", "count", "end when so many operations are done", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Operations }))
+	one("timeout", "time", "the deadline of every operation (default 10s)", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Timeout }))
+
+	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading")
+	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Batch }))
+	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Parallel }))
+
+	one("durability", "level", "throughput (nobody confirms), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *record.RunSpec) *string { return &r.Durability.Name }))
+	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *record.RunSpec) *string { return &r.Durability.W }))
+	one("journal", "true|false", "writes wait for the journal", setJournal)
+	fs.Lookup("journal").NoOptDefVal = "true"
+	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *record.RunSpec) *string { return &r.Durability.ReadConcern }))
+	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *record.RunSpec) *string { return &r.Durability.ReadPreference }))
+	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *record.RunSpec) *string { return &r.Client }))
+	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *record.RunSpec) *string { return &r.Database }))
+
+	many("slo", "objectives", "what must hold, for example 'p99<20ms,errors<0.1%'; a missed one ends with exit code 4", addObjectives)
+	one("out", "dir", "where the record goes (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *record.RunSpec) *string { return &r.Out }))
+	many("label", "name=value", "kept with the result, to find it again (repeatable)", addLabel)
+	return s
+}
+
+// text sets a string field.
+func text(at func(*record.RunSpec) *string) func(*record.RunSpec, string) error {
+	return func(r *record.RunSpec, v string) error {
+		*at(r) = v
+		return nil
+	}
+}
+
+// parsed sets a field that has a parser.
+func parsed[T any](parse func(string) (T, error), at func(*record.RunSpec) *T) func(*record.RunSpec, string) error {
+	return func(r *record.RunSpec, v string) (err error) {
+		*at(r), err = parse(v)
+		return err
+	}
+}
+
+func setSeed(r *record.RunSpec, v string) error {
+	if _, err := fmt.Sscanf(v+"\n", "%d\n", &r.Workload.Seed); err != nil {
+		return fmt.Errorf("%q is not a whole number from 0", v)
+	}
+	return nil
+}
+
+func setJournal(r *record.RunSpec, v string) error {
+	switch v {
+	case "true":
+		r.Durability.Journal = new(bool)
+		*r.Durability.Journal = true
+	case "false":
+		r.Durability.Journal = new(bool)
+	default:
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	return nil
+}
+
+func setLate(r *record.RunSpec, v string) (err error) {
+	policy, after, given := strings.Cut(v, ":")
+	r.Load.Late = policy
+	if given {
+		r.Load.DropAfter, err = record.ParseDuration(after)
+	}
+	return err
+}
+
+// keyValue takes NAME=VALUE apart.
+func keyValue(v string) (string, string, error) {
+	key, value, ok := strings.Cut(v, "=")
+	if !ok || key == "" {
+		return "", "", fmt.Errorf("%q is not of the form name=value", v)
+	}
+	return key, value, nil
+}
+
+func setParam(r *record.RunSpec, v string) error {
+	key, value, err := keyValue(v)
+	if r.Workload.Params == nil {
+		r.Workload.Params = map[string]string{}
+	}
+	r.Workload.Params[key] = value
+	return err
+}
+
+func addLabel(r *record.RunSpec, v string) error {
+	key, value, err := keyValue(v)
+	if r.Labels == nil {
+		r.Labels = map[string]string{}
+	}
+	r.Labels[key] = value
+	return err
+}
+
+func addObjectives(r *record.RunSpec, v string) error {
+	r.Objectives = append(r.Objectives, strings.Split(v, ",")...)
+	return nil
+}
+
+// addStage reads TIME:rate=N, TIME:workers=N, each with :step behind it or not.
+func addStage(r *record.RunSpec, v string) error {
+	parts := strings.Split(v, ":")
+	if len(parts) < 2 || len(parts) > 3 || (len(parts) == 3 && parts[2] != "step") {
+		return fmt.Errorf("%q is not of the form TIME:rate=N or TIME:workers=N, with :step behind it or not", v)
+	}
+	stage := record.StageSpec{Step: len(parts) == 3}
+	var err error
+	if stage.Duration, err = record.ParseDuration(parts[0]); err != nil {
+		return err
+	}
+	key, value, err := keyValue(parts[1])
+	if err != nil {
+		return err
+	}
+	switch key {
+	case "rate":
+		stage.Rate, err = record.ParseRate(value)
+	case "workers", "threads":
+		stage.Workers, err = record.ParseCount(value)
+	default:
+		err = fmt.Errorf("a stage changes rate or workers, not %q", key)
+	}
+	r.Load.Stages = append(r.Load.Stages, stage)
+	return err
+}
+
+// spec puts file, flags and defaults together. target is the positional argument, "" for none.
+func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (spec record.RunSpec, loadOnly bool, err error) {
+	if s.file != "" {
+		if spec, err = readSpec(env, s.file); err != nil {
+			return spec, false, err
+		}
+	}
+	if target != "" {
+		spec.Target = target
+	}
+	for _, apply := range s.apply {
+		if err := apply(&spec); err != nil {
+			return spec, false, withExit(exitUsage, err)
+		}
+	}
+	if cmd.Flags().Changed("load") {
+		spec.LoadPhase.Skip, spec.LoadPhase.Drop = s.load == "skip", s.load == "drop"
+		if modes := []string{"auto", "drop", "skip", "only"}; nearest.Word(s.load, modes) != s.load {
+			return spec, false, usageError("--load: unknown mode %q%s (known: %s)", s.load, nearest.DidYouMean(s.load, modes), strings.Join(modes, ", "))
+		}
+	}
+	spec.Defaults()
+	if err := spec.Validate(); err != nil {
+		return spec, false, withExit(exitUsage, err)
+	}
+	return spec, s.load == "only", nil
+}
+
+func readSpec(env *environment, name string) (record.RunSpec, error) {
+	var r io.Reader = env.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return record.RunSpec{}, usageError("cannot read the specification: %v", err)
+		}
+		defer f.Close()
+		r = f
+	}
+	spec, err := record.ReadRunSpec(r)
+	if err != nil {
+		return spec, usageError("%s: %v", name, err)
+	}
+	return spec, nil
+}

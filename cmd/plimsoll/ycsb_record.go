@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// ycsbRecord keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
+// YCSB's lines do not say.
+type ycsbRecord struct {
+	writer *record.Writer
+	inside bool // the target runs in this process
+}
+
+// openYCSBRecord begins the record before the load.
+func (r *ycsbRun) openYCSBRecord(ctx context.Context, st store.Store, dims measure.Dims) (*ycsbRecord, error) {
+	if r.settings.out == "" {
+		return nil, nil
+	}
+	w, err := record.Create(r.settings.out, tool(), r.specification())
+	if err != nil {
+		return nil, err
+	}
+	dirs := map[string]string{"record": r.settings.out}
+	if dir := r.props.values["embedded.dir"]; r.url == nil {
+		dirs["embedded"] = dir
+	}
+	w.SetEnvironment(record.NewEnvironment(dirs))
+	w.SetCommand(append([]string{"plimsoll", "ycsb"}, r.words...))
+	info, err := st.Info(ctx)
+	if err != nil {
+		info.Notes = append(info.Notes, "what the target is could not be read: "+err.Error())
+	}
+	w.SetTarget(record.Target{Address: r.address(), Kind: info.Kind, Version: info.Version, Topology: info.Topology,
+		SetName: info.SetName, Hosts: info.Hosts, Settings: info.Settings, Notes: info.Notes})
+	if c, ok := st.(interface{ ClientSettings() map[string]string }); ok {
+		w.SetClientSettings(c.ClientSettings())
+	}
+	return &ycsbRecord{writer: w, inside: r.url == nil}, w.Begin(dims, time.Now())
+}
+
+// address is the target as `plimsoll run` would name it.
+func (r *ycsbRun) address() string {
+	if r.url == nil {
+		return "embedded:" + r.props.values["embedded.dir"]
+	}
+	return store.Redact(r.url.url)
+}
+
+// specification says what was asked for in the words of `plimsoll run`, with all properties as parameters.
+func (r *ycsbRun) specification() record.RunSpec {
+	s := record.RunSpec{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
+		Labels: map[string]string{"ycsb": r.args.command}}
+	if r.url != nil {
+		s.Target, s.Database = r.url.url, r.url.database
+	}
+	s.Workload = record.WorkloadSpec{Name: "ycsb", Mode: "ycsb", Seed: r.settings.seed,
+		Records: record.Count(r.params.Records), Params: r.props.values}
+	s.Load = record.LoadSpec{Workers: record.Count(r.settings.threads), Pace: record.Rate(r.settings.pacePerThread()),
+		Duration: record.Duration(r.settings.maxTime), Operations: record.Count(r.settings.operations),
+		Timeout: record.Duration(r.settings.timeout)}
+	s.LoadPhase.Skip = !r.settings.load
+	s.Out = r.settings.out
+	return s
+}
+
+// Interval implements [measure.Sink]. A nil record is none.
+func (k *ycsbRecord) Interval(iv *measure.Interval) error {
+	if k == nil {
+		return nil
+	}
+	return k.writer.Interval(iv)
+}
+
+// Event implements [measure.Sink].
+func (k *ycsbRecord) Event(e measure.Event) error {
+	if k == nil {
+		return nil
+	}
+	return k.writer.Event(e)
+}
+
+// finish judges and completes the record.
+func (k *ycsbRecord) finish(report *load.Report, problem error) error {
+	if k == nil {
+		return nil
+	}
+	e := record.Ending{Status: record.Complete, Ended: time.Now(), Course: courseOf(report)}
+	switch {
+	case problem != nil:
+		e.Status, e.Problem = record.Failed, problem.Error()
+	case report.Interrupted || report.Aborted:
+		e.Status = record.Interrupted
+	}
+	if s := k.writer.Summary(load.PhaseMeasure); s != nil {
+		e.Validity = measure.Judge(s, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores, InProcess: k.inside,
+			Unsent: report.Measured.Unsent, Displaced: report.Displaced, EventsLost: report.EventsLost})
+	}
+	_, err := k.writer.Finish(e)
+	return err
+}
+
+func courseOf(r *load.Report) record.Course {
+	return record.Course{
+		WindowStart: int64(r.From), WindowEnd: int64(r.Until), Offered: r.Measured.Offered, Sent: r.Measured.Sent,
+		Unsent: r.Measured.Unsent, Flushed: r.Flushed, Verified: r.Verified, Mismatched: r.Mismatch,
+		VerifiedMissing: r.Missing, Abandoned: r.Abandoned, Backoffs: r.Backoffs, Displaced: r.Displaced,
+		EventsLost: r.EventsLost, EndedBy: endedBy(r),
+	}
+}
+
+func endedBy(r *load.Report) string {
+	if r.Interrupted || r.Aborted {
+		return "interrupt"
+	}
+	return "operations"
+}

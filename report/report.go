@@ -1,0 +1,110 @@
+// Package report turns records into the forms in which people and programs read them. It measures
+// nothing, judges nothing and opens no connection: what is not in the record cannot be reported.
+//
+// Text for the terminal is the business of the command line; YCSB's own output is in report/ycsbtext.
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// CSV writes one line per operation class of the measured phase, the first line being the header. Times
+// are in microseconds; a field is empty where there are too few values to state it.
+func CSV(w io.Writer, r *record.Run) error {
+	out := csv.NewWriter(w)
+	header := []string{"started", "workload", "target", "status", "class", "part", "seconds", "workers", "offered_per_s",
+		"attempted", "succeeded", "failed", "indeterminate", "ok_per_s"}
+	for _, kind := range []string{"response", "service"} {
+		for _, q := range []string{"mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
+			header = append(header, kind+"_"+q+"_us")
+		}
+	}
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	for _, p := range r.Phases {
+		if p.Phase != "measure" {
+			continue
+		}
+		for _, c := range p.Classes {
+			if err := out.Write(csvRow(r, &p, &c)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	row := []string{
+		r.Started.UTC().Format("2006-01-02T15:04:05Z"), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
+		c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
+		whole(c.Counts.Attempted), whole(c.Counts.Succeeded), whole(c.Counts.Failed), whole(c.Counts.Indeterminate), number(c.Rate),
+	}
+	for _, l := range []*record.Latency{c.Response, c.Service} {
+		if l == nil {
+			row = append(row, make([]string, 8)...)
+			continue
+		}
+		row = append(row, number(l.Mean/1e3))
+		for _, q := range []*int64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999, &l.Max} {
+			cell := ""
+			if q != nil {
+				cell = number(float64(*q) / 1e3)
+			}
+			row = append(row, cell)
+		}
+	}
+	return row
+}
+
+// GoBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
+// per operation class with the mean response time, percentiles and successful operations per second.
+func GoBench(w io.Writer, r *record.Run) error {
+	fmt.Fprintf(w, "goos: %s\ngoarch: %s\n", r.Environment.OS, r.Environment.Arch)
+	if r.Environment.CPU != "" {
+		fmt.Fprintf(w, "cpu: %s\n", r.Environment.CPU)
+	}
+	p := r.Phase("measure")
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.Classes {
+		if c.Response == nil {
+			continue
+		}
+		line := fmt.Sprintf("BenchmarkRun/workload=%s/class=%s/workers=%d \t%d\t%.1f ns/op", word(r.Specification.Workload.Name),
+			word(c.Name), p.Workers, c.Counts.Succeeded, c.Response.Mean)
+		for _, q := range []struct {
+			name string
+			ns   *int64
+		}{{"p50", c.Response.P50}, {"p99", c.Response.P99}, {"p99.9", c.Response.P999}} {
+			if q.ns != nil {
+				line += fmt.Sprintf("\t%d %s-ns", *q.ns, q.name)
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s\t%.1f ok/s\n", line, c.Rate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// word makes a name fit into the name of a benchmark.
+func word(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ' ' || c == '/' || c == '\t' {
+			return '-'
+		}
+		return c
+	}, s)
+}
