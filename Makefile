@@ -18,7 +18,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: ## bin/plimsoll
-	$(GO) build -trimpath -o $(BIN) ./cmd/plimsoll
+	$(GO) build -o $(BIN) ./cmd/plimsoll
 
 demo: build ## a run of half a minute on this machine's disk
 	$(BIN) run --workload a --records 20000 --threads 8 --warmup 3s --duration 15s

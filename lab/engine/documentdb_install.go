@@ -205,7 +205,7 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 	}
 	// Without cgo the executable needs no C library, so it runs in the root as well as here.
 	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
-	s := spec{role: "go install", path: goTool, env: env, args: []string{"install", "-trimpath", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
+	s := spec{role: "go install", path: goTool, env: env, args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
 	return in.tries(ctx, func() error {
 		_, err := run(ctx, s, in.log)
 		return err
