@@ -48,6 +48,8 @@ type catalog struct {
 	p       catalogParams
 	mix     mix
 	inserts *insertKeys
+
+	aggregations [][]byte // pipelines, one per category
 }
 
 func newCatalog(p catalogParams) (Workload, error) {
@@ -67,7 +69,11 @@ func newCatalog(p catalogParams) (Workload, error) {
 		first = max(first, runFirst(p.run))
 	}
 	inserts := &insertKeys{first: first, client: int64(p.client), clients: int64(p.clients)}
-	return &catalog{p: p, mix: m, inserts: inserts}, nil
+	w := &catalog{p: p, mix: m, inserts: inserts}
+	for _, category := range categories {
+		w.aggregations = append(w.aggregations, brandPipeline(category))
+	}
+	return w, nil
 }
 
 func (w *catalog) Name() string { return "catalog" }

@@ -10,7 +10,6 @@ type catalogStream struct {
 	docs     docBuffer
 
 	filter, update []byte
-	pipelines      [][]byte // one per category
 	statement      [1]Statement
 	requests       [6][1]Request // by class
 }
@@ -33,9 +32,6 @@ func (w *catalog) Stream(worker, _ int) Stream {
 	s.requests[catalogAggregate][0].Verb = Aggregate
 	s.requests[catalogAggregate][0].MayBeEmpty = true
 	s.requests[catalogInsert][0].Verb = Insert
-	for _, category := range categories {
-		s.pipelines = append(s.pipelines, brandPipeline(category))
-	}
 	return s
 }
 
@@ -78,7 +74,7 @@ func (s *catalogStream) Next(op *Op) {
 	case catalogUpdateStock:
 		s.fillStock(req)
 	case catalogAggregate:
-		req.Pipeline = pick(&s.r, s.pipelines)
+		req.Pipeline = pick(&s.r, s.w.aggregations)
 	case catalogInsert:
 		s.fillInsert(op, req)
 	}

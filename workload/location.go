@@ -127,8 +127,8 @@ func appendPoint(dst []byte, r *random) []byte {
 	dst, at := openDocElement(dst, "geo")
 	dst = bsoncore.AppendStringElement(dst, "type", "Point")
 	dst, in := openArrayElement(dst, "coordinates")
-	dst = bsoncore.AppendDoubleElement(dst, "0", r.float()*360-180)
-	dst = bsoncore.AppendDoubleElement(dst, "1", r.float()*140-60)
+	dst = bsoncore.AppendDoubleElement(dst, "0", float64(r.below(360_000_000)-180_000_000)/1e6)
+	dst = bsoncore.AppendDoubleElement(dst, "1", float64(r.below(140_000_000)-60_000_000)/1e6)
 	return closeDoc(closeDoc(dst, in), at)
 }
 

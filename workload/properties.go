@@ -12,7 +12,7 @@ import (
 )
 
 // maxPropertyFile is how much of a property file is read at most.
-const maxPropertyFile = 16 << 20
+const maxPropertyFile = 1 << 20
 
 // ReadProperties reads a Java .properties file, the format of YCSB's -P files, with the rules of
 // java.util.Properties: '=', ':' or blanks between key and value, '#' and '!' for comments, a backslash
@@ -84,7 +84,7 @@ func (r *lineReader) logicalLine() (string, error) {
 		if !more {
 			return whole.String(), nil
 		}
-		continued = true
+		continued = whole.Len() > 0 // a backslash alone begins nothing
 	}
 }
 

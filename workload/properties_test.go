@@ -22,6 +22,7 @@ func TestReadProperties(t *testing.T) {
 		"a=x\\\\\nb=1":                      {"a": `x\`, "b": "1"},
 		"a=x\\\\\\\ny":                      {"a": `x\y`},
 		"a=x\\":                             {"a": "x"},
+		"\\\n# comment\n\\":                 {},
 		"a\r\nb=1\rc=2":                     {"a": "", "b": "1", "c": "2"},
 		"a=1\na=2":                          {"a": "2"},
 		"a\\ b\\==1\\=2\na\\:b=3":           {"a b=": "1=2", "a:b": "3"},

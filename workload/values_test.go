@@ -58,7 +58,7 @@ func TestCompressibilityIsWhatACompressorFinds(t *testing.T) {
 		var r random
 		r.seed(7, forRecord, 1)
 		var data []byte
-		for range 2000 {
+		for range 300 {
 			data = appendRandomValue(data, 1000, share, &r)
 		}
 		var out bytes.Buffer

@@ -19,11 +19,11 @@ func plainSum(from, to int64, theta float64) float64 {
 
 func TestPowerSumEqualsTheSum(t *testing.T) {
 	for _, theta := range []float64{0.01, 0.5, 0.99, 1, 1 + 1e-12, 1.2, 2, 5} {
-		for _, n := range []int64{0, 1, 2, 3, 63, 64, 65, 66, 100, 1000, 12_345, 1_000_000} {
+		for _, n := range []int64{0, 1, 2, 3, 63, 64, 65, 66, 100, 1000, 12_345, 100_000} {
 			checkSum(t, 1, n, theta)
 		}
 		checkSum(t, 1000, 1003, theta)
-		checkSum(t, 1001, 2_000_000, theta)
+		checkSum(t, 1001, 300_000, theta)
 		checkSum(t, 70, 70, theta)
 	}
 }

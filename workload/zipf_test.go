@@ -165,15 +165,15 @@ func hottestShares(c chooser, n int64, draws int, parts ...float64) []float64 {
 // YCSB's zipfian is much flatter than its name says. The shares were measured with the same formulas in
 // Java, over as many draws; the hottest key gets 1/26.469 for any number of records.
 func TestYCSBScrambledShares(t *testing.T) {
-	const n = 100_000
-	parts, want := []float64{0, .01, .10, .20, .50}, []float64{1 / ycsbZetaN, .3042, .4496, .5359, .7408}
-	got := hottestShares(newYCSBScrambled(0, n), n, 10_000_000, parts...)
+	const n = 10_000
+	parts, want := []float64{0, .01, .10, .20, .50}, []float64{1 / ycsbZetaN, .2296, .3781, .4786, .7127}
+	got := hottestShares(newYCSBScrambled(0, n), n, 1_000_000, parts...)
 	for i := range parts {
-		if math.Abs(got[i]-want[i]) > .002 {
+		if math.Abs(got[i]-want[i]) > .004 {
 			t.Errorf("the hottest %v of the keys get %.3f, want %.3f", parts[i], got[i], want[i])
 		}
 	}
-	if math.Abs(got[0]-.0378) > .0005 {
+	if math.Abs(got[0]-.0378) > .001 {
 		t.Errorf("the hottest key gets %.4f, want 0.0378", got[0])
 	}
 }

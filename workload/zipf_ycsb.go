@@ -66,7 +66,9 @@ func (z *ycsbZipf) nextOf(n int64, r *random) int64 {
 	if uz < z.second {
 		return z.base + 1
 	}
-	return z.base + javaLong(float64(n)*math.Pow(z.eta*u-z.eta+1, z.alpha))
+	// The power of YCSB's formula, written so that it takes half the time.
+	power := math.Exp(z.alpha * math.Log(z.eta*u-z.eta+1))
+	return z.base + javaLong(float64(n)*power)
 }
 
 // ycsbScrambled is YCSB's requestdistribution=zipfian: a zipfian over 10^10 items, hashed and reduced
