@@ -288,8 +288,8 @@ func checkBins(t *rapid.T, ivs []*Interval, ends map[int64]int, recorded, displa
 }
 
 func TestWorkersAndTicksAtTheSameTime(t *testing.T) {
-	const workers, each = 8, 20_000
-	c := newTestCollector(t, Options{Dims: testDims(true), Width: time.Millisecond, Grace: time.Millisecond})
+	const workers, each = 8, 10_000
+	c := newTestCollector(t, Options{Dims: testDims(true), Width: 20 * time.Millisecond, Grace: time.Millisecond})
 	start := time.Now()
 	var wg sync.WaitGroup
 	for range workers {
