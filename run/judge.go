@@ -2,8 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -142,7 +145,14 @@ func (r *runner) course(err error) record.Course {
 	return c
 }
 
-// DefaultRecordDir names the directory of a record that was not given one.
-func DefaultRecordDir(workload string, now time.Time) string {
-	return filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+workload)
+// NewRecordDir names a directory that does not exist yet for the record of a run that was not given one.
+func NewRecordDir(workload string, now time.Time) string {
+	base := filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+workload)
+	dir := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) || n > 1000 {
+			return dir
+		}
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -92,7 +93,7 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 }
 
 // nullDocuments is what the null target says it holds: as many as any run may ask for.
-const nullDocuments = 1 << 62
+const nullDocuments = math.MaxInt32
 
 func openMongo(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
 	switch client {

@@ -39,7 +39,7 @@ func writeText(w io.Writer, r *record.Run) error {
 	fmt.Fprintln(&b)
 	textOperations(&b, r, p)
 	textFailures(&b, p)
-	textClient(&b, p)
+	textClient(&b, r, p)
 	if r.Specification.Out != "" {
 		fmt.Fprintf(&b, "\nrecord      %s\n", r.Specification.Out)
 	}
@@ -337,9 +337,13 @@ func textFailures(b *bytes.Buffer, p *record.PhaseResult) {
 }
 
 // textClient says what the load cost on this side.
-func textClient(b *bytes.Buffer, p *record.PhaseResult) {
+func textClient(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	c := p.Client
-	fmt.Fprintf(b, "\nclient      %s CPU per operation, %s of the cores", formatDuration(time.Duration(c.CPUPerOperation)), formatPercent(c.CPUShare))
+	who := "client    "
+	if r.ClientSettings["client"] == "in-process" {
+		who = "process   " // the embedded engine works in it as well
+	}
+	fmt.Fprintf(b, "\n%s  %s CPU per operation, %s of the cores", who, formatDuration(time.Duration(c.CPUPerOperation)), formatPercent(c.CPUShare))
 	if p.InFlight != nil {
 		fmt.Fprintf(b, ", %s operations under way", significant(*p.InFlight))
 	}

@@ -57,6 +57,8 @@ and durability, and what the numbers are worth.
 	root.AddCommand(
 		newRunCommand(env),
 		newYCSBCommand(env),
+		newCalibrateCommand(env),
+		newResponderCommand(env),
 		newShowCommand(env),
 		newWorkloadsCommand(env),
 		newEngineCommand(env),

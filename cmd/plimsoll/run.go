@@ -94,7 +94,7 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
-	opts.Dir = orElse(spec.Out, run.DefaultRecordDir(spec.Workload.Name, env.now()))
+	opts.Dir = orElse(spec.Out, run.NewRecordDir(spec.Workload.Name, env.now()))
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
 	opts.Ceiling = ceiling(env)
 	progress := newProgress(env, quiet)

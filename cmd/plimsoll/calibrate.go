@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+func newCalibrateCommand(env *environment) *cobra.Command {
+	var duration time.Duration
+	var format string
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Measure what this machine's client can do at most, and keep it",
+		Long: `Measure what this machine's client can do at most: operations against a responder on loopback, in a
+process of its own, that answers at once and stores nothing.
+
+The result is kept. From then on a run that comes near the ceiling of its client is marked as
+client-limited, because its figures would say more about the client than about the target.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return calibrate(cmd.Context(), env, duration, format) },
+	}
+	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time per client")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func calibrate(ctx context.Context, env *environment, duration time.Duration, format string) error {
+	if format != "text" && format != "json" {
+		return usageError("unknown format %q (known: text, json)", format)
+	}
+	if duration < 100*time.Millisecond {
+		return usageError("--duration: %v is too short to measure anything; give at least 100ms", duration)
+	}
+	home, err := homeDir(env)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	uri, end, err := startResponder(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	machine := record.NewEnvironment(nil)
+	c := run.Ceiling{Measured: env.now().UTC(), Tool: tool().Version, CPU: machine.CPU, Cores: machine.Cores, Clients: map[string]run.ClientCeiling{}}
+	for _, client := range []string{run.ClientWire, run.ClientDriver} {
+		fmt.Fprintf(env.stderr, "calibrating client %s for %v\n", client, duration)
+		if c.Clients[client], err = run.Calibrate(ctx, client, run.Calibration{Target: uri, Duration: duration}); err != nil {
+			return fmt.Errorf("calibrate client %s: %w", client, err)
+		}
+	}
+	if err := c.Write(home); err != nil {
+		return err
+	}
+	if format == "json" {
+		return printJSON(env.stdout, c)
+	}
+	return printCeiling(env.stdout, c)
+}
+
+func printCeiling(w io.Writer, c run.Ceiling) error {
+	fmt.Fprintf(w, "%s, %s cores\n\n", orElse(c.CPU, "unknown processor"), significant(c.Cores))
+	t := table{}
+	t.row("client", "CPU per operation", "ceiling", "reached beside the responder")
+	for _, name := range []string{run.ClientWire, run.ClientDriver} {
+		x := c.Clients[name]
+		t.row(name, formatDuration(time.Duration(x.PerOperation)), formatRate(x.Rate)+"/s", formatRate(x.Reached)+"/s")
+	}
+	t.write(w, "")
+	_, err := fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
+		"Runs that come near it are marked as client-limited from now on.")
+	return err
+}
+
+// startResponder starts this program once more as a responder, so that the processor time of the
+// client can be told from that of the responder. It ends with end, and also if this process dies,
+// because its standard input closes then.
+func startResponder(ctx context.Context) (uri string, end func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, fmt.Errorf("start the responder: %w", err)
+	}
+	child := exec.CommandContext(ctx, self, "null-responder")
+	in, err := child.StdinPipe()
+	if err != nil {
+		return "", nil, fmt.Errorf("start the responder: %w", err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return "", nil, fmt.Errorf("start the responder: %w", err)
+	}
+	if err := child.Start(); err != nil {
+		return "", nil, fmt.Errorf("start the responder: %w", err)
+	}
+	end = func() { _ = in.Close(); _ = child.Wait() }
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		end()
+		return "", nil, fmt.Errorf("start the responder: it ended without saying where it listens (%v)", err)
+	}
+	return strings.TrimSpace(line), end, nil
+}
+
+// newResponderCommand is the other half of startResponder.
+func newResponderCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:    "null-responder",
+		Short:  "Answer MongoDB's protocol on loopback without storing anything, until standard input closes",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			r, err := null.Listen(null.Options{})
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			fmt.Fprintln(env.stdout, r.URI())
+			_, err = io.Copy(io.Discard, env.stdin)
+			return err
+		},
+	}
+}

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Calibration says how a client is calibrated. Zero values stand for the defaults.
+type Calibration struct {
+	Target   string // a responder that costs this process nothing, in a process of its own
+	Workers  int    // 16 if zero
+	Duration time.Duration
+	Workload string // "a" if empty: half reads, half updates
+}
+
+// Calibrate measures what one client of this machine can do at most, by loading a responder that
+// answers at once. It takes the duration (3 s if zero) and a warm-up of a third of it.
+func Calibrate(ctx context.Context, client string, c Calibration) (ClientCeiling, error) {
+	if c.Workers == 0 {
+		c.Workers = 16
+	}
+	if c.Duration == 0 {
+		c.Duration = 3 * time.Second
+	}
+	if c.Workload == "" {
+		c.Workload = "a"
+	}
+	w, err := workload.Open(workload.Spec{Name: c.Workload, Records: 100_000, Seed: 1})
+	if err != nil {
+		return ClientCeiling{}, err
+	}
+	target, err := ParseTarget(c.Target)
+	if err != nil {
+		return ClientCeiling{}, err
+	}
+	st, err := target.Open(ctx, client, store.Config{Database: "plimsoll", Sessions: c.Workers, Timeout: 10 * time.Second}, nil)
+	if err != nil {
+		return ClientCeiling{}, err
+	}
+	defer st.Close()
+	cfg := load.Config{Workers: c.Workers, Warmup: c.Duration / 3, Duration: c.Duration, Timeout: 10 * time.Second}
+	sink := &summarySink{summary: measure.NewSummary(load.Dims(w, false), load.PhaseMeasure)}
+	report, err := load.Run(ctx, cfg, w, st, sink)
+	if err != nil {
+		return ClientCeiling{}, err
+	}
+	if report.Interrupted {
+		return ClientCeiling{}, context.Canceled
+	}
+	return sink.ceiling(record.NewEnvironment(nil).Cores)
+}
+
+// summarySink keeps nothing but the sum of the measured phase.
+type summarySink struct{ summary *measure.Summary }
+
+func (s *summarySink) Interval(iv *measure.Interval) error {
+	if iv.Phase != load.PhaseMeasure {
+		return nil
+	}
+	return s.summary.Add(iv)
+}
+
+func (s *summarySink) Event(measure.Event) error { return nil }
+
+func (s *summarySink) ceiling(cores float64) (ClientCeiling, error) {
+	ended := s.summary.Ended()
+	if ended.Succeeded == 0 || s.summary.Client.CPU == 0 {
+		return ClientCeiling{}, errors.New("no operation succeeded against the responder, so there is nothing to calibrate with")
+	}
+	if bad := ended.Bad(); bad > 0 {
+		return ClientCeiling{}, fmt.Errorf("%d operations failed against the responder, so the calibration is worth nothing: %v", bad, s.summary.Failures)
+	}
+	perOperation := float64(s.summary.Client.CPU.Nanoseconds()) / float64(ended.Succeeded)
+	return ClientCeiling{
+		PerOperation: perOperation,
+		Reached:      s.summary.Rate(ended.Succeeded),
+		Rate:         cores * 1e9 / perOperation,
+	}, nil
+}
