@@ -158,6 +158,14 @@ func appendString(dst []byte, key, value string) []byte {
 	return append(dst, 0)
 }
 
+// appendText is appendString for bytes.
+func appendText(dst []byte, key string, value []byte) []byte {
+	dst = appendKey(dst, typeString, key)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(value)+1))
+	dst = append(dst, value...)
+	return append(dst, 0)
+}
+
 func appendInt32(dst []byte, key string, value int32) []byte {
 	return binary.LittleEndian.AppendUint32(appendKey(dst, typeInt32, key), uint32(value))
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 
@@ -17,6 +18,7 @@ type shape struct {
 	more      []byte // lsid (getMore has no read concern)
 	writeTail []byte // $db and the closing zero
 	readTail  []byte // $db, $readPreference and the closing zero
+	database  string
 }
 
 // newShape prepares the constant parts for a server with the given greeting. lsid is the session's
@@ -26,7 +28,7 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 	if g.sessions {
 		session = appendDocument(nil, typeDocument, "lsid", lsid)
 	}
-	var s shape
+	s := shape{database: st.database}
 	s.write = st.appendWriteConcern(nil)
 	if !st.unacknowledged {
 		s.write = append(s.write, session...)
@@ -99,12 +101,19 @@ func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	return l.finish(msg, l.shape.read, 0, l.shape.readTail)
 }
 
-// appendGetMore writes a getMore. It has neither a read concern, a read preference nor a time limit.
-func (l *link) appendGetMore(msg []byte, cursor int64, collection string) []byte {
+// appendGetMore writes a getMore for a cursor on the namespace ns, which the server has named. It has
+// neither a read concern, a read preference nor a time limit.
+func (l *link) appendGetMore(msg []byte, cursor int64, ns []byte) []byte {
+	db, collection, _ := bytes.Cut(ns, []byte{'.'})
 	msg = beginMessage(msg)
 	msg = appendInt64(msg, "getMore", cursor)
-	msg = appendString(msg, "collection", collection)
-	return l.finish(msg, l.shape.more, 0, l.shape.writeTail)
+	msg = appendText(msg, "collection", collection)
+	tail := l.shape.writeTail
+	if string(db) != l.shape.database {
+		l.tail = append(appendText(l.tail[:0], "$db", db), 0)
+		tail = l.tail
+	}
+	return l.finish(msg, l.shape.more, 0, tail)
 }
 
 // appendInsert writes an insert of as many of docs as fit into one message and returns how many.

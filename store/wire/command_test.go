@@ -122,9 +122,14 @@ func TestCursorMessages(t *testing.T) {
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "local"}}}, lsid, clusterTime, db,
 		{Key: "$readPreference", Value: bson.D{{Key: "mode", Value: "nearest"}}}}, ""))
 
-	msg = l.appendGetMore(msg, 1<<40, "c")
+	msg = l.appendGetMore(msg, 1<<40, []byte("db.c"))
 	sealMessage(msg, 9, 0)
 	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1 << 40)}, {Key: "collection", Value: "c"}, lsid, clusterTime, db}, ""))
+
+	msg = l.appendGetMore(msg, 1, []byte("other.a.b")) // a view's cursor may belong elsewhere
+	sealMessage(msg, 9, 0)
+	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1)}, {Key: "collection", Value: "a.b"}, lsid, clusterTime,
+		{Key: "$db", Value: "other"}}, ""))
 }
 
 func TestWriteMessages(t *testing.T) {

@@ -72,6 +72,7 @@ func (x *exchange) read(req *workload.Request) {
 		x.s.out = x.l.appendAggregate(x.s.out, req)
 	}
 	var r reply
+	var ns []byte // lies in the first reply buffer, which further batches leave alone
 	for slot := 0; ; slot = 1 {
 		if !x.call(&r, slot) {
 			return
@@ -86,7 +87,10 @@ func (x *exchange) read(req *workload.Request) {
 		if r.cursorID == 0 {
 			break
 		}
-		x.s.out = x.l.appendGetMore(x.s.out, r.cursorID, req.Collection)
+		if slot == 0 {
+			ns = r.ns
+		}
+		x.s.out = x.l.appendGetMore(x.s.out, r.cursorID, ns)
 		x.now = time.Now()
 	}
 	if x.res.Docs == 0 && !req.MayBeEmpty {
@@ -104,7 +108,7 @@ func (x *exchange) timeLeft() time.Duration {
 
 // take counts the documents of one batch.
 func (x *exchange) take(r *reply) bool {
-	if !r.hasBatch {
+	if !r.hasBatch || r.cursorID != 0 && x.res.Docs == 0 && len(r.ns) == 0 {
 		x.broken(protocolFault(errNoBatch))
 		return false
 	}

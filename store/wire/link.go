@@ -34,6 +34,7 @@ type link struct {
 	armed       time.Time // the deadline that the connection has now
 	lastID      int32
 	replies     [2][]byte // the second one keeps a first batch alive while further ones are read
+	tail        []byte    // the end of a getMore on another database than ours
 	clusterTime []byte    // the latest $clusterTime seen, sent with every command
 	clusterAt   uint64
 }

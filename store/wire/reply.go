@@ -20,6 +20,7 @@ type reply struct {
 	concernError []byte // body of the document writeConcernError
 
 	cursorID int64
+	ns       []byte // the cursor's "DATABASE.COLLECTION"
 	batch    []byte // body of the array firstBatch or nextBatch
 	hasBatch bool
 
@@ -111,6 +112,8 @@ func (r *reply) takeCursor(e element) error {
 		switch string(e.key) {
 		case "id":
 			r.cursorID, _ = e.number()
+		case "ns":
+			r.ns, _ = e.text()
 		case "firstBatch", "nextBatch":
 			if r.batch, r.hasBatch = e.body(); !r.hasBatch {
 				return errBSON

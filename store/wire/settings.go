@@ -47,7 +47,7 @@ type settings struct {
 }
 
 const (
-	defaultTimeout = 30 * time.Second
+	defaultTimeout = 10 * time.Second
 	// defaultThreshold is the official drivers' localThresholdMS.
 	defaultThreshold = 15 * time.Millisecond
 )

@@ -34,7 +34,7 @@ var (
 
 // Open connects to the deployment that cfg.Target names, a mongodb:// or mongodb+srv:// address, and
 // checks that it answers and accepts the credentials. The database of cfg wins over that of the
-// address; so do the parts of cfg.Concern that are set. It fails within cfg.Timeout (30 s if zero),
+// address; so do the parts of cfg.Concern that are set. It fails within cfg.Timeout (10 s if zero),
 // or when ctx ends, with an error that says what was tried and what to check, without credentials.
 func Open(ctx context.Context, cfg store.Config, opts ...Option) (*Store, error) {
 	timeout := cfg.Timeout
