@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -37,10 +38,20 @@ func (s *session) updates(deadline time.Time, req *workload.Request, res *store.
 	if failed != nil {
 		return partial(failed, res)
 	}
-	if res.Docs == 0 {
-		res.Outcome = store.NotFound
-	}
+	matched(req, res)
 	return nil
+}
+
+// matched makes statements that matched nothing an outcome, where the workload expected a document.
+func matched(req *workload.Request, res *store.Result) {
+	switch {
+	case req.MayBeEmpty || res.Docs == len(req.Updates):
+	case res.Docs == 0:
+		res.Outcome = store.NotFound
+	default:
+		res.Outcome = store.Partial
+		res.Message = fmt.Sprintf("%d of %d statements matched no document", len(req.Updates)-res.Docs, len(req.Updates))
+	}
 }
 
 // settle syncs the log where nothing has done so yet. Even if nothing changed: what was seen may have

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -148,6 +149,14 @@ func (f *guardedFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
+// Close closes the file; some file systems report a failed write only here.
+func (f *guardedFile) Close() error {
+	if err := f.File.Close(); err != nil {
+		f.guard.freeze(err)
+	}
+	return nil
+}
+
 // Preallocate reserves space. That it fails says nothing about the writes to come.
 func (f *guardedFile) Preallocate(offset, length int64) error {
 	if f.guard.cause.Load() != nil {
@@ -170,6 +179,19 @@ func (nowhere) SyncTo(int64) (bool, error)             { return false, nil }
 func (nowhere) SyncData() error                        { return nil }
 func (nowhere) Prefetch(int64, int64) error            { return nil }
 func (nowhere) Fd() uintptr                            { return vfs.InvalidFd }
-func (n nowhere) Stat() (vfs.FileInfo, error) {
-	return nil, &fs.PathError{Op: "stat", Path: n.name, Err: fs.ErrNotExist}
-}
+
+// Stat describes an empty file: the engine asks a log file that it wants to use again for its size,
+// and takes an error as a reason to end the process.
+func (n nowhere) Stat() (vfs.FileInfo, error) { return nowhereInfo(n), nil }
+
+// nowhereInfo describes a file opened while frozen.
+type nowhereInfo struct{ name string }
+
+func (i nowhereInfo) Name() string     { return i.name }
+func (nowhereInfo) Size() int64        { return 0 }
+func (nowhereInfo) Mode() fs.FileMode  { return 0o600 }
+func (nowhereInfo) ModTime() time.Time { return time.Time{} }
+func (nowhereInfo) IsDir() bool        { return false }
+func (nowhereInfo) Sys() any           { return nil }
+
+func (nowhereInfo) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }

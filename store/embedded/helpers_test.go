@@ -128,3 +128,5 @@ func (t *tester) ids(req workload.Request) []any {
 	}
 	return out
 }
+
+func marshal(v any) ([]byte, error) { return bson.Marshal(v) }

@@ -118,7 +118,7 @@ func (p *plan) narrow(prefix []byte, field indexField, f *filter, multikey bool)
 		}
 	}
 	r, bounds := rangeOf(field.path, f, multikey)
-	p.score += 3 * min(bounds, 2)
+	p.score += [...]int{0, 4, 6}[min(bounds, 2)]
 	p.spans = []span{r.span(prefix, field.desc)}
 }
 

@@ -62,6 +62,11 @@ func projectionFlag(key []byte, v value) (bool, error) {
 	case v.isNumber():
 		return v.float() != 0, nil
 	}
+	if v.t == tDocument && isOperators(v.data) {
+		it := walk(v.data)
+		name, _, _ := it.next()
+		return false, unsupported("the projection operator " + string(name))
+	}
 	return false, unsupported("a computed projection (" + string(key) + ")")
 }
 

@@ -52,7 +52,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	default:
 		err = unsupported(fmt.Sprintf("the verb %s", req.Verb))
 	}
-	s.finish(res, err, write)
+	s.finish(req, res, err)
 }
 
 // ready refuses to start when the storage is lost or the time is up; nothing has been done then.
@@ -73,23 +73,35 @@ var errLate = &opError{
 }
 
 // finish puts the end of an operation into res.
-func (s *session) finish(res *store.Result, err error, write bool) {
+func (s *session) finish(req *workload.Request, res *store.Result, err error) {
+	write := req.Verb == workload.Insert || req.Verb == workload.Update
 	if err != nil {
 		fail(res, err, write)
 		if res.Reason == store.Storage {
 			res.Message = s.st.explain(err).Error()
 		}
-		return
 	}
-	if !write {
+	if !write || res.Reason == store.Storage {
 		return
 	}
 	if cause := s.st.failure(); cause != nil {
 		res.Fail(store.Indeterminate, store.Storage, cause.Error())
 		return
 	}
-	if s.st.concern.Unacknowledged() {
-		*res = store.Result{Outcome: store.Unacknowledged, Attempts: 1, Bytes: res.Bytes}
+	if s.st.concern.Unacknowledged() && res.Reason != store.Client && len(req.Docs)+len(req.Updates) > 0 {
+		unacknowledged(req, res)
+	}
+}
+
+// unacknowledged forgets what became of a write that nobody was to hear of. Counted is what was handed
+// over.
+func unacknowledged(req *workload.Request, res *store.Result) {
+	*res = store.Result{Outcome: store.Unacknowledged, Attempts: 1, Docs: len(req.Docs) + len(req.Updates)}
+	for _, d := range req.Docs {
+		res.Bytes += len(d)
+	}
+	for i := range req.Updates {
+		res.Bytes += len(req.Updates[i].Update)
 	}
 }
 

@@ -217,8 +217,8 @@ func (st *embeddedStore) Session(int) (store.Session, error) {
 // Count returns the exact number of documents by reading all keys.
 func (st *embeddedStore) Count(ctx context.Context, name string) (n int64, err error) {
 	c := st.lookup(name)
-	if c == nil {
-		return 0, st.failure()
+	if cause := st.failure(); c == nil || cause != nil {
+		return 0, cause
 	}
 	defer st.recoverTo(&err)
 	span := prefixSpan(docPrefix(nil, c.id))
@@ -243,8 +243,8 @@ func (st *embeddedStore) Drop(ctx context.Context, name string) (err error) {
 	st.gate.Lock()
 	defer st.gate.Unlock()
 	c := st.lookup(name)
-	if c == nil {
-		return st.failure()
+	if cause := st.failure(); c == nil || cause != nil {
+		return cause
 	}
 	b := st.db.NewBatch()
 	defer b.Close()

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+func benchStore(b *testing.B, n int) *embeddedStore {
+	st := open(b, b.TempDir(), store.Concern{}, Options{})
+	x := testerOn(b, st)
+	for i := 0; i < n; i += 1000 {
+		req := workload.Request{Verb: workload.Insert, Collection: "c"}
+		for j := i; j < i+1000; j++ {
+			req.Docs = append(req.Docs, benchDoc(b, j))
+		}
+		x.expect(store.OK, req)
+	}
+	return st
+}
+
+func benchDoc(b *testing.B, i int) []byte {
+	doc := d("_id", fmt.Sprintf("user%012d", i))
+	for f := range 10 {
+		doc = append(doc, d(fmt.Sprintf("field%d", f), make([]byte, 100))...)
+	}
+	return raw(b, doc)
+}
+
+func BenchmarkPointRead(b *testing.B) { benchmark(b, 1, nil) }
+
+func BenchmarkScan50(b *testing.B) { benchmark(b, 50, nil) }
+
+func BenchmarkUpdate(b *testing.B) { benchmark(b, 0, raw(b, d("$set", d("field5", make([]byte, 100))))) }
+
+func benchmark(b *testing.B, limit int64, update []byte) {
+	const n = 100_000
+	st := benchStore(b, n)
+	s, _ := st.Session(0)
+	reqs := make([]workload.Request, 1000)
+	for i := range reqs {
+		id := any(fmt.Sprintf("user%012d", rand.IntN(n-100)))
+		if limit > 1 {
+			id = d("$gte", id)
+		}
+		filter := raw(b, d("_id", id))
+		reqs[i] = workload.Request{Verb: workload.Find, Collection: "c", Filter: filter, Limit: limit}
+		if update != nil {
+			reqs[i] = workload.Request{Verb: workload.Update, Collection: "c", Updates: []workload.Statement{{Filter: filter, Update: update}}}
+		}
+	}
+	b.ReportAllocs()
+	var res store.Result
+	i := 0
+	for b.Loop() {
+		s.Do(time.Time{}, &reqs[i%len(reqs)], &res)
+		if res.Outcome != store.OK {
+			b.Fatal(res.Message)
+		}
+		i++
+	}
+}

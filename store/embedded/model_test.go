@@ -1,0 +1,287 @@
+package embedded
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// record is a document of the model: {_id, n, tags, in: {v}}. v below 0 means that "in" is missing.
+type record struct {
+	id, n int
+	tags  []int
+	v     int
+}
+
+func (r record) doc() bson.D {
+	tags := bson.A{}
+	for _, t := range r.tags {
+		tags = append(tags, t)
+	}
+	out := d("_id", r.id, "n", r.n, "tags", tags)
+	if r.v >= 0 {
+		out = append(out, bson.E{Key: "in", Value: d("v", r.v)})
+	}
+	return out
+}
+
+// model is the trivial store: a map, and every query looks at all of it.
+type model map[int]record
+
+func (m model) where(keep func(record) bool) []record {
+	var out []record
+	for _, r := range m {
+		if keep(r) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b record) int { return cmp.Compare(a.id, b.id) })
+	return out
+}
+
+// TestAgainstModel does the same random operations on a store and on the model. Indexes appear on the
+// way, and the store is closed and opened again.
+func TestAgainstModel(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	g := &game{r: rand.New(rand.NewPCG(seed, 1)), m: model{}, dir: t.TempDir()}
+	g.reopen(t)
+	for step := range 3000 {
+		g.step(t, step)
+		if t.Failed() {
+			t.Fatalf("at step %d of seed %d", step, seed)
+		}
+	}
+	for id := range 60 {
+		g.checkGet(t, id)
+	}
+}
+
+type game struct {
+	r   *rand.Rand
+	m   model
+	dir string
+	x   *tester
+}
+
+func (g *game) reopen(t *testing.T) {
+	if g.x != nil {
+		if err := g.x.st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{MemTableBytes: 256 << 10} // small, so that flushes and compactions take part
+	g.x = testerOn(t, open(t, g.dir, store.Concern{}, o))
+}
+
+func (g *game) random() record {
+	r := record{id: g.r.IntN(60), n: g.r.IntN(20), v: g.r.IntN(12) - 3}
+	for range g.r.IntN(4) {
+		r.tags = append(r.tags, g.r.IntN(6))
+	}
+	return r
+}
+
+func (g *game) step(t *testing.T, step int) {
+	switch step {
+	case 500:
+		g.x.index(d("n", -1, "in.v", 1))
+	case 1000:
+		g.x.index(d("tags", 1, "n", 1))
+	case 1500:
+		g.x.index(d("in.v", 1))
+	case 800, 1800, 2500:
+		g.reopen(t)
+	}
+	switch g.r.IntN(10) {
+	case 0, 1:
+		g.insert(t)
+	case 2:
+		g.insertMany(t)
+	case 3:
+		g.set(t)
+	case 4:
+		g.replace(t)
+	case 5:
+		g.checkGet(t, g.r.IntN(70))
+	case 6:
+		g.checkCount(t)
+	default:
+		g.checkFind(t)
+	}
+}
+
+func (g *game) outcome(t *testing.T, what string, req workload.Request, want store.Outcome) {
+	t.Helper()
+	if res := g.x.do(req); res.Outcome != want {
+		t.Errorf("%s: %s (%s), want %s", what, res.Outcome, res.Message, want)
+	}
+}
+
+func (g *game) insert(t *testing.T) {
+	r := g.random()
+	want := store.OK
+	if _, ok := g.m[r.id]; ok {
+		want = store.Conflict
+	} else {
+		g.m[r.id] = r
+	}
+	g.outcome(t, fmt.Sprint("insert ", r), workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, r.doc())}}, want)
+}
+
+func (g *game) insertMany(t *testing.T) {
+	req := workload.Request{Verb: workload.Insert, Collection: "c", Unordered: true}
+	done, n := 0, 2+g.r.IntN(4)
+	for range n {
+		r := g.random()
+		req.Docs = append(req.Docs, raw(t, r.doc()))
+		if _, ok := g.m[r.id]; !ok {
+			g.m[r.id] = r
+			done++
+		}
+	}
+	want := store.Partial
+	if done == n {
+		want = store.OK
+	} else if done == 0 {
+		want = store.Conflict
+	}
+	g.outcome(t, "insert many", req, want)
+}
+
+// set changes all fields but _id by operators, with $inc for n.
+func (g *game) set(t *testing.T) {
+	r := g.random()
+	old, ok := g.m[r.id]
+	if r.v < 0 {
+		r.v = 0
+	}
+	tags := r.doc()[2].Value
+	req := g.x.updateReq(d("_id", r.id), d("$inc", d("n", r.n-old.n), "$set", d("tags", tags, "in.v", r.v)))
+	want := store.OK
+	if !ok {
+		want = store.NotFound
+	} else {
+		g.m[r.id] = r
+	}
+	g.outcome(t, fmt.Sprint("set ", r), req, want)
+}
+
+// replace finds the document by another field, where only one can match, or upserts it by _id.
+func (g *game) replace(t *testing.T) {
+	r := g.random()
+	req := g.x.updateReq(d("_id", r.id, "n", d("$gte", 0)), r.doc())
+	req.Updates[0].Upsert = true
+	if old, ok := g.m[r.id]; ok && g.r.IntN(2) == 0 {
+		same := g.m.where(func(o record) bool { return o.n == old.n && o.v == old.v })
+		if len(same) == 1 && old.v >= 0 {
+			req = g.x.updateReq(d("n", old.n, "in.v", old.v), r.doc())
+		}
+	}
+	g.m[r.id] = r
+	g.outcome(t, fmt.Sprint("replace ", r), req, store.OK)
+}
+
+func (g *game) checkGet(t *testing.T, id int) {
+	got := g.x.get(id)
+	want, ok := g.m[id]
+	if !ok {
+		if got != nil {
+			t.Errorf("get %d: %v, want nothing", id, got)
+		}
+		return
+	}
+	if a, b := fmt.Sprint(sorted(got)), fmt.Sprint(sorted(want.doc())); a != b {
+		t.Errorf("get %d: %s, want %s", id, a, b)
+	}
+}
+
+// sorted orders the fields by name: an update may append a field where an insert has it elsewhere.
+func sorted(doc bson.D) bson.D {
+	out := slices.Clone(doc)
+	slices.SortFunc(out, func(a, b bson.E) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+// query returns a random filter and the same condition on the model.
+func (g *game) query() (bson.D, func(record) bool) {
+	lo := g.r.IntN(20)
+	hi := lo + g.r.IntN(6)
+	tag, v := g.r.IntN(6), g.r.IntN(9)
+	has := func(r record, ok func(int) bool) bool { return slices.ContainsFunc(r.tags, ok) }
+	switch g.r.IntN(8) {
+	case 0:
+		return d("n", d("$gte", lo, "$lt", hi)), func(r record) bool { return r.n >= lo && r.n < hi }
+	case 1:
+		return d("n", lo, "in.v", d("$gt", v)), func(r record) bool { return r.n == lo && r.v > v }
+	case 2:
+		return d("tags", tag), func(r record) bool { return slices.Contains(r.tags, tag) }
+	case 3: // one element may be above and another one below
+		return d("tags", d("$gt", tag, "$lt", tag)), func(r record) bool {
+			return has(r, func(x int) bool { return x > tag }) && has(r, func(x int) bool { return x < tag })
+		}
+	case 4:
+		return d("in.v", nil), func(r record) bool { return r.v < 0 }
+	case 5:
+		return d("in.v", d("$in", bson.A{v, v + 1.0, nil})), func(r record) bool { return r.v == v || r.v == v+1 || r.v < 0 }
+	case 6:
+		return d("_id", d("$gt", lo, "$lte", hi+20)), func(r record) bool { return r.id > lo && r.id <= hi+20 }
+	}
+	return d("tags", d("$in", bson.A{tag, tag + 1}), "n", d("$lte", hi)), func(r record) bool {
+		return r.n <= hi && has(r, func(x int) bool { return x == tag || x == tag+1 })
+	}
+}
+
+// checkFind compares the result of a find page by page, sorted by a random field with ties by _id.
+func (g *game) checkFind(t *testing.T) {
+	filter, keep := g.query()
+	want := g.m.where(keep)
+	sort := d("_id", 1)
+	if g.r.IntN(2) == 0 {
+		sort = d("n", -1, "_id", 1)
+		slices.SortStableFunc(want, func(a, b record) int { return b.n - a.n })
+	}
+	req := findReq(t, filter)
+	req.Sort, req.MayBeEmpty = raw(t, sort), true
+	req.Skip, req.Limit = int64(g.r.IntN(4)), int64(g.r.IntN(5))
+	want = want[min(int(req.Skip), len(want)):]
+	if req.Limit > 0 {
+		want = want[:min(int(req.Limit), len(want))]
+	}
+	res := g.x.do(req)
+	if res.Outcome != store.OK || res.Docs != len(want) {
+		t.Errorf("find %v sort %v skip %d limit %d: %s with %d documents, want %d", filter, sort, req.Skip, req.Limit, res.Outcome, res.Docs, len(want))
+		return
+	}
+	if len(want) > 0 && decode(t, res.Doc)[0].Value != int32(want[0].id) {
+		t.Errorf("find %v sort %v skip %d: first %v, want _id %d", filter, sort, req.Skip, decode(t, res.Doc), want[0].id)
+	}
+}
+
+// checkCount compares a count and a sum by aggregation.
+func (g *game) checkCount(t *testing.T) {
+	filter, keep := g.query()
+	want := g.m.where(keep)
+	sum := 0
+	for _, r := range want {
+		sum += r.n
+	}
+	pipeline := bson.A{d("$match", filter), d("$group", d("_id", nil, "count", d("$sum", 1), "sum", d("$sum", "$n")))}
+	res := g.x.do(workload.Request{Verb: workload.Aggregate, Collection: "c", Pipeline: rawArray(t, pipeline), MayBeEmpty: true})
+	got := decode(t, res.Doc)
+	if len(want) == 0 {
+		if got != nil {
+			t.Errorf("count %v: %v, want nothing", filter, got)
+		}
+		return
+	}
+	if got == nil || got[1].Value != int32(len(want)) || got[2].Value != int32(sum) {
+		t.Errorf("count %v: %v, want %d and sum %d", filter, got, len(want), sum)
+	}
+}

@@ -1,0 +1,337 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// brokenFS fails changes with err once broken is set, or once budget bytes have been written.
+type brokenFS struct {
+	vfs.FS
+	err    error
+	broken atomic.Bool
+	budget atomic.Int64
+}
+
+func newBrokenFS(err error, budget int64) *brokenFS {
+	b := &brokenFS{FS: vfs.Default, err: err}
+	b.budget.Store(budget)
+	return b
+}
+
+func (b *brokenFS) check() error {
+	if b.broken.Load() {
+		return &os.PathError{Op: "write", Path: "somewhere", Err: b.err}
+	}
+	return nil
+}
+
+func (b *brokenFS) MkdirAll(dir string, perm os.FileMode) error {
+	return errors.Join(b.check(), b.FS.MkdirAll(dir, perm))
+}
+
+func (b *brokenFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	f, err := b.FS.Create(name, c)
+	return &brokenFile{File: f, fs: b}, err
+}
+
+func (b *brokenFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	f, err := b.FS.ReuseForWrite(old, name, c)
+	return &brokenFile{File: f, fs: b}, err
+}
+
+type brokenFile struct {
+	vfs.File
+	fs *brokenFS
+}
+
+func (f *brokenFile) Write(p []byte) (int, error) {
+	if f.fs.budget.Add(-int64(len(p))) < 0 {
+		f.fs.broken.Store(true)
+	}
+	if err := f.fs.check(); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2]) // what fitted
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *brokenFile) Sync() error                  { return errors.Join(f.fs.check(), f.File.Sync()) }
+func (f *brokenFile) SyncData() error              { return errors.Join(f.fs.check(), f.File.SyncData()) }
+func (f *brokenFile) SyncTo(n int64) (bool, error) { return false, f.fs.check() }
+
+// TestDiskFull fills the disk in the middle of concurrent writes: every session gets an outcome and a
+// message, nothing panics or hangs, and what was acknowledged with a sync is there afterwards.
+func TestDiskFull(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range 6 {
+		budget := 50<<10 + r.Int64N(4<<20) // hits logs, tables and manifests
+		dir := t.TempDir()
+		st := open(t, dir, journaled(), Options{MemTableBytes: 256 << 10, fs: newBrokenFS(syscall.ENOSPC, budget)})
+		var mu sync.Mutex
+		var acked []any
+		var wg sync.WaitGroup
+		for w := range 8 {
+			x := testerOn(t, st)
+			wg.Go(func() {
+				for i := w; ; i += 8 {
+					id := int32(i)
+					res := x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", id, "pad", make([]byte, 2000)))}})
+					if res.Outcome != store.OK {
+						checkFull(t, res, store.Indeterminate, store.NotApplied)
+						return
+					}
+					mu.Lock()
+					acked = append(acked, id)
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		x := testerOn(t, st)
+		checkFull(t, x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", -1))}}), store.NotApplied)
+		checkFull(t, x.do(findReq(t, d("_id", 0))), store.Failed)
+		if err := st.Close(); err == nil || !strings.Contains(err.Error(), "is full") {
+			t.Errorf("close after a full disk: %v", err)
+		}
+		x = testerOn(t, open(t, dir, store.Concern{}, Options{}))
+		for _, id := range acked {
+			if x.get(id) == nil {
+				t.Errorf("budget %d: document %v was acknowledged and is lost", budget, id)
+			}
+		}
+		t.Logf("budget %d: %d documents acknowledged", budget, len(acked))
+	}
+}
+
+func checkFull(t *testing.T, res store.Result, allowed ...store.Outcome) {
+	t.Helper()
+	for _, o := range allowed {
+		if res.Outcome == o && res.Reason == store.Storage && strings.Contains(res.Message, "is full: free space") && !strings.Contains(res.Message, "\n") {
+			return
+		}
+	}
+	t.Errorf("%s by %s: %q, want one of %v by storage that says that the disk is full", res.Outcome, res.Reason, res.Message, allowed)
+}
+
+// TestDiskFails: an I/O error without waiting for the log is found as well.
+func TestDiskFails(t *testing.T) {
+	fs := newBrokenFS(syscall.EIO, 1<<40)
+	st := open(t, t.TempDir(), store.Concern{}, Options{fs: fs, MemTableBytes: 256 << 10})
+	x := testerOn(t, st)
+	x.insert(d("_id", 0))
+	fs.broken.Store(true)
+	for i := 1; ; i++ {
+		res := x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", i, "pad", make([]byte, 2000)))}})
+		if res.Outcome == store.OK {
+			continue
+		}
+		if res.Reason != store.Storage || !strings.Contains(res.Message, "input/output error") {
+			t.Errorf("%s by %s: %q", res.Outcome, res.Reason, res.Message)
+		}
+		break
+	}
+	if _, err := st.Info(context.Background()); err == nil {
+		t.Error("the failure is not in Info")
+	}
+	if _, err := st.Count(context.Background(), "c"); err == nil {
+		t.Error("a lost store still counts")
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	ctx := context.Background()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "letter.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreignData := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(foreignData, dataDir, "mine"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	newer := t.TempDir()
+	if err := os.WriteFile(filepath.Join(newer, markerFile), []byte("plimsoll embedded store, format 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held := t.TempDir()
+	open(t, held, store.Concern{}, Options{})
+	broken := func(err error) Options {
+		fs := newBrokenFS(err, 1<<40)
+		fs.broken.Store(true)
+		return Options{fs: fs}
+	}
+	for _, c := range []struct {
+		dir, want string
+		o         Options
+	}{
+		{dir: "", want: "needs a directory"},
+		{dir: file, want: "is a file, not a directory"},
+		{dir: filepath.Join(file, "sub"), want: "is a file"},
+		{dir: foreign, want: "holds other files (letter.txt)"},
+		{dir: foreignData, want: "holds other files (data)"},
+		{dir: newer, want: "unknown format"},
+		{dir: held, want: "already open in this process"},
+		{dir: filepath.Join(t.TempDir(), "x"), o: broken(syscall.EROFS), want: "read-only file system"},
+		{dir: filepath.Join(t.TempDir(), "x"), o: broken(syscall.EACCES), want: "no permission to write"},
+		{dir: filepath.Join(t.TempDir(), "x"), o: broken(syscall.ENOSPC), want: "is full"},
+	} {
+		st, err := Open(ctx, c.dir, store.Config{}, c.o)
+		if err == nil {
+			_ = st.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("open %q: %v, want one line with %q", c.dir, err, c.want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(foreign, dataDir)); err == nil {
+		t.Error("a refused directory was written to")
+	}
+}
+
+// TestDamage overwrites the engine's files in several ways; each is one line, or the store still works.
+func TestDamage(t *testing.T) {
+	damage := map[string]func(data string, names []string) error{
+		"manifest": func(data string, names []string) error { return overwrite(data, names, "MANIFEST-") },
+		"tables":   func(data string, names []string) error { return overwrite(data, names, ".sst") },
+		"missing": func(data string, names []string) error {
+			return errors.Join(remove(data, names, ".sst"), remove(data, names, ".log"))
+		},
+	}
+	for name, hurt := range damage {
+		dir := t.TempDir()
+		st := open(t, dir, store.Concern{}, Options{})
+		x := testerOn(t, st)
+		for i := range 2000 {
+			x.insert(d("_id", i, "pad", make([]byte, 100)))
+		}
+		if err := errors.Join(st.db.Flush(), st.Close()); err != nil {
+			t.Fatal(err)
+		}
+		data := filepath.Join(dir, dataDir)
+		names, err := vfs.Default.List(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hurt(data, names); err != nil {
+			t.Fatal(err)
+		}
+		if msg := useDamaged(t, dir); !strings.Contains(msg, "is damaged") || strings.Contains(msg, "\n") {
+			t.Errorf("%s: %q, want one line that says that the store is damaged", name, msg)
+		}
+	}
+}
+
+// useDamaged returns the first message of opening and reading a damaged store.
+func useDamaged(t *testing.T, dir string) string {
+	st, err := Open(context.Background(), dir, store.Config{}, Options{})
+	if err != nil {
+		return err.Error()
+	}
+	defer st.Close()
+	x := testerOn(t, st)
+	for i := range 2000 {
+		if res := x.do(findReq(t, d("_id", i))); res.Outcome == store.Failed {
+			return res.Message
+		}
+	}
+	return ""
+}
+
+func overwrite(data string, names []string, part string) error {
+	for _, n := range names {
+		path := filepath.Join(data, n)
+		if !strings.Contains(n, part) || strings.HasPrefix(n, "marker.") {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for i := range len(content) / 2 {
+			content[i] ^= 0x55
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func remove(data string, names []string, part string) error {
+	var err error
+	for _, n := range names {
+		if strings.Contains(n, part) {
+			err = errors.Join(err, os.Remove(filepath.Join(data, n)))
+		}
+	}
+	return err
+}
+
+func TestRemove(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	st := open(t, dir, store.Concern{}, Options{})
+	if err := Remove(dir); err == nil || !strings.Contains(err.Error(), "already open") {
+		t.Errorf("remove of an open store: %v", err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+	if err := Remove(dir); err != nil {
+		t.Errorf("remove of what does not exist: %v", err)
+	}
+	foreign := t.TempDir()
+	letter := filepath.Join(foreign, "letter.txt")
+	if err := os.WriteFile(letter, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(foreign); err == nil {
+		t.Error("a foreign directory was removed")
+	}
+	if _, err := os.Stat(letter); err != nil {
+		t.Error("a foreign file was removed")
+	}
+	mixed := t.TempDir() // a store into which somebody put a file
+	if err := open(t, mixed, store.Concern{}, Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	letter = filepath.Join(mixed, "letter.txt")
+	if err := os.WriteFile(letter, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(mixed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(letter); err != nil {
+		t.Error("a foreign file inside a store was removed")
+	}
+}
