@@ -80,12 +80,13 @@ type StageSpec struct {
 	Step bool `json:"step,omitempty" yaml:"step,omitempty"`
 }
 
-// LoadPhaseSpec says how the data are loaded before the run.
+// LoadPhaseSpec says how the data are loaded before the run. Without Skip and Drop, what is missing is
+// loaded, and what an earlier load phase of the same workload left is used.
 type LoadPhaseSpec struct {
 	// Skip takes the data as they are.
 	Skip bool `json:"skip,omitempty" yaml:"skip,omitempty"`
-	// Keep leaves the data in place after the run.
-	Keep bool `json:"keep,omitempty" yaml:"keep,omitempty"`
+	// Only ends the run after loading.
+	Only bool `json:"only,omitempty" yaml:"only,omitempty"`
 	// Batch is how many documents one insert carries.
 	Batch Count `json:"batch,omitempty" yaml:"batch,omitempty"`
 	// Parallel is how many inserts are under way at once.

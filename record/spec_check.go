@@ -30,8 +30,10 @@ func (s *RunSpec) Defaults() {
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000)                       // large enough that the round trip does not matter
 	def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy
-	if s.Durability == (DurabilitySpec{}) {
-		s.Durability.Name = "durable" // what is acknowledged is in the journal: the claim that users expect to hold
+	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") {
+		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
+		// defaults of its own, in its address and in its server; they are what applications get.
+		s.Durability.Name = "durable"
 	}
 }
 

@@ -80,7 +80,6 @@ type Options struct {
 	Now      func() time.Time // wall clock
 	Client   int              // number of this process among Clients, from 0
 	Clients  int              // load processes that share the data set; 0 means 1
-	LoadOnly bool             // end after the load phase
 	Command  []string         // the command line, for the record
 }
 
@@ -149,7 +148,7 @@ func (r *runner) perform(ctx context.Context) error {
 	if err := r.loadData(ctx); err != nil {
 		return at(Filling, err)
 	}
-	if r.opts.LoadOnly || ctx.Err() != nil {
+	if r.spec.LoadPhase.Only || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return at(Measuring, r.measure(ctx))

@@ -63,6 +63,8 @@ and durability, and what the numbers are worth.
 		newWorkloadsCommand(env),
 		newEngineCommand(env),
 		newVersionCommand(env),
+		newManCommand(env),
+		newExitCodesTopic(),
 	)
 	return root
 }

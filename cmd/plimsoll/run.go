@@ -67,18 +67,18 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
-	spec, loadOnly, err := o.spec.spec(cmd, env, target)
+	spec, err := o.spec.spec(cmd, env, target)
 	if err != nil {
 		return err
 	}
 	if o.dry {
 		return printSpec(env, spec)
 	}
-	result, err := execute(cmd.Context(), env, spec, run.Options{LoadOnly: loadOnly}, o.quiet)
+	result, err := execute(cmd.Context(), env, spec, run.Options{}, o.quiet)
 	if result == nil {
 		return runError(err)
 	}
-	if loadOnly && err == nil {
+	if spec.LoadPhase.Only && err == nil {
 		return printLoaded(env, result)
 	}
 	if result.Phase("measure") != nil {

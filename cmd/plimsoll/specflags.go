@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -202,10 +203,10 @@ func addStage(r *record.RunSpec, v string) error {
 }
 
 // spec puts file, flags and defaults together. target is the positional argument, "" for none.
-func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (spec record.RunSpec, loadOnly bool, err error) {
+func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (spec record.RunSpec, err error) {
 	if s.file != "" {
 		if spec, err = readSpec(env, s.file); err != nil {
-			return spec, false, err
+			return spec, err
 		}
 	}
 	if target != "" {
@@ -213,20 +214,18 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (s
 	}
 	for _, apply := range s.apply {
 		if err := apply(&spec); err != nil {
-			return spec, false, withExit(exitUsage, err)
+			return spec, withExit(exitUsage, err)
 		}
 	}
 	if cmd.Flags().Changed("load") {
-		spec.LoadPhase.Skip, spec.LoadPhase.Drop = s.load == "skip", s.load == "drop"
-		if modes := []string{"auto", "drop", "skip", "only"}; nearest.Word(s.load, modes) != s.load {
-			return spec, false, usageError("--load: unknown mode %q%s (known: %s)", s.load, nearest.DidYouMean(s.load, modes), strings.Join(modes, ", "))
+		p := &spec.LoadPhase
+		p.Skip, p.Drop, p.Only = s.load == "skip", s.load == "drop", s.load == "only"
+		if modes := []string{"auto", "drop", "skip", "only"}; !slices.Contains(modes, s.load) {
+			return spec, usageError("--load: unknown mode %q%s (known: %s)", s.load, nearest.DidYouMean(s.load, modes), strings.Join(modes, ", "))
 		}
 	}
 	spec.Defaults()
-	if err := spec.Validate(); err != nil {
-		return spec, false, withExit(exitUsage, err)
-	}
-	return spec, s.load == "only", nil
+	return spec, withExit(exitUsage, spec.Validate())
 }
 
 func readSpec(env *environment, name string) (record.RunSpec, error) {
