@@ -157,7 +157,7 @@ func TestWaitForConnectionIsMeasured(t *testing.T) {
 	go func() {
 		defer close(held)
 		var res store.Result
-		holder.Do(time.Now().Add(2*time.Second), insertOf(t, 1), &res)
+		holder.Do(time.Now().Add(time.Second), insertOf(t, 1), &res)
 	}()
 	for r.Requests() == before {
 		time.Sleep(time.Millisecond)

@@ -98,7 +98,8 @@ func (c *conn) wait(at time.Time) {
 		c.timer.until(time.Now().Add(closeCheck))
 	}
 	if !c.s.closing.Load() {
-		c.timer.until(at)
+		c.timer.until(at.Add(-c.s.opts.Spin))
+		spin(at)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestSessionAnswersEveryVerb(t *testing.T) {
 		t.Errorf("update: %+v", res)
 	}
 	session.Do(time.Time{}, &workload.Request{Verb: workload.Aggregate}, &res)
-	if n := bson.Raw(res.Doc).Lookup("n").Int32(); res.Outcome != store.OK || n != 9 {
+	if n := bson.Raw(res.Doc).Lookup("n").Int64(); res.Outcome != store.OK || n != 9 {
 		t.Errorf("aggregate: %+v, n %d", res, n)
 	}
 	session.Do(time.Time{}, &workload.Request{Verb: workload.Find, Limit: 50}, &res)

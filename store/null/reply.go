@@ -43,7 +43,7 @@ func newTemplates(count int64) templates {
 		inserted: document(bson.D{{Key: "n", Value: int32(0)}, ok}),
 		updated:  document(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, ok}),
 		counted: document(bson.D{
-			{Key: "cursor", Value: cursor(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(count)}})}, ok}),
+			{Key: "cursor", Value: cursor(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: count}})}, ok}),
 		buildInfo: document(bson.D{
 			{Key: "version", Value: "7.0.0"}, {Key: "gitVersion", Value: "plimsoll-null"},
 			{Key: "versionArray", Value: bson.A{int32(7), int32(0), int32(0), int32(0)}},

@@ -12,7 +12,7 @@ import (
 )
 
 // Store is the target that answers inside the process. Of the options it uses FieldLen, Count,
-// Service and Observe.
+// Service, Stalls, Spin and Observe.
 type Store struct {
 	s *server
 }
@@ -27,7 +27,7 @@ func Open(_ store.Config, opts Options) (*Store, error) {
 
 // Session opens a session. It never fails.
 func (s *Store) Session(int) (store.Session, error) {
-	return &session{s: s.s, counted: document(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(s.s.opts.Count)}})}, nil
+	return &session{s: s.s, counted: document(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: s.s.opts.Count}})}, nil
 }
 
 // Info says that there is no target.
@@ -94,7 +94,7 @@ func (c *session) serve(deadline time.Time, res *store.Result) bool {
 		return false
 	}
 	o := &c.s.opts
-	if o.Service == nil && o.Observe == nil {
+	if !o.timed() {
 		return true
 	}
 	n := c.s.requests.Add(1) - 1
@@ -104,7 +104,8 @@ func (c *session) serve(deadline time.Time, res *store.Result) bool {
 		c.timer.until(deadline)
 		return false
 	}
-	c.timer.until(due)
+	c.timer.until(due.Add(-o.Spin))
+	spin(due)
 	if o.Observe != nil {
 		o.Observe(n, arrived, time.Now())
 	}

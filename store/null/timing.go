@@ -52,3 +52,9 @@ func (w Window) postpone(at time.Duration) time.Duration {
 	}
 	return at
 }
+
+// spin polls the clock until the given moment.
+func spin(at time.Time) {
+	for time.Now().Before(at) {
+	}
+}
