@@ -69,7 +69,14 @@ func (c *crew) over() bool {
 	if c.left > 0 {
 		return false
 	}
-	return c.stopping.Load() || c.until == never || c.allTaken() || c.now() >= c.until
+	return c.stopping.Load() || c.until == never || c.allTaken() || c.outOfWork() || c.now() >= c.until
+}
+
+// outOfWork reports whether the streams of all workers have come to their end, but for those of workers
+// that were given up.
+func (c *crew) outOfWork() bool {
+	ended := c.limit.ended.Load()
+	return ended > 0 && ended+c.abandoned >= int64(len(c.workers))
 }
 
 // allTaken reports whether a schedule of limited length was used up.

@@ -23,16 +23,14 @@ func (l *limit) take() bool {
 	return l.most == 0 || l.taken.Add(1) <= l.most
 }
 
-// spent reports whether the worker's stream has come to its end. The last worker to find that ends the run,
-// also where its window would be open for longer.
+// spent reports whether the worker's stream has come to its end. When all have, the run is over, also where
+// its window would be open for longer.
 func (w *worker) spent() bool {
 	e, ends := w.stream.(workload.Ender)
 	if !ends || !e.Ended() {
 		return false
 	}
-	if w.crew.limit.ended.Add(1) == int64(len(w.crew.workers)) {
-		w.crew.halt()
-	}
+	w.crew.limit.ended.Add(1)
 	return true
 }
 
