@@ -35,7 +35,8 @@ func newSession(db *driver.Database, acknowledged bool) *session {
 }
 
 // Do performs req through the driver, which may retry it until the deadline. A deadline of zero means
-// that there is none.
+// that there is none. getMore commands are not counted as attempts; the further messages of a batch
+// that is too large for one are, because they look like retries from here.
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
 	write := req.Verb == workload.Insert || req.Verb == workload.Update

@@ -124,6 +124,9 @@ func (c *conn) operation() bool {
 	if s.opts.timed() {
 		arrived = time.Now()
 		c.wait(s.due(n, arrived))
+		if len(s.opts.Stalls) > 0 {
+			c.wait(s.stalled(time.Now())) // it may have woken late, and a stall have begun
+		}
 	} else if len(s.opts.Outages) > 0 {
 		s.begin()
 	}
