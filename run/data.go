@@ -101,6 +101,7 @@ func (r *runner) checkForeign(count int64) error {
 	if len(op.Requests) == 0 {
 		return nil // a workload whose records cannot be asked for one by one
 	}
+	op.Requests[0].Projection = nil // the whole document, to see its size
 	session.Do(time.Now().Add(r.config.Timeout), &op.Requests[0], &res)
 	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
 	name := r.spec.Database + "." + r.workload.Collections()[0]
