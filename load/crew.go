@@ -92,6 +92,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 	for i, wk := range c.workers {
 		wk.task, wk.stream = t, w.Stream(i, n)
 		wk.verify, _ = wk.stream.(workload.Verifier)
+		wk.ender, _ = wk.stream.(workload.Ender)
 	}
 	return c, nil
 }

@@ -95,7 +95,7 @@ type Report struct {
 	EventsLost  int64 `json:"events_lost"`    // events beyond the limit of the queue
 	Interrupted bool  `json:"interrupted"`    // ended early because its context ended
 	Aborted     bool  `json:"aborted"`        // ended at once because Abort was closed
-	ByCount     bool  `json:"ended_by_count"` // ended because all Operations were done
+	ByCount     bool  `json:"ended_by_count"` // ended because all Operations were done or all streams had ended
 	Scheduled   bool  `json:"scheduled"`      // operations had an intended time
 }
 

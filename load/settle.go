@@ -44,7 +44,7 @@ func (c *crew) report(now int64) Report {
 		r.Mismatch += w.checks.mismatch
 		r.Missing += w.checks.missing
 	}
-	r.ByCount = c.allTaken() || c.limit.most > 0 && sent[measured] >= c.limit.most
+	r.ByCount = c.allTaken() || c.outOfWork() || c.limit.most > 0 && sent[measured] >= c.limit.most
 	if c.abandoned > 0 {
 		ended = now
 	}

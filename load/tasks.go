@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/store"
-	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // limit ends a run after a number of measured operations.
@@ -26,8 +25,7 @@ func (l *limit) take() bool {
 // spent reports whether the worker's stream has come to its end. When all have, the run is over, also where
 // its window would be open for longer.
 func (w *worker) spent() bool {
-	e, ends := w.stream.(workload.Ender)
-	if !ends || !e.Ended() {
+	if w.ender == nil || !w.ender.Ended() {
 		return false
 	}
 	w.crew.limit.ended.Add(1)

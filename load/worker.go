@@ -38,6 +38,7 @@ type worker struct {
 	session store.Session
 	stream  workload.Stream   // nil in the load phase
 	verify  workload.Verifier // nil if the stream cannot
+	ender   workload.Ender    // nil if the stream is endless
 	task    task
 	wait    waiter
 	wake    chan struct{} // for parked virtual users
