@@ -265,3 +265,18 @@ func TestYCSBURL(t *testing.T) {
 		t.Errorf("250 threads: %v, %v", u, err)
 	}
 }
+
+func FuzzYCSBURL(f *testing.F) {
+	f.Add("mongodb://u:p@h1,h2:3/db?w=1&j=true;maxPoolSize=3")
+	f.Add("mongodb+srv://h?")
+	f.Add("mongodb:///%zz?=&&")
+	f.Fuzz(func(t *testing.T, address string) {
+		u, err := ycsbURLFrom(&ycsbProps{values: map[string]string{"mongodb.url": address, "mongodb.writeConcern": "journaled"}}, 3)
+		if err != nil {
+			return
+		}
+		if _, ok := u.option("maxPoolSize"); !ok || u.database == "" || !strings.HasPrefix(u.url, "mongodb") {
+			t.Errorf("%q became %+v", address, u)
+		}
+	})
+}

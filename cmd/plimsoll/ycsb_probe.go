@@ -69,6 +69,9 @@ func (p *ycsbProbes) drain(m *ycsbtext.Measurements, until time.Duration) {
 			if pt.timed {
 				m.Record(pt.op, pt.at, pt.us, 1)
 			}
+			if pt.op == ycsbtext.OpCleanup { // has no intended time of its own
+				m.RecordIntended(pt.op, pt.at, pt.us, 1)
+			}
 			if pt.status != "" {
 				m.Status(pt.op, pt.status, 1)
 			}
@@ -117,7 +120,7 @@ func (w *ycsbProbe) answered(req *workload.Request, res *store.Result, begin, en
 	}
 	w.request++
 	w.outcome, w.docs, w.took, w.ended = res.Outcome, res.Docs, end.Sub(begin), end
-	op, status := requestName(req), ycsbtext.StatusOf(res.Outcome.String())
+	op, status := requestName(req), ycsbtext.StatusOf(requestName(req), res.Outcome.String())
 	if !res.Outcome.Success() || w.opts.every {
 		w.sample(w.opts.tracked.Series(op, status), end, w.took)
 	}

@@ -30,12 +30,13 @@ var statuses = map[string]string{
 	"corrupt":        "OK", // the read went well; VERIFY has the UNEXPECTED_STATE
 }
 
-// StatusOf returns the status by which YCSB would call an outcome of an operation.
-func StatusOf(outcome string) string {
-	if s, ok := statuses[outcome]; ok {
-		return s
+// StatusOf returns the status by which YCSB's MongoDB binding would call an outcome of an operation.
+func StatusOf(op, outcome string) string {
+	s, ok := statuses[outcome]
+	if !ok || op == OpScan && s == "NOT_FOUND" { // an empty scan is an error there
+		return "ERROR"
 	}
-	return "ERROR"
+	return s
 }
 
 // statusOK reports whether YCSB files latencies with this status under the plain name of the operation.
@@ -65,8 +66,8 @@ type Collector struct {
 	apart   bool // latencies of failures come from elsewhere
 	counts  bool // all latencies do
 	classes []collectedClass
-	status  []string // by outcome
-	corrupt int      // index of the outcome "corrupt", -1 if there is none
+	outcome []string
+	corrupt int // index of the outcome "corrupt", -1 if there is none
 	ops     int64
 }
 
@@ -84,7 +85,7 @@ func NewCollector(m *Measurements, dims measure.Dims, tracked Tracked) *Collecto
 		c.classes = append(c.classes, collectedClass{OpName(class.Name), class.Part})
 	}
 	for i, o := range dims.Outcomes {
-		c.status = append(c.status, StatusOf(o.Name))
+		c.outcome = append(c.outcome, o.Name)
 		if o.Name == "corrupt" {
 			c.corrupt = i
 		}
@@ -136,7 +137,7 @@ func (c *Collector) class(class collectedClass, ci *measure.ClassInterval, at ti
 	}
 	if class.op != OpReadModifyWrite { // YCSB reports none for it, only for its parts
 		for i, n := range ci.Counts {
-			c.m.Status(class.op, c.status[i], n)
+			c.m.Status(class.op, StatusOf(class.op, c.outcome[i]), n)
 		}
 	}
 }
@@ -169,10 +170,11 @@ func (c *Collector) failedSeries(class collectedClass, counts []int64) string {
 	}
 	var only string
 	for i, n := range counts {
+		status := StatusOf(class.op, c.outcome[i])
 		switch {
-		case n == 0 || statusOK(c.status[i]) && i != c.corrupt:
-		case only == "" || only == c.status[i]:
-			only = c.status[i]
+		case n == 0 || statusOK(status) && i != c.corrupt:
+		case only == "" || only == status:
+			only = status
 		default:
 			return class.op + "-FAILED"
 		}

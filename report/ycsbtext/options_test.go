@@ -76,7 +76,7 @@ func TestOrder(t *testing.T) {
 	if got := strings.Join(many, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if !slices.Contains(statusOrder, StatusOf("anything")) {
+	if !slices.Contains(statusOrder, StatusOf(OpRead, "anything")) {
 		t.Error("the default status has no place in the order")
 	}
 }
