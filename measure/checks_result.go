@@ -12,6 +12,7 @@ import (
 // Limits of the checks of the result.
 const (
 	minSustained    = 0.99
+	minMeaningful   = 0.95 // below it a growing queue is all that response times show
 	mostlyFailed    = 0.50
 	maxNotFound     = 0.01
 	maxTrend        = 0.02 // TPC-C 5.5.2 tolerates 2 % of variation
@@ -47,7 +48,11 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if kept >= minSustained {
 		return nil
 	}
-	return finding("schedule-not-sustained", Warning, kept, minSustained, UnitShare,
+	severity := Warning
+	if kept < minMeaningful {
+		severity = Invalid
+	}
+	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
 		"only %s of the offered operations were done in time (%.0f of %.0f per second), so response times grow with the "+
 			"length of the run and mean nothing by themselves; offer less, or add workers if not all were busy",
 		percent(kept), s.Rate(s.Ended().Attempted), s.Rate(s.Offered))

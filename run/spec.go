@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// openWorkload makes the workload of a specification. Its run number is the time in seconds, which
+// openWorkload makes the workload of a specification. Its run number is the time, which
 // keeps the documents that a run inserts apart from those of every run before.
 func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
 	return workload.Open(workload.Spec{
@@ -20,7 +20,7 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 		Records:    int64(spec.Workload.Records),
 		Operations: int64(spec.Load.Operations),
 		Seed:       spec.Workload.Seed,
-		Run:        uint32(now.Unix()),
+		Run:        workload.RunNumber(now),
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
 		Params:     spec.Workload.Params,

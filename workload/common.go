@@ -10,7 +10,7 @@ import (
 type common struct {
 	records         int64
 	seed            uint64
-	run             uint32
+	run             uint64
 	client, clients int
 }
 

@@ -52,10 +52,10 @@ type CoreParams struct {
 	// are read. Original mode only; negative means that it was not given.
 	InsertCount int64
 	// Run, Client and Clients keep the inserts of several runs and of several processes apart
-	// (Corrected mode). Run differs from run to run and grows (the time in seconds, for example); 0
+	// (Corrected mode). Run differs from run to run and grows (see [Spec.Run]); 0
 	// means that inserts begin right after the loaded records, so that a second run collides. Client
 	// is in [0, Clients).
-	Run             uint32
+	Run             uint64
 	Client, Clients int
 
 	FieldCount              int

@@ -125,7 +125,7 @@ func TestInsertKeysOfYCSB(t *testing.T) {
 // Runs with different numbers and clients of one run never insert the same key, and none that is loaded.
 func TestInsertKeysOfCoreNeverCollide(t *testing.T) {
 	seen := map[int64]string{}
-	for run := uint32(1_700_000_000); run < 1_700_000_003; run++ {
+	for run := uint64(217_000_000_000); run < 217_000_000_003; run++ {
 		for client := range 3 {
 			w := openSpec(t, Spec{Name: "core", Params: onlyInserts("1000"), Run: run, Client: client, Clients: 3})
 			for worker := range 2 {

@@ -22,7 +22,7 @@ func TestOperationsAreThoseOfEarlierReleases(t *testing.T) {
 	for _, spec := range []Spec{
 		{Name: "core", Params: small},
 		{Name: "ycsb", Params: small},
-		{Name: "person", Run: 1_700_000_000},
+		{Name: "person", Run: 217_000_000_000},
 		{Name: "location", Params: map[string]string{"batchsize": "1", "insertproportion": "0.5"}},
 		{Name: "catalog", Params: map[string]string{"readproportion": "0", "updatestockproportion": "0", "insertproportion": "0.2"}},
 	} {

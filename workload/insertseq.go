@@ -102,6 +102,7 @@ func (k *insertKeys) next() int64 {
 	return k.first + (k.issued.Add(1)-1)*k.clients + k.client
 }
 
-// runFirst is the first key number of a numbered run: each run has 2^31 numbers of its own, above all
-// that a load phase of fewer than 2^31 records and all earlier runs have used.
-func runFirst(run uint32) int64 { return int64(run) << 31 }
+// runFirst is the first key number of a numbered run. Numbers of runs are moments in milliseconds, each
+// of which has 2^22 key numbers: as nobody inserts four million documents per millisecond, a run that
+// begins later begins above all numbers that earlier ones have used.
+func runFirst(run uint64) int64 { return int64(min(run, 1<<40)) << 22 }

@@ -6,11 +6,11 @@ import "encoding/binary"
 type objectID = [12]byte
 
 // idSource gives out increasing ObjectIds. Those of the load phase have 0 in the place of the time and
-// the record number in the rest. Those of a run have the number of the run (the time in seconds, for
-// example), then a count, then the number of the client, so that inserts go to the right edge of the
-// index as an application's do, and no two runs or clients ever make the same one.
+// the record number in the rest. Those of a run have the number of the run in 6 bytes, a count in 36 bits
+// and the number of the client in 12, so that inserts go to the right edge of the index as an
+// application's do, and no two runs or clients ever make the same one.
 type idSource struct {
-	run    uint32
+	run    uint64
 	client uint16
 }
 
@@ -20,10 +20,11 @@ func (s idSource) loaded(seq int64) (id objectID) {
 	return id
 }
 
-// inserted returns the ObjectId of the nth insert of this run, 0 ≤ n < 2^48.
+// inserted returns the ObjectId of the nth insert of this run, 0 ≤ n < 2^36.
 func (s idSource) inserted(n int64) (id objectID) {
-	binary.BigEndian.PutUint32(id[:4], max(s.run, 1))
-	binary.BigEndian.PutUint64(id[4:], uint64(n)<<16|uint64(s.client))
+	run := s.run + 1<<16 // above the ids of the load phase
+	binary.BigEndian.PutUint64(id[4:], run<<48|uint64(n)<<12|uint64(s.client))
+	binary.BigEndian.PutUint32(id[:4], uint32(run>>16))
 	return id
 }
 

@@ -68,7 +68,7 @@ func TestPersonMix(t *testing.T) {
 // ObjectIds grow with every insert, are above all loaded ones, and differ between runs and clients.
 func TestObjectIDsGrow(t *testing.T) {
 	last := idSource{}.loaded(1 << 40)
-	for run := range uint32(3) {
+	for run := range uint64(3) {
 		if run == 0 {
 			continue
 		}

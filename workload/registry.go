@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
@@ -20,9 +21,10 @@ type Spec struct {
 	Records, Operations int64
 	// Seed makes the data and the operations reproducible.
 	Seed uint64
-	// Run differs from run to run and grows, for example the time in seconds. It keeps the documents
-	// that a run inserts apart from those of earlier runs. The ycsb workloads do not use it.
-	Run uint32
+	// Run is the moment at which the run begins, in milliseconds since any fixed one (at most 2^40). It
+	// keeps the documents that a run inserts apart from those of earlier runs: give [RunNumber] of the
+	// time. The ycsb workloads do not use it.
+	Run uint64
 	// Client is the number, in [0, Clients), of this process among those that share the data set.
 	// Clients may be 0 for one.
 	Client, Clients int
@@ -30,6 +32,11 @@ type Spec struct {
 	Params map[string]string
 	// Open opens files that parameters name; nil if there are none.
 	Open OpenFunc
+}
+
+// RunNumber is the number of a run that begins at t: milliseconds since the year 2020.
+func RunNumber(t time.Time) uint64 {
+	return uint64(max(0, t.Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)).Milliseconds()))
 }
 
 // kind is one entry of the registry.

@@ -94,6 +94,7 @@ func startResponder(ctx context.Context) (uri string, end func(), err error) {
 		return "", nil, fmt.Errorf("start the responder: %w", err)
 	}
 	child := exec.CommandContext(ctx, self, "null-responder")
+	child.Args[0] = "plimsoll" // its name, whatever the file is called
 	in, err := child.StdinPipe()
 	if err != nil {
 		return "", nil, fmt.Errorf("start the responder: %w", err)
