@@ -34,6 +34,7 @@ type fake struct {
 	silent func(c *call)            // sees commands with moreToCome
 	calls  func(name string, n int) // sees every command but greetings
 	down   bool                     // refuses connections
+	rude   bool                     // answers what asks for no answer
 	hangs  bool                     // accepts connections and says nothing
 	open   map[net.Conn]bool
 }
@@ -107,7 +108,7 @@ func (n *network) serve(f *fake, conn net.Conn) {
 			if f.calls != nil {
 				f.calls(c.name, len(c.msg))
 			}
-			if binary.LittleEndian.Uint32(c.msg[headerLen:])&flagMoreToCome == 0 {
+			if binary.LittleEndian.Uint32(c.msg[headerLen:])&flagMoreToCome == 0 || f.rude {
 				answer = f.answer(c)
 			} else if f.silent != nil {
 				f.silent(c)

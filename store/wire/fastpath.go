@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 // fastPath sends a request and reads its answer on a plain TCP connection without the read that would
@@ -14,6 +16,7 @@ import (
 type fastPath struct {
 	raw     syscall.RawConn
 	step    func(fd uintptr) bool
+	drain   func(fd uintptr) bool
 	msg     []byte // still to be written, nil afterwards
 	buf     []byte
 	began   bool
@@ -33,7 +36,7 @@ func newFastPath(nc net.Conn) *fastPath {
 		return nil
 	}
 	f := &fastPath{raw: raw}
-	f.step = f.once // made once: a method value allocates
+	f.step, f.drain = f.once, f.look // made once: a method value allocates
 	return f
 }
 
@@ -49,6 +52,34 @@ func (f *fastPath) once(fd uintptr) bool {
 	return f.err != syscall.EAGAIN
 }
 
+// look reads what is there and does not wait.
+func (f *fastPath) look(fd uintptr) bool {
+	f.read, f.err = ignoringInterrupts(syscall.Read, int(fd), f.buf)
+	return true
+}
+
+// drain throws away the answers to messages that asked for none. What it leaves of the last one is held.
+// An end of the connection is left for the next write to find.
+func (l *link) drain() fault {
+	f := l.fast
+	for {
+		*f = fastPath{raw: f.raw, step: f.step, drain: f.drain, buf: l.space(0, l.held, l.held+firstBuffer)}
+		if err := f.raw.Read(f.drain); err != nil || f.err != nil || f.read == 0 {
+			return fault{}
+		}
+		for l.held += f.read; l.held >= headerLen; {
+			h, err := parseHeader(l.replies[0], maxMessageLimit)
+			if err != nil || !l.stale(h) {
+				return fault{err: errUnasked, why: store.Protocol}
+			}
+			if h.length > l.held {
+				break
+			}
+			l.held = copy(l.replies[0], l.replies[0][h.length:l.held])
+		}
+	}
+}
+
 func ignoringInterrupts(call func(int, []byte) (int, error), fd int, b []byte) (int, error) {
 	for {
 		n, err := call(fd, b)
@@ -58,10 +89,11 @@ func ignoringInterrupts(call func(int, []byte) (int, error), fd int, b []byte) (
 	}
 }
 
-// fastTrip writes msg and reads the first part of the answer into reply buffer slot.
-func (l *link) fastTrip(msg []byte, slot int) (int, fault) {
+// fastTrip writes msg and reads the first part of the answer into reply buffer slot, behind the held bytes
+// that are there already.
+func (l *link) fastTrip(msg []byte, slot, held int) (int, fault) {
 	f := l.fast
-	*f = fastPath{raw: f.raw, step: f.step, msg: msg, buf: l.space(slot, 0, headerLen)}
+	*f = fastPath{raw: f.raw, step: f.step, drain: f.drain, msg: msg, buf: l.space(slot, held, held+firstBuffer)}
 	err := f.raw.Read(f.step)
 	if f.written < len(msg) {
 		if f.err == syscall.EAGAIN || f.err == nil && err == nil {

@@ -33,6 +33,9 @@ type link struct {
 
 	armed       time.Time // the deadline that the connection has now
 	lastID      int32
+	unanswered  int32     // the first of the messages since the last answer that asked for none; 0 without
+	sends       int       // such messages, of all time
+	held        int       // bytes in the first reply buffer that belong to answers nobody asked for
 	replies     [2][]byte // the second one keeps a first batch alive while further ones are read
 	tail        []byte    // the end of a getMore on another database than ours
 	clusterTime []byte    // the latest $clusterTime seen, sent with every command
@@ -152,21 +155,36 @@ func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte,
 	if err := l.arm(now, deadline); err != nil {
 		return nil, l.fault(err, false)
 	}
-	n := 0
+	n := l.held
 	if l.fast != nil {
-		var f fault
-		if n, f = l.fastTrip(msg, slot); f.err != nil {
+		more, f := l.fastTrip(msg, slot, n)
+		if f.err != nil {
 			return nil, f
 		}
+		n += more
 	} else if f := l.write(msg); f.err != nil {
 		return nil, f
 	}
 	return l.receive(n, slot)
 }
 
-// send sends msg with the flag that no answer is expected.
+// drainEvery is how many messages without answer are sent between two looks for answers that come all
+// the same.
+const drainEvery = 64
+
+// send sends msg with the flag that no answer is expected. FerretDB answers nevertheless: such answers
+// are stepped over when the next wanted one is read, and thrown away now and then, before they fill the
+// socket's buffer and block the server.
 func (l *link) send(msg []byte, now, deadline time.Time) fault {
 	l.lastID++
+	if l.unanswered == 0 {
+		l.unanswered = l.lastID
+	}
+	if l.sends++; l.sends%drainEvery == 0 && l.fast != nil {
+		if f := l.drain(); f.err != nil {
+			return f
+		}
+	}
 	sealMessage(msg, l.lastID, flagMoreToCome)
 	if err := l.arm(now, deadline); err != nil {
 		return l.fault(err, false)
@@ -185,34 +203,55 @@ func (l *link) write(msg []byte) fault {
 
 // receive reads the rest of an answer of which n bytes are already in buffer slot.
 func (l *link) receive(n, slot int) ([]byte, fault) {
+	for {
+		h, n2, f := l.receiveOne(n, slot)
+		if f.err != nil {
+			return nil, f
+		}
+		if n = n2; l.stale(h) {
+			n = copy(l.replies[slot], l.replies[slot][h.length:n])
+			continue
+		}
+		if n > h.length {
+			return nil, protocolFault(fmt.Errorf("%d bytes follow the answer", n-h.length))
+		}
+		body, err := messageBody(l.replies[slot][:h.length], h, l.lastID)
+		if err != nil {
+			return nil, protocolFault(err)
+		}
+		l.unanswered, l.held = 0, 0
+		return body, fault{}
+	}
+}
+
+// stale reports whether a message answers one that asked for no answer.
+func (l *link) stale(h header) bool {
+	return l.unanswered != 0 && h.responseTo >= l.unanswered && h.responseTo < l.lastID
+}
+
+// receiveOne reads until buffer slot, which holds n bytes, begins with a whole message, and returns how
+// many bytes it holds then.
+func (l *link) receiveOne(n, slot int) (header, int, fault) {
 	var h header
 	var readErr error
 	for need := headerLen; ; {
 		if n >= headerLen && h.length == 0 {
 			var err error
 			if h, err = parseHeader(l.replies[slot], maxMessageLimit); err != nil {
-				return nil, protocolFault(err)
+				return h, n, protocolFault(err)
 			}
 			need = h.length
 		}
 		if h.length > 0 && n >= need {
-			break
+			return h, n, fault{}
 		}
 		if readErr != nil {
-			return nil, l.fault(readErr, true)
+			return h, n, l.fault(readErr, true)
 		}
 		var m int
 		m, readErr = l.nc.Read(l.space(slot, n, need))
 		n += m
 	}
-	if n > h.length {
-		return nil, protocolFault(fmt.Errorf("%d bytes follow the answer", n-h.length))
-	}
-	body, err := messageBody(l.replies[slot][:h.length], h, l.lastID)
-	if err != nil {
-		return nil, protocolFault(err)
-	}
-	return body, fault{}
 }
 
 // space returns the free part of a reply buffer that holds n bytes of need, and makes room if there is

@@ -27,8 +27,9 @@ const (
 
 var (
 	errBSON     = errors.New("the answer is not valid BSON")
+	errUnasked  = errors.New("the server sent something that was not asked for")
 	errNoOK     = errors.New("the answer does not say whether the command succeeded (no field ok)")
-	errNoBatch  = errors.New("the answer to a query holds no batch of documents")
+	errNoBatch  = errors.New("the answer to a query holds no cursor that can be read")
 	errSections = errors.New("the answer has no single body section")
 )
 

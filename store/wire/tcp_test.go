@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -192,5 +193,56 @@ func TestAdministration(t *testing.T) {
 	index := workload.Index{Collection: "c", Name: "a_1", Keys: marshal(t, bson.D{{Key: "a", Value: 1}})}
 	if err := s.EnsureIndexes(t.Context(), []workload.Index{index}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnswersThatNobodyAskedFor: FerretDB answers unacknowledged writes. Thousands of such answers must
+// neither be taken for others nor fill the socket until the server blocks.
+func TestAnswersThatNobodyAskedFor(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNetwork(t)
+	padding := bson.E{Key: "padding", Value: make([]byte, 5000)}
+	f := n.add("", &fake{hello: standalone, rude: true, answer: func(c *call) any {
+		if c.name == "find" {
+			return found(bson.D{{Key: "_id", Value: 1}})
+		}
+		return append(wrote(0), padding)
+	}})
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go n.serve(f, conn)
+		}
+	}()
+	defer ln.Close()
+	s, err := Open(t.Context(), store.Config{Target: "mongodb://" + ln.Addr().String(), Database: "db", Concern: store.Concern{W: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	session, err := s.Session(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var res store.Result
+	for i := range 5000 {
+		session.Do(time.Now().Add(30*time.Second), insertRequest(t, 1), &res)
+		if res.Outcome != store.Unacknowledged {
+			t.Fatalf("write %d: %+v", i, res)
+		}
+		if i%1250 != 1249 {
+			continue
+		}
+		session.Do(time.Now().Add(30*time.Second), findRequest(t), &res)
+		if res.Outcome != store.OK || res.Docs != 1 {
+			t.Fatalf("read after %d writes: %+v", i, res)
+		}
 	}
 }
