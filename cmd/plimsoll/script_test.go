@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"plimsoll": main})
+}
+
+// TestScripts runs whole commands as users type them. Besides testscript's own commands a script may
+// use:
+//
+//	exits CODE COMMAND…         runs it and compares the exit code; output is in the files out and err
+//	interrupted AFTER COMMAND…  the same with SIGINT after a time; the exit code must be 130
+//	field FILE PATH… VALUE      compares one value of a JSON file
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PLIMSOLL_HOME", filepath.Join(e.WorkDir, "home"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": scriptExits, "interrupted": scriptInterrupted, "field": scriptField,
+		},
+	})
+}
+
+// runHere runs a command in the script's directory and environment and leaves its output in the files
+// out and err.
+func runHere(ts *testscript.TestScript, args []string, interruptAfter time.Duration) int {
+	path, err := exec.LookPath(args[0])
+	if args[0] == "plimsoll" {
+		path, err = os.Executable()
+	}
+	ts.Check(err)
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Args[0] = args[0] // testscript's Main looks at the name it was called by
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+ts.Getenv("PLIMSOLL_HOME"), "NO_COLOR="+ts.Getenv("NO_COLOR"))
+	stdout, err := os.Create(ts.MkAbs("out"))
+	ts.Check(err)
+	defer stdout.Close()
+	stderr, err := os.Create(ts.MkAbs("err"))
+	ts.Check(err)
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	ts.Check(cmd.Start())
+	if interruptAfter > 0 {
+		time.AfterFunc(interruptAfter, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	}
+	_ = cmd.Wait() // the exit code says it all
+	return cmd.ProcessState.ExitCode()
+}
+
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENTS]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := runHere(ts, args[1:], 0); got != want {
+		ts.Fatalf("%v\nexit code %d, want %d\nstdout:\n%s\nstderr:\n%s", args[1:], got, want, ts.ReadFile("out"), ts.ReadFile("err"))
+	}
+}
+
+func scriptInterrupted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: interrupted AFTER COMMAND [ARGUMENTS]")
+	}
+	after, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	if got := runHere(ts, args[1:], after); got != exitInterrupted {
+		ts.Fatalf("exit code %d, want %d\nstderr:\n%s", got, exitInterrupted, ts.ReadFile("err"))
+	}
+}
+
+func scriptField(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 3 {
+		ts.Fatalf("usage: field FILE KEY… VALUE")
+	}
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	path, want := args[1:len(args)-1], args[len(args)-1]
+	for _, key := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			ts.Check(err)
+			if i < 0 || i >= len(x) {
+				ts.Fatalf("%v: there are only %d elements at %s", path, len(x), key)
+			}
+			v = x[i]
+		default:
+			ts.Fatalf("%v: nothing at %s", path, key)
+		}
+	}
+	got, err := json.Marshal(v)
+	ts.Check(err)
+	text := string(got)
+	if s, ok := v.(string); ok {
+		text = s
+	}
+	if (text == want) == neg {
+		ts.Fatalf("%v is %s, want %s", path, text, want)
+	}
+}
