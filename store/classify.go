@@ -127,6 +127,7 @@ var serverCodes = [...]codeInfo{
 	{13435, "NotPrimaryNoSecondaryOk", notPrimary},
 	{13436, "NotPrimaryOrSecondary", notPrimary},
 	{14031, "OutOfDiskSpace", unproven},
+	{40324, "UnrecognizedPipelineStage", refused},
 	{40414, "MissingField", refused},
 	{40415, "UnknownField", refused},
 }
