@@ -1,0 +1,121 @@
+//go:build !race
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// command is plimsoll at work.
+type command struct {
+	cmd            *exec.Cmd
+	args           []string
+	dir            string // working directory
+	stdout, stderr bytes.Buffer
+	done           chan struct{}
+	err            error
+}
+
+// ended is what a command left.
+type ended struct {
+	args           []string
+	dir            string
+	code           int // as a shell sees it; -1 if it was killed
+	stdout, stderr string
+}
+
+// start starts plimsoll in an empty working directory.
+func start(t *testing.T, args ...string) *command {
+	t.Helper()
+	f := files(t)
+	c := &command{cmd: exec.Command(f.binary, args...), args: args, dir: t.TempDir(), done: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+f.home)
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = c.dir, &c.stdout, &c.stderr
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.err = c.cmd.Wait(); close(c.done) }()
+	t.Cleanup(func() { _ = c.cmd.Process.Kill(); <-c.done })
+	return c
+}
+
+// signal sends a signal.
+func (c *command) signal(t *testing.T, sig os.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(sig); err != nil {
+		t.Fatalf("%v has ended already: %v\n%s", c.args, err, c.stderr.String())
+	}
+}
+
+// wait waits until the command has ended.
+func (c *command) wait(t *testing.T) ended {
+	t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+		t.Fatalf("%v did not end within %v\n%s", c.args, patience, c.stderr.String())
+	}
+	var exit *exec.ExitError
+	if c.err != nil && !errors.As(c.err, &exit) {
+		t.Fatal(c.err)
+	}
+	return ended{args: c.args, dir: c.dir, code: c.cmd.ProcessState.ExitCode(), stdout: c.stdout.String(), stderr: c.stderr.String()}
+}
+
+// plimsoll runs a command to its end.
+func plimsoll(t *testing.T, args ...string) ended {
+	t.Helper()
+	return start(t, args...).wait(t)
+}
+
+// must fails the test unless the command ended with a code.
+func (e ended) must(t *testing.T, code int) ended {
+	t.Helper()
+	if e.code != code {
+		t.Fatalf("plimsoll %q ended with %d, not %d\nstandard output:\n%s\nstandard error:\n%s", e.args, e.code, code, e.stdout, e.stderr)
+	}
+	return e
+}
+
+// record reads the result that was printed as JSON.
+func (e ended) record(t *testing.T) *record.Run {
+	t.Helper()
+	var r record.Run
+	d := json.NewDecoder(bytes.NewReader([]byte(e.stdout)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		t.Fatalf("plimsoll %q printed no result: %v\n%s\n%s", e.args, err, e.stdout, e.stderr)
+	}
+	if d.More() {
+		t.Errorf("plimsoll %q printed more than one JSON value on standard output", e.args)
+	}
+	return &r
+}
+
+// out is where the record of a run goes, in the command's working directory.
+const out = "record"
+
+// showAgain prints the record of a command again.
+func (e ended) showAgain(t *testing.T, code int) *record.Run {
+	t.Helper()
+	return plimsoll(t, "show", filepath.Join(e.dir, out), "--format", "json").must(t, code).record(t)
+}
+
+// until calls f again and again until it returns true.
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(patience); !f(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("waited %v in vain for: %s", patience, what)
+		}
+	}
+}

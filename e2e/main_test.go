@@ -1,0 +1,138 @@
+//go:build !race
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+)
+
+// patience bounds whatever a test waits for. It is long: the machine may be busy with other tests.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := endShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// shared is what all tests use: the program, a home directory with the engines of this machine, and one
+// server of each engine. All of it is made when it is first needed.
+type shared struct {
+	dir    string // temporary, holds the rest
+	binary string
+	home   string // PLIMSOLL_HOME of every program that is run
+}
+
+var setUp = sync.OnceValues(func() (shared, error) {
+	dir, err := os.MkdirTemp("", "plimsoll-e2e-")
+	if err != nil {
+		return shared{}, err
+	}
+	s := shared{dir: dir, binary: filepath.Join(dir, "plimsoll"), home: filepath.Join(dir, "home")}
+	if out, err := exec.Command("go", "build", "-o", s.binary, "../cmd/plimsoll").CombinedOutput(); err != nil {
+		return s, fmt.Errorf("plimsoll does not build: %w\n%s", err, out)
+	}
+	if err := os.Mkdir(s.home, 0o755); err != nil {
+		return s, err
+	}
+	installed, err := engine.DefaultHome(os.Getenv)
+	if err != nil {
+		return s, nil // nothing is installed, and enginetest says so
+	}
+	return s, os.Symlink(filepath.Join(installed, "engines"), filepath.Join(s.home, "engines"))
+})
+
+// sharedServers holds the servers that were started for all tests, by engine.
+var sharedServers = map[string]func() (*server, error){
+	engine.DocumentDB: sync.OnceValues(func() (*server, error) { return startServer(engine.DocumentDB) }),
+	engine.Mongod:     sync.OnceValues(func() (*server, error) { return startServer(engine.Mongod) }),
+}
+
+// started lists all servers that were started, so that none is left behind.
+var started struct {
+	sync.Mutex
+	servers []*server
+}
+
+func endShared() error {
+	started.Lock()
+	defer started.Unlock()
+	var errs []error
+	for _, s := range started.servers {
+		errs = append(errs, s.stop())
+	}
+	s, err := setUp()
+	return errors.Join(append(errs, err, os.RemoveAll(s.dir))...)
+}
+
+// files returns what all tests share.
+func files(t *testing.T) shared {
+	t.Helper()
+	s, err := setUp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// forEachServer runs a test on one server of each engine of this machine.
+func forEachServer(t *testing.T, test func(t *testing.T, s *server)) {
+	forEachEngine(t, func(t *testing.T, name string) {
+		s, err := sharedServers[name]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, s)
+	})
+}
+
+// forEachEngine runs a test with the name of each engine of this machine.
+func forEachEngine(t *testing.T, test func(t *testing.T, name string)) {
+	t.Helper()
+	if _, ok := enginetest.DocumentDB(t); ok {
+		t.Run(engine.DocumentDB, func(t *testing.T) { test(t, engine.DocumentDB) })
+	}
+	if _, ok := enginetest.Mongod(t); ok {
+		t.Run(engine.Mongod, func(t *testing.T) { test(t, engine.Mongod) })
+	}
+}
+
+var databases atomic.Int64
+
+// newDatabase names a database that no other test uses.
+func newDatabase(about ...string) string {
+	name := strings.NewReplacer("-", "_", "/", "_", " ", "_").Replace(strings.Join(about, "_"))
+	return fmt.Sprintf("e2e_%d_%s", databases.Add(1), name)
+}
+
+// dial connects the official driver.
+func dial(uri string) (*mongo.Client, error) {
+	return mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(30 * time.Second))
+}
+
+// deadline returns a context that ends with the test or when its patience does.
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
