@@ -14,7 +14,6 @@ type optionUse uint8
 const (
 	used optionUse = iota
 	idle           // accepted, but has no effect here; noted
-	refused
 )
 
 // optionUses lists the options by lower-case name. An option that is not here is refused, because it may
@@ -47,7 +46,7 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	for _, name := range names {
 		use, known := optionUses[name]
 		switch {
-		case !known || use == refused:
+		case !known:
 			if off := strings.ToLower(strings.Join(cs.Options[name], ",")); harmless(name, off) {
 				continue
 			}

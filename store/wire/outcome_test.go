@@ -59,7 +59,6 @@ func TestOutcomes(t *testing.T) {
 	unordered := insertRequest(t, 3)
 	unordered.Unordered = true
 	doc := bson.D{{Key: "_id", Value: 1}}
-	cut := []byte{1, 2, 3}
 	for _, tc := range []struct {
 		name    string
 		req     *workload.Request
@@ -91,7 +90,7 @@ func TestOutcomes(t *testing.T) {
 		{"connection closed on a read", read, errors.New("close"), store.Failed, store.Network, 0, 0, 1},
 		{"silence on a write", updatesRequest(t, 1), nil, store.Indeterminate, store.Timeout, 0, 0, 1},
 		{"silence on a read", read, nil, store.Failed, store.Timeout, 0, 0, 1},
-		{"part of a header", updatesRequest(t, 1), cut, store.Indeterminate, store.Timeout, 0, 0, 1},
+		{"part of a header", updatesRequest(t, 1), []byte{1, 2, 3}, store.Indeterminate, store.Timeout, 0, 0, 1},
 		{"no documents", insertRequest(t, 0), wrote(0), store.NotApplied, store.Client, 0, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
