@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/mongo"
+	"github.com/plimsoll-bench/plimsoll/store/wire"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// job is what a client process of Plimsoll does: a whole run, with key choice, messages, classification
+// of the answers and histograms.
+type job struct {
+	Addr       string        `json:"addr"`
+	Client     string        `json:"client"` // wire or driver
+	Operation  string        `json:"operation"`
+	Workers    int           `json:"workers"`
+	Operations int64         `json:"operations,omitempty"`
+	Rate       float64       `json:"rate,omitempty"`
+	Duration   time.Duration `json:"duration,omitempty"`
+}
+
+// outcome is what a client process reports.
+type outcome struct {
+	Operations int64   `json:"operations"`
+	CPUMicros  float64 `json:"cpu_us_per_op"`
+	Seconds    float64 `json:"seconds"`
+	Failed     int64   `json:"failed"`
+
+	Memory   []int64       `json:"memory_kib,omitempty"` // resident, once a second
+	PeakKiB  int64         `json:"peak_kib"`             // VmHWM
+	Lateness time.Duration `json:"lateness_p99,omitempty"`
+	Service  []int64       `json:"service,omitempty"`  // quantiles in ns, by quantiles
+	Response []int64       `json:"response,omitempty"` // of scheduled loads
+	Wait     []int64       `json:"wait,omitempty"`
+}
+
+// quantiles are those that are reported and compared; 1 is the maximum.
+func quantiles() []float64 { return []float64{0.5, 0.9, 0.99, 0.999, 1} }
+
+// warmUp is how many operations a client does before it is measured: its buffers have grown then and
+// its connections exist.
+const warmUp = 5000
+
+func playClient(arg string) error {
+	var j job
+	if err := json.Unmarshal([]byte(arg), &j); err != nil {
+		return err
+	}
+	out, err := j.run(context.Background())
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+func (j job) run(ctx context.Context) (outcome, error) {
+	st, err := j.open(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer st.Close()
+	w, err := workload.Open(workload.Spec{
+		Name: "core", Records: 100_000, Operations: j.Operations, Seed: 1,
+		Params: map[string]string{
+			"readproportion": "0", "updateproportion": "0", "insertproportion": "0",
+			"scanproportion": "0", "readmodifywriteproportion": "0", j.Operation + "proportion": "1",
+			"requestdistribution": "zipfian",
+		},
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	cfg := load.Config{Workers: j.Workers, Operations: j.Operations, Rate: j.Rate, Duration: j.Duration}
+	if cfg.Rate == 0 {
+		warm := load.Config{Workers: j.Workers, Operations: warmUp}
+		if _, err := load.Run(ctx, warm, w, st, newSink(w, false, false)); err != nil {
+			return outcome{}, err
+		}
+	}
+	s := newSink(w, cfg.Scheduled(), j.Duration > 0)
+	before, start := cpuTime(), time.Now()
+	_, err = load.Run(ctx, cfg, w, st, s)
+	used, took := cpuTime()-before, time.Since(start)
+	if err != nil {
+		return outcome{}, err
+	}
+	return s.outcome(used, took)
+}
+
+func (j job) open(ctx context.Context) (store.Store, error) {
+	cfg := store.Config{
+		Target: "mongodb://" + j.Addr + "/?directConnection=true", Database: "ycsb",
+		Concern: store.Concern{W: "1"}, Sessions: j.Workers, Timeout: 10 * time.Second,
+	}
+	switch j.Client {
+	case clientWire:
+		return wire.Open(ctx, cfg)
+	case clientDriver:
+		return mongo.Open(ctx, cfg, mongo.Options{})
+	}
+	return nil, fmt.Errorf("unknown client %q", j.Client)
+}
+
+// sink sums up a run as it goes, like a record does: nothing of an interval is kept.
+type sink struct {
+	sum    *measure.Summary
+	sample bool // look at the memory at every interval
+	memory []int64
+}
+
+func newSink(w workload.Workload, scheduled, sample bool) *sink {
+	return &sink{sum: measure.NewSummary(load.Dims(w, scheduled), load.PhaseMeasure), sample: sample}
+}
+
+// Interval takes one interval into account.
+func (s *sink) Interval(iv *measure.Interval) error {
+	if s.sample {
+		s.memory = append(s.memory, memoryKiB("VmRSS"))
+	}
+	if iv.Phase == load.PhaseDrain {
+		return s.sum.AddTail(iv)
+	}
+	return s.sum.Add(iv)
+}
+
+// Event is of no interest here.
+func (s *sink) Event(measure.Event) error { return nil }
+
+// outcome is the result of the run.
+func (s *sink) outcome(used, took time.Duration) (outcome, error) {
+	all, err := s.sum.All()
+	if err != nil {
+		return outcome{}, err
+	}
+	tally := s.sum.Ended()
+	out := outcome{
+		Operations: tally.Succeeded, Failed: tally.Bad(), Seconds: took.Seconds(),
+		Memory: s.memory, PeakKiB: memoryKiB("VmHWM"), Lateness: s.sum.Client.LatenessP99,
+		Service: read(all.Service), Response: read(all.Response), Wait: read(all.Wait),
+	}
+	if tally.Attempted > 0 {
+		out.CPUMicros = float64(used.Nanoseconds()) / 1e3 / float64(tally.Attempted)
+	}
+	return out, nil
+}
+
+func read(h *measure.Histogram) []int64 {
+	if h == nil || h.Count() == 0 {
+		return nil
+	}
+	var out []int64
+	for _, q := range quantiles() {
+		if q == 1 {
+			out = append(out, h.Max())
+		} else {
+			out = append(out, h.Quantile(q))
+		}
+	}
+	return out
+}
+
+// cpuTime is the user and system time of this process (getrusage).
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+// Every client and every responder is a process of its own, so that the processor time and the memory
+// of one are not mixed with another's. This program starts itself again with a role.
+const roleVariable = "PLIMSOLL_BENCH_ROLE"
+
+const (
+	roleResponder = "responder"
+	roleClient    = "client"
+	roleStart     = "start"
+)
+
+// playRole is the main function of a child.
+func playRole(role string, args []string) error {
+	var arg string
+	if len(args) > 0 {
+		arg = args[0]
+	}
+	switch role {
+	case roleResponder:
+		return playResponder(arg)
+	case roleClient:
+		return playClient(arg)
+	case roleStart:
+		return playStart()
+	}
+	return fmt.Errorf("unknown role %q", role)
+}
+
+// timing is what a responder does besides answering at once.
+type timing struct {
+	Seed      uint64        `json:"seed"`
+	Mean      time.Duration `json:"mean"` // of an exponential service time; 0 answers at once
+	StallFrom time.Duration `json:"stall_from"`
+	StallTo   time.Duration `json:"stall_to"`
+}
+
+func (t timing) options() null.Options {
+	var o null.Options
+	if t.Mean > 0 {
+		o.Service = null.Exponential(t.Seed, t.Mean)
+	}
+	if t.StallTo > 0 {
+		o.Stalls = []null.Window{{From: t.StallFrom, To: t.StallTo}}
+	}
+	return o
+}
+
+// playResponder answers until standard input ends.
+func playResponder(arg string) error {
+	var t timing
+	if err := json.Unmarshal([]byte(arg), &t); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("open a loopback port: %w", err)
+	}
+	fmt.Println(ln.Addr())
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent
+		cancel()
+	}()
+	return null.Serve(ctx, listener{ln}, t.options())
+}
+
+// listener lets go-ycsb in: before it starts it lists the databases to see whether it may log in, which
+// the responder does not know. Its connections call that command by the name of another one that is
+// answered with a plain ok and has a name of the same length.
+type listener struct{ net.Listener }
+
+// Accept wraps the connection.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ net.Conn }
+
+// Read passes on what arrives.
+func (c conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	const name = 16 + 4 + 1 + 4 + 1 // header, flags, kind of the section, length and type of the first field
+	if n > name && bytes.HasPrefix(p[name:n], []byte("listDatabases\x00")) {
+		copy(p[name:], "createIndexes")
+	}
+	return n, err
+}
+
+// startResponder starts a responder process and returns its host:port and what ends it.
+func startResponder(ctx context.Context, t timing) (addr string, stop func(), err error) {
+	cmd, err := child(ctx, roleResponder, t)
+	if err != nil {
+		return "", nil, err
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("start a responder: %w", err)
+	}
+	stop = func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("the responder did not say its address: %w", err)
+	}
+	return strings.TrimSpace(line), stop, nil
+}
+
+// child prepares this program in a role; its argument is JSON.
+func child(ctx context.Context, role string, arg any) (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(arg)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, exe, string(text))
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	cmd.Stderr = os.Stderr
+	return cmd, nil
+}
+
+// runJSON runs a command and reads the line of JSON that it prints.
+func runJSON(cmd *exec.Cmd, into any) error {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", cmd.Path, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("%s printed %q: %w", cmd.Path, out, err)
+	}
+	return nil
+}

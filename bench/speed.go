@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// The clients that are compared, in the order of a round.
+const (
+	peerC        = "C loop"
+	clientWire   = "wire"
+	clientDriver = "driver"
+	peerYCSB     = "go-ycsb"
+)
+
+// figures holds the processor time per operation of every round, by client.
+type figures map[string][]float64
+
+func (f figures) median(client string) float64 { return measure.Median(f[client]) }
+
+// speed compares what a point read and an update cost the clients. The rounds go over all clients in
+// turn, so that a disturbance of the machine meets all of them alike.
+func speed(ctx context.Context, w io.Writer, c config) error {
+	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	peers := buildPeers(ctx, dir)
+	addr, stop, err := startResponder(ctx, timing{})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprintf(w, "\nClient CPU per operation (user + system, µs): %d workers, %d operations, median of %d rounds\n",
+		c.workers, c.operations, c.rounds)
+	for _, operation := range []string{"read", "update"} {
+		b := bout{c: c, addr: addr, operation: operation, peers: peers, dir: dir}
+		if err := b.capture(ctx); err != nil {
+			return err
+		}
+		f, err := b.rounds(ctx)
+		if err != nil {
+			return err
+		}
+		printSpeed(w, operation, f)
+	}
+	return peers.report(w)
+}
+
+// bout is the comparison for one operation.
+type bout struct {
+	c         config
+	addr      string
+	operation string
+	peers     peers
+	dir       string
+}
+
+// message is the file with the message that the C loop sends.
+func (b bout) message() string { return filepath.Join(b.dir, b.operation+".msg") }
+
+// capture writes down the message that wire sends for the operation.
+func (b bout) capture(ctx context.Context) error {
+	msg, err := captureMessage(ctx, b.operation)
+	if err != nil {
+		return fmt.Errorf("capture a message of wire: %w", err)
+	}
+	return os.WriteFile(b.message(), msg, 0o600)
+}
+
+func (b bout) rounds(ctx context.Context) (figures, error) {
+	f := figures{}
+	for range b.c.rounds {
+		for _, client := range []string{peerC, clientWire, clientDriver, peerYCSB} {
+			cmd, err := b.command(ctx, client)
+			if err != nil {
+				return nil, err
+			}
+			if cmd == nil { // could not be built
+				continue
+			}
+			var o outcome
+			if err := runJSON(cmd, &o); err != nil {
+				return nil, err
+			}
+			if o.Failed > 0 {
+				return nil, fmt.Errorf("%s: %d of %d operations failed", client, o.Failed, o.Operations)
+			}
+			f[client] = append(f[client], o.CPUMicros)
+		}
+	}
+	return f, nil
+}
+
+// command returns what runs one client once, nil for a peer that could not be built.
+func (b bout) command(ctx context.Context, client string) (*exec.Cmd, error) {
+	n, workers := strconv.Itoa(b.c.operations), strconv.Itoa(b.c.workers)
+	switch client {
+	case peerC:
+		if b.peers.cloopErr != nil {
+			return nil, nil
+		}
+		host, port, err := net.SplitHostPort(b.addr)
+		return exec.CommandContext(ctx, b.peers.cloop, host, port, b.message(), workers, n), err
+	case peerYCSB:
+		if b.peers.goycsbErr != nil {
+			return nil, nil
+		}
+		return exec.CommandContext(ctx, b.peers.goycsb, "-uri", "mongodb://"+b.addr+"/?directConnection=true&w=1",
+			"-op", b.operation, "-operations", n, "-threads", workers), nil
+	}
+	return child(ctx, roleClient, job{
+		Addr: b.addr, Client: client, Operation: b.operation, Workers: b.c.workers, Operations: int64(b.c.operations),
+	})
+}
+
+// goals are the ratios that wire has to reach: at most so many times what the other needs.
+func goals() []struct {
+	to   string
+	most float64
+	text string
+} {
+	return []struct {
+		to   string
+		most float64
+		text string
+	}{
+		{peerC, 1.25, "1.25 ×"},
+		{clientDriver, 1.0 / 3, "1/3 of"},
+		{peerYCSB, 1.0 / 4, "1/4 of"},
+	}
+}
+
+func printSpeed(w io.Writer, operation string, f figures) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "\n%s\tµs/op\tmin–max\t× C loop\t× driver\t× go-ycsb\t\n", operation)
+	for _, client := range []string{peerC, clientWire, clientDriver, peerYCSB} {
+		if len(f[client]) == 0 {
+			fmt.Fprintf(t, "%s\tnot built\t\t\t\t\t\n", client)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%.2f\t%s\t", client, f.median(client), span(f[client]))
+		for _, to := range []string{peerC, clientDriver, peerYCSB} {
+			fmt.Fprintf(t, "%s\t", ratio(f.median(client), f.median(to)))
+		}
+		fmt.Fprintln(t)
+	}
+	_ = t.Flush()
+	for _, g := range goals() {
+		if len(f[g.to]) == 0 {
+			fmt.Fprintf(w, "  goal: wire ≤ %s %s: unknown, there is no figure\n", g.text, g.to)
+			continue
+		}
+		got := f.median(clientWire) / f.median(g.to)
+		fmt.Fprintf(w, "  goal: wire ≤ %s %s: %s (%.2f)\n", g.text, g.to, verdict(got <= g.most), got)
+	}
+}
+
+func span(values []float64) string {
+	low, high := values[0], values[0]
+	for _, v := range values {
+		low, high = min(low, v), max(high, v)
+	}
+	return fmt.Sprintf("%.1f–%.1f", low, high)
+}
+
+func ratio(a, b float64) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
