@@ -1,0 +1,201 @@
+//go:build !race
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// ycsbFiles are the workloads A to F as property files of YCSB say them: the shares of operations and
+// the distribution, on top of what all of them have in common.
+var ycsbFiles = map[string]string{
+	"a": "readproportion=0.5\nupdateproportion=0.5\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n",
+	"b": "readproportion=0.95\nupdateproportion=0.05\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n",
+	"c": "readproportion=1\nupdateproportion=0\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n",
+	"d": "readproportion=0.95\nupdateproportion=0\nscanproportion=0\ninsertproportion=0.05\nrequestdistribution=latest\n",
+	"e": "readproportion=0\nupdateproportion=0\nscanproportion=0.95\ninsertproportion=0.05\nrequestdistribution=zipfian\n" +
+		"maxscanlength=100\nscanlengthdistribution=uniform\n",
+	"f": "readproportion=0.5\nupdateproportion=0\nscanproportion=0\ninsertproportion=0\nreadmodifywriteproportion=0.5\n" +
+		"requestdistribution=zipfian\n",
+}
+
+func writeYCSBFile(t *testing.T, letter string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "workload"+letter)
+	text := fmt.Sprintf("# a workload in a file\nworkload=site.ycsb.workloads.CoreWorkload\nrecordcount=%d\noperationcount=%d\nreadallfields=true\n\n%s",
+		records, operations, ycsbFiles[letter])
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// summary is what YCSB prints at its end: by series and measurement.
+type summary map[string]map[string]float64
+
+var (
+	summaryLine = regexp.MustCompile(`^\[([A-Z0-9_%-]+|TOTAL_GCs)\], ([^,]+), (-?[0-9]+(?:\.[0-9]+)?(?:E-?[0-9]+)?)$`)
+	statusLine  = regexp.MustCompile(`(?m)^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{12} [0-9]+ sec: ([0-9]+) operations; `)
+)
+
+// parseSummary reads the summary as a script would. No other line may be among it.
+func parseSummary(t *testing.T, e ended) summary {
+	t.Helper()
+	if !strings.HasSuffix(e.stdout, "\n") {
+		t.Errorf("the last line has no end:\n%s", e.stdout)
+	}
+	s := summary{}
+	for line := range strings.Lines(e.stdout) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "mongo client connection created with ") {
+			continue
+		}
+		m := summaryLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("a line that is not YCSB's: %q", line)
+			continue
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			t.Error(err)
+		}
+		if s[m[1]] == nil {
+			s[m[1]] = map[string]float64{}
+		}
+		s[m[1]][m[2]] = value
+	}
+	return s
+}
+
+// ok returns how often an operation succeeded; every measured one must have.
+func (s summary) ok(t *testing.T, series string) int {
+	t.Helper()
+	m := s[series]
+	if m == nil {
+		return 0
+	}
+	if m["Operations"] != m["Return=OK"] {
+		t.Errorf("[%s] has %v operations, %v of them ok", series, m["Operations"], m["Return=OK"])
+	}
+	for _, figure := range []string{"AverageLatency(us)", "MinLatency(us)", "MaxLatency(us)", "95thPercentileLatency(us)", "99thPercentileLatency(us)"} {
+		if m[figure] <= 0 {
+			t.Errorf("[%s] has %v of %s", series, m[figure], figure)
+		}
+	}
+	return int(m["Return=OK"])
+}
+
+// overall checks the lines that every summary begins with.
+func (s summary) overall(t *testing.T, operations int) {
+	t.Helper()
+	o := s["OVERALL"]
+	if rate := float64(operations) / o["RunTime(ms)"] * 1000; rate < o["Throughput(ops/sec)"]*0.99 || rate > o["Throughput(ops/sec)"]*1.01 {
+		t.Errorf("[OVERALL] %v does not fit %d operations", o, operations)
+	}
+}
+
+// TestYCSB loads and runs the workloads A to F with YCSB's command line.
+func TestYCSB(t *testing.T) {
+	forEachServer(t, func(t *testing.T, s *server) {
+		for i, letter := range []string{"a", "b", "c", "d", "e", "f"} {
+			client := clients[i%len(clients)]
+			t.Run(letter+" "+client, func(t *testing.T) { testYCSB(t, s, letter, client) })
+		}
+	})
+}
+
+func testYCSB(t *testing.T, s *server, letter, client string) {
+	db := newDatabase("ycsb", letter)
+	args := []string{"mongodb", "-P", writeYCSBFile(t, letter), "-p", "mongodb.url=" + s.uri + db, "-threads", "4", "-s",
+		"-p", "plimsoll.client=" + client, "-p", "plimsoll.seed=7", "-p", "plimsoll.strict=true"}
+	e := plimsoll(t, append([]string{"ycsb", "load"}, args...)...).must(t, 0)
+	load := parseSummary(t, e)
+	load.overall(t, records)
+	checkStatusLine(t, e, records)
+	loaded := s.dump(t, db, "usertable")
+	if n := load.ok(t, "INSERT"); n != records || len(loaded) != n {
+		t.Errorf("%d inserts are said to be ok, %d documents are there, %d were wanted", n, len(loaded), records)
+	}
+	checkYCSBKeys(t, loaded)
+	originalShape().check(t, loaded)
+	sameDocuments(t, loaded, loadedByRun(t, s, letter), "ycsb load and run --workload ycsb-"+letter)
+
+	e = plimsoll(t, append([]string{"ycsb", "run"}, args...)...).must(t, 0)
+	run := parseSummary(t, e)
+	run.overall(t, operations)
+	checkStatusLine(t, e, operations)
+	inserts := run.ok(t, "INSERT")
+	// A read-modify-write is measured as a whole and as a read and an update.
+	done := run.ok(t, "READ") + run.ok(t, "UPDATE") + run.ok(t, "SCAN") + inserts - run.rmw(t)
+	if done != operations {
+		t.Errorf("%d operations of %d are said to be ok", done, operations)
+	}
+	docs := s.dump(t, db, "usertable")
+	if len(docs) != records+inserts {
+		t.Errorf("%d documents after %d more inserts", len(docs), inserts)
+	}
+	checkYCSBKeys(t, docs)
+	originalShape().check(t, docs)
+}
+
+// rmw returns how many read-modify-writes there were; YCSB prints no return codes for them.
+func (s summary) rmw(t *testing.T) int {
+	t.Helper()
+	n := int(s["READ-MODIFY-WRITE"]["Operations"])
+	if updates := int(s["UPDATE"]["Operations"]); n > 0 && n != updates {
+		t.Errorf("%d read-modify-writes with %d updates", n, updates)
+	}
+	return n
+}
+
+// checkStatusLine checks that the last status line knows all operations.
+func checkStatusLine(t *testing.T, e ended, operations int) {
+	t.Helper()
+	all := statusLine.FindAllStringSubmatch(e.stderr, -1)
+	if len(all) == 0 || all[len(all)-1][1] != strconv.Itoa(operations) {
+		t.Errorf("the last of %d status lines does not have %d operations:\n%s", len(all), operations, e.stderr)
+	}
+}
+
+// loadedByRun returns what `plimsoll run` loads for the same workload.
+func loadedByRun(t *testing.T, s *server, letter string) []bson.Raw {
+	t.Helper()
+	db := newDatabase("run", letter)
+	plimsoll(t, "run", s.uri, "--database", db, "--workload", "ycsb-"+letter, "--records", strconv.Itoa(records), "--seed", "7",
+		"--load", "only", "--quiet").must(t, 0)
+	return s.dump(t, db, "usertable")
+}
+
+// checkYCSBKeys checks that the keys are those that YCSB gives to the records 0, 1, 2, …
+func checkYCSBKeys(t *testing.T, docs []bson.Raw) {
+	t.Helper()
+	want := map[string]bool{}
+	for n := range docs {
+		want["user"+strconv.FormatInt(ycsbHash(int64(n)), 10)] = true
+	}
+	for _, doc := range docs {
+		if id := doc.Lookup("_id").StringValue(); !want[id] {
+			t.Errorf("%s is none of the keys of the first %d records", id, len(docs))
+			return
+		}
+	}
+}
+
+// ycsbHash is the 64-bit FNV hash with YCSB's order of operations, over the bytes of n from the lowest
+// one, made positive.
+func ycsbHash(n int64) int64 {
+	h := uint64(0xCBF29CE484222325)
+	for range 8 {
+		h = (h ^ uint64(n&0xff)) * 1099511628211
+		n >>= 8
+	}
+	return max(int64(h), -int64(h))
+}
