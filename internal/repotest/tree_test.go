@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -46,22 +47,25 @@ func (s source) at(pos token.Pos) string {
 // parse makes a source out of text; the name decides which rules apply to it.
 func parse(t *testing.T, name, text string) source {
 	t.Helper()
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	s, err := parseSource(name, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source{name: name, text: text, set: set, file: file}
+	return s
 }
 
-// sources reads all Go files of the repository.
+func parseSource(name, text string) (source, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return source{name: name, text: text, set: set, file: file}, err
+}
+
+// sources returns all Go files of the repository.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
-	for _, name := range files(t) {
-		if strings.HasSuffix(name, ".go") {
-			all = append(all, parse(t, name, read(t, name)))
-		}
+	all, err := allSources()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(all) < 50 {
 		t.Fatalf("only %d Go files were found: the rules are not looking at the repository", len(all))
@@ -69,9 +73,42 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// files lists the files that belong to the repository: no results of builds, no test data.
+// allSources parses the repository once for all tests.
+var allSources = sync.OnceValues(func() ([]source, error) {
+	names, err := walk()
+	if err != nil {
+		return nil, err
+	}
+	var all []source
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		s, err := parseSource(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+})
+
+// files lists the files that belong to the repository.
 func files(t *testing.T) []string {
 	t.Helper()
+	names, err := walk()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// walk finds the files of the repository: no results of builds, no test data.
+func walk() ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -91,10 +128,7 @@ func files(t *testing.T) []string {
 		names = append(names, rel)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
+	return names, err
 }
 
 func read(t *testing.T, name string) string {

@@ -158,10 +158,13 @@ func (b *base) processes() []*process {
 	return b.procs
 }
 
-// release gives the data directory back.
+// release gives the data directory back after all processes have ended.
 func (b *base) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended != nil {
+		<-b.ended // who asks after Kill or Stop gets the answer at once
+	}
 	if b.unlock != nil {
 		b.unlock()
 		b.unlock = nil
