@@ -75,9 +75,13 @@ func checkPauses(s *Summary, _ Circumstances) []Finding {
 			"or fewer workers", ns(longest))
 }
 
+// checkPool leaves out times without any success: waiting for a target that is away is no fault of the pool.
 func checkPool(s *Summary, _ Circumstances) []Finding {
 	var waited, served float64
 	for _, p := range s.Points {
+		if p.Tally.Succeeded == 0 {
+			continue
+		}
 		waited += float64(p.PoolWaitSum)
 		served += float64(p.ServiceSum)
 	}

@@ -168,8 +168,12 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 }
 
 // trends looks at rate and response time over bins of a width. Whole checkpoint cycles can be compared
-// as they are; shorter bins need a test against chance as well.
+// as they are; shorter bins need a test against chance as well. An outage has a finding of its own, and
+// would hide every trend.
 func trends(s *Summary, width time.Duration, test bool) []Finding {
+	if total, _ := s.outages(); total > 0 {
+		return nil
+	}
 	at, rates, times := s.bins(width)
 	var found []Finding
 	change, p := trend(at, rates)
@@ -206,7 +210,7 @@ func trend(at, values []float64) (change, p float64) {
 // random part as well, sometimes most of it, so a cut matters only where it moves the mean.
 func checkSettled(s *Summary, width time.Duration) []Finding {
 	_, rates, _ := s.bins(width)
-	if len(rates) < minSettleBins {
+	if total, _ := s.outages(); total > 0 || len(rates) < minSettleBins {
 		return nil
 	}
 	cut, settled := MSER(rates, 1)

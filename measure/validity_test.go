@@ -52,6 +52,21 @@ func fail(iv *Interval, outcome int, n int64) {
 	c.Wait.RecordN(1000, n)
 }
 
+// outage lets nothing succeed from one second to another: workers wait for a connection, and few of them fail.
+func outage(from, to int) func(i int, iv *Interval) {
+	return func(i int, iv *Interval) {
+		if i < from || i >= to {
+			return
+		}
+		succeed(iv, 0, 1e6)
+		fail(iv, 2, 4)
+		iv.Offered, iv.InFlight = 4, 0.4
+		iv.Classes[0].Service.RecordN(1e8, 4)
+		iv.Classes[0].PoolWait = NewHistogram()
+		iv.Classes[0].PoolWait.RecordN(1e8, 4)
+	}
+}
+
 func ids(findings []Finding) []string {
 	list := []string{}
 	for _, f := range findings {
@@ -120,6 +135,18 @@ func TestFindings(t *testing.T) {
 		}, Circumstances{}, []string{"latency-drift:warning"}},
 		{"failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 500) }, Circumstances{}, []string{"failures:warning", "indeterminate:note"}},
 		{"mostly failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 12_000) }, Circumstances{}, []string{"failures:invalid", "indeterminate:note"}},
+		{"outage", 300, outage(250, 259), Circumstances{}, []string{"outage:warning", "indeterminate:note"}},
+		{"outage in a rising run", 300, func(i int, iv *Interval) {
+			succeed(iv, 9_900+int64(i), 1e6)
+			outage(250, 259)(i, iv)
+		}, Circumstances{}, []string{"outage:warning", "indeterminate:note"}},
+		{"dead in the end", 300, outage(200, 300), Circumstances{}, []string{"outage:invalid", "indeterminate:note"}},
+		{"nothing to do for a while", 300, func(i int, iv *Interval) {
+			if i == 250 {
+				succeed(iv, 0, 1e6)
+				iv.Offered, iv.InFlight = 0, 0
+			}
+		}, Circumstances{Varying: true}, nil},
 		{"not found", 300, func(_ int, iv *Interval) { fail(iv, 1, 200) }, Circumstances{MaxFailed: 0.5}, []string{"not-found:warning"}},
 		{"unacknowledged", 300, func(_ int, iv *Interval) { iv.Classes[0].Counts[3] = 1 }, Circumstances{}, []string{"unacknowledged:note"}},
 		{"corrupt", 300, func(i int, iv *Interval) {
