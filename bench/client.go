@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type job struct {
 	Operations int64         `json:"operations,omitempty"`
 	Rate       float64       `json:"rate,omitempty"`
 	Duration   time.Duration `json:"duration,omitempty"`
+	Memory     bool          `json:"memory,omitempty"` // look at the live heap
 }
 
 // outcome is what a client process reports.
@@ -35,8 +37,9 @@ type outcome struct {
 	Seconds    float64 `json:"seconds"`
 	Failed     int64   `json:"failed"`
 
-	Memory   []int64       `json:"memory_kib,omitempty"` // resident, once a second
-	PeakKiB  int64         `json:"peak_kib"`             // VmHWM
+	PeakKiB  int64         `json:"peak_kib"` // VmHWM
+	HalfKiB  int64         `json:"half_kib"` // live heap in the middle of the run, where Memory was asked for
+	EndKiB   int64         `json:"end_kib"`  // live heap in its last second
 	Lateness time.Duration `json:"lateness_p99,omitempty"`
 	Service  []int64       `json:"service,omitempty"`  // quantiles in ns, by quantiles
 	Response []int64       `json:"response,omitempty"` // of scheduled loads
@@ -82,11 +85,14 @@ func (j job) run(ctx context.Context) (outcome, error) {
 	cfg := load.Config{Workers: j.Workers, Operations: j.Operations, Rate: j.Rate, Duration: j.Duration}
 	if cfg.Rate == 0 {
 		warm := load.Config{Workers: j.Workers, Operations: warmUp}
-		if _, err := load.Run(ctx, warm, w, st, newSink(w, false, false)); err != nil {
+		if _, err := load.Run(ctx, warm, w, st, newSink(w, false)); err != nil {
 			return outcome{}, err
 		}
 	}
-	s := newSink(w, cfg.Scheduled(), j.Duration > 0)
+	s := newSink(w, cfg.Scheduled())
+	if j.Memory {
+		s.looks = [2]time.Duration{j.Duration / 2, j.Duration - time.Second}
+	}
 	before, start := cpuTime(), time.Now()
 	_, err = load.Run(ctx, cfg, w, st, s)
 	used, took := cpuTime()-before, time.Since(start)
@@ -112,19 +118,21 @@ func (j job) open(ctx context.Context) (store.Store, error) {
 
 // sink sums up a run as it goes, like a record does: nothing of an interval is kept.
 type sink struct {
-	sum    *measure.Summary
-	sample bool // look at the memory at every interval
-	memory []int64
+	sum   *measure.Summary
+	looks [2]time.Duration // when to look at the live heap, 0 for never
+	live  [2]int64         // KiB
 }
 
-func newSink(w workload.Workload, scheduled, sample bool) *sink {
-	return &sink{sum: measure.NewSummary(load.Dims(w, scheduled), load.PhaseMeasure), sample: sample}
+func newSink(w workload.Workload, scheduled bool) *sink {
+	return &sink{sum: measure.NewSummary(load.Dims(w, scheduled), load.PhaseMeasure)}
 }
 
 // Interval takes one interval into account.
 func (s *sink) Interval(iv *measure.Interval) error {
-	if s.sample {
-		s.memory = append(s.memory, memoryKiB("VmRSS"))
+	for i, at := range s.looks {
+		if at > 0 && s.live[i] == 0 && iv.End >= at {
+			s.live[i] = liveKiB()
+		}
 	}
 	if iv.Phase == load.PhaseDrain {
 		return s.sum.AddTail(iv)
@@ -144,13 +152,21 @@ func (s *sink) outcome(used, took time.Duration) (outcome, error) {
 	tally := s.sum.Ended()
 	out := outcome{
 		Operations: tally.Succeeded, Failed: tally.Bad(), Seconds: took.Seconds(),
-		Memory: s.memory, PeakKiB: memoryKiB("VmHWM"), Lateness: s.sum.Client.LatenessP99,
+		PeakKiB: memoryKiB("VmHWM"), HalfKiB: s.live[0], EndKiB: s.live[1], Lateness: s.sum.Client.LatenessP99,
 		Service: read(all.Service), Response: read(all.Response), Wait: read(all.Wait),
 	}
 	if tally.Attempted > 0 {
 		out.CPUMicros = float64(used.Nanoseconds()) / 1e3 / float64(tally.Attempted)
 	}
 	return out, nil
+}
+
+// liveKiB is the size of the heap that is in use, after a collection.
+func liveKiB() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc / 1024)
 }
 
 func read(h *measure.Histogram) []int64 {
