@@ -14,7 +14,8 @@ import (
 type Spec struct {
 	// Name is one of [Names].
 	Name string
-	// Mode is "", "core" or "ycsb": how the workloads a to f are run. "ycsb" makes a into ycsb-a.
+	// Mode is "", "core" or "ycsb": how the workloads a to f are run. "ycsb" makes a into ycsb-a and
+	// core into ycsb, "core" the other way round.
 	Mode string
 	// Records is the size of the data set, Operations the expected length of the run; 0 leaves them
 	// to Params and defaults.
@@ -115,10 +116,18 @@ func find(spec *Spec) (*kind, error) {
 	}
 	kinds := registry()
 	switch spec.Mode {
-	case "", "core":
+	case "":
+	case "core":
+		if name == "ycsb" {
+			name = "core"
+		}
+		name = strings.TrimPrefix(name, "ycsb-")
 	case "ycsb":
 		if _, ok := Stock(name); ok {
 			name = "ycsb-" + name
+		}
+		if name == "core" {
+			name = "ycsb"
 		}
 	default:
 		return nil, unknownValue("workload mode", spec.Mode, "core", "ycsb")

@@ -229,3 +229,21 @@ func TestParseHistogramErrors(t *testing.T) {
 		}
 	}
 }
+
+// The mode wins over the name, whichever way it is said.
+func TestModeChoosesTheGenerators(t *testing.T) {
+	for _, c := range []struct{ name, mode, want string }{
+		{"a", "", "a"}, {"a", "core", "a"}, {"a", "ycsb", "ycsb-a"}, {"workloadb", "ycsb", "ycsb-b"},
+		{"ycsb-a", "", "ycsb-a"}, {"ycsb-a", "ycsb", "ycsb-a"}, {"ycsb-a", "core", "a"},
+		{"core", "ycsb", "ycsb"}, {"ycsb", "core", "core"}, {"ycsb", "", "ycsb"}, {"person", "core", "person"},
+	} {
+		w, err := Open(Spec{Name: c.name, Mode: c.mode, Records: 10})
+		if err != nil {
+			t.Errorf("%s in mode %q: %v", c.name, c.mode, err)
+			continue
+		}
+		if w.Name() != c.want {
+			t.Errorf("%s in mode %q is %s, want %s", c.name, c.mode, w.Name(), c.want)
+		}
+	}
+}

@@ -253,6 +253,9 @@ func describeData(r *record.Run) string {
 	if f == nil {
 		return "-"
 	}
+	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
+		return "none; the target stores nothing"
+	}
 	text := formatCount(f.Records) + " records"
 	switch {
 	case f.Skipped:

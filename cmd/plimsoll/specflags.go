@@ -16,16 +16,16 @@ import (
 
 // specFlags are the flags that describe a run. A flag that is given wins over the specification file.
 type specFlags struct {
-	file  string
-	apply []func(*record.RunSpec) error // of the flags that were given
-	load  string
+	file       string
+	properties []string                      // YCSB property files
+	apply      []func(*record.RunSpec) error // of the flags that were given
+	load       string
 }
 
 // specFlag is a flag whose text is parsed when it is applied, so that its error can name it.
 type specFlag struct {
 	set   func(*record.RunSpec, string) error
 	flags *specFlags
-	name  string
 	kind  string
 	text  string
 	many  bool
@@ -53,20 +53,22 @@ func (f *specFlag) Set(text string) error {
 func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	s := &specFlags{}
 	fs.StringVarP(&s.file, "file", "f", "", "read the specification of the run from this YAML file (- for standard input); flags win")
-	one := func(name, kind, help string, set func(*record.RunSpec, string) error) *specFlag {
-		f := &specFlag{set: set, flags: s, name: name, kind: kind}
-		fs.Var(f, name, help)
-		return f
+	define := func(name, short, kind, help string, set func(*record.RunSpec, string) error, many bool) {
+		fs.VarP(&specFlag{set: set, flags: s, kind: kind, many: many}, name, short, help)
+	}
+	one := func(name, kind, help string, set func(*record.RunSpec, string) error) {
+		define(name, "", kind, help, set, false)
 	}
 	many := func(name, kind, help string, set func(*record.RunSpec, string) error) {
-		one(name, kind, help, set).many = true
+		define(name, "", kind, help, set, true)
 	}
 
 	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *record.RunSpec) *string { return &r.Workload.Name }))
 	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *record.RunSpec) *string { return &r.Workload.Mode }))
 	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Workload.Records }))
 	one("seed", "number", "makes data and operations repeatable (default 1)", setSeed)
-	many("set", "name=value", "a parameter of the workload, for example fieldlength=200 (repeatable)", setParam)
+	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "read the workload from a YCSB property file (repeatable; workloada to workloadf are built in); all other flags win")
+	define("set", "p", "name=value", "a parameter or YCSB property of the workload, for example fieldlength=200 (repeatable)", setParam, true)
 
 	one("threads", "count", "workers: how many operations can be under way at once (default 16)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
 	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
@@ -154,11 +156,10 @@ func keyValue(v string) (string, string, error) {
 
 func setParam(r *record.RunSpec, v string) error {
 	key, value, err := keyValue(v)
-	if r.Workload.Params == nil {
-		r.Workload.Params = map[string]string{}
+	if err != nil {
+		return err
 	}
-	r.Workload.Params[key] = value
-	return err
+	return setProperty(r, key, value)
 }
 
 func addLabel(r *record.RunSpec, v string) error {
@@ -211,6 +212,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (s
 	}
 	if target != "" {
 		spec.Target = target
+	}
+	if err := readProperties(env, s.properties, &spec); err != nil {
+		return spec, err
 	}
 	for _, apply := range s.apply {
 		if err := apply(&spec); err != nil {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// setProperty sets a parameter of the workload. The properties by which YCSB's client sizes and drives
+// a run are fields of the specification; the others belong to the workload, which knows their names.
+func setProperty(r *record.RunSpec, name, value string) (err error) {
+	switch name {
+	case "recordcount":
+		r.Workload.Records, err = record.ParseCount(value)
+	case "operationcount":
+		r.Load.Operations, err = record.ParseCount(value)
+	case "threadcount":
+		r.Load.Workers, err = record.ParseCount(value)
+	case "maxexecutiontime":
+		r.Load.Duration, err = record.ParseDuration(value + "s")
+	case "target":
+		return fmt.Errorf("target: YCSB's rate is split evenly over the threads; say --rate for an open loop, or --pace per thread")
+	default:
+		if r.Workload.Params == nil {
+			r.Workload.Params = map[string]string{}
+		}
+		r.Workload.Params[name] = value
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// readProperties lays YCSB property files over a specification, later ones over earlier ones. What only
+// YCSB's own client understands (its measurements, its output, other databases) is left out, which
+// standard error says.
+func readProperties(env *environment, files []string, r *record.RunSpec) error {
+	if len(files) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	for _, name := range files {
+		props, note, err := readYCSBFile(name)
+		if err != nil {
+			return withExit(exitUsage, err)
+		}
+		if note != "" {
+			fmt.Fprintln(env.stderr, "plimsoll:", note)
+		}
+		maps.Copy(all, props)
+	}
+	if r.Workload.Name == "" {
+		r.Workload.Name = "core"
+	}
+	var left []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case name == "workload":
+			if err := checkWorkloadClass(all[name]); err != nil {
+				return err
+			}
+		case clientOnly(name):
+			left = append(left, name)
+		default:
+			if err := setProperty(r, name, all[name]); err != nil {
+				return withExit(exitUsage, err)
+			}
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintln(env.stderr, "plimsoll: left out, because only plimsoll ycsb knows them:", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// clientOnly reports whether a property belongs to YCSB's client or to a database binding.
+func clientOnly(name string) bool {
+	switch name {
+	case "recordcount", "operationcount", "threadcount", "maxexecutiontime", "target", "insertcount":
+		return false
+	}
+	return slices.Contains(ycsbClientProps, name) || foreignProp(name, knownYCSBProps()) || strings.HasPrefix(name, "mongodb.")
+}
+
+// checkWorkloadClass takes YCSB's core workload by its new and its old Java name.
+func checkWorkloadClass(class string) error {
+	switch class {
+	case "", "site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload":
+		return nil
+	}
+	return usageError("workload: %s is not built in: only YCSB's CoreWorkload is", class)
+}
