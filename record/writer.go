@@ -132,7 +132,8 @@ func (w *Writer) Begin(d measure.Dims, started time.Time) error {
 	w.run.Classes, w.run.Outcomes, w.run.Scheduled = d.Classes, d.Outcomes, d.Scheduled
 	if w.begun {
 		w.shift = started.Sub(w.run.Started)
-		return nil
+		// A run that is killed soon must not lose what its load phase did, nor whether this part is scheduled.
+		return w.check(w.writeRun())
 	}
 	w.begun, w.sums.dims, w.run.Started = true, d, started.UTC()
 	return w.check(errors.Join(w.head(), w.writeRun()))
