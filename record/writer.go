@@ -297,8 +297,8 @@ func (w *Writer) Finish(e Ending) (*Run, error) {
 		w.run.Status = Failed
 		w.run.Problem = w.red.text(err.Error())
 	}
-	if e := w.check(w.writeRun()); e == nil {
-		err = errors.Join(err, w.check(writeSums(w.dir)))
+	if w.check(w.writeRun()) == nil {
+		_ = w.check(writeSums(w.dir)) // check remembers the first error, which is returned below
 	}
 	r, rerr := w.Run()
 	if rerr != nil {

@@ -72,8 +72,6 @@ func (b *docBuffer) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
 // mark ends the document that was appended to buf last.
 func (b *docBuffer) mark() { b.ends = append(b.ends, len(b.buf)) }
 
-func (b *docBuffer) len() int { return len(b.ends) }
-
 // all returns the documents. They are cut out only now, because buf moves while it grows.
 func (b *docBuffer) all() [][]byte {
 	b.docs = b.docs[:0]

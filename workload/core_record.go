@@ -33,12 +33,6 @@ func (m *recordMaker) appendRecord(dst []byte, n int64) []byte {
 	return closeDoc(m.appendFields(dst, n), at)
 }
 
-// appendFieldsDoc appends the fields of key number n as a document without _id.
-func (m *recordMaker) appendFieldsDoc(dst []byte, n int64) []byte {
-	dst, at := openDoc(dst)
-	return closeDoc(m.appendFields(dst, n), at)
-}
-
 func (m *recordMaker) appendFields(dst []byte, n int64) []byte {
 	m.content.seed(m.w.p.Seed, forRecord, uint64(n))
 	for i := range m.w.fields {

@@ -61,16 +61,9 @@ func (l *latencies) mean() float64 {
 // at is the value at a percentile. Empty: 0.
 func (l *latencies) at(percentile float64) int64 { return l.h.ValueAtPercentile(percentile) }
 
-// recordHistogram adds the times of a nanosecond histogram. YCSB truncates to whole microseconds. A bucket
-// counts at its middle; the largest time counts as it was measured, so that the maximum is the same as if
-// every value had been recorded here.
-func (l *latencies) recordHistogram(h *measure.Histogram) {
-	for us, n := range microseconds(h) {
-		l.record(us, n)
-	}
-}
-
-// microseconds yields the times of h in whole microseconds with their counts.
+// microseconds yields the times of a nanosecond histogram in whole microseconds, to which YCSB truncates,
+// with their counts. A bucket counts at its middle; the largest time counts as it was measured, so that
+// the maximum is the same as if every value had been recorded here.
 func microseconds(h *measure.Histogram) iter.Seq2[int64, int64] {
 	return func(yield func(us, n int64) bool) {
 		least, most := h.Min(), h.Max()

@@ -35,7 +35,9 @@ func BenchmarkPointRead(b *testing.B) { benchmark(b, 1, nil) }
 
 func BenchmarkScan50(b *testing.B) { benchmark(b, 50, nil) }
 
-func BenchmarkUpdate(b *testing.B) { benchmark(b, 0, raw(b, d("$set", d("field5", make([]byte, 100))))) }
+func BenchmarkUpdate(b *testing.B) {
+	benchmark(b, 0, raw(b, d("$set", d("field5", make([]byte, 100)))))
+}
 
 func benchmark(b *testing.B, limit int64, update []byte) {
 	const n = 100_000
