@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -66,11 +67,16 @@ func (r *runner) count(ctx context.Context) (int64, error) {
 func (r *runner) fillUp(ctx context.Context, resume bool) error {
 	c := load.FillConfig{
 		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel), Resume: resume,
-		SkipCount: r.opts.Clients > 1 || r.spec.Durability.W == "0",
+		SkipCount: r.opts.Clients > 1,
 		Timeout:   max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
 	}
+	st, done, err := r.fillStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
-	report, err := load.Fill(ctx, c, r.workload, r.store, r.sink(c.Scheduled()))
+	report, err := load.Fill(ctx, c, r.workload, st, r.sink(c.Scheduled()))
 	r.keepFill(record.FillResult{
 		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,
 		Seconds: report.End.Seconds(),
@@ -79,6 +85,38 @@ func (r *runner) fillUp(ctx context.Context, resume bool) error {
 		return context.Canceled
 	}
 	return err
+}
+
+// fillStore returns what the load phase writes to, and how to close it: the target as it is open or, where
+// nobody confirms its writes, a second opening that waits for answers. Otherwise the measured run would
+// begin while its data are still on their way, and nobody would know which of them got lost.
+func (r *runner) fillStore(ctx context.Context) (store.Store, func(), error) {
+	if r.target.Kind != "mongodb" || !r.unacknowledged() {
+		return r.store, func() {}, nil
+	}
+	cfg := r.storeConfig()
+	cfg.Concern = store.Concern{W: "1"}
+	st, err := r.target.Open(ctx, r.spec.Client, cfg, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return st, func() { _ = st.Close() }, nil // the data are counted; a connection that does not close changes nothing
+}
+
+// unacknowledged reports whether nobody confirms the writes of the run, as the specification or, without a
+// word from that, the address says.
+func (r *runner) unacknowledged() bool {
+	c := concern(r.spec.Durability)
+	if c.W != "" {
+		return c.Unacknowledged()
+	}
+	_, options, _ := strings.Cut(r.target.URI, "?")
+	for _, option := range strings.Split(options, "&") {
+		if name, value, _ := strings.Cut(option, "="); strings.EqualFold(name, "w") && value == "0" {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *runner) keepFill(f record.FillResult) {

@@ -111,11 +111,32 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	if r.target.Kind == "null" || r.target.Kind == "null-tcp" {
 		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")
 	}
+	if d := r.concernIgnored(); d != "" {
+		add("concern-ignored", measure.Note, "%s was asked for, but FerretDB ignores write concerns: writes are as durable as PostgreSQL's "+
+			"synchronous_commit and synchronous_standby_names make them, so look at these two", d)
+	}
 	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records {
 		add("short-data", measure.Warning, "the collection held %d documents when the run began, but the workload expects %d: load the data, or say how many there are (--records)",
 			f.Counted, f.Records)
 	}
 	return findings
+}
+
+// concernIgnored returns the write concern that was asked of a server which has none, as far as it matters.
+// FerretDB (seen in 2.7) accepts w:2 on a single server and tags that nobody defined.
+func (r *runner) concernIgnored() string {
+	c := concern(r.spec.Durability)
+	var asked []string
+	if c.W != "" && c.W != "0" && c.W != "1" {
+		asked = append(asked, "w: "+c.W)
+	}
+	if c.Journal != nil && *c.Journal {
+		asked = append(asked, "j: true")
+	}
+	if r.info.Kind != "ferretdb" {
+		return ""
+	}
+	return strings.Join(asked, ", ")
 }
 
 // course says how the run went.

@@ -229,13 +229,7 @@ func interrupted(err error) bool {
 // openTarget opens the target and asks it what it is.
 func (r *runner) openTarget(ctx context.Context) error {
 	r.opts.Progress.Step("opening " + r.target.String())
-	cfg := store.Config{
-		Database: r.spec.Database,
-		Concern:  concern(r.spec.Durability),
-		Sessions: max(r.config.MaxWorkers(), int(r.spec.LoadPhase.Parallel)),
-		Timeout:  r.config.Timeout,
-	}
-	st, err := r.target.Open(ctx, r.spec.Client, cfg, nil)
+	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), nil)
 	if err != nil {
 		return err
 	}
@@ -245,6 +239,16 @@ func (r *runner) openTarget(ctx context.Context) error {
 		return fmt.Errorf("ask %s what it is: %w", r.target, err)
 	}
 	return nil
+}
+
+// storeConfig is how the target is opened.
+func (r *runner) storeConfig() store.Config {
+	return store.Config{
+		Database: r.spec.Database,
+		Concern:  concern(r.spec.Durability),
+		Sessions: max(r.config.MaxWorkers(), int(r.spec.LoadPhase.Parallel)),
+		Timeout:  r.config.Timeout,
+	}
 }
 
 func (r *runner) closeTarget() {

@@ -85,7 +85,7 @@ func (s *Store) explain(err error) error {
 	var selection topology.ServerSelectionError
 	switch {
 	case errors.Is(err, errAnswersAll):
-		return fmt.Errorf("%s cannot be loaded with w:0 through the driver: %w; use w:1", target, err)
+		return fmt.Errorf("%s cannot be loaded with w:0 through the driver: %w; use w:1, or the client wire, which steps over them", target, err)
 	case errors.As(err, &ce) && ce.Code == 13:
 		return fmt.Errorf("%s lets nobody without the right role read database %s (%s): give a user and password in the address, or grant the user readWrite on it",
 			target, s.cfg.Database, store.OneLine(ce.Message))
