@@ -149,7 +149,7 @@ func (s *sink) outcome(used, took time.Duration) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	tally := s.sum.Ended()
+	tally := s.sum.Tally() // with what ended after the window
 	out := outcome{
 		Operations: tally.Succeeded, Failed: tally.Bad(), Seconds: took.Seconds(),
 		PeakKiB: memoryKiB("VmHWM"), HalfKiB: s.live[0], EndKiB: s.live[1], Lateness: s.sum.Client.LatenessP99,
