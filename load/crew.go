@@ -232,8 +232,8 @@ func (c *crew) makeBooks() (err error) {
 		if c.books[warm], err = newBook(c, PhaseWarmup); err != nil {
 			return err
 		}
-		// A border of intervals where the measured window begins, for those that end late.
-		c.books[warm].collector.Phase(PhaseWarmup, time.Duration(c.from))
+		// Those that end late do not make the warm-up longer, or its rates would be too small.
+		c.books[warm].collector.Phase(PhaseWarmupDrain, time.Duration(c.from))
 	}
 	first := c.name
 	if c.from > 0 {

@@ -15,8 +15,8 @@
 // sent (closed loops), never to the one in which it happens to end:
 //
 //   - warm-up and measured operations are counted apart, from the first to the last. An operation that
-//     was due in the warm-up and ends after it is reported in an interval of phase "warmup", even
-//     though intervals of phase "measure" already cover the same moments. Around that border two
+//     was due in the warm-up and ends after it is reported in an interval of phase "warmup-drain",
+//     which covers the same moments as the first intervals of phase "measure". Around that border two
 //     intervals may therefore have the same Start;
 //   - operations that were due in the measured window but ended after it are in the intervals of phase
 //     "drain". They belong to the result: latencies and outcomes of a run are those of "measure" and
@@ -43,10 +43,11 @@ import (
 
 // The phases of a run as they appear in [measure.Interval.Phase].
 const (
-	PhaseLoad    = "load"
-	PhaseWarmup  = "warmup"
-	PhaseMeasure = "measure"
-	PhaseDrain   = "drain"
+	PhaseLoad        = "load"
+	PhaseWarmup      = "warmup"
+	PhaseWarmupDrain = "warmup-drain" // what was due in the warm-up and ended after it
+	PhaseMeasure     = "measure"
+	PhaseDrain       = "drain" // what was due in the measured window and ended after it
 )
 
 // The kinds of events that this package reports.

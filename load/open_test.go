@@ -144,20 +144,19 @@ func TestLateEndsStayInTheirPhase(t *testing.T) {
 		if r.Warmup.Sent != 500 || r.Measured.Sent != 500 {
 			t.Fatalf("report %+v", r)
 		}
-		if got := sink.count(classRead, store.OK, PhaseWarmup); got != 500 {
+		if got := sink.count(classRead, store.OK, PhaseWarmup, PhaseWarmupDrain); got != 500 {
 			t.Errorf("%d operations counted for the warm-up, want 500", got)
 		}
 		if got := sink.count(classRead, store.OK, PhaseMeasure, PhaseDrain); got != 500 {
 			t.Errorf("%d operations counted as measured, want 500", got)
 		}
-		late := 0
-		for _, iv := range sink.in(PhaseWarmup) {
-			if iv.Start >= 5*time.Second {
-				late++
-			}
+		if late := sink.in(PhaseWarmupDrain); len(late) != 1 || late[0].Start < 5*time.Second {
+			t.Errorf("%d intervals of the warm-up after its end, want the one in which its last operations ended", len(late))
 		}
-		if late != 1 {
-			t.Errorf("%d intervals of the warm-up after its end, want the one in which its last operations ended", late)
+		for _, iv := range sink.in(PhaseWarmup) {
+			if iv.End > 5*time.Second {
+				t.Errorf("the warm-up, which is 5 s long, has an interval until %v", iv.End)
+			}
 		}
 		for i := 1; i < len(sink.intervals); i++ {
 			if sink.intervals[i].Start < sink.intervals[i-1].Start {

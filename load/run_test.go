@@ -37,7 +37,7 @@ func TestClosedLoopByOperations(t *testing.T) {
 		if got := sink.count(classRead, store.OK, PhaseMeasure, PhaseDrain); got != 1000 {
 			t.Errorf("measured %d operations, want 1000", got)
 		}
-		if got := sink.count(classRead, store.OK, PhaseWarmup); got != 7000 {
+		if got := sink.count(classRead, store.OK, PhaseWarmup, PhaseWarmupDrain); got != 7000 {
 			t.Errorf("warm-up counted %d operations, want 7000", got)
 		}
 		if !r.ByCount || r.Measured.Sent != 1000 || r.Warmup.Sent != 7000 || r.From != time.Second {

@@ -66,7 +66,7 @@ type FailureCount struct {
 // Interval is what happened between Start and End. Operations belong to the interval in which they
 // ended. Intervals of one run have the same Dims and can be merged without loss.
 type Interval struct {
-	Phase    string        // "load", "warmup", "measure", "drain"
+	Phase    string        // "load", "warmup", "warmup-drain", "measure", "drain"
 	Start    time.Duration // since the start of the run
 	End      time.Duration
 	Classes  []ClassInterval // indexed like Dims.Classes

@@ -248,7 +248,7 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 		if s.Duration() <= 0 {
 			return 0, "nothing was measured"
 		}
-		return o.rate(s, t), ""
+		return o.rate(s), ""
 	}
 	if due == 0 {
 		return 0, "no operation was due"
@@ -270,13 +270,12 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 	return o.time(class)
 }
 
-// rate is the throughput. That of one class counts its operations in the tail too: it is not known
-// apart, and is at most what was under way at the end.
-func (o Objective) rate(s *Summary, t Tally) float64 {
-	if o.Class == "" {
-		return s.Rate(s.Ended().Succeeded)
+// rate is the throughput: what succeeded within the phase by its length.
+func (o Objective) rate(s *Summary) float64 {
+	if i := s.Dims.index(o.Class); i >= 0 {
+		return s.Rate(s.EndedClass(i).Succeeded)
 	}
-	return s.Rate(t.Succeeded)
+	return s.Rate(s.Ended().Succeeded)
 }
 
 func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,6 +31,14 @@ func (t Tally) Add(o Tally) Tally {
 		Indeterminate: t.Indeterminate + o.Indeterminate, NotFound: t.NotFound + o.NotFound,
 		Unacknowledged: t.Unacknowledged + o.Unacknowledged,
 	}
+}
+
+// Sub returns the tally without a part of it.
+func (t Tally) Sub(o Tally) Tally {
+	return t.Add(Tally{
+		Attempted: -o.Attempted, Succeeded: -o.Succeeded, Failed: -o.Failed, Indeterminate: -o.Indeterminate,
+		NotFound: -o.NotFound, Unacknowledged: -o.Unacknowledged,
+	})
 }
 
 // Bad returns how many operations did not succeed for certain.
@@ -108,6 +117,13 @@ type Summary struct {
 
 	failures map[Failure]*FailureCount
 	sampled  time.Duration // length of the intervals in which InFlight was sampled
+	tails    []classTail   // what Classes owe to the tail, indexed like Dims.Classes; nil without a tail
+}
+
+// classTail is what of a class ended after its phase.
+type classTail struct {
+	tally       Tally
+	docs, bytes int64
 }
 
 // NewSummary returns the summary of no interval yet.
@@ -156,8 +172,20 @@ func (s *Summary) Add(iv *Interval) error {
 // became of them and how long they took belongs to its result, or an outage at its end would be
 // invisible. They do not count towards its rates, and the phase does not become longer.
 func (s *Summary) AddTail(iv *Interval) error {
+	if err := s.addCounts(iv); err != nil {
+		return err
+	}
 	s.Tail = s.Tail.Add(iv.Tally(s.Dims))
-	return s.addCounts(iv)
+	if s.tails == nil {
+		s.tails = make([]classTail, len(s.Dims.Classes))
+	}
+	for i := range iv.Classes {
+		c, t := &iv.Classes[i], &s.tails[i]
+		t.tally = t.tally.Add(s.Dims.Tally(c.Counts))
+		t.docs += c.Docs
+		t.bytes += c.Bytes
+	}
+	return nil
 }
 
 // addCounts adds what belongs to the operations of an interval rather than to its time.
@@ -320,6 +348,33 @@ func (s *Summary) Ended() Tally {
 	return t
 }
 
+// EndedClass sums up the operations of the class with that index that ended within the phase: what the
+// rate of the class is made of. With a backlog the tail may be as large as the phase.
+func (s *Summary) EndedClass(i int) Tally {
+	all := s.Dims.Tally(s.Classes[i].Counts)
+	if s.tails == nil {
+		return all
+	}
+	return all.Sub(s.tails[i].tally)
+}
+
+// Moved returns the documents that were moved within the phase, by operations of whatever outcome, and
+// their BSON bytes; parts of operations do not count.
+func (s *Summary) Moved() (docs, bytes int64) {
+	for i, c := range s.Dims.Classes {
+		if c.Part {
+			continue
+		}
+		docs += s.Classes[i].Docs
+		bytes += s.Classes[i].Bytes
+		if s.tails != nil {
+			docs -= s.tails[i].docs
+			bytes -= s.tails[i].bytes
+		}
+	}
+	return docs, bytes
+}
+
 // Tally sums up all operations of the phase, its tail included; parts of operations do not count.
 func (s *Summary) Tally() Tally {
 	var t Tally
@@ -370,12 +425,15 @@ func (s *Summary) All() (ClassInterval, error) {
 
 // Class returns the operation class of that name, nil if there is none.
 func (s *Summary) Class(name string) *ClassInterval {
-	for i, c := range s.Dims.Classes {
-		if c.Name == name {
-			return &s.Classes[i]
-		}
+	if i := s.Dims.index(name); i >= 0 {
+		return &s.Classes[i]
 	}
 	return nil
+}
+
+// index returns which class has that name, -1 if none has.
+func (d Dims) index(name string) int {
+	return slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == name })
 }
 
 // LittleInFlight returns the mean number of operations under way that follows from rate and service

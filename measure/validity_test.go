@@ -244,6 +244,20 @@ func TestMergeOfSummaries(t *testing.T) {
 	if s.Ended() != ended || s.Tally().Succeeded != ended.Succeeded+5 || s.Duration() != 10*time.Second || s.Tail.Succeeded != 5 {
 		t.Errorf("tail: %+v of %+v in %v", s.Tail, s.Tally(), s.Duration())
 	}
+	whole, late := s.EndedClass(0), s.Dims.Tally(tail.Classes[0].Counts)
+	if whole != ended || whole.Add(late) != s.Dims.Tally(s.Classes[0].Counts) {
+		t.Errorf("%+v of the class ended within the phase, want %+v: its rate must not count the tail", whole, ended)
+	}
+	if docs, _ := s.Moved(); docs != ended.Succeeded {
+		t.Errorf("%d documents moved within the phase, want %d", docs, ended.Succeeded)
+	}
+	rate, err := ParseObjectives("read.rate>0,rate>0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := EvaluateAll(rate, s); *of[0].Measured != *of[1].Measured || *of[1].Measured != s.Rate(ended.Succeeded) {
+		t.Errorf("the rate of the only class is %v, that of all operations %v", *of[0].Measured, *of[1].Measured)
+	}
 	if got := s.Class("read").Response.Max(); got != 30e6+1000 {
 		t.Errorf("the longest response of the tail is missing: %d", got)
 	}

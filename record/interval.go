@@ -98,7 +98,7 @@ const latenessTag = "client.lateness"
 // tag names a histogram of an interval in the log: class.kind, with the phase in front unless it is the
 // measured one, so that tools which merge by tag get the measured result.
 func tag(phase, name string) string {
-	if phase == phaseMeasure || phase == phaseDrain {
+	if phase = whole(phase); phase == phaseMeasure {
 		return name
 	}
 	return phase + ":" + name

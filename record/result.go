@@ -34,34 +34,36 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	p := PhaseResult{
 		Phase: s.Phase, Start: int64(s.Start), End: int64(s.End), Seconds: s.Duration().Seconds(), Workers: s.Workers,
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
-		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all),
+		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all, s.Ended()),
 		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
 		Lateness: NewLatency(s.Lateness), Client: newClientResult(s, cores),
 	}
 	if s.Samples > 0 {
 		p.InFlight = &s.InFlight
 	}
+	docs, bytes := s.Moved()
 	p.Rates = Rates{
 		Offered: s.Rate(p.Offered), Attempted: s.Rate(p.Ended.Attempted), Achieved: s.Rate(p.Ended.Succeeded),
 		Failed: s.Rate(p.Ended.Failed), Indeterminate: s.Rate(p.Ended.Indeterminate),
-		Documents: s.Rate(all.Docs), Bytes: s.Rate(all.Bytes),
+		Documents: s.Rate(docs), Bytes: s.Rate(bytes),
 	}
 	for i, c := range s.Dims.Classes {
-		if r := newClassResult(s, c, &s.Classes[i]); r.Counts.Attempted > 0 {
+		if r := newClassResult(s, c, &s.Classes[i], s.EndedClass(i)); r.Counts.Attempted > 0 {
 			p.Classes = append(p.Classes, r)
 		}
 	}
 	return p, nil
 }
 
-func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval) ClassResult {
+// newClassResult sums up a class. ended is what of it ended within the phase.
+func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, ended measure.Tally) ClassResult {
 	r := ClassResult{
 		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
 		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts,
 		Response: NewLatency(ci.Answered()), Service: NewLatency(ci.Service), Wait: NewLatency(ci.Wait),
 		Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
 	}
-	r.Rate = s.Rate(r.Counts.Succeeded)
+	r.Rate = s.Rate(ended.Succeeded)
 	for i, n := range ci.Counts {
 		if n > 0 {
 			r.Outcomes[s.Dims.Outcomes[i].Name] = n
@@ -93,9 +95,22 @@ type summaries struct {
 
 // The phases that belong together; see measure.Summary.AddTail.
 const (
-	phaseMeasure = "measure"
-	phaseDrain   = "drain"
+	phaseWarmup      = "warmup"
+	phaseWarmupDrain = "warmup-drain"
+	phaseMeasure     = "measure"
+	phaseDrain       = "drain"
 )
+
+// whole returns the phase that an interval of a phase belongs to.
+func whole(phase string) string {
+	switch phase {
+	case phaseDrain:
+		return phaseMeasure
+	case phaseWarmupDrain:
+		return phaseWarmup
+	}
+	return phase
+}
 
 func (l *summaries) get(phase string) *measure.Summary {
 	for _, s := range l.list {
@@ -107,8 +122,8 @@ func (l *summaries) get(phase string) *measure.Summary {
 }
 
 func (l *summaries) add(iv *measure.Interval) error {
-	if iv.Phase == phaseDrain {
-		if s := l.get(phaseMeasure); s != nil {
+	if phase := whole(iv.Phase); phase != iv.Phase {
+		if s := l.get(phase); s != nil {
 			return s.AddTail(iv)
 		}
 	}

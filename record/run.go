@@ -216,7 +216,7 @@ type Rates struct {
 	Failed float64 `json:"failed"`
 	// Indeterminate is how many may or may not have been applied.
 	Indeterminate float64 `json:"indeterminate"`
-	// Documents and Bytes are what was moved, of all operations of the phase.
+	// Documents and Bytes are what was moved within the phase, whatever became of the operations.
 	Documents float64 `json:"documents"`
 	Bytes     float64 `json:"bytes"`
 }
@@ -229,7 +229,8 @@ type ClassResult struct {
 	// Counts sums up the outcomes, Outcomes has those that happened by their name.
 	Counts   measure.Tally    `json:"counts"`
 	Outcomes map[string]int64 `json:"outcomes"`
-	// Rate is the successful operations per second of the phase.
+	// Rate is the successful operations that ended within the phase, per second of it. Counts may have
+	// more: those that ended after it.
 	Rate float64 `json:"rate"`
 	// Documents and Bytes were moved, Attempts commands were sent.
 	Documents int64 `json:"documents"`

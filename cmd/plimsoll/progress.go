@@ -83,7 +83,7 @@ func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
 	seconds := (iv.End - iv.Start).Seconds()
 	t := iv.Tally(d)
 	text := fmt.Sprintf("%-8s %s  %s ok/s", iv.Phase, p.clockOf(iv), formatRate(float64(t.Succeeded)/max(seconds, 1e-9)))
-	if p.plan.Offered > 0 && iv.Phase != load.PhaseDrain {
+	if p.plan.Offered > 0 && (iv.Phase == load.PhaseWarmup || iv.Phase == load.PhaseMeasure) {
 		text += fmt.Sprintf(" of %s/s offered", formatRate(float64(iv.Offered)/max(seconds, 1e-9)))
 	}
 	if h := mergedAnswers(d, iv); h.Count() > 0 {
