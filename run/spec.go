@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -24,6 +26,7 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
 		Params:     spec.Workload.Params,
+		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	})
 }
 

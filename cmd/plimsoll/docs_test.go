@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+// smaller makes the commands of the documentation short enough for a test; nothing else is changed.
+var smaller = []struct {
+	find *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`--(duration|warmup) \S+`), "--$1 100ms"},
+	{regexp.MustCompile(`--records \S+`), "--records 500"},
+	{regexp.MustCompile(`--stage \d+m:`), "--stage 100ms:"},
+	{regexp.MustCompile(`recordcount=\d+`), "recordcount=500"},
+	{regexp.MustCompile(`plimsoll calibrate`), "plimsoll calibrate --duration 100ms"},
+}
+
+// TestDocs runs every command that the README and the pages of docs/ show, in their order, each page in
+// a directory of its own, against a responder where they name a server. A command may find fault with
+// its result, as a run of a tenth of a second deserves, but it must not fail.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil || len(pages) < 4 {
+		t.Fatalf("found only the pages %v (%v)", pages, err)
+	}
+	top, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		if filepath.Base(page) == "ycsb.md" || filepath.Base(page) == "engines.md" {
+			continue // ycsb.md has a test of its own; engines.md needs root and the network
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			address := responder(t, null.Options{Count: 1 << 20}).Addr()
+			t.Chdir(t.TempDir())
+			for _, line := range shellCommands(string(text)) {
+				runDocumented(t, strings.ReplaceAll(line, "localhost:27017", address))
+			}
+			checkLinks(t, top, page, string(text))
+		})
+	}
+}
+
+func runDocumented(t *testing.T, line string) {
+	t.Helper()
+	for _, s := range smaller {
+		line = s.find.ReplaceAllString(line, s.by)
+	}
+	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+	if len(words) == 0 || words[0] != "plimsoll" {
+		t.Errorf("%q is no call of plimsoll", line)
+		return
+	}
+	if words[1] == "calibrate" {
+		return // starts its own program once more, which here is the test; a script covers it
+	}
+	home := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	code := mainRun(context.Background(), &environment{
+		args: words[1:], stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
+		getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
+		now:    time.Now, width: func() int { return 80 },
+		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+	})
+	switch code {
+	case exitSuccess, exitObjective, exitInvalid:
+	default:
+		t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, &stdout, &stderr)
+	}
+}
+
+var relativeLink = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+
+// checkLinks makes sure that a page links to files that are there.
+func checkLinks(t *testing.T, top, page, text string) {
+	t.Helper()
+	dir := filepath.Join(top, "docs")
+	if filepath.Base(page) == "README.md" {
+		dir = top
+	}
+	for _, m := range relativeLink.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(dir, m[1])); err != nil {
+			t.Errorf("%s links to %s, which is not there", filepath.Base(page), m[1])
+		}
+	}
+}
