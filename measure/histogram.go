@@ -125,8 +125,9 @@ func (h *Histogram) Count() int64 {
 	return h.packed.TotalCount()
 }
 
-// Quantile returns the time in nanoseconds below or at which the share q (0…1) of the values lies, 0 if
-// there are none. It is the upper end of its bucket, but never above the largest value recorded.
+// Quantile returns the time in nanoseconds below or at which at least the share q (0…1) of the values
+// lies, 0 if there are none: the value of rank ⌈q·n⌉. It is the upper end of its bucket, but never above
+// the largest value recorded.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
 	case h.Count() == 0:
@@ -136,7 +137,16 @@ func (h *Histogram) Quantile(q float64) int64 {
 	case q >= 1:
 		return h.exact.Max
 	}
-	return max(h.exact.Min, min(h.packed.ValueAtPercentile(q*100), h.exact.Max))
+	return max(h.exact.Min, min(h.packed.ValueAtPercentile(percentileOf(q, h.Count())), h.exact.Max))
+}
+
+// percentileOf returns the percentile for which the library returns the value of rank ⌈q·n⌉. The library
+// rounds q·n to the nearest rank, so that of 37 values it would call the 33rd p90, with 89.2 % below it.
+// A share like 0.999 is a little more or less than it says, which must not cost a rank.
+func percentileOf(q float64, n int64) float64 {
+	x := q * float64(n)
+	rank := math.Ceil(x - x*1e-15)
+	return (rank - 0.25) / float64(n) * 100 // the library adds a half and rounds down
 }
 
 // Enough reports whether there are enough values to state the quantile q: see [MinCount].

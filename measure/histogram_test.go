@@ -67,7 +67,10 @@ func TestQuantilesAreThoseOfTheValues(t *testing.T) {
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
 		h := histogramOf(list)
 		slices.Sort(list)
-		rank := min(max(int(q*float64(len(list))+0.5), 1), len(list))
+		rank := 1 // the first at or below which the share lies
+		for float64(rank)/float64(len(list)) < q*(1-1e-14) {
+			rank++
+		}
 		want, got := list[rank-1], h.Quantile(q)
 		if q <= 0 {
 			want = list[0]
@@ -79,6 +82,24 @@ func TestQuantilesAreThoseOfTheValues(t *testing.T) {
 			t.Fatalf("quantile %g = %d, want %d (%d values up to %d)", q, got, want, len(list), list[len(list)-1])
 		}
 	})
+}
+
+// Shares like 0.999 have no exact form; of 1000 values, 999 lie at or below the 999th all the same.
+func TestQuantilesOfDecimalShares(t *testing.T) {
+	h := NewHistogram()
+	for n := int64(1); n <= 100_000; n++ {
+		h.Record(n)
+		if n < 37 || n&(n-1) != 0 && n%1000 != 0 && n > 300 {
+			continue
+		}
+		for _, share := range []struct{ parts, of int64 }{{5, 10}, {9, 10}, {95, 100}, {99, 100}, {999, 1000}, {9999, 10_000}} {
+			rank := (share.parts*n + share.of - 1) / share.of
+			got := h.Quantile(float64(share.parts) / float64(share.of))
+			if got < rank || float64(got) > float64(rank)*1.001 {
+				t.Errorf("of 1 to %d, %d/%d lie at or below %d, not %d", n, share.parts, share.of, rank, got)
+			}
+		}
+	}
 }
 
 func TestEncodedHistogramComesBackExactly(t *testing.T) {
