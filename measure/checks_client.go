@@ -11,11 +11,12 @@ import (
 const (
 	maxClientShare  = 0.70 // of its cores, and of its calibrated ceiling
 	tooMuchClient   = 0.90
-	maxLateShare    = 0.10 // of the median service time
+	maxLateShare    = 0.10 // of the times that it is part of
 	maxPoolShare    = 0.05 // of the service time
 	maxLittleError  = 0.05
 	tooMuchLittle   = 0.25
-	maxBusyShare    = 0.05 // of the intervals in which the scheduler was slow
+	maxBusyShare    = 0.05  // of the intervals in which the scheduler was slow
+	maxPauseShare   = 0.001 // of the time: more, and p99.9 is made of pauses
 	smallestConcern = float64(time.Millisecond)
 )
 
@@ -45,12 +46,25 @@ func checkCeiling(s *Summary, c Circumstances) []Finding {
 			"use more cores or several clients", percent(used), c.Ceiling)
 }
 
-// concern is the time from which on a delay of the client matters: a tenth of the median service time,
-// but not less than a millisecond.
-func concern(s *Summary) float64 { return max(smallestConcern, maxLateShare*s.p50Service()) }
+// concern is the time from which on a delay of the client that few operations meet matters: a tenth of
+// the times whose tail it is part of, but not less than a millisecond.
+func concern(h *Histogram) float64 {
+	return max(smallestConcern, maxLateShare*float64(h.Quantile(0.99)))
+}
 
-func checkScheduler(s *Summary, _ Circumstances) []Finding {
-	limit, slow, worst := concern(s), 0, 0.0
+// ofClient is the severity of a delay in the client's own process. Where the target runs in it as well,
+// its work is what delays and is delayed: that belongs to such a target, and is only worth knowing.
+func (c Circumstances) ofClient() Severity {
+	if c.InProcess {
+		return Note
+	}
+	return Warning
+}
+
+// checkScheduler holds the slowest of a hundred wake-ups against the slowest of a hundred answers, which
+// contain it.
+func checkScheduler(s *Summary, c Circumstances) []Finding {
+	limit, slow, worst := concern(s.service()), 0, 0.0
 	for _, p := range s.Points {
 		if d := float64(p.Client.SchedP99); d > limit {
 			slow++
@@ -60,22 +74,30 @@ func checkScheduler(s *Summary, _ Circumstances) []Finding {
 	if len(s.Points) == 0 || float64(slow) <= maxBusyShare*float64(len(s.Points)) {
 		return nil
 	}
-	return finding("client-scheduler", Warning, worst, limit, UnitTime,
-		"in %d of %d intervals one in a hundred wake-ups of the client came more than %v late (worst %v), which is "+
-			"counted as time of the target; use fewer workers or more cores", slow, len(s.Points), ns(limit), ns(worst))
+	return finding("client-scheduler", c.ofClient(), worst, limit, UnitTime,
+		"in %d of %d intervals one in a hundred wake-ups in this process came more than %v late (worst %v), which is "+
+			"counted as time of the target and is more than a tenth of its p99; use fewer workers or more cores",
+		slow, len(s.Points), ns(limit), ns(worst))
 }
 
-func checkPauses(s *Summary, _ Circumstances) []Finding {
-	limit, longest := concern(s), float64(s.Client.GCPauseMax)
-	if longest <= limit {
+// checkPauses looks at the time in which the whole client stands still. An operation meets a pause about as
+// probably as a moment lies in one, so their share of the time says which percentiles they are part of.
+func checkPauses(s *Summary, c Circumstances) []Finding {
+	limit, longest := concern(s.service()), float64(s.Client.GCPauseMax)
+	if longest <= limit || s.Duration() <= 0 {
 		return nil
 	}
-	return finding("client-gc", Warning, longest, limit, UnitTime,
-		"the client stopped for up to %v to collect garbage, which is counted as time of the target; give it more memory "+
-			"or fewer workers", ns(longest))
+	stood := float64(s.Client.GCPauseSum) / float64(s.Duration())
+	if stood <= maxPauseShare {
+		return finding("client-gc", Note, longest, limit, UnitTime,
+			"the client stopped for up to %v to collect garbage; that was %s of the time, so the largest times may contain it "+
+				"and percentiles up to p99.9 do not", ns(longest), percent(stood))
+	}
+	return finding("client-gc", c.ofClient(), stood, maxPauseShare, UnitShare,
+		"the client stood still for %s of the time to collect garbage (up to %v at once), which is counted as time of the "+
+			"target; give it more memory or fewer workers", percent(stood), ns(longest))
 }
 
-// checkPool leaves out times without any success: waiting for a target that is away is no fault of the pool.
 func checkPool(s *Summary, _ Circumstances) []Finding {
 	var waited, served float64
 	for _, p := range s.Points {
@@ -89,19 +111,19 @@ func checkPool(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("pool-wait", Warning, waited/served, maxPoolShare, UnitShare,
-		"%s of the service time was spent waiting for a connection of the client's own pool; raise maxPoolSize to the "+
-			"number of workers", percent(waited/served))
+		"%s of the service time was spent waiting for a connection: for a free one of the client's own pool, or for a new "+
+			"one; raise maxPoolSize to the number of workers, and see whether connections were lost", percent(waited/served))
 }
 
-// checkLateness holds the pacer's own lateness against the service time. Below a millisecond it is what
-// timers of an operating system do, and only worth a note.
+// checkLateness holds the pacer's own lateness against the service time. Where it is small beside the p99
+// of the response times that contain it, it is what timers of an operating system do, and only worth a note.
 func checkLateness(s *Summary, _ Circumstances) []Finding {
 	late, p50 := float64(s.Lateness.Quantile(0.99)), s.p50Service()
 	if !s.Lateness.Enough(0.99) || p50 == 0 || late <= maxLateShare*p50 {
 		return nil
 	}
 	sev := Note
-	if late > smallestConcern {
+	if late > concern(s.answered()) {
 		sev = Warning
 	}
 	return finding("schedule-lateness", sev, late, maxLateShare*p50, UnitTime,

@@ -99,6 +99,7 @@ type ClientUse struct {
 	CPU          time.Duration `json:"cpu_ns"`            // user + system
 	SchedP99     time.Duration `json:"sched_p99_ns"`      // goroutine scheduling latency, 99th percentile
 	GCPauseMax   time.Duration `json:"gc_pause_max_ns"`   // longest stop-the-world pause
+	GCPauseSum   time.Duration `json:"gc_pause_sum_ns"`   // of all these pauses
 	HeapBytes    uint64        `json:"heap_bytes"`        // live and not yet swept
 	LatenessP99  time.Duration `json:"lateness_p99_ns"`   // actual − intended send time when a worker was free
 	LatenessOver int64         `json:"lateness_over_1ms"` // sends more than 1 ms late although a worker was free

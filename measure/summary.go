@@ -108,7 +108,7 @@ type Summary struct {
 	InFlight float64    // mean number of operations under way, weighted by time
 	Samples  int        // how often InFlight was sampled
 	Lateness *Histogram // nil without a schedule
-	// Client sums up CPU and LatenessOver, has the largest of each other figure of any interval, and
+	// Client sums up CPU, GCPauseSum and LatenessOver, has the largest of each other figure of any interval, and
 	// LatenessP99 of the whole phase.
 	Client ClientUse
 	Points []Point // one per interval, in order of time
@@ -290,6 +290,7 @@ func (u ClientUse) add(o ClientUse) ClientUse {
 		CPU:          u.CPU + o.CPU,
 		SchedP99:     max(u.SchedP99, o.SchedP99),
 		GCPauseMax:   max(u.GCPauseMax, o.GCPauseMax),
+		GCPauseSum:   u.GCPauseSum + o.GCPauseSum,
 		HeapBytes:    max(u.HeapBytes, o.HeapBytes),
 		LatenessOver: u.LatenessOver + o.LatenessOver,
 	}

@@ -38,12 +38,7 @@ func (u *usageSampler) sample(now int64, l timeline) {
 	span := l.at(u.last + (now-u.last)/2)
 	u.last = now
 	use, have := u.look(), u.bins[span.start]
-	u.bins[span.start] = ClientUse{
-		CPU:        have.CPU + use.CPU,
-		SchedP99:   max(have.SchedP99, use.SchedP99),
-		GCPauseMax: max(have.GCPauseMax, use.GCPauseMax),
-		HeapBytes:  max(have.HeapBytes, use.HeapBytes),
-	}
+	u.bins[span.start] = have.add(use)
 }
 
 // take removes what belongs to the intervals that begin before end.
@@ -52,10 +47,7 @@ func (u *usageSampler) take(_, end int64) ClientUse {
 	for at, use := range u.bins {
 		if at < end {
 			delete(u.bins, at)
-			all.CPU += use.CPU
-			all.SchedP99 = max(all.SchedP99, use.SchedP99)
-			all.GCPauseMax = max(all.GCPauseMax, use.GCPauseMax)
-			all.HeapBytes = max(all.HeapBytes, use.HeapBytes)
+			all = all.add(use)
 		}
 	}
 	return all
@@ -68,10 +60,13 @@ func (u *usageSampler) look() ClientUse {
 	use := ClientUse{CPU: cpu - u.cpu}
 	u.cpu = cpu
 	if v := u.metrics[metricSched].Value; v.Kind() == metrics.KindFloat64Histogram {
-		use.SchedP99 = newQuantile(v.Float64Histogram(), &u.sched, 0.99)
+		h := v.Float64Histogram()
+		use.SchedP99 = quantileOf(h, added(h, &u.sched), 0.99)
 	}
 	if v := u.metrics[metricPauses].Value; v.Kind() == metrics.KindFloat64Histogram {
-		use.GCPauseMax = newQuantile(v.Float64Histogram(), &u.pauses, 1)
+		h := v.Float64Histogram()
+		counts := added(h, &u.pauses)
+		use.GCPauseMax, use.GCPauseSum = quantileOf(h, counts, 1), sumOf(h, counts)
 	}
 	if v := u.metrics[metricHeap].Value; v.Kind() == metrics.KindUint64 {
 		use.HeapBytes = v.Uint64()
@@ -79,30 +74,47 @@ func (u *usageSampler) look() ClientUse {
 	return use
 }
 
-// newQuantile returns the quantile q of what was added to the runtime's histogram since the counts in
-// last were taken, as the upper end of its bucket, and brings last up to date.
-func newQuantile(h *metrics.Float64Histogram, last *[]uint64, q float64) time.Duration {
+// added returns what was added to the counts of the runtime's histogram since last, and brings that up to
+// date.
+func added(h *metrics.Float64Histogram, last *[]uint64) []uint64 {
 	if len(*last) != len(h.Counts) {
 		*last = make([]uint64, len(h.Counts))
 	}
-	added := make([]uint64, len(h.Counts))
-	var total uint64
+	counts := make([]uint64, len(h.Counts))
 	for i, n := range h.Counts {
-		added[i] = n - (*last)[i]
-		total += added[i]
+		counts[i] = n - (*last)[i]
 	}
 	copy(*last, h.Counts)
+	return counts
+}
+
+// quantileOf returns the quantile q of counts in the buckets of h, as the upper end of its bucket.
+func quantileOf(h *metrics.Float64Histogram, counts []uint64, q float64) time.Duration {
+	var total, seen uint64
+	for _, n := range counts {
+		total += n
+	}
 	if total == 0 {
 		return 0
 	}
 	rank := max(1, uint64(math.Ceil(q*float64(total))))
-	var seen uint64
-	for i, n := range added {
+	for i, n := range counts {
 		if seen += n; seen >= rank {
 			return seconds(finiteEnd(h.Buckets, i))
 		}
 	}
 	return 0
+}
+
+// sumOf returns the sum of counts in the buckets of h, each of them taken for the middle of its bucket.
+func sumOf(h *metrics.Float64Histogram, counts []uint64) time.Duration {
+	sum := 0.0
+	for i, n := range counts {
+		if n > 0 {
+			sum += float64(n) * (max(0, h.Buckets[i]) + finiteEnd(h.Buckets, i)) / 2
+		}
+	}
+	return seconds(sum)
 }
 
 // finiteEnd returns the upper bound of bucket i, or its lower one where the upper one is infinite.

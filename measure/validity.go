@@ -95,9 +95,12 @@ func Judge(s *Summary, c Circumstances) []Finding {
 	} {
 		findings = append(findings, check(s, c)...)
 	}
-	slices.SortStableFunc(findings, compareFindings)
+	SortFindings(findings)
 	return findings
 }
+
+// SortFindings orders findings: the gravest first, then by name.
+func SortFindings(findings []Finding) { slices.SortStableFunc(findings, compareFindings) }
 
 // finding makes a finding with its figures.
 func finding(id string, sev Severity, value, limit float64, unit, text string, args ...any) []Finding {
@@ -117,10 +120,22 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", share*100) }
 func ns(x float64) time.Duration { return time.Duration(x).Round(time.Microsecond) }
 
 // p50Service is the median service time of all operations in nanoseconds, 0 if it is unknown.
-func (s *Summary) p50Service() float64 {
+func (s *Summary) p50Service() float64 { return float64(s.service().Quantile(0.5)) }
+
+// service is the distribution of the service times of all operations, nil if it is unknown.
+func (s *Summary) service() *Histogram {
 	all, err := s.All()
 	if err != nil {
-		return 0
+		return nil
 	}
-	return float64(all.Service.Quantile(0.5))
+	return all.Service
+}
+
+// answered is the distribution of the response times of all operations, nil if it is unknown.
+func (s *Summary) answered() *Histogram {
+	all, err := s.All()
+	if err != nil {
+		return nil
+	}
+	return all.Answered()
 }

@@ -67,6 +67,11 @@ func outage(from, to int) func(i int, iv *Interval) {
 	}
 }
 
+// pausing makes the client stand still in every second, for so long at most and in total.
+func pausing(longest, total time.Duration) func(i int, iv *Interval) {
+	return func(_ int, iv *Interval) { iv.Client.GCPauseMax, iv.Client.GCPauseSum = longest, total }
+}
+
 func ids(findings []Finding) []string {
 	list := []string{}
 	for _, f := range findings {
@@ -105,7 +110,16 @@ func TestFindings(t *testing.T) {
 				iv.Client.SchedP99 = 5 * time.Millisecond
 			}
 		}, Circumstances{}, nil},
-		{"pauses", 300, func(i int, iv *Interval) { iv.Client.GCPauseMax = 3 * time.Millisecond }, Circumstances{}, []string{"client-gc:warning"}},
+		{"scheduler, of the target too", 300, func(_ int, iv *Interval) { iv.Client.SchedP99 = 5 * time.Millisecond },
+			Circumstances{InProcess: true}, []string{"client-scheduler:note"}},
+		{"scheduler, small beside the target", 300, func(_ int, iv *Interval) {
+			succeed(iv, 10_000, 50e6)
+			iv.InFlight, iv.Client.SchedP99 = 500, 4*time.Millisecond
+		}, Circumstances{}, nil},
+		{"pauses", 300, pausing(3*time.Millisecond, 3*time.Millisecond), Circumstances{}, []string{"client-gc:warning"}},
+		{"pauses, of the target too", 300, pausing(3*time.Millisecond, 3*time.Millisecond), Circumstances{InProcess: true}, []string{"client-gc:note"}},
+		{"rare pauses", 300, pausing(3*time.Millisecond, 300*time.Microsecond), Circumstances{}, []string{"client-gc:note"}},
+		{"short pauses", 300, pausing(900*time.Microsecond, 3*time.Millisecond), Circumstances{}, nil},
 		{"pool", 300, func(_ int, iv *Interval) {
 			iv.Classes[0].PoolWait = NewHistogram()
 			iv.Classes[0].PoolWait.RecordN(100_000, 10_000)

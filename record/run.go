@@ -272,9 +272,10 @@ type ClientResult struct {
 	CPUShare   float64 `json:"cpu_share"`
 	// CPUPerOperation is nanoseconds per attempted operation.
 	CPUPerOperation float64 `json:"cpu_per_operation_ns"`
-	// SchedP99 and GCPauseMax are the worst of any interval.
+	// SchedP99 and GCPauseMax are the worst of any interval; GCPauseSum is of all pauses.
 	SchedP99     int64  `json:"sched_p99_ns"`
 	GCPauseMax   int64  `json:"gc_pause_max_ns"`
+	GCPauseSum   int64  `json:"gc_pause_sum_ns"`
 	HeapBytes    uint64 `json:"heap_bytes"`
 	LatenessOver int64  `json:"lateness_over_1ms"`
 }
