@@ -74,7 +74,7 @@ func commandOf(name []byte) command {
 	case "hello", "isMaster", "ismaster":
 		return cmdHello
 	case "ping", "endSessions", "killCursors", "createIndexes", "dropIndexes", "drop", "dropDatabase",
-		"create", "getParameter", "setParameter", "serverStatus", "getCmdLineOpts", "hostInfo", "logout":
+		"create", "getParameter", "setParameter", "serverStatus", "getCmdLineOpts", "hostInfo", "logout", "listDatabases":
 		return cmdCursorless
 	case "buildInfo", "buildinfo":
 		return cmdBuildInfo
