@@ -54,6 +54,12 @@ func helloCommand(name, app, user string) []byte {
 	return endDocument(d, start)
 }
 
+// pingCommand asks for nothing but an answer.
+func pingCommand() []byte {
+	start, d := beginDocument(nil)
+	return endDocument(appendInt32(d, "ping", 1), start)
+}
+
 // clientMetadata identifies this program in the server's log.
 func clientMetadata(app string) []byte {
 	start, d := beginDocument(nil)

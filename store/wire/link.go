@@ -192,6 +192,18 @@ func (l *link) send(msg []byte, now, deadline time.Time) fault {
 	return l.write(msg)
 }
 
+// settle waits until the server has read all that asked for no answer, by asking for one: requests of one
+// connection are done in order. What lies unread in the buffers of a connection that is closed is lost,
+// thousands of writes if the server is slower than the client.
+func (l *link) settle(limit time.Duration) {
+	if l.unanswered == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit*3/4) // arming adds up to a tenth
+	defer cancel()
+	_, _ = l.run(ctx, "admin", pingCommand()) // if it fails the writes are what they were: unacknowledged
+}
+
 // write writes all of msg. What TLS may have sent of a failed write cannot be known.
 func (l *link) write(msg []byte) fault {
 	n, err := l.nc.Write(msg)

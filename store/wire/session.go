@@ -149,10 +149,12 @@ func (s *Session) drop(p *port, why string) {
 	p.link = nil
 }
 
-// Close closes the session's connections.
+// Close closes the session's connections. After unacknowledged writes it waits, most of the configured time
+// at most, until the server has read them all.
 func (s *Session) Close() error {
 	for _, p := range []*port{&s.writes, &s.reads} {
 		if p.link != nil {
+			p.link.settle(s.store.st.timeout)
 			p.link.close()
 			p.link = nil
 		}
