@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,7 @@ import (
 )
 
 // openRecord begins the record, with everything that is known before the load.
-func (r *runner) openRecord(ctx context.Context) error {
+func (r *runner) openRecord() error {
 	spec := r.spec
 	spec.Out = r.opts.Dir
 	w, err := record.Create(r.opts.Dir, r.opts.Tool, spec)
@@ -35,7 +34,8 @@ func (r *runner) openRecord(ctx context.Context) error {
 		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes,
 	})
 	w.SetClientSettings(r.clientSettings())
-	return ctx.Err()
+	w.SetCommand(r.opts.Command)
+	return nil
 }
 
 // clientSettings are the settings of this side that a result depends on.
@@ -46,9 +46,6 @@ func (r *runner) clientSettings() map[string]string {
 	}
 	if c, ok := r.store.(interface{ ClientSettings() map[string]string }); ok {
 		maps.Copy(s, c.ClientSettings())
-	}
-	if len(r.opts.Command) > 0 {
-		s["command"] = strings.Join(r.opts.Command, " ")
 	}
 	return s
 }

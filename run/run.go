@@ -92,10 +92,10 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 		return nil, at(Specification, err)
 	}
 	if err := r.openTarget(ctx); err != nil {
-		return nil, at(Reaching, err)
+		return nil, at(Reaching, orEnded(ctx, err))
 	}
 	defer r.closeTarget()
-	if err := r.openRecord(ctx); err != nil {
+	if err := r.openRecord(); err != nil {
 		return nil, at(Recording, err)
 	}
 	return r.finish(r.perform(ctx))
@@ -146,7 +146,7 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 // perform does the load phase and the measured run.
 func (r *runner) perform(ctx context.Context) error {
 	if err := r.loadData(ctx); err != nil {
-		return at(Filling, err)
+		return at(Filling, orEnded(ctx, err))
 	}
 	if r.spec.LoadPhase.Only || ctx.Err() != nil {
 		return ctx.Err()
@@ -221,9 +221,17 @@ func (silent) Begin(Plan)                               {}
 func (silent) Interval(measure.Dims, *measure.Interval) {}
 func (silent) Event(measure.Event)                      {}
 
-// interrupted reports whether err only says that the run was asked to end.
-func interrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+// interrupted reports whether err only says that the run was asked to end. A deadline that passed does
+// not: that is a target which does not answer.
+func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
+
+// orEnded returns err or, where the run was asked to end, that: a call that is cut short says all kinds
+// of things about a server that does not answer.
+func orEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil && err != nil {
+		return context.Canceled
+	}
+	return err
 }
 
 // openTarget opens the target and asks it what it is.
@@ -251,9 +259,21 @@ func (r *runner) storeConfig() store.Config {
 	}
 }
 
+// closeTarget closes the target. A client whose operations were abandoned may wait for them for ever, and
+// after an abort nobody waits at all: the result is written, and closing cannot change it.
 func (r *runner) closeTarget() {
-	if r.store != nil {
-		_ = r.store.Close() // the result is written; a target that does not close cannot change it
-		r.store = nil
+	if r.store == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func(st store.Store) { _ = st.Close(); close(closed) }(r.store)
+	r.store = nil
+	select {
+	case <-closed:
+	case <-r.opts.Abort:
+	case <-time.After(max(closeAtMost, r.config.Timeout)):
 	}
 }
+
+// closeAtMost is how long closing the target may take at least.
+const closeAtMost = 10 * time.Second
