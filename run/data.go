@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,13 +31,13 @@ func (r *runner) loadData(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.store.EnsureIndexes(ctx, r.workload.Indexes()); err != nil {
-		return err
-	}
 	if count > 0 {
-		if err := r.checkForeign(count); err != nil {
+		if err := r.checkForeign(ctx, count); err != nil {
 			return err
 		}
+	}
+	if err := r.store.EnsureIndexes(ctx, r.workload.Indexes()); err != nil {
+		return err
 	}
 	if count >= r.workload.Records() {
 		r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count})
@@ -125,35 +124,86 @@ func (r *runner) keepFill(f record.FillResult) {
 }
 
 // checkForeign makes sure that documents which are there already are those of this workload: the first
-// record must be among them and about as large as this workload makes it.
-func (r *runner) checkForeign(count int64) error {
-	session, err := r.store.Session(0)
-	if err != nil {
+// record must be among them and about as large as this workload makes it. Where there are as many
+// documents as records or more, the last one must be there as well: what earlier runs inserted may stand
+// for records that nobody loaded.
+func (r *runner) checkForeign(ctx context.Context, count int64) error {
+	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
+	name := r.spec.Database + "." + r.workload.Collections()[0]
+	first, err := r.look(ctx, 0)
+	switch {
+	case err != nil || first == notAsked:
 		return err
+	case first == notThere:
+		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
+	}
+	if want := r.sizeOf(0); r.target.Kind != "null" && r.target.Kind != "null-tcp" && (first > want+want/2 || want > first+first/2) {
+		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, first, want, remedy)
+	}
+	if last := r.workload.Records() - 1; count > last {
+		switch size, err := r.look(ctx, last); {
+		case err != nil:
+			return err
+		case size == notThere:
+			return fmt.Errorf("%s holds %d documents, but record %d of %d is not among them: they were loaded for fewer records, and runs inserted the others: %s",
+				name, count, last+1, last+1, remedy)
+		}
+	}
+	return nil
+}
+
+// What look returns instead of a size.
+const (
+	notThere = -1
+	notAsked = -2 // the workload's records cannot be asked for one by one
+)
+
+// look returns the size of a record in the target. It returns early when ctx ends, although a session
+// cannot be told to.
+func (r *runner) look(ctx context.Context, seq int64) (size int, err error) {
+	type answer struct {
+		size int
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func(st store.Store) {
+		size, err := r.ask(st, seq)
+		answers <- answer{size, err}
+	}(r.store)
+	select {
+	case a := <-answers:
+		return a.size, a.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (r *runner) ask(st store.Store, seq int64) (size int, err error) {
+	session, err := st.Session(0)
+	if err != nil {
+		return 0, err
 	}
 	defer session.Close()
 	var op workload.Op
 	var res store.Result
-	loader := r.workload.Loader()
-	loader.Probe(0, &op)
+	r.workload.Loader().Probe(seq, &op)
 	if len(op.Requests) == 0 {
-		return nil // a workload whose records cannot be asked for one by one
+		return notAsked, nil
 	}
 	op.Requests[0].Projection = nil // the whole document, to see its size
 	session.Do(time.Now().Add(r.config.Timeout), &op.Requests[0], &res)
-	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
-	name := r.spec.Database + "." + r.workload.Collections()[0]
-	switch {
-	case res.Outcome == store.NotFound:
-		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
-	case res.Outcome != store.OK:
-		return errors.New("look at the first record: " + res.Message)
+	switch res.Outcome {
+	case store.OK:
+		return len(res.Doc), nil
+	case store.NotFound:
+		return notThere, nil
 	}
-	have := len(res.Doc)
-	loader.Load(0, 1, &op)
-	want := len(op.Requests[0].Docs[0])
-	if r.target.Kind != "null" && r.target.Kind != "null-tcp" && (have > want+want/2 || want > have+have/2) {
-		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, have, want, remedy)
-	}
-	return nil
+	return 0, fmt.Errorf("look at record %d: %s", seq, res.Message)
+}
+
+// sizeOf returns the size of a record as this workload makes it.
+func (r *runner) sizeOf(seq int64) int {
+	var op workload.Op
+	r.workload.Loader().Load(seq, 1, &op)
+	return len(op.Requests[0].Docs[0])
 }
