@@ -68,10 +68,16 @@ func ParseTarget(s string) (Target, error) {
 	}
 	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "embedded:DIR", "null:", "null:tcp"}
 	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "embedded", "null"})
-	if hint == "" && !strings.Contains(s, "://") && strings.Contains(s, ":") {
-		hint = ", did you mean mongodb://" + store.Redact(s) + "?"
+	shown := store.Redact(s)
+	if !strings.Contains(s, "://") && strings.Contains(s, ":") {
+		// An address whose scheme was forgotten may begin with a user and a password.
+		address := store.Redact("mongodb://" + s)
+		shown = strings.TrimPrefix(address, "mongodb://")
+		if hint == "" {
+			hint = ", did you mean " + address + "?"
+		}
 	}
-	return Target{}, fmt.Errorf("unknown target %q%s (known: %s)", store.Redact(s), hint, strings.Join(known, ", "))
+	return Target{}, fmt.Errorf("unknown target %q%s (known: %s)", shown, hint, strings.Join(known, ", "))
 }
 
 // OnEvent takes what a store notices by itself: a new primary, a cleared pool.
