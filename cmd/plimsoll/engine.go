@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -108,14 +109,19 @@ mongod is an archive from MongoDB's download site, or from a mirror or file; its
 
 func newEngineRunCommand(env *environment) *cobra.Command {
 	var opts engine.StartOptions
+	var access accessFlags
 	var parameters []string
 	cmd := &cobra.Command{
 		Use:   "run ENGINE",
 		Short: "Run one server in the foreground until it is interrupted",
 		Long: `Run one server on 127.0.0.1 in the foreground. Its address is printed on standard output when a write
 and a read have succeeded. Ctrl-C or SIGTERM ends it cleanly; when plimsoll is killed, it is killed too.
-There is no access control: every user of this machine can connect.`,
+
+Without --auth there is no access control: every user of this machine can connect. With --auth the address
+that is printed holds the user's password, and with --tls the name of the file with the certificate
+authority (tlsCAFile), so it is all that a client needs, and should go nowhere else.`,
 		Example: `  plimsoll engine run documentdb --port 27017 --synchronous-commit off
+  plimsoll engine run documentdb --auth --tls
   plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false`,
 		Args: exactlyOne("engine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -124,6 +130,9 @@ There is no access control: every user of this machine can connect.`,
 				return err
 			}
 			if opts.Parameters, err = settingsFromFlags(parameters); err != nil {
+				return err
+			}
+			if err := access.read(&opts); err != nil {
 				return err
 			}
 			return runEngine(cmd.Context(), env, e, opts)
@@ -135,9 +144,48 @@ There is no access control: every user of this machine can connect.`,
 	f.StringArrayVar(&parameters, "set", nil, "NAME=VALUE: a setting of PostgreSQL, or a parameter of mongod (repeatable)")
 	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: on, off, local, remote_write or remote_apply (default on)")
 	f.IntVar(&opts.Connections, "connections", 0, "documentdb: how many PostgreSQL sessions the gateway opens at most (default 64)")
+	f.BoolVar(&access.auth, "auth", false, "documentdb: clients have to log in (SCRAM-SHA-256); the printed address holds the password")
+	f.StringVar(&access.user, "user", "", "documentdb: the user for --auth (default client)")
+	f.StringVar(&access.passwordFile, "password-file", "", "documentdb: the file with the password for --auth (default: a new one for every start)")
+	f.BoolVar(&opts.TLS, "tls", false, "documentdb: accept TLS only, with a certificate that is made for this start")
 	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of WiredTiger's cache in GiB (default: mongod's choice)")
 	f.StringVar(&opts.Binary, "binary", "", "mongod: the executable (default: the newest installed one, then PATH)")
 	return cmd
+}
+
+// accessFlags are the flags about who may connect to a server.
+type accessFlags struct {
+	auth         bool
+	user         string
+	passwordFile string
+}
+
+// defaultUser is the user of a server with access control.
+const defaultUser = "client"
+
+// read checks the flags and reads the password. It comes from a file because arguments can be seen by
+// every user of the machine.
+func (a accessFlags) read(opts *engine.StartOptions) error {
+	if !a.auth {
+		if a.user != "" || a.passwordFile != "" {
+			return usageError("--user and --password-file are for --auth: give that, too")
+		}
+		return nil
+	}
+	if opts.User = a.user; opts.User == "" {
+		opts.User = defaultUser
+	}
+	if a.passwordFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(a.passwordFile)
+	if err != nil {
+		return usageError("cannot read the password: %w", err)
+	}
+	if opts.Password = strings.TrimRight(string(text), "\r\n"); opts.Password == "" {
+		return usageError("there is no password in %s", a.passwordFile)
+	}
+	return nil
 }
 
 // settingsFromFlags takes NAME=VALUE pairs apart.

@@ -71,7 +71,7 @@ func checkDocumentDBOptions(o *StartOptions) error {
 			return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
 		}
 	}
-	return nil
+	return checkAccess(o)
 }
 
 // documentDBServer is a PostgreSQL and one gateway.
@@ -115,10 +115,16 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 	if _, err := s.psql(ctx, "create extension if not exists documentdb cascade"); err != nil {
 		return err
 	}
+	if err := s.createUser(ctx); err != nil {
+		return err
+	}
+	if err := s.makeCertificate(); err != nil {
+		return err
+	}
 	if err := s.startGateway(); err != nil {
 		return err
 	}
-	return s.ready("mongodb://127.0.0.1:" + strconv.Itoa(s.opts.Port) + "/")
+	return s.ready(s.clientURI(), "mongodb://"+s.hostPort()+"/")
 }
 
 // inRoot describes a program that runs in the root as its user postgres.
@@ -230,11 +236,14 @@ func postmasterLines(pidFile string) []string {
 
 // psql runs one statement as the superuser and returns its rows, fields separated by '|'.
 func (s *documentDBServer) psql(ctx context.Context, statement string) (string, error) {
-	sp := s.inRoot("psql", pgBin+"/psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1",
-		"-h", dataMount+"/"+socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres",
-		"-c", "set client_min_messages to warning", "-c", statement)
-	out, err := run(ctx, sp, io.Discard)
+	out, err := run(ctx, s.psqlProgram("-c", "set client_min_messages to warning", "-c", statement), io.Discard)
 	return string(out), err
+}
+
+// psqlProgram describes psql as the superuser.
+func (s *documentDBServer) psqlProgram(args ...string) spec {
+	return s.inRoot("psql", pgBin+"/psql", append([]string{"-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1",
+		"-h", dataMount + "/" + socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres"}, args...)...)
 }
 
 // startGateway starts FerretDB. The URL holds the password, so it goes in the environment, which
@@ -249,9 +258,11 @@ func (s *documentDBServer) startGateway() error {
 	}
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, s.data.Password),
 		Host: "127.0.0.1:" + strconv.Itoa(s.pgPort), Path: "/postgres", RawQuery: query.Encode()}
-	sp := s.inRoot("gateway", gatewayFile,
-		"--listen-addr=127.0.0.1:"+strconv.Itoa(s.opts.Port), "--auth=false", "--telemetry=disable",
-		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")
+	sp := s.inRoot("gateway", gatewayFile, append(s.accessArgs(), "--telemetry=disable",
+		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")...)
+	if s.opts.TLS {
+		sp.sandbox.bind = append(sp.sandbox.bind, bind{from: s.tlsDir(), at: tlsMount})
+	}
 	sp.env = append(sp.env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
 	_, err := s.launch(sp, s.gatewayLog())
 	return err

@@ -42,7 +42,8 @@ type Server interface {
 	ID() string
 	// Engine is the engine's name.
 	Engine() string
-	// URI is where clients connect. It holds no credentials.
+	// URI is where clients connect. It holds the password if the server was started with a user, so it
+	// belongs neither in logs nor in error messages.
 	URI() string
 	// DataDir is the directory with the server's data.
 	DataDir() string
@@ -112,6 +113,14 @@ type StartOptions struct {
 	SynchronousCommit string
 	// Connections is how many PostgreSQL sessions documentdb's gateway may open; default: 64.
 	Connections int
+	// User switches documentdb's access control on: clients have to be this user, by SCRAM-SHA-256.
+	// Default: everybody on this machine may connect.
+	User string
+	// Password is User's; default: a new one for every start. [Server.URI] holds it.
+	Password string
+	// TLS makes documentdb accept connections with TLS only. Its certificate is for loopback and thrown
+	// away with the server; [Server.URI] names the file with the authority.
+	TLS bool
 	// CacheGB is mongod's WiredTiger cache in GiB; default: mongod's own choice.
 	CacheGB float64
 	// Parameters are settings of the server by name: PostgreSQL's for documentdb, setParameter's for mongod.

@@ -87,12 +87,19 @@ func (b *book) start(s spec) (*process, error) {
 	return p, nil
 }
 
-// setURI writes down where clients connect.
+// setURI writes down where clients connect, without credentials.
 func (b *book) setURI(uri string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.j.URI = uri
 	return writeJSON(b.file, &b.j)
+}
+
+// address is where clients connect, without credentials.
+func (b *book) address() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.j.URI
 }
 
 // remove removes the server's directory, with its journal, logs and temporary data.

@@ -94,6 +94,9 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	if opts.SynchronousCommit != "" || opts.Connections != 0 {
 		return nil, errors.New("synchronous commit and connections are documentdb's; mongod's durability is the write concern of its clients")
 	}
+	if opts.User != "" || opts.Password != "" || opts.TLS {
+		return nil, errors.New("user, password and TLS are documentdb's; a mongod with access control has to be started without Plimsoll")
+	}
 	if opts.CacheGB < 0 {
 		return nil, fmt.Errorf("a cache of %v GiB is not possible", opts.CacheGB)
 	}
@@ -112,7 +115,8 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	sp := spec{role: "mongod", path: path, args: mongodArgs(opts, s.DataDir(), s.log())}
 	_, err = s.launch(sp, s.output())
 	if err == nil {
-		err = s.ready("mongodb://127.0.0.1:" + strconv.Itoa(opts.Port) + "/")
+		at := "mongodb://127.0.0.1:" + strconv.Itoa(opts.Port) + "/"
+		err = s.ready(at, at)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mongod did not start: %w", err), s.abandon())

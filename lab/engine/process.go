@@ -19,6 +19,7 @@ type spec struct {
 	path    string // in the sandbox, if there is one
 	args    []string
 	env     []string // nil: this process's own
+	input   string   // standard input; empty: none
 	log     *os.File // standard output and error
 	sandbox *sandbox // nil: run like any child
 }

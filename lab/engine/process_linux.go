@@ -35,6 +35,9 @@ func onOwnThread(f func()) {
 func launch(s spec) (*exec.Cmd, error) {
 	cmd := exec.Command(s.path, s.args...)
 	cmd.Env = s.env
+	if s.input != "" {
+		cmd.Stdin = strings.NewReader(s.input)
+	}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if s.sandbox != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -18,6 +19,9 @@ func launch(s spec) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(s.path, s.args...)
 	cmd.Env = s.env
+	if s.input != "" {
+		cmd.Stdin = strings.NewReader(s.input)
+	}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, cmd.Start()

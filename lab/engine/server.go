@@ -13,6 +13,7 @@ import (
 type base struct {
 	book    *book
 	version string
+	uri     string // for clients, with credentials; set before the server is handed out
 
 	mu     sync.Mutex
 	procs  []*process
@@ -61,12 +62,8 @@ func (b *base) Engine() string  { return b.book.j.Engine }
 func (b *base) DataDir() string { return b.book.j.DataDir }
 func (b *base) Version() string { return b.version }
 
-// URI is where clients connect.
-func (b *base) URI() string {
-	b.book.mu.Lock()
-	defer b.book.mu.Unlock()
-	return b.book.j.URI
-}
+// URI is where clients connect, credentials included.
+func (b *base) URI() string { return b.uri }
 
 // launch starts a process of the server, with its output appended to a log file.
 func (b *base) launch(s spec, logFile string) (*process, error) {
@@ -86,12 +83,14 @@ func (b *base) launch(s spec, logFile string) (*process, error) {
 	return p, nil
 }
 
-// ready is called when all processes are started.
-func (b *base) ready(uri string) error {
+// ready is called when all processes are started. uri is for clients; address is the same without
+// credentials, for the journal.
+func (b *base) ready(uri, address string) error {
+	b.uri = uri
 	b.mu.Lock()
 	b.ended = anyEnded(b.procs)
 	b.mu.Unlock()
-	return b.book.setURI(uri)
+	return b.book.setURI(address)
 }
 
 // Ended is closed when the first process has ended.
@@ -100,7 +99,7 @@ func (b *base) Ended() <-chan struct{} { return b.ended }
 // waitUsable waits until a write and a read succeed; an error ends with the last lines of log.
 func (b *base) waitUsable(ctx context.Context, log string) error {
 	if err := waitUsable(ctx, b.URI(), b.ended); err != nil {
-		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.URI(), err, LogTail(log))
+		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.book.address(), err, LogTail(log))
 	}
 	return nil
 }
