@@ -105,7 +105,7 @@ func (r *runner) fillStore(ctx context.Context) (store.Store, func(), error) {
 // unacknowledged reports whether nobody confirms the writes of the run, as the specification or, without a
 // word from that, the address says.
 func (r *runner) unacknowledged() bool {
-	c := concern(r.spec.Durability)
+	c := Concern(r.spec.Durability)
 	if c.W != "" {
 		return c.Unacknowledged()
 	}

@@ -62,13 +62,15 @@ func (r *runner) finish(err error) (*record.Run, error) {
 	case err != nil:
 		ending.Status, ending.Problem = record.Failed, err.Error()
 	}
-	if summary := r.writer.Summary(load.PhaseMeasure); summary != nil {
-		ending.Validity = r.validity(summary, ending.Status)
+	if measured := r.writer.Summary(load.PhaseMeasure); measured != nil {
+		summary := *measured
+		summary.Unsent = r.report.Measured.Unsent
+		ending.Validity = r.validity(&summary, ending.Status)
 		objectives, parseErr := measure.ParseObjectives(strings.Join(r.spec.Objectives, ","))
 		if parseErr != nil {
 			return nil, at(Specification, parseErr)
 		}
-		ending.Objectives = measure.EvaluateAll(objectives, summary)
+		ending.Objectives = measure.EvaluateAll(objectives, &summary)
 	}
 	result, writeErr := r.writer.Finish(ending)
 	if err == nil && writeErr != nil {
@@ -83,7 +85,6 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		Cores:      record.NewEnvironment(nil).Cores,
 		InProcess:  r.target.Kind != "mongodb",
 		Varying:    len(r.config.Stages) > 0,
-		Unsent:     r.report.Measured.Unsent,
 		Displaced:  r.report.Displaced,
 		EventsLost: r.report.EventsLost,
 	}
@@ -122,7 +123,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 // concernIgnored returns the write concern that was asked of a server which has none, as far as it matters.
 // FerretDB (seen in 2.7) accepts w:2 on a single server and tags that nobody defined.
 func (r *runner) concernIgnored() string {
-	c := concern(r.spec.Durability)
+	c := Concern(r.spec.Durability)
 	var asked []string
 	if c.W != "" && c.W != "0" && c.W != "1" {
 		asked = append(asked, "w: "+c.W)

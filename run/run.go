@@ -253,7 +253,7 @@ func (r *runner) openTarget(ctx context.Context) error {
 func (r *runner) storeConfig() store.Config {
 	return store.Config{
 		Database: r.spec.Database,
-		Concern:  concern(r.spec.Durability),
+		Concern:  Concern(r.spec.Durability),
 		Sessions: max(r.config.MaxWorkers(), int(r.spec.LoadPhase.Parallel)),
 		Timeout:  r.config.Timeout,
 	}

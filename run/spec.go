@@ -76,10 +76,10 @@ var levels = map[string]struct {
 	"durable":    {w: "1", journal: func() *bool { t := true; return &t }()},
 }
 
-// concern translates a durability level and what was set beside it. "balanced" and "durable" mean one
+// Concern translates a durability level and what was set beside it. "balanced" and "durable" mean one
 // member unless w says how many, because only then they mean the same on a standalone server and on a
 // replica set.
-func concern(d record.DurabilitySpec) store.Concern {
+func Concern(d record.DurabilitySpec) store.Concern {
 	level := levels[d.Name]
 	c := store.Concern{W: level.w, Journal: level.journal, Read: d.ReadConcern, Preference: d.ReadPreference}
 	if d.W != "" {

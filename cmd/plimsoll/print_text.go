@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 const textWidth = 100 // columns of running text
@@ -183,10 +184,7 @@ func ratio(a, b float64) float64 {
 
 func describeLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
-	workers := formatCount(int64(p.Workers)) + " workers"
-	if p.Workers == 1 {
-		workers = "1 worker"
-	}
+	workers := plural(p.Workers, "worker")
 	var how string
 	switch {
 	case l.Open() && l.Rate > 0:
@@ -199,7 +197,7 @@ func describeLoad(r *record.Run, p *record.PhaseResult) string {
 		how = "closed loop of " + workers
 	}
 	if n := len(l.Stages); n > 0 {
-		how += fmt.Sprintf(", %d stages", n)
+		how += ", " + plural(n, "stage")
 	}
 	how += ", measured for " + formatSeconds(p.Seconds)
 	if l.Warmup > 0 {
@@ -214,18 +212,22 @@ func formatSeconds(s float64) string { return formatDuration(time.Duration(s * 1
 // where nothing was asked for.
 func describeDurability(r *record.Run) string {
 	d := r.Specification.Durability
+	c := run.Concern(d)
+	var asked []string
+	if c.W != "" {
+		asked = append(asked, "w: "+c.W)
+	}
+	if c.Journal != nil {
+		asked = append(asked, "j: "+strconv.FormatBool(*c.Journal))
+	}
 	var parts []string
-	if d.Name != "" {
-		parts = append(parts, d.Name)
-	}
-	if d.W != "" {
-		parts = append(parts, "w: "+d.W)
-	}
-	if d.Journal != nil {
-		parts = append(parts, "j: "+strconv.FormatBool(*d.Journal))
-	}
-	if len(parts) == 0 {
-		parts = append(parts, "as the address or the server says"+serverDefault(r, "default_write_concern", "writeConcern"))
+	switch {
+	case d.Name != "":
+		parts = append(parts, d.Name+" ("+strings.Join(asked, ", ")+")")
+	case len(asked) > 0:
+		parts = append(parts, asked...)
+	default:
+		parts = append(parts, "as the address or the server says"+serverDefault(r))
 	}
 	if d.ReadConcern != "" {
 		parts = append(parts, "read concern "+d.ReadConcern)
@@ -239,13 +241,14 @@ func describeDurability(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-func serverDefault(r *record.Run, keys ...string) string {
-	for _, k := range keys {
-		if v := r.Target.Settings[k]; v != "" {
-			return " (" + v + ")"
-		}
+// serverDefault is the write concern that the server applies where nobody asks for one, as far as it
+// says so (MongoDB 4.4 and later).
+func serverDefault(r *record.Run) string {
+	w := r.Target.Settings["defaultWriteConcern.w"]
+	if w == "" {
+		return ""
 	}
-	return ""
+	return " (the server's default is w: " + w + ")"
 }
 
 func describeData(r *record.Run) string {
@@ -278,7 +281,7 @@ func textOperations(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	for _, c := range classes {
 		name := c.Name
 		if c.Part {
-			name = "  " + name
+			name += " (part)"
 		}
 		first := "service"
 		if r.Scheduled && !c.Part {

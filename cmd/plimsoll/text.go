@@ -77,6 +77,14 @@ func formatBytes(n int64) string {
 	return significant(x) + " " + units[u]
 }
 
+// plural prints a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return formatCount(int64(n)) + " " + thing + "s"
+}
+
 func groupDigits(s string) string {
 	sign := ""
 	if strings.HasPrefix(s, "-") {
