@@ -1,0 +1,136 @@
+//go:build !race
+
+package e2e
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// TestInterrupt ends a run with Ctrl-C: it must end by itself, and its record must be complete.
+func TestInterrupt(t *testing.T) {
+	forEachServer(t, func(t *testing.T, s *server) {
+		for _, client := range clients {
+			t.Run(client, func(t *testing.T) {
+				db := newDatabase("interrupt", client)
+				c := start(t, append(insertsOnly(s.uri, db, client), "--duration", "10m")...)
+				untilMeasured(t, c)
+				c.signal(t, os.Interrupt)
+				e := c.wait(t).must(t, 130)
+				r := e.record(t)
+				if r.Status != record.Interrupted || r.Course.EndedBy != "interrupt" || r.Ended == nil {
+					t.Errorf("status %s, ended by %q at %v", r.Status, r.Course.EndedBy, r.Ended)
+				}
+				checkFinding(t, r, "interrupted", measure.Warning)
+				p := r.Phase("measure")
+				if n := s.count(t, db, "usertable") - records; p.Counts.Succeeded != n || p.Counts.Bad() != 0 || n == 0 {
+					t.Errorf("counts are %+v, but %d inserts are there", p.Counts, n)
+				}
+				again := e.showAgain(t, 130)
+				again.Specification.Out = r.Specification.Out
+				if diff := cmp.Diff(r, again); diff != "" {
+					t.Errorf("the record shows something else (-printed +shown):\n%s", diff)
+				}
+			})
+		}
+	})
+}
+
+// untilMeasured waits until the record of a run that goes on has two measured intervals.
+func untilMeasured(t *testing.T, c *command) {
+	t.Helper()
+	until(t, "two seconds of measured operations", func() bool {
+		select {
+		case <-c.done:
+			t.Fatalf("the run has ended:\n%s", c.stderr.String())
+		default:
+		}
+		r, err := record.Open(filepath.Join(c.dir, out))
+		if errors.Is(err, fs.ErrNotExist) || err != nil || r.Phase("measure") == nil {
+			return false
+		}
+		return r.Phase("measure").Seconds > 1.5 && r.Phase("measure").Counts.Succeeded > 0
+	})
+}
+
+// TestKilledRun kills plimsoll amid a run. What its record has must be shown, and be true.
+func TestKilledRun(t *testing.T) {
+	forEachServer(t, func(t *testing.T, s *server) {
+		for _, client := range clients {
+			t.Run(client, func(t *testing.T) {
+				db := newDatabase("kill", client)
+				c := start(t, append(insertsOnly(s.uri, db, client), "--duration", "10m", "--rate", "100")...)
+				untilMeasured(t, c)
+				c.signal(t, syscall.SIGKILL)
+				e := c.wait(t).must(t, -1)
+				if e.stdout != "" {
+					t.Errorf("a killed run printed a result:\n%s", e.stdout)
+				}
+				r := e.showAgain(t, 0)
+				if r.Status != record.Killed || r.Ended != nil || !r.Scheduled {
+					t.Errorf("status %s, ended %v, scheduled %v", r.Status, r.Ended, r.Scheduled)
+				}
+				checkFinding(t, r, "incomplete", measure.Warning)
+				p := r.Phase("measure")
+				if n := s.count(t, db, "usertable") - records; p.Counts.Succeeded == 0 || p.Counts.Succeeded > n || p.Counts.Bad() != 0 {
+					t.Errorf("the record shows %+v, but %d inserts are there", p.Counts, n)
+				}
+				if f := r.Fill; f == nil || f.Inserted != records {
+					t.Errorf("the load phase is recorded as %+v", f)
+				}
+				text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 0).stdout
+				if !strings.Contains(text, "incomplete") {
+					t.Errorf("the text does not say that the run is incomplete:\n%s", text)
+				}
+			})
+		}
+	})
+}
+
+// TestResume ends a load phase with Ctrl-C and lets another call load the rest.
+func TestResume(t *testing.T) {
+	const records = 20_000
+	cases := []struct{ workload, client, collection string }{
+		{"ycsb-a", "wire", "usertable"}, {"a", "driver", "usertable"}, {"person", "driver", "person"}, {"catalog", "wire", "product"},
+	}
+	forEachServer(t, func(t *testing.T, s *server) {
+		for _, c := range cases {
+			t.Run(c.workload, func(t *testing.T) {
+				db := newDatabase("resume", c.workload)
+				args := []string{"run", s.uri, "--workload", c.workload, "--client", c.client, "--records", strconv.Itoa(records),
+					"--load", "only", "--threads", "4"}
+				// Small batches make the first load slow enough to be caught.
+				first := start(t, append(args, "--database", db, "--batch", "20", "--load-threads", "2")...)
+				until(t, "some of the records", func() bool { return s.count(t, db, c.collection) > 1000 })
+				first.signal(t, os.Interrupt)
+				first.wait(t).must(t, 130)
+				part := s.count(t, db, c.collection)
+				if part == records {
+					t.Fatal("the load had ended before it was interrupted")
+				}
+				e := plimsoll(t, append(args, "--database", db)...).must(t, 0)
+				t.Logf("%d records after the interrupt, then: %s", part, strings.TrimSpace(e.stdout))
+
+				docs := s.dump(t, db, c.collection)
+				distinctIDs(t, docs)
+				inOne := newDatabase("whole", c.workload)
+				plimsoll(t, append(args, "--database", inOne)...).must(t, 0)
+				sameDocuments(t, docs, s.dump(t, inOne, c.collection), "loaded in two parts and in one")
+				if len(docs) != records {
+					t.Errorf("%d documents of %d", len(docs), records)
+				}
+			})
+		}
+	})
+}

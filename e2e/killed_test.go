@@ -1,0 +1,124 @@
+//go:build !race
+
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// insertsOnly makes the core workload one of inserts, each acknowledged when it is on disk.
+func insertsOnly(uri, db, client string) []string {
+	return []string{"run", uri, "--database", db, "--client", client, "--workload", "core", "--set", "insertproportion=1",
+		"--set", "readproportion=0", "--set", "updateproportion=0", "--durability", "durable", "--records", strconv.Itoa(records),
+		"--threads", "8", "--quiet", "--format", "json", "--out", out}
+}
+
+// TestServerKilled kills a server under load and starts it again on its data. What was acknowledged must be
+// there, and what is there beyond that must have been counted as indeterminate.
+func TestServerKilled(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, engine string) {
+		data := filepath.Join(t.TempDir(), "data")
+		s := begin(t, engine, "--data", data)
+		runs := map[string]*command{}
+		dbs := map[string]string{}
+		for _, client := range clients {
+			dbs[client] = newDatabase("killed", client)
+			args := append(insertsOnly(s.uri, dbs[client], client), "--rate", "200", "--duration", "9s", "--timeout", "2s")
+			runs[client] = start(t, args...)
+		}
+		for _, client := range clients {
+			until(t, "inserts through "+client, func() bool { return s.count(t, dbs[client], "usertable") > records+400 })
+		}
+		s.kill(t)
+		results := map[string]*record.Run{}
+		for _, client := range clients {
+			e := runs[client].wait(t).must(t, 6)
+			results[client] = e.record(t)
+			again := e.showAgain(t, 6)
+			if again.Phase("measure").Counts != results[client].Phase("measure").Counts || again.Status != record.Complete {
+				t.Errorf("%s: the record shows %+v", client, again.Phase("measure").Counts)
+			}
+		}
+		s = begin(t, engine, "--data", data)
+		for _, client := range clients {
+			t.Run(client, func(t *testing.T) { checkSurvivors(t, s, dbs[client], results[client]) })
+		}
+		cleaned := plimsoll(t, "engine", "clean").must(t, 0).stdout
+		if !strings.Contains(cleaned, "removed") || !strings.Contains(cleaned, data) {
+			t.Errorf("engine clean says %q", cleaned)
+		}
+	})
+}
+
+// begin starts a server of this test.
+func begin(t *testing.T, engine string, args ...string) *server {
+	t.Helper()
+	s, err := startServer(engine, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func checkSurvivors(t *testing.T, s *server, db string, r *record.Run) {
+	p := r.Phase("measure")
+	c := p.Counts
+	if c.Succeeded < 400 || c.Failed+c.Indeterminate == 0 || c.Attempted != c.Succeeded+c.Failed+c.Indeterminate {
+		t.Errorf("counts %+v", c)
+	}
+	checkOutageOutcomes(t, p)
+	checkFinding(t, r, "outage", measure.Invalid)
+	docs := s.dump(t, db, "usertable")
+	distinctIDs(t, docs)
+	correctedShape().check(t, docs)
+	present := int64(len(docs) - records)
+	t.Logf("%d acknowledged, %d present, %d indeterminate, %d not applied", c.Succeeded, present, c.Indeterminate, c.Failed)
+	if present < c.Succeeded {
+		t.Errorf("%d inserts were acknowledged, only %d of them are there", c.Succeeded, present)
+	}
+	if present > c.Succeeded+c.Indeterminate {
+		t.Errorf("%d inserts are there, but only %d were acknowledged and %d are indeterminate", present, c.Succeeded, c.Indeterminate)
+	}
+}
+
+// checkOutageOutcomes checks that what failed because the server was away is called so.
+func checkOutageOutcomes(t *testing.T, p *record.PhaseResult) {
+	t.Helper()
+	var failures int64
+	for _, f := range p.Failures {
+		failures += f.Count
+		if !slices.Contains([]string{"indeterminate", "not-applied"}, f.Outcome) {
+			t.Errorf("an insert into a dead server is %s: %+v", f.Outcome, f)
+		}
+		if !slices.Contains([]string{"network", "timeout", "selection", "pool-timeout"}, f.Reason) || f.Example == "" {
+			t.Errorf("a failure has reason %q and example %q", f.Reason, f.Example)
+		}
+	}
+	if c := p.Counts; failures != c.Failed+c.Indeterminate {
+		t.Errorf("%d failures have a reason, %d operations failed", failures, c.Failed+c.Indeterminate)
+	}
+	if got := p.Class("insert").Outcomes["ok"]; got != p.Counts.Succeeded {
+		t.Errorf("%d inserts are ok, %d operations succeeded", got, p.Counts.Succeeded)
+	}
+}
+
+// checkFinding fails the test unless the validity of a result has a finding.
+func checkFinding(t *testing.T, r *record.Run, id string, severity measure.Severity) {
+	t.Helper()
+	i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == id })
+	if i < 0 || r.Validity[i].Severity != severity {
+		t.Errorf("validity has no %s of severity %s: %+v", id, severity, r.Validity)
+	}
+}
