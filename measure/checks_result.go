@@ -58,13 +58,13 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 		percent(kept), s.Rate(s.Ended().Attempted), s.Rate(s.Offered))
 }
 
-func checkUnsent(_ *Summary, c Circumstances) []Finding {
-	if c.Unsent == 0 {
+func checkUnsent(s *Summary, _ Circumstances) []Finding {
+	if s.Unsent == 0 {
 		return nil
 	}
-	return finding("unsent", Warning, float64(c.Unsent), 0, "operations",
+	return finding("unsent", Warning, float64(s.Unsent), 0, "operations",
 		"%d operations were due but had not been sent when the run ended, so their response times, the longest of all, are "+
-			"missing; offer less or allow more time to drain", c.Unsent)
+			"missing; offer less or allow more time to drain", s.Unsent)
 }
 
 // checkEnough names the percentiles that cannot be stated for all operations together.

@@ -241,8 +241,8 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 		return 0, why
 	}
 	due := t.Attempted
-	if o.Class == "" {
-		due += s.Dropped
+	if o.Class == "" { // which class those would have been that were never sent, nobody knows
+		due = s.Due()
 	}
 	if o.Metric == "rate" {
 		if s.Duration() <= 0 {
@@ -267,7 +267,7 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 		}
 		return a, ""
 	}
-	return o.time(class)
+	return o.time(class, s.Unsent)
 }
 
 // rate is the throughput: what succeeded within the phase by its length.
@@ -293,7 +293,9 @@ func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {
 	return *c, s.Dims.Tally(c.Counts), ""
 }
 
-func (o Objective) time(c ClassInterval) (float64, string) {
+// time returns a time of a class. Operations that were never sent waited longer than all others; where
+// they are more than lie above a percentile, that is not known.
+func (o Objective) time(c ClassInterval, unsent int64) (float64, string) {
 	h := c.Answered()
 	if o.Kind == "service" {
 		h = c.Service
@@ -310,6 +312,9 @@ func (o Objective) time(c ClassInterval) (float64, string) {
 	q := o.percent / 100
 	if !h.Enough(q) {
 		return 0, fmt.Sprintf("%d operations are too few for %s, which needs %d", h.Count(), o.Metric, MinCount(q))
+	}
+	if n := h.Count() + unsent; unsent > 0 && math.Ceil(q*float64(n)) > float64(h.Count()) {
+		return 0, fmt.Sprintf("%d operations were due and never sent, more than lie above %s", unsent, o.Metric)
 	}
 	return float64(h.Quantile(q)), ""
 }

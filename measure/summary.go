@@ -112,6 +112,9 @@ type Summary struct {
 	// LatenessP99 of the whole phase.
 	Client ClientUse
 	Points []Point // one per interval, in order of time
+	// Unsent operations fell due in the phase and were never sent. Intervals do not know them: whoever
+	// knows sets it before the summary is judged.
+	Unsent int64
 	// Tail counts the operations that belong to the phase but ended after it; see [Summary.AddTail].
 	Tail Tally
 
@@ -387,11 +390,14 @@ func (s *Summary) Tally() Tally {
 	return t
 }
 
-// ErrorShare returns the share of the operations due that did not succeed, 0…1: failed, indeterminate
-// and dropped ones.
+// Due returns how many operations of the phase had to be done: all that were attempted, the dropped and
+// the unsent.
+func (s *Summary) Due() int64 { return s.Tally().Attempted + s.Dropped + s.Unsent }
+
+// ErrorShare returns the share of the operations due that did not succeed, 0…1: failed, indeterminate,
+// dropped and unsent ones.
 func (s *Summary) ErrorShare() float64 {
-	t := s.Tally()
-	return share(t.Bad()+s.Dropped, t.Attempted+s.Dropped)
+	return share(s.Due()-s.Tally().Succeeded, s.Due())
 }
 
 // Achieved returns the operations that succeeded within the phase by those that fell due in it, 0…1 and

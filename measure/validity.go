@@ -73,8 +73,6 @@ type Circumstances struct {
 	Cycle time.Duration
 	// Varying says that the load changes on purpose, so there is no steady state to look for.
 	Varying bool
-	// Unsent is how many operations were due but not sent when the run ended.
-	Unsent int64
 	// Displaced and Rejected are the counts of the collector of the same name.
 	Displaced, Rejected int64
 	// EventsLost is how many events could not be kept.

@@ -131,7 +131,6 @@ func TestFindings(t *testing.T) {
 		{"scattered but right", 300, func(i int, iv *Interval) { iv.InFlight = float64(10 + 9*(i%2*2-1)) }, Circumstances{}, nil},
 		{"overload", 300, func(_ int, iv *Interval) { iv.Offered = 11_000 }, Circumstances{}, []string{"schedule-not-sustained:invalid"}},
 		{"slightly too much", 300, func(_ int, iv *Interval) { iv.Offered = 10_300 }, Circumstances{}, []string{"schedule-not-sustained:warning"}},
-		{"unsent", 300, nil, Circumstances{Unsent: 3}, []string{"unsent:warning"}},
 		{"short", 30, nil, Circumstances{}, []string{"too-short:note"}},
 		{"short and rising", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{}, []string{"not-steady:warning", "too-short:note"}},
 		{"rising on purpose", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{Varying: true}, nil},
@@ -200,6 +199,27 @@ func checkText(t *testing.T, f Finding) {
 	}
 	if !regexp.MustCompile(`; |, so |, because `).MatchString(f.Text) {
 		t.Errorf("%s: %q does not say why it matters or what to do", f.ID, f.Text)
+	}
+}
+
+// What was due and never sent is an error and lies above every percentile.
+func TestUnsentOperations(t *testing.T) {
+	s := phase(t, 300, nil)
+	s.Unsent = 3
+	if got := ids(Judge(s, Circumstances{})); !slices.Equal(got, []string{"unsent:warning"}) {
+		t.Errorf("findings: %v", got)
+	}
+	s.Unsent = s.Tally().Attempted / 50
+	list, err := ParseObjectives("errors<1%,p90<1s,p99<1s,read.p99<1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := EvaluateAll(list, s)
+	if x := *got[0].Measured; got[0].Met || x < 0.0195 || x > 0.0197 {
+		t.Errorf("one of 51 was never sent: errors = %v", x)
+	}
+	if !got[1].Met || !got[2].Unknown || !got[3].Unknown {
+		t.Errorf("p90 is known, p99 is not: %+v", got[1:])
 	}
 }
 

@@ -98,8 +98,10 @@ func (k *ycsbRecord) finish(report *load.Report, problem error) error {
 		e.Status = record.Interrupted
 	}
 	if s := k.writer.Summary(load.PhaseMeasure); s != nil {
-		e.Validity = measure.Judge(s, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores, InProcess: k.inside,
-			Unsent: report.Measured.Unsent, Displaced: report.Displaced, EventsLost: report.EventsLost})
+		judged := *s
+		judged.Unsent = report.Measured.Unsent
+		e.Validity = measure.Judge(&judged, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores, InProcess: k.inside,
+			Displaced: report.Displaced, EventsLost: report.EventsLost})
 	}
 	_, err := k.writer.Finish(e)
 	return err
