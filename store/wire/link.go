@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -95,7 +96,7 @@ func (l *link) greet(ctx context.Context, st *settings) error {
 		doc, err = l.run(ctx, "admin", helloCommand("isMaster", st.appName, user))
 	}
 	if err != nil {
-		return fmt.Errorf("no greeting from %s: %w", l.addr, err)
+		return fmt.Errorf("no greeting from %s: %w%s", l.addr, err, l.hintTLS(err))
 	}
 	if l.greeting, err = parseGreeting(doc); err != nil {
 		return fmt.Errorf("no greeting from %s: %w", l.addr, err)
@@ -103,6 +104,14 @@ func (l *link) greet(ctx context.Context, st *settings) error {
 	l.greeting.rtt = time.Since(began)
 	l.noteClusterTime(l.greeting.clusterTime)
 	return nil
+}
+
+// hintTLS is a piece of advice for a server that closes a connection in the clear at our first words.
+func (l *link) hintTLS(err error) string {
+	if l.secure || !errors.Is(err, errClosed) && !errors.Is(err, syscall.ECONNRESET) {
+		return ""
+	}
+	return " (a server that wants TLS does that: if this one does, add tls=true to the address)"
 }
 
 // run sends one command that is not part of the load and returns the answer's document, which is valid
@@ -280,13 +289,16 @@ func (l *link) space(slot, n, need int) []byte {
 	return buf[n:]
 }
 
+// errClosed is the end of a connection in good order.
+var errClosed = errors.New("the server closed it")
+
 // fault says what a network error means.
 func (l *link) fault(err error, sent bool) fault {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fault{err: errors.New("no answer from " + l.addr + " before the deadline"), why: store.Timeout, sent: sent}
 	}
 	if errors.Is(err, io.EOF) {
-		err = errors.New("the server closed it")
+		err = errClosed
 	}
 	return fault{err: fmt.Errorf("the connection to %s broke: %w", l.addr, err), why: store.Network, sent: sent}
 }
