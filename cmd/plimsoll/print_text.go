@@ -170,6 +170,9 @@ func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	if n := r.Course.Unsent; n > 0 {
 		fmt.Fprintf(b, "unsent      %s operations were due but not sent when the run ended\n", formatCount(n))
 	}
+	if n := p.All.Retries; n > 0 {
+		fmt.Fprintf(b, "retries     %s commands were sent again by the client, hidden in slow operations\n", formatCount(n))
+	}
 	if p.Rates.Documents > 0 && ratio(p.Rates.Documents, p.Rates.Achieved) > 1.01 {
 		fmt.Fprintf(b, "documents   %s/s (%s/s)\n", formatRate(p.Rates.Documents), formatBytes(int64(p.Rates.Bytes)))
 	}
@@ -283,11 +286,11 @@ func textOperations(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 		if c.Part {
 			name += " (part)"
 		}
-		first := "service"
+		first, times := "service", c.Service
 		if r.Scheduled && !c.Part {
-			first = "response"
+			first, times = "response", c.Response
 		}
-		t.row(append([]string{name, first, formatCount(c.Counts.Succeeded), formatRate(c.Rate)}, quantiles(c.Response)...)...)
+		t.row(append([]string{name, first, formatCount(c.Counts.Succeeded), formatRate(c.Rate)}, quantiles(times)...)...)
 		if r.Scheduled && !c.Part {
 			t.row(append([]string{"", "service", "", ""}, quantiles(c.Service)...)...)
 		}
@@ -320,7 +323,8 @@ func quantiles(l *record.Latency) []string {
 
 // textFailures lists the ways in which operations did not succeed.
 func textFailures(b *bytes.Buffer, p *record.PhaseResult) {
-	if len(p.Failures) == 0 {
+	missing := notFound(p)
+	if len(p.Failures)+len(missing) == 0 {
 		return
 	}
 	fmt.Fprintln(b)
@@ -333,6 +337,7 @@ func textFailures(b *bytes.Buffer, p *record.PhaseResult) {
 		}
 		t.row(f.Class, f.Outcome, strings.TrimSpace(reason), formatCount(f.Count), clock(f.First), clock(f.Last))
 	}
+	t.rows = append(t.rows, missing...)
 	t.write(b, "")
 	for _, f := range p.Failures {
 		if f.Example != "" {
@@ -340,6 +345,23 @@ func textFailures(b *bytes.Buffer, p *record.PhaseResult) {
 			break
 		}
 	}
+}
+
+// notFound returns rows for operations that just found no document: they count as failed, but have no
+// error that could be listed.
+func notFound(p *record.PhaseResult) (rows [][]string) {
+	for _, c := range p.Classes {
+		n := c.Counts.NotFound
+		for _, f := range p.Failures {
+			if f.Class == c.Name && f.Outcome == "not-found" {
+				n -= f.Count
+			}
+		}
+		if n > 0 && !c.Part {
+			rows = append(rows, []string{c.Name, "not-found", "", formatCount(n), "", ""})
+		}
+	}
+	return rows
 }
 
 // textClient says what the load cost on this side.
