@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -198,13 +199,15 @@ func (w *worker) part(i int, begin, end int64) {
 	t.Docs += int32(r.Docs)
 	t.Bytes += int32(r.Bytes)
 	t.Attempts += int32(r.Attempts)
+	retries := uint16(min(max(r.Attempts-1, 0), math.MaxUint16))
+	t.Retries += min(retries, math.MaxUint16-t.Retries)
 	t.PoolWait += int64(r.PoolWait)
 	if class := w.op.Requests[i].Class; class != workload.NoClass {
 		service := end - begin
 		w.parts = append(w.parts, measure.Sample{
 			End: end, Service: service, Response: service + w.start - w.due, PoolWait: int64(r.PoolWait),
 			Docs: int32(r.Docs), Attempts: int32(r.Attempts), Bytes: int32(r.Bytes),
-			Class: uint8(class), Outcome: uint8(r.Outcome),
+			Class: uint8(class), Outcome: uint8(r.Outcome), Retries: retries,
 		})
 	}
 }

@@ -56,8 +56,8 @@ func (d *dense) drainInto(h **Histogram) error {
 
 // classBin accumulates one operation class in one interval.
 type classBin struct {
-	counts                []int64
-	docs, bytes, attempts int64
+	counts                         []int64
+	docs, bytes, attempts, retries int64
 
 	service, response, wait, failed, poolWait dense
 }
@@ -87,6 +87,7 @@ func (b *bin) add(s *Sample, success, scheduled bool) {
 	c.docs += int64(s.Docs)
 	c.bytes += int64(s.Bytes)
 	c.attempts += int64(s.Attempts)
+	c.retries += int64(s.Retries)
 	if success {
 		c.service.record(s.Service)
 		if scheduled {
@@ -181,8 +182,9 @@ func (c *classBin) drainInto(to *ClassInterval) error {
 	to.Docs += c.docs
 	to.Bytes += c.bytes
 	to.Attempts += c.attempts
+	to.Retries += c.retries
 	clear(c.counts)
-	c.docs, c.bytes, c.attempts = 0, 0, 0
+	c.docs, c.bytes, c.attempts, c.retries = 0, 0, 0, 0
 	for _, h := range []struct {
 		from *dense
 		to   **Histogram

@@ -38,10 +38,11 @@ type Sample struct {
 	Service  int64 // send → answer
 	PoolWait int64 // waiting for a connection, inside Service
 	Docs     int32 // documents returned, inserted or matched
-	Attempts int32 // commands sent; more than one per request is a retry
+	Attempts int32 // commands sent
 	Bytes    int32 // BSON bytes of documents moved
 	Class    uint8
 	Outcome  uint8
+	Retries  uint16 // of the commands sent, those beyond one per request
 }
 
 // Failure tells apart the ways in which operations did not succeed. Equal keys are counted together.
@@ -86,6 +87,7 @@ type ClassInterval struct {
 	Docs     int64
 	Bytes    int64
 	Attempts int64
+	Retries  int64 // attempts beyond one per request: what a driver hides in one slow operation
 
 	Service  *Histogram // successful operations, send → answer
 	Response *Histogram // successful operations, intended time → answer; nil without a schedule

@@ -228,6 +228,7 @@ func (c *ClassInterval) merge(from *ClassInterval) error {
 	c.Docs += from.Docs
 	c.Bytes += from.Bytes
 	c.Attempts += from.Attempts
+	c.Retries += from.Retries
 	to, add := c.histograms(), from.histograms()
 	for i := range to {
 		if err := mergeInto(to[i], *add[i]); err != nil {

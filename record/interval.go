@@ -38,6 +38,7 @@ type IntervalClass struct {
 	Docs     int64            `json:"documents,omitempty"`
 	Bytes    int64            `json:"bytes,omitempty"`
 	Attempts int64            `json:"attempts,omitempty"`
+	Retries  int64            `json:"retries,omitempty"`
 	// Times are the latencies by kind: service, response, wait, failed, pool-wait.
 	Times map[string]IntervalLatency `json:"times,omitempty"`
 }
@@ -76,7 +77,7 @@ func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {
 
 func newIntervalClass(d measure.Dims, i int, ci *measure.ClassInterval) IntervalClass {
 	c := IntervalClass{
-		Class: d.Classes[i].Name, Outcomes: map[string]int64{}, Docs: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts,
+		Class: d.Classes[i].Name, Outcomes: map[string]int64{}, Docs: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts, Retries: ci.Retries,
 		Times: map[string]IntervalLatency{},
 	}
 	for o, n := range ci.Counts {
@@ -184,7 +185,7 @@ next:
 }
 
 func (c *IntervalClass) counts(d measure.Dims, to *measure.ClassInterval) error {
-	to.Docs, to.Bytes, to.Attempts = c.Docs, c.Bytes, c.Attempts
+	to.Docs, to.Bytes, to.Attempts, to.Retries = c.Docs, c.Bytes, c.Attempts, c.Retries
 	known := 0
 	for i, o := range d.Outcomes {
 		if n, ok := c.Outcomes[o.Name]; ok {

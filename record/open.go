@@ -28,6 +28,11 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checking the record %s: %w", dir, err)
 	}
+	if r.Status == Running {
+		if err := recoverRun(dir, r); err != nil {
+			return nil, err
+		}
+	}
 	if len(changed) > 0 {
 		r.Validity = append(r.Validity, measure.Finding{
 			ID: "altered", Severity: measure.Invalid,
@@ -35,11 +40,7 @@ func Open(dir string) (*Run, error) {
 				strings.Join(changed, ", ")),
 		})
 	}
-	if r.Status == Running {
-		if err := recoverRun(dir, r); err != nil {
-			return nil, err
-		}
-	}
+	measure.SortFindings(r.Validity)
 	return r, nil
 }
 
@@ -81,19 +82,40 @@ func cause(err error) error {
 	return err
 }
 
-// recoverRun puts the results of a killed run together from its intervals.
+// recoverRun puts the results of a killed run together from its intervals, and judges them as far as that
+// is possible without what the run knew.
 func recoverRun(dir string, r *Run) error {
-	results, err := rebuild(dir, r)
+	sums, err := summarize(dir, r)
 	if err != nil {
 		return err
 	}
-	r.Status, r.Phases = Killed, results
+	if r.Phases, err = sums.results(r.Environment.Cores); err != nil {
+		return err
+	}
+	r.Status = Killed
+	if s := sums.get(phaseMeasure); s != nil {
+		objectives, err := measure.ParseObjectives(strings.Join(r.Specification.Objectives, ","))
+		if err != nil {
+			return fmt.Errorf("the specification in %s is damaged: %w", dir, err)
+		}
+		r.Objectives = measure.EvaluateAll(objectives, s)
+		r.Validity = append(r.Validity, measure.Judge(s, r.circumstances())...)
+	}
 	r.Validity = append(r.Validity, measure.Finding{
 		ID: "incomplete", Severity: measure.Warning,
 		Text: "the run did not end properly (or still goes on), so this is what was measured until its last complete second; " +
 			"run again for a result that can be compared",
 	})
 	return nil
+}
+
+// circumstances are those of a run as far as its record tells.
+func (r *Run) circumstances() measure.Circumstances {
+	kind := r.Target.Kind
+	return measure.Circumstances{
+		Cores: r.Environment.Cores, InProcess: kind == "embedded" || kind == "null",
+		Varying: len(r.Specification.Load.Stages) > 0,
+	}
 }
 
 // Rebuild computes the results of all phases again, from latency.hlog and the intervals alone.

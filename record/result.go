@@ -59,7 +59,7 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, ended measure.Tally) ClassResult {
 	r := ClassResult{
 		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
-		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts,
+		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts, Retries: ci.Retries,
 		Response: NewLatency(ci.Answered()), Service: NewLatency(ci.Service), Wait: NewLatency(ci.Wait),
 		Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
 	}

@@ -232,10 +232,12 @@ type ClassResult struct {
 	// Rate is the successful operations that ended within the phase, per second of it. Counts may have
 	// more: those that ended after it.
 	Rate float64 `json:"rate"`
-	// Documents and Bytes were moved, Attempts commands were sent.
+	// Documents and Bytes were moved. Attempts commands were sent; Retries of them were beyond one per
+	// request, which the official driver sends by itself and hides in one slow operation.
 	Documents int64 `json:"documents"`
 	Bytes     int64 `json:"bytes"`
 	Attempts  int64 `json:"attempts"`
+	Retries   int64 `json:"retries"`
 	// Response is the time from when an operation was due to its answer: what a user feels. Without a
 	// schedule it equals Service, the time from sending to the answer. Both are of successful operations.
 	Response *Latency `json:"response,omitempty"`
