@@ -95,6 +95,9 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	add := func(id string, sev measure.Severity, format string, a ...any) {
 		findings = append(findings, measure.Finding{ID: id, Severity: sev, Text: fmt.Sprintf(format, a...)})
 	}
+	if status == record.Failed {
+		add("failed", measure.Warning, "an error ended the run; the result covers only what was measured until then")
+	}
 	if status == record.Interrupted {
 		add("interrupted", measure.Warning, "the run was ended early; the result covers only what was measured until then")
 	}
@@ -117,6 +120,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		add("short-data", measure.Warning, "the collection held %d documents when the run began, but the workload expects %d: load the data, or say how many there are (--records)",
 			f.Counted, f.Records)
 	}
+	measure.SortFindings(findings)
 	return findings
 }
 

@@ -43,7 +43,7 @@ func newExitCodesTopic() *cobra.Command {
   4    measured, but an objective (--slo) is missed
   5    a write that was acknowledged and had to survive is gone (drills)
   6    measured, but the result must not be believed; its validity says why
-  130  ended by Ctrl-C or SIGTERM; what was measured until then is in the record
+  130  ended by Ctrl-C or a signal; what was measured until then is in the record
 
 Where several apply, the order is 130, 6, 4: a result that is not valid can neither meet nor miss an
 objective.`,

@@ -79,6 +79,9 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		return runError(err)
 	}
 	if spec.LoadPhase.Only && err == nil {
+		if o.format != "text" {
+			return printResult(env, result, o.format)
+		}
 		return printLoaded(env, result)
 	}
 	if result.Phase("measure") != nil {
@@ -182,10 +185,14 @@ func runError(err error) error {
 // of them have no text of their own.
 func verdictOf(r *record.Run, err error) error {
 	switch {
-	case r.Status == record.Interrupted:
+	case r.Status == record.Interrupted && r.Phase("measure") == nil && !r.Specification.LoadPhase.Only:
+		return withExit(exitInterrupted, errors.New("interrupted before anything was measured"))
+	case r.Status == record.Interrupted, r.Status == record.Killed:
 		return withExit(exitInterrupted, errSilent)
 	case err != nil:
 		return runError(err)
+	case r.Status == record.Failed:
+		return withExit(exitFailure, errSilent)
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return withExit(exitInvalid, errSilent)
 	case slices.ContainsFunc(r.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):

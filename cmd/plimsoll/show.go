@@ -17,7 +17,7 @@ func newShowCommand(env *environment) *cobra.Command {
 of a run that was killed are recovered from what it left.
 
 Exit codes are those of the run: 0 objectives met, 4 an objective is missed, 6 the result must not
-be believed, 130 interrupted.`,
+be believed, 130 interrupted or killed, 1 failed.`,
 		Args: exactlyOne("record directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
