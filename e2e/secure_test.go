@@ -1,0 +1,161 @@
+//go:build !race
+
+package e2e
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+)
+
+// secret is a password with everything that has to be escaped somewhere, and letters that RFC 4013 changes.
+const secret = "s3cr3t/@:%?#&=+ 'ﬁ\" ä$1"
+
+// secured starts documentdb with access control, and returns its address in parts. ok is false where there
+// is no documentdb.
+func secured(t *testing.T, args ...string) (s *server, address *url.URL, ok bool) {
+	t.Helper()
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return nil, nil, false
+	}
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = begin(t, engine.DocumentDB, append([]string{"--auth", "--user", "ada", "--password-file", file}, args...)...)
+	address, err := url.Parse(s.uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if password, _ := address.User.Password(); password != secret || address.User.Username() != "ada" {
+		t.Fatalf("the address is %q", s.uri)
+	}
+	return s, address, true
+}
+
+// with returns an address with another user, or none, and other options.
+func with(address *url.URL, user *url.Userinfo, options string) string {
+	u := *address
+	u.User, u.RawQuery = user, options
+	return u.String()
+}
+
+// loadArgs is a run of workload a.
+func loadArgs(uri, db, client, timeout string) []string {
+	return []string{"run", uri, "--database", db, "--client", client, "--workload", "a", "--records", "200", "--operations", "300",
+		"--threads", "4", "--timeout", timeout, "--format", "json", "--out", out, "--quiet"}
+}
+
+// checkHidden looks for passwords in all that a command printed and wrote.
+func checkHidden(t *testing.T, e ended) {
+	t.Helper()
+	texts := map[string]string{"standard output": e.stdout, "standard error": e.stderr}
+	err := filepath.WalkDir(e.dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		texts[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range texts {
+		for _, hidden := range []string{"s3cr3t", "wr0ng"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("%s holds the password:\n%s", name, text)
+			}
+		}
+	}
+}
+
+// checkWorks loads and runs through both clients and counts on the server.
+func checkWorks(t *testing.T, s *server, name, uri string) {
+	t.Helper()
+	for _, client := range clients {
+		t.Run(name+"/"+client, func(t *testing.T) {
+			db := newDatabase(name, client)
+			e := plimsoll(t, loadArgs(uri, db, client, "30s")...).must(t, 0)
+			r := e.record(t)
+			if r.Fill == nil || r.Fill.Inserted != 200 {
+				t.Errorf("loaded %+v", r.Fill)
+			}
+			if n := s.count(t, db, "usertable"); n != 200 {
+				t.Errorf("%d documents, want 200", n)
+			}
+			e.showAgain(t, 0)
+			checkHidden(t, e)
+		})
+	}
+}
+
+// refusal is an address that cannot be used, and what the message must say.
+type refusal struct {
+	name, uri string
+	says      []string
+}
+
+// check expects both clients to end with 3, to say why and what to do, and to leave no password anywhere.
+func (c refusal) check(t *testing.T) {
+	for _, client := range clients {
+		t.Run(c.name+"/"+client, func(t *testing.T) {
+			t.Parallel()
+			e := plimsoll(t, loadArgs(c.uri, newDatabase(c.name, client), client, "3s")...).must(t, 3)
+			for _, word := range c.says {
+				if !strings.Contains(e.stderr, word) {
+					t.Errorf("the message does not say %q: %s", word, e.stderr)
+				}
+			}
+			if e.stdout != "" {
+				t.Errorf("there is a result: %s", e.stdout)
+			}
+			checkHidden(t, e)
+		})
+	}
+}
+
+// TestSCRAM logs in over a connection in the clear.
+func TestSCRAM(t *testing.T) {
+	s, address, ok := secured(t)
+	if !ok {
+		return
+	}
+	checkWorks(t, s, "chosen by the server", s.uri)
+	checkWorks(t, s, "named", with(address, address.User, "authMechanism=SCRAM-SHA-256&authSource=admin"))
+	for _, c := range []refusal{
+		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), ""), []string{"check", "password", "authSource"}},
+		{"wrong user", with(address, url.UserPassword("bob", secret), ""), []string{"check", "password", "authSource"}},
+		{"mechanism", with(address, address.User, "authMechanism=SCRAM-SHA-1"), []string{"SCRAM-SHA-1", "not enabled", "check"}},
+		{"TLS", with(address, address.User, "tls=true"), []string{"check", "TLS"}},
+	} {
+		c.check(t)
+	}
+}
+
+// TestTLS connects with and without trust in the server's certificate.
+func TestTLS(t *testing.T) {
+	s, address, ok := secured(t, "--tls")
+	if !ok {
+		return
+	}
+	checkWorks(t, s, "tlsCAFile", s.uri)
+	localhost := *address
+	localhost.Host = "localhost:" + address.Port()
+	checkWorks(t, s, "localhost", localhost.String())
+	checkWorks(t, s, "insecure", with(address, address.User, "tls=true&tlsInsecure=true"))
+	for _, c := range []refusal{
+		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), address.RawQuery), []string{"check", "password"}},
+		{"unknown authority", with(address, address.User, "tls=true"), []string{"certificate signed by unknown authority", "check", "TLS"}},
+		{"in the clear", with(address, address.User, ""), []string{"check", "TLS"}},
+		{"no such file", with(address, address.User, "tls=true&tlsCAFile=/nowhere/ca.pem"), []string{"/nowhere/ca.pem: no such file"}},
+	} {
+		c.check(t)
+	}
+}
