@@ -36,6 +36,11 @@ func TestEngineCommands(t *testing.T) {
 		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx" (known: documentdb, mongod)`},
 		{"engine run mongod --set ttl", exitUsage, "", `--set "ttl" is not NAME=VALUE`},
 		{"engine run mongod --synchronous-commit off", exitFailure, "", "documentdb's"},
+		{"engine run documentdb --user ada", exitUsage, "", "--user and --password-file are for --auth"},
+		{"engine run documentdb --auth --password-file /nowhere/pw", exitUsage, "", "/nowhere/pw: no such file"},
+		{"engine run documentdb --auth --password-file /dev/null", exitUsage, "", "no password in /dev/null"},
+		{"engine run mongod --auth", exitFailure, "", "user, password and TLS are documentdb's"},
+		{"engine run mongod --tls", exitFailure, "", "user, password and TLS are documentdb's"},
 		{"engine install mongod", exitFailure, "", "--version 8.0.12"},
 		{"engine install documentdb --version 8.0.12", exitFailure, "", "mongod's"},
 	} {

@@ -68,6 +68,7 @@ func TestMongodRefuses(t *testing.T) {
 	}{
 		{StartOptions{SynchronousCommit: "on"}, "documentdb's"},
 		{StartOptions{CacheGB: -1}, "not possible"},
+		{StartOptions{TLS: true}, "documentdb's"},
 		{StartOptions{Binary: text}, "not an executable file"},
 		{StartOptions{Binary: text + "x"}, "no such file"},
 	} {
