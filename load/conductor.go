@@ -136,6 +136,18 @@ func (c *crew) catchUp(now int64) {
 		c.halt()
 	}
 	c.handOver(now)
+	c.watchSink()
+}
+
+// watchSink keeps a sink that takes long, on a disk that is busy, apart from a process that stood still:
+// the workers went on.
+func (c *crew) watchSink() {
+	now := c.now()
+	if took := now - c.looked; took >= stallLeast {
+		c.amnesty = now + int64(c.grace) // it may have been the whole process after all
+		c.event(now, EventSlowRecord, "keeping the results took "+time.Duration(took).Round(time.Millisecond).String())
+	}
+	c.looked = now
 }
 
 // end is when operations stop falling due.

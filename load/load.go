@@ -62,6 +62,7 @@ const (
 	EventInterrupted = "interrupted" // the run was asked to end early
 	EventAborted     = "aborted"     // the run was asked to end at once
 	EventStalled     = "stalled"     // this process stood still: suspended, stopped or starved
+	EventSlowRecord  = "slow-record" // keeping the results took long, and nobody watched over the run meanwhile
 	EventEnd         = "end"         // the run is over
 	EventRetry       = "retry"       // a batch of the load phase had to be sent again (the first of a series)
 	EventResume      = "resume"      // the load phase goes on where an earlier one ended

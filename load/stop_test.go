@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -229,4 +230,27 @@ func TestStalledProcessKeepsItsWorkers(t *testing.T) {
 	if e := c.events.take(); len(e) != 1 || e[0].Kind != EventStalled || e[0].Data["gap_ns"] != "16000000000" {
 		t.Errorf("events %v", e)
 	}
+}
+
+// slowSink takes long for every interval.
+type slowSink struct{ memorySink }
+
+func (s *slowSink) Interval(iv *measure.Interval) error {
+	time.Sleep(700 * time.Millisecond)
+	return s.memorySink.Interval(iv)
+}
+
+// TestSlowSinkIsNoStall: a record on a busy disk holds up the conductor, not the load.
+func TestSlowSinkIsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{}
+		cfg := Config{Workers: 2, Rate: 100, Duration: 3 * time.Second, PlainTimers: true}
+		r, err := Run(t.Context(), cfg, &fakeWorkload{}, newFakeStore(serving(time.Millisecond)), sink)
+		if err != nil || r.Measured.Sent != 300 {
+			t.Fatalf("Run: %v, report %+v", err, r)
+		}
+		if n := len(sink.kinds(EventStalled)); n != 0 || len(sink.kinds(EventSlowRecord)) == 0 {
+			t.Errorf("%d stalls reported, events %v", n, sink.events)
+		}
+	})
 }
