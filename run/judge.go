@@ -144,12 +144,8 @@ func (r *runner) concernIgnored() string {
 // course says how the run went.
 func (r *runner) course(err error) record.Course {
 	p := r.report
-	shift := time.Duration(0)
-	if r.measured && !p.Started.IsZero() && r.begun != (time.Time{}) {
-		shift = p.Started.Sub(r.begun)
-	}
 	c := record.Course{
-		WindowStart: int64(p.From + shift), WindowEnd: int64(p.Until + shift),
+		WindowStart: int64(p.From + r.shift), WindowEnd: int64(p.Until + r.shift),
 		Offered: p.Measured.Offered, Sent: p.Measured.Sent, Dropped: p.Measured.Dropped, Unsent: p.Measured.Unsent,
 		Flushed: p.Flushed, Verified: p.Verified, Mismatched: p.Mismatch, VerifiedMissing: p.Missing,
 		Abandoned: p.Abandoned, Backoffs: p.Backoffs, Displaced: p.Displaced, EventsLost: p.EventsLost,

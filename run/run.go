@@ -111,11 +111,11 @@ type runner struct {
 	store    store.Store
 	info     store.Info
 	writer   *record.Writer
-	started  time.Time // wall clock, when the record was opened
-	begun    time.Time // run time zero of the record: when its first load began
+	started  time.Time     // wall clock, when the record was opened
+	begun    time.Time     // run time zero of the record: when its first load began
+	shift    time.Duration // from there to when the last load began
 	fill     *record.FillResult
 	report   load.Report
-	measured bool // the measured run began
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -160,7 +160,6 @@ func (r *runner) measure(ctx context.Context) error {
 	r.opts.Progress.Begin(Plan{
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
 	})
-	r.measured = true
 	report, err := load.Run(ctx, c, r.workload, r.store, r.sink(c.Scheduled()))
 	r.report = report
 	if err != nil {
@@ -194,6 +193,7 @@ func (t *tee) begin(at time.Duration) error {
 	if t.run.begun.IsZero() {
 		t.run.begun = started
 	}
+	t.run.shift = started.Sub(t.run.begun)
 	return t.run.writer.Begin(t.dims, started)
 }
 
