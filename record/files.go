@@ -82,8 +82,9 @@ func prepare(dir string) error {
 	return nil
 }
 
-// replace writes a file so that readers, and a crash at any moment, see the old or the new one whole.
-func replace(dir, name string, content []byte) (err error) {
+// replace writes a file so that readers see, and a process that is killed at any moment leaves, the old or the
+// new one whole. If it is durable, a crash of the machine does as well, and the new one is on the disk.
+func replace(dir, name string, content []byte, durable bool) (err error) {
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
 		return err
@@ -100,13 +101,15 @@ func replace(dir, name string, content []byte) (err error) {
 	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	if durable {
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil || !durable {
 		return err
 	}
 	return syncDir(dir)
@@ -145,7 +148,7 @@ func writeSums(dir string) error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	return replace(dir, SumsFile, []byte(b.String()))
+	return replace(dir, SumsFile, []byte(b.String()), true)
 }
 
 func checksum(path string) (string, error) {

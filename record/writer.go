@@ -189,7 +189,7 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 	}
 	if iv.End-w.rewritten >= rewriteAfter {
 		w.rewritten = iv.End
-		return w.check(w.writeRun())
+		return w.check(w.replaceRun(false)) // to wait for a disk that may be the one which is measured would show in the result
 	}
 	return nil
 }
@@ -259,7 +259,9 @@ func (w *Writer) Run() (*Run, error) {
 	return &r, nil
 }
 
-func (w *Writer) writeRun() error {
+func (w *Writer) writeRun() error { return w.replaceRun(true) }
+
+func (w *Writer) replaceRun(durable bool) error {
 	r, err := w.Run()
 	if err != nil {
 		return err
@@ -268,7 +270,7 @@ func (w *Writer) writeRun() error {
 	if err != nil {
 		return err
 	}
-	return replace(w.dir, RunFile, b)
+	return replace(w.dir, RunFile, b, durable)
 }
 
 // Ending is what is known when a run is over.
