@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestInterrupt ends a run with Ctrl-C: it must end by itself, and its record must be complete.
+// TestInterrupt ends a run with Ctrl-C or SIGTERM: it must end by itself, and its record must be complete.
 func TestInterrupt(t *testing.T) {
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
@@ -26,7 +26,7 @@ func TestInterrupt(t *testing.T) {
 				db := newDatabase("interrupt", client)
 				c := start(t, append(insertsOnly(s.uri, db, client), "--duration", "10m")...)
 				untilMeasured(t, c)
-				c.signal(t, os.Interrupt)
+				c.signal(t, map[string]os.Signal{"wire": os.Interrupt, "driver": syscall.SIGTERM}[client])
 				e := c.wait(t).must(t, 130)
 				r := e.record(t)
 				if r.Status != record.Interrupted || r.Course.EndedBy != "interrupt" || r.Ended == nil {
@@ -77,7 +77,7 @@ func TestKilledRun(t *testing.T) {
 				if e.stdout != "" {
 					t.Errorf("a killed run printed a result:\n%s", e.stdout)
 				}
-				r := e.showAgain(t, 0)
+				r := e.showAgain(t, 130)
 				if r.Status != record.Killed || r.Ended != nil || !r.Scheduled {
 					t.Errorf("status %s, ended %v, scheduled %v", r.Status, r.Ended, r.Scheduled)
 				}
@@ -89,7 +89,7 @@ func TestKilledRun(t *testing.T) {
 				if f := r.Fill; f == nil || f.Inserted != records {
 					t.Errorf("the load phase is recorded as %+v", f)
 				}
-				text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 0).stdout
+				text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 130).stdout
 				if !strings.Contains(text, "incomplete") {
 					t.Errorf("the text does not say that the run is incomplete:\n%s", text)
 				}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -31,14 +32,25 @@ func commands(address string) map[string][]string {
 	}
 }
 
-// checkRefused runs all commands against an address that cannot be loaded. They must say so in one line that
-// names the address and what to check, end with 3 and give nothing away.
-func checkRefused(t *testing.T, address, says string) {
+// attempts are commands that were started against an address that cannot be loaded.
+type attempts map[string]*command
+
+func attempt(t *testing.T, address string) attempts {
 	t.Helper()
+	a := attempts{}
 	for name, args := range commands(address) {
+		a[name] = start(t, args...)
+	}
+	return a
+}
+
+// checkRefused waits for the commands. They must say in one line which address it was and what to check, end
+// with 3 and give nothing away.
+func (a attempts) checkRefused(t *testing.T, address, says string) {
+	t.Helper()
+	for name, c := range a {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := plimsoll(t, args...).must(t, 3)
+			e := c.wait(t).must(t, 3)
 			if e.stdout != "" {
 				t.Errorf("there is a result on standard output: %q", e.stdout)
 			}
@@ -109,30 +121,36 @@ func after(text string) func(net.Conn) {
 	}
 }
 
+// TestUnreachable starts all commands at once, because each of them waits for its timeout.
 func TestUnreachable(t *testing.T) {
-	closed := answering(t, nil)
-	gone, err := net.Listen("tcp", "127.0.0.1:0") // a port that was free a moment ago
+	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed = gone.Addr().String()
-	if err := gone.Close(); err != nil {
+	nobody := free.Addr().String()
+	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	const foreign = "MongoDB|message" // what the messages say where something else answers
+	cases := []struct {
 		name, address, says string
+		attempts            attempts
 	}{
-		{"nobody listens", closed, "refused"},
-		{"a web server", answering(t, after("HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\n\r\nsorry")), "MongoDB|message"},
-		{"another protocol", answering(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n")); after("\x00")(c) }), "MongoDB|message"},
-		{"a length of zero", answering(t, after(strings.Repeat("\x00", 100))), "MongoDB|message"},
-		{"silence", answering(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); _, _ = c.Read(make([]byte, 1)) }), "time|answer|deadline"},
-		{"hangs up", answering(t, func(net.Conn) {}), "closed|reset|EOF|broke"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			checkRefused(t, c.address, c.says)
-		})
+		{name: "nobody listens", address: nobody, says: "refused"},
+		{name: "a web server", address: answering(t, after("HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\n\r\nsorry")), says: foreign},
+		{name: "talks first", address: answering(t, func(c net.Conn) {
+			_, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"))
+			after("\x00")(c)
+		}), says: foreign},
+		{name: "a length of zero", address: answering(t, after(strings.Repeat("\x00", 100))), says: foreign},
+		{name: "silence", address: answering(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), says: "time|answer|deadline"},
+		{name: "hangs up", address: answering(t, func(net.Conn) {}), says: "closed|reset|EOF|broke"},
+	}
+	for i := range cases {
+		cases[i].attempts = attempt(t, cases[i].address)
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.attempts.checkRefused(t, c.address, c.says) })
 	}
 }
 
@@ -140,19 +158,26 @@ func TestUnreachable(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	forEachServer(t, func(t *testing.T, s *server) {
 		address := strings.TrimSuffix(strings.TrimPrefix(s.uri, "mongodb://"), "/")
-		checkRefused(t, address, "password")
+		attempt(t, address).checkRefused(t, address, "password")
 	})
 }
 
-// TestNotAnAddress is a mistake in the command line.
+// TestNotAnAddress gives addresses that are written wrongly.
 func TestNotAnAddress(t *testing.T) {
-	for _, target := range []string{"mongo://" + user + ":" + password + "@127.0.0.1/", "mongodb://" + user + ":" + password + "@/", user + ":" + password + "@127.0.0.1"} {
-		t.Run(target, func(t *testing.T) {
-			e := plimsoll(t, "run", target, "--workload", "a", "--out", out)
-			if e.code != 2 && e.code != 3 {
-				t.Errorf("ended with %d:\n%s", e.code, e.stderr)
-			}
-			checkNoCredentials(t, e)
-		})
+	for _, c := range []struct {
+		target string
+		code   int
+	}{
+		{"mongo://" + user + ":" + password + "@127.0.0.1/", 2},
+		{user + ":" + password + "@127.0.0.1", 2},
+		{"mongodb://" + user + ":" + password + "@/", 3},
+		{"mongodb://" + user + ":" + passwordMean + "@127.0.0.1/", 3}, // not escaped
+	} {
+		for _, client := range clients {
+			t.Run(c.target+" "+client, func(t *testing.T) {
+				e := plimsoll(t, "run", c.target, "--workload", "a", "--client", client, "--out", out).must(t, c.code)
+				checkNoCredentials(t, e)
+			})
+		}
 	}
 }

@@ -187,6 +187,11 @@ func (c workloadCase) checkResult(t *testing.T, r *record.Run) (inserts int) {
 	if diff := cmp.Diff(c.classes, sorted(classes)); diff != "" {
 		t.Errorf("operation classes (-want +got):\n%s", diff)
 	}
+	for _, name := range []string{"read", "update", "insert"} {
+		if k := p.Class(name); k != nil && k.Attempts != k.Counts.Succeeded {
+			t.Errorf("%d commands were sent for %d times %s", k.Attempts, k.Counts.Succeeded, name)
+		}
+	}
 	for _, name := range []string{"read", "rmw-read"} {
 		if k := p.Class(name); k != nil && k.Documents != k.Counts.Succeeded {
 			t.Errorf("%d documents came back from %d times %s", k.Documents, k.Counts.Succeeded, name)

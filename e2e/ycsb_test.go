@@ -105,9 +105,10 @@ func (s summary) overall(t *testing.T, operations int) {
 // TestYCSB loads and runs the workloads A to F with YCSB's command line.
 func TestYCSB(t *testing.T) {
 	forEachServer(t, func(t *testing.T, s *server) {
-		for i, letter := range []string{"a", "b", "c", "d", "e", "f"} {
-			client := clients[i%len(clients)]
-			t.Run(letter+" "+client, func(t *testing.T) { testYCSB(t, s, letter, client) })
+		for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
+			for _, client := range clients {
+				t.Run(letter+" "+client, func(t *testing.T) { testYCSB(t, s, letter, client) })
+			}
 		}
 	})
 }
