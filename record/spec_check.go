@@ -106,6 +106,11 @@ func (l *LoadSpec) validate() error {
 	if l.Open() && l.Pace > 0 {
 		errs = append(errs, errors.New("load.rate and load.pace exclude each other: a rate is for all workers together, a pace for each of them"))
 	}
+	if !l.Open() && (l.Late != "" || l.Arrivals != "" || l.DropAfter != 0) {
+		errs = append(errs, errors.New("load.arrivals, load.late and load.drop_after need a rate: without one nothing is due at a moment of its own"))
+	} else if l.DropAfter != 0 && l.Late != "drop" {
+		errs = append(errs, errors.New("load.drop_after needs late: drop; with late: queue every operation is sent"))
+	}
 	for i, s := range l.Stages {
 		if err := s.validate(l.Open()); err != nil {
 			errs = append(errs, fmt.Errorf("load.stages: stage %d: %w", i+1, err))
@@ -127,7 +132,14 @@ func (s StageSpec) validate(open bool) error {
 }
 
 func (d *DurabilitySpec) validate() error {
-	if d.W == "0" && d.Journal != nil && *d.Journal {
+	w, journal := d.W, d.Name == "durable"
+	if w == "" && d.Name == "throughput" {
+		w = "0"
+	}
+	if d.Journal != nil {
+		journal = *d.Journal
+	}
+	if w == "0" && journal {
 		return errors.New("durability: w: 0 with journal: true contradict each other: nobody waits for the journal when nobody answers")
 	}
 	return nil

@@ -228,6 +228,31 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+// What would have no effect, or contradicts itself through the name of a level, is a mistake as well.
+func TestValidateRefusesWhatHasNoEffect(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		load LoadSpec
+		safe DurabilitySpec
+		want string
+	}{
+		{load: LoadSpec{Arrivals: "poisson"}, want: "need a rate"},
+		{load: LoadSpec{Late: "drop", Pace: 3}, want: "need a rate"},
+		{load: LoadSpec{Rate: 3, Late: "queue", DropAfter: 1}, want: "needs late: drop"},
+		{load: LoadSpec{Rate: 3, Late: "drop", DropAfter: 1, Arrivals: "constant"}},
+		{safe: DurabilitySpec{Name: "throughput", Journal: &yes}, want: "contradict"},
+		{safe: DurabilitySpec{Name: "durable", W: "0"}, want: "contradict"},
+		{safe: DurabilitySpec{Name: "durable", W: "0", Journal: &no}},
+		{safe: DurabilitySpec{Name: "throughput", W: "1", Journal: &yes}},
+	} {
+		spec := RunSpec{Load: c.load, Durability: c.safe}
+		err := spec.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v %+v: %v, want %q", c.load, c.safe, err, c.want)
+		}
+	}
+}
+
 func TestValidateNamesEveryMistake(t *testing.T) {
 	yes := true
 	spec := RunSpec{

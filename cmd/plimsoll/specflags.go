@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,7 +80,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("operations", "count", "end when so many operations are done", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Operations }))
 	one("timeout", "time", "the deadline of every operation (default 10s)", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Timeout }))
 
-	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading")
+	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading (also drop,only)")
 	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Batch }))
 	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Parallel }))
 
@@ -118,7 +117,10 @@ func parsed[T any](parse func(string) (T, error), at func(*record.RunSpec) *T) f
 
 func setSeed(r *record.RunSpec, v string) error {
 	if _, err := fmt.Sscanf(v+"\n", "%d\n", &r.Workload.Seed); err != nil {
-		return fmt.Errorf("%q is not a whole number from 0", v)
+		return fmt.Errorf("%q is not a whole number from 1", v)
+	}
+	if r.Workload.Seed == 0 {
+		return fmt.Errorf("seeds begin with 1; 0 stands for the default")
 	}
 	return nil
 }
@@ -139,6 +141,9 @@ func setJournal(r *record.RunSpec, v string) error {
 func setLate(r *record.RunSpec, v string) (err error) {
 	policy, after, given := strings.Cut(v, ":")
 	r.Load.Late = policy
+	if policy != "drop" {
+		r.Load.DropAfter = 0
+	}
 	if given {
 		r.Load.DropAfter, err = record.ParseDuration(after)
 	}
@@ -216,20 +221,53 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (s
 	if err := readProperties(env, s.properties, &spec); err != nil {
 		return spec, err
 	}
+	makeRoom(&spec, cmd.Flags().Changed)
 	for _, apply := range s.apply {
 		if err := apply(&spec); err != nil {
 			return spec, withExit(exitUsage, err)
 		}
 	}
 	if cmd.Flags().Changed("load") {
-		p := &spec.LoadPhase
-		p.Skip, p.Drop, p.Only = s.load == "skip", s.load == "drop", s.load == "only"
-		if modes := []string{"auto", "drop", "skip", "only"}; !slices.Contains(modes, s.load) {
-			return spec, usageError("--load: unknown mode %q%s (known: %s)", s.load, nearest.DidYouMean(s.load, modes), strings.Join(modes, ", "))
+		if err := setLoadPhase(&spec.LoadPhase, s.load); err != nil {
+			return spec, err
 		}
 	}
 	spec.Defaults()
 	return spec, withExit(exitUsage, spec.Validate())
+}
+
+// makeRoom takes out of a specification what flags replace beyond their own key: lists, and the details
+// that would override a durability level.
+func makeRoom(spec *record.RunSpec, given func(flag string) bool) {
+	if given("stage") {
+		spec.Load.Stages = nil
+	}
+	if given("slo") {
+		spec.Objectives = nil
+	}
+	if given("durability") {
+		spec.Durability.W, spec.Durability.Journal = "", nil
+	}
+}
+
+// setLoadPhase reads what becomes of the data: one word, or drop and only together.
+func setLoadPhase(p *record.LoadPhaseSpec, text string) error {
+	p.Skip, p.Drop, p.Only = false, false, false
+	for mode := range strings.SplitSeq(text, ",") {
+		switch mode {
+		case "auto":
+		case "drop":
+			p.Drop = true
+		case "skip":
+			p.Skip = true
+		case "only":
+			p.Only = true
+		default:
+			modes := []string{"auto", "drop", "skip", "only"}
+			return usageError("--load: unknown mode %q%s (known: %s)", mode, nearest.DidYouMean(mode, modes), strings.Join(modes, ", "))
+		}
+	}
+	return nil
 }
 
 func readSpec(env *environment, name string) (record.RunSpec, error) {
