@@ -131,6 +131,7 @@ func TestSCRAM(t *testing.T) {
 	checkWorks(t, s, "named", with(address, address.User, "authMechanism=SCRAM-SHA-256&authSource=admin"))
 	for _, c := range []refusal{
 		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), ""), []string{"check", "password", "authSource"}},
+		{"nobody", with(address, nil, ""), []string{"user", "password", "authentication"}},
 		{"wrong user", with(address, url.UserPassword("bob", secret), ""), []string{"check", "password", "authSource"}},
 		{"mechanism", with(address, address.User, "authMechanism=SCRAM-SHA-1"), []string{"SCRAM-SHA-1", "not enabled", "check"}},
 		{"TLS", with(address, address.User, "tls=true"), []string{"check", "TLS"}},

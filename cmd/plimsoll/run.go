@@ -168,9 +168,12 @@ func redactAll(words []string) []string {
 // runError gives an error of a run its exit code and, where there is one, the next step.
 func runError(err error) error {
 	var e *run.Error
+	var refused *store.ServerError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refused) && (refused.Code == 13 || refused.Code == 18): // Unauthorized, AuthenticationFailed
+		return withHint(exitUnreachable, err, "check the user, its rights, the password and authSource in the address")
 	case errors.As(err, &e) && e.Stage == run.Specification:
 		return withExit(exitUsage, err)
 	case errors.As(err, &e) && e.Stage == run.Reaching && !errors.Is(err, context.Canceled):

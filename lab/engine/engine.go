@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
 // The names of the engines.
@@ -165,7 +167,7 @@ func ByName(home, name string) (Engine, error) {
 		}
 		known = append(known, e.Name())
 	}
-	return nil, fmt.Errorf("unknown engine %q (known: %s)", name, strings.Join(known, ", "))
+	return nil, fmt.Errorf("unknown engine %q%s (known: %s)", name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
 }
 
 // tell calls progress if there is one.
