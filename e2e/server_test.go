@@ -91,6 +91,17 @@ func (s *server) kill(t *testing.T) {
 	_ = s.client.Disconnect(context.Background())
 }
 
+// endsByItself waits until the program notices that its server is gone, which is a failure.
+func (s *server) endsByItself(t *testing.T) {
+	t.Helper()
+	s.ended = true
+	_ = s.client.Disconnect(context.Background())
+	var exit *exec.ExitError
+	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(s.stderr.String(), "ended by itself") {
+		t.Errorf("the program of a dead server ended with %v\n%s", err, s.stderr)
+	}
+}
+
 // count returns how many documents a collection has.
 func (s *server) count(t *testing.T, db, collection string) int64 {
 	t.Helper()
