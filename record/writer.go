@@ -27,7 +27,8 @@ type Writer struct {
 	red   redactor
 	dims  measure.Dims
 	sums  summaries
-	shift time.Duration // of the segment being written, from the start of the first one
+	base  time.Time     // start of the first segment, with its monotonic clock, which UTC() would lose
+	shift time.Duration // of the segment being written, from there
 
 	begun     bool
 	intervals *lineFile
@@ -131,11 +132,11 @@ func (w *Writer) Begin(d measure.Dims, started time.Time) error {
 	w.dims = d
 	w.run.Classes, w.run.Outcomes, w.run.Scheduled = d.Classes, d.Outcomes, d.Scheduled
 	if w.begun {
-		w.shift = started.Sub(w.run.Started)
+		w.shift = started.Sub(w.base)
 		// A run that is killed soon must not lose what its load phase did, nor whether this part is scheduled.
 		return w.check(w.writeRun())
 	}
-	w.begun, w.sums.dims, w.run.Started = true, d, started.UTC()
+	w.begun, w.sums.dims, w.base, w.run.Started = true, d, started, started.UTC()
 	return w.check(errors.Join(w.head(), w.writeRun()))
 }
 
