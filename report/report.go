@@ -11,14 +11,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // CSV writes one line per operation class of the measured phase, the first line being the header. Times
-// are in microseconds; a field is empty where there are too few values to state it.
+// are in microseconds; a field is empty where there are too few values to state it. The column validity
+// says what the result is worth: "valid", "warning" or "invalid".
 func CSV(w io.Writer, r *record.Run) error {
 	out := csv.NewWriter(w)
-	header := []string{"started", "workload", "target", "status", "class", "part", "seconds", "workers", "offered_per_s",
+	header := []string{"started", "workload", "target", "status", "validity", "class", "part", "seconds", "workers", "offered_per_s",
 		"attempted", "succeeded", "failed", "indeterminate", "ok_per_s"}
 	for _, kind := range []string{"response", "service"} {
 		for _, q := range []string{"mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"} {
@@ -42,12 +44,21 @@ func CSV(w io.Writer, r *record.Run) error {
 	return out.Error()
 }
 
+// validity is the gravest reason to doubt a result in one word.
+func validity(r *record.Run) string {
+	switch worst := measure.Worst(r.Validity); worst {
+	case measure.Invalid, measure.Warning:
+		return string(worst)
+	}
+	return "valid"
+}
+
 func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	row := []string{
 		r.Started.UTC().Format("2006-01-02T15:04:05Z"), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
-		c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
+		validity(r), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
 		whole(c.Counts.Attempted), whole(c.Counts.Succeeded), whole(c.Counts.Failed), whole(c.Counts.Indeterminate), number(c.Rate),
 	}
 	for _, l := range []*record.Latency{c.Response, c.Service} {
@@ -68,11 +79,16 @@ func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []strin
 }
 
 // GoBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
-// per operation class with the mean response time, percentiles and successful operations per second.
+// per operation class with the mean response time, percentiles and successful operations per second. A
+// result that must not be believed says so in a line of its own, which keeps benchstat from comparing it
+// with one that may.
 func GoBench(w io.Writer, r *record.Run) error {
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\n", r.Environment.OS, r.Environment.Arch)
 	if r.Environment.CPU != "" {
 		fmt.Fprintf(w, "cpu: %s\n", r.Environment.CPU)
+	}
+	if measure.Worst(r.Validity) == measure.Invalid {
+		fmt.Fprintln(w, "validity: invalid")
 	}
 	p := r.Phase("measure")
 	if p == nil {
