@@ -33,7 +33,7 @@ func TestEngineCommands(t *testing.T) {
 	}{
 		{"engine list", exitSuccess, "documentdb  not installed", ""},
 		{"engine clean", exitSuccess, "", ""},
-		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx" (known: documentdb, mongod)`},
+		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx", did you mean documentdb? (known: documentdb, mongod)`},
 		{"engine run mongod --set ttl", exitUsage, "", `--set "ttl" is not NAME=VALUE`},
 		{"engine run mongod --synchronous-commit off", exitFailure, "", "documentdb's"},
 		{"engine run documentdb --user ada", exitUsage, "", "--user and --password-file are for --auth"},
