@@ -53,9 +53,16 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 		severity = Invalid
 	}
 	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
-		"only %s of the offered operations were done in time (%.0f of %.0f per second), so response times grow with the "+
-			"length of the run and mean nothing by themselves; offer less, or add workers if not all were busy",
-		percent(kept), s.Rate(s.Ended().Attempted), s.Rate(s.Offered))
+		"only %s of the offered operations were done in time (%.0f of %.0f per second), so %s; offer less, or add workers if "+
+			"not all were busy", percent(kept), s.Rate(s.Ended().Attempted), s.Rate(s.Offered), s.behind())
+}
+
+// behind says what it does to response times that operations were not done in time.
+func (s *Summary) behind() string {
+	if s.Dropped > 0 {
+		return fmt.Sprintf("response times are those of the others (%d were dropped)", s.Dropped)
+	}
+	return "response times grow with the length of the run and mean nothing by themselves"
 }
 
 func checkUnsent(s *Summary, _ Circumstances) []Finding {
@@ -90,9 +97,12 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 		n, strings.Join(missing, ", "))
 }
 
+// checkFailures looks at what was attempted. What was dropped or never sent has no failure to be looked up,
+// and is the business of the checks of the schedule.
 func checkFailures(s *Summary, c Circumstances) []Finding {
-	bad := s.ErrorShare()
-	if bad <= c.MaxFailed || s.Tally().Succeeded == 0 {
+	t := s.Tally()
+	bad := share(t.Bad(), t.Attempted)
+	if bad <= c.MaxFailed || t.Succeeded == 0 {
 		return nil
 	}
 	return finding("failures", graded(bad, mostlyFailed), bad, c.MaxFailed, UnitShare,

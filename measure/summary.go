@@ -395,12 +395,6 @@ func (s *Summary) Tally() Tally {
 // the unsent.
 func (s *Summary) Due() int64 { return s.Tally().Attempted + s.Dropped + s.Unsent }
 
-// ErrorShare returns the share of the operations due that did not succeed, 0…1: failed, indeterminate,
-// dropped and unsent ones.
-func (s *Summary) ErrorShare() float64 {
-	return share(s.Due()-s.Tally().Succeeded, s.Due())
-}
-
 // Achieved returns the operations that succeeded within the phase by those that fell due in it, 0…1 and
 // more where a backlog was worked off. It is false without a schedule.
 func (s *Summary) Achieved() (float64, bool) {
