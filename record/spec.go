@@ -42,7 +42,8 @@ type WorkloadSpec struct {
 
 // LoadSpec says how the load is made.
 type LoadSpec struct {
-	// Workers is how many operations can be under way at once.
+	// Workers is how many operations can be under way at once; with stages that change them, how many there
+	// are before the first one, none if it is not given.
 	Workers Count `json:"workers,omitempty" yaml:"workers,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.

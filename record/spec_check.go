@@ -29,7 +29,8 @@ func (s *RunSpec) Defaults() {
 	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000)                       // large enough that the round trip does not matter
-	def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy
+	def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
+	def(&s.LoadPhase.Parallel, 16)                      // also where the workers come later
 	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") {
 		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
 		// defaults of its own, in its address and in its server; they are what applications get.
@@ -38,7 +39,9 @@ func (s *RunSpec) Defaults() {
 }
 
 func (l *LoadSpec) defaults() {
-	def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
+	if len(l.Stages) == 0 || l.Open() { // where stages bring the workers, there are none before them
+		def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
+	}
 	if l.Open() {
 		def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
 		def(&l.Late, "queue")       // late operations are sent late and their wait counts

@@ -228,6 +228,25 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+// Virtual users that a stage brings do not join 16 others that nobody asked for.
+func TestWorkersBeforeTheirStages(t *testing.T) {
+	for _, c := range []struct {
+		load    LoadSpec
+		workers Count
+	}{
+		{LoadSpec{}, 16},
+		{LoadSpec{Stages: []StageSpec{{Duration: 1, Workers: 50}}}, 0},
+		{LoadSpec{Workers: 2, Stages: []StageSpec{{Duration: 1, Workers: 50}}}, 2},
+		{LoadSpec{Stages: []StageSpec{{Duration: 1, Rate: 50}}}, 16},
+	} {
+		s := RunSpec{Load: c.load}
+		s.Defaults()
+		if s.Load.Workers != c.workers || s.LoadPhase.Parallel < 1 {
+			t.Errorf("%+v: %d workers before the stages, want %d; %d load", c.load, s.Load.Workers, c.workers, s.LoadPhase.Parallel)
+		}
+	}
+}
+
 // What would have no effect, or contradicts itself through the name of a level, is a mistake as well.
 func TestValidateRefusesWhatHasNoEffect(t *testing.T) {
 	yes, no := true, false
