@@ -30,6 +30,7 @@ type conductor struct {
 	backingOff  bool
 	abandoned   int64
 	displaced   int64
+	rejected    int64
 	err         error // of the sink
 	interrupted bool
 }
@@ -365,9 +366,15 @@ func (c *crew) handOver(now int64) {
 	c.handOverIntervals(closed)
 	if c.books[warm] != nil && now > c.from && c.warming.Load() == 0 {
 		c.handOverIntervals(c.kept(warm, c.keep(c.books[warm].collector.Finish(time.Duration(now)))))
-		c.displaced += c.books[warm].collector.Displaced()
+		c.lose(c.books[warm])
 		c.books[warm] = nil
 	}
+}
+
+// lose takes over what a book could not count as it should.
+func (c *crew) lose(b *book) {
+	c.displaced += b.collector.Displaced()
+	c.rejected += b.collector.Rejected()
 }
 
 func (c *crew) handOverEvents() {

@@ -94,6 +94,7 @@ type Report struct {
 	Abandoned   int64 `json:"abandoned"`      // operations whose session did not return past the deadline
 	Backoffs    int64 `json:"backoffs"`       // pauses taken because nothing could be sent
 	Displaced   int64 `json:"displaced"`      // samples that came after their interval was closed (see measure)
+	Rejected    int64 `json:"rejected"`       // samples of a class or outcome that does not exist (see measure)
 	EventsLost  int64 `json:"events_lost"`    // events beyond the limit of the queue
 	Interrupted bool  `json:"interrupted"`    // ended early because its context ended
 	Aborted     bool  `json:"aborted"`        // ended at once because Abort was closed

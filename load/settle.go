@@ -13,10 +13,10 @@ func (c *crew) settle() (Report, error) {
 	for i, b := range c.books {
 		if b != nil {
 			closed = append(closed, c.kept(i, c.keep(b.collector.Finish(r.End)))...)
-			c.displaced += b.collector.Displaced()
+			c.lose(b)
 		}
 	}
-	r.Displaced = c.displaced
+	r.Displaced, r.Rejected = c.displaced, c.rejected
 	c.handOverIntervals(closed)
 	c.event(now, EventEnd, "")
 	c.handOverEvents()

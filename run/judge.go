@@ -86,6 +86,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		InProcess:  r.target.Kind != "mongodb",
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
+		Rejected:   r.report.Rejected,
 		EventsLost: r.report.EventsLost,
 	}
 	if r.target.Kind == "mongodb" && r.opts.Ceiling != nil {

@@ -101,7 +101,7 @@ func (k *ycsbRecord) finish(report *load.Report, problem error) error {
 		judged := *s
 		judged.Unsent = report.Measured.Unsent
 		e.Validity = measure.Judge(&judged, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores, InProcess: k.inside,
-			Displaced: report.Displaced, EventsLost: report.EventsLost})
+			Displaced: report.Displaced, Rejected: report.Rejected, EventsLost: report.EventsLost})
 	}
 	_, err := k.writer.Finish(e)
 	return err
