@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,28 +48,36 @@ func deref(p *uint64) uint64 {
 	return *p
 }
 
-// readCgroup finds the limits of the control group: version 2, then version 1. Inside a container they
-// are at the root of the mounted hierarchy.
+// readCgroup finds the limits of the control group of this process and of those above it: version 2, then
+// version 1. Inside a container they are at the root of the mounted hierarchy.
 func (e *Environment) readCgroup() {
-	for _, dir := range cgroupDirs() {
+	const root = "/sys/fs/cgroup"
+	own := word("/proc/self/cgroup")
+	for _, dir := range cgroupDirs(root, own, "") {
 		if quota, period, ok := strings.Cut(word(filepath.Join(dir, "cpu.max")), " "); ok {
 			e.limitCores(quota, period)
 		}
 		e.limitMemory(word(filepath.Join(dir, "memory.max")))
 	}
-	e.limitCores(word("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), word("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
-	e.limitMemory(word("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+	for _, dir := range cgroupDirs(filepath.Join(root, "cpu"), own, "cpu") {
+		e.limitCores(word(filepath.Join(dir, "cpu.cfs_quota_us")), word(filepath.Join(dir, "cpu.cfs_period_us")))
+	}
+	for _, dir := range cgroupDirs(filepath.Join(root, "memory"), own, "memory") {
+		e.limitMemory(word(filepath.Join(dir, "memory.limit_in_bytes")))
+	}
 }
 
-// cgroupDirs lists the directories of this process's control group of version 2 and of those above it.
-func cgroupDirs() []string {
-	const root = "/sys/fs/cgroup"
+// cgroupDirs lists the directories below root of a control group and of those above it. own is what
+// /proc/self/cgroup says, with lines like "0::/path" (version 2, no controller) or "4:cpu,cpuacct:/path".
+func cgroupDirs(root, own, controller string) []string {
 	dirs := []string{root}
-	for line := range strings.Lines(word("/proc/self/cgroup") + "\n") {
-		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		for ok && path != "/" && path != "." && path != "" {
+	for line := range strings.Lines(own) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 || !slices.Contains(strings.Split(fields[1], ","), controller) {
+			continue
+		}
+		for path := fields[2]; path != "/" && path != "." && path != ""; path = filepath.Dir(path) {
 			dirs = append(dirs, filepath.Join(root, path))
-			path = filepath.Dir(path)
 		}
 	}
 	return dirs
