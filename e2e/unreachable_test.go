@@ -4,10 +4,7 @@ package e2e
 
 import (
 	"io"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -60,32 +57,8 @@ func (a attempts) checkRefused(t *testing.T, address, says string) {
 			if !regexp.MustCompile(says).MatchString(e.stderr) {
 				t.Errorf("the message does not say %q: %q", says, e.stderr)
 			}
-			checkNoCredentials(t, e)
+			checkNoCredentials(t, e, password, passwordMean, "Wh1sper")
 		})
-	}
-}
-
-// checkNoCredentials looks for the password in all that a command printed and wrote.
-func checkNoCredentials(t *testing.T, e ended) {
-	t.Helper()
-	texts := map[string]string{"standard output": e.stdout, "standard error": e.stderr}
-	err := filepath.WalkDir(e.dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(name)
-		texts[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range texts {
-		for _, secret := range []string{password, passwordMean, "Wh1sper"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s holds the password:\n%s", name, text)
-			}
-		}
 	}
 }
 
@@ -168,13 +141,14 @@ func TestNotAnAddress(t *testing.T) {
 	}{
 		{"mongo://" + user + ":" + password + "@127.0.0.1/", 2},
 		{user + ":" + password + "@127.0.0.1", 2},
-		{"mongodb://" + user + ":" + password + "@/", 3},
-		{"mongodb://" + user + ":" + passwordMean + "@127.0.0.1/", 3}, // not escaped
+		{"mongodb://" + user + ":" + password + "@/", 2},
+		{"mongodb://" + user + ":" + passwordMean + "@127.0.0.1/", 2}, // not escaped
+		{"mongodb://127.0.0.1:1/?wtimeoutMSS=3", 2},
 	} {
 		for _, client := range clients {
 			t.Run(c.target+" "+client, func(t *testing.T) {
 				e := plimsoll(t, "run", c.target, "--workload", "a", "--client", client, "--out", out).must(t, c.code)
-				checkNoCredentials(t, e)
+				checkNoCredentials(t, e, password, passwordMean, "Wh1sper")
 			})
 		}
 	}

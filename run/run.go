@@ -92,6 +92,10 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 		return nil, at(Specification, err)
 	}
 	if err := r.openTarget(ctx); err != nil {
+		var wrong *store.AddressError
+		if errors.As(err, &wrong) {
+			return nil, at(Specification, err)
+		}
 		return nil, at(Reaching, orEnded(ctx, err))
 	}
 	defer r.closeTarget()

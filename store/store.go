@@ -9,6 +9,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -90,6 +92,26 @@ type Concern struct {
 
 // Unacknowledged reports whether writes are sent without waiting for an answer.
 func (c Concern) Unacknowledged() bool { return c.W == "0" }
+
+// AddressError says that an address is written wrongly. Nothing was contacted.
+type AddressError struct {
+	Address string // without credentials
+	Problem string // what is wrong, and what to do
+}
+
+// WrongAddress returns an [*AddressError] about target, or, if its name could not be looked up, an error
+// that says so: that is no mistake in writing, as far as anybody can tell.
+func WrongAddress(target, problem string) error {
+	if strings.Contains(problem, "lookup ") {
+		return fmt.Errorf("the address %s cannot be looked up: %s; check the name and the DNS server", Redact(target), problem)
+	}
+	return &AddressError{Address: Redact(target), Problem: problem}
+}
+
+// Error is one line.
+func (e *AddressError) Error() string {
+	return "cannot use the address " + e.Address + ": " + e.Problem
+}
 
 // Config is what every implementation needs to open a target.
 type Config struct {

@@ -14,6 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/version"
 
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -45,7 +47,10 @@ func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error
 		return nil, fmt.Errorf("%s could not be resolved in time: check the name and the DNS server", store.Redact(cfg.Target))
 	}
 	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("the address %s cannot be used: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
+		return nil, store.WrongAddress(cfg.Target, store.OneLine(err.Error()))
+	}
+	if err := knownOptions(cfg.Target); err != nil {
+		return nil, err
 	}
 	if err := applyConcern(o, cfg.Concern); err != nil {
 		return nil, err
@@ -60,6 +65,24 @@ func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error
 		o.SetConnectTimeout(cfg.Timeout)
 	}
 	return o, nil
+}
+
+// knownOptions refuses options that the driver does not know. It would ignore them with a line in a log,
+// and the run would measure something else than what was asked for.
+func knownOptions(target string) error {
+	_, query, _ := strings.Cut(target, "?")
+	if query == "" {
+		return nil
+	}
+	// Hosts are replaced, so that nothing is looked up.
+	cs, err := connstring.Parse("mongodb://localhost/?" + query)
+	if err != nil {
+		return nil // the driver itself took it: an option that only fits the real hosts
+	}
+	for name := range cs.UnknownOptions {
+		return &store.AddressError{Address: store.Redact(target), Problem: "the option " + name + " is not known to the driver; check its spelling"}
+	}
+	return nil
 }
 
 // applyConcern lets what was asked for win over what the address says.

@@ -1,11 +1,16 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	closest "github.com/plimsoll-bench/plimsoll/internal/nearest" // "nearest" is a read preference here
 )
 
 // optionUse says what the wire client does with an option of a connection string.
@@ -45,7 +50,10 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	sort.Strings(names)
 	for _, name := range names {
 		use, known := optionUses[name]
+		_, misspelled := cs.UnknownOptions[name]
 		switch {
+		case misspelled && !known: // this client knows some that the parser does not
+			return errors.New("there is no option " + name + closest.DidYouMean(name, optionNames()))
 		case !known:
 			if off := strings.ToLower(strings.Join(cs.Options[name], ",")); harmless(name, off) {
 				continue
@@ -62,6 +70,9 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	}
 	return nil
 }
+
+// optionNames lists the options that this client knows, for the nearest one in a message.
+func optionNames() []string { return slices.Sorted(maps.Keys(optionUses)) }
 
 // harmless reports whether an option that this client does not have is switched off by its value.
 func harmless(name, value string) bool {

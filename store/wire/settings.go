@@ -89,14 +89,14 @@ func (s *settings) complete(cs *connstring.ConnString, cfg store.Config) error {
 		return errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
 	}
 	if err := s.checkOptions(cs); err != nil {
-		return err
+		return store.WrongAddress(cfg.Target, err.Error())
 	}
 	if err := s.mergeConcern(cs, cfg.Concern); err != nil {
 		return err
 	}
 	var err error
 	if s.tls, err = tlsConfig(cs); err != nil {
-		return err
+		return store.WrongAddress(cfg.Target, err.Error())
 	}
 	s.auth, err = newCredentials(cs)
 	return err
@@ -117,7 +117,7 @@ func parseAddress(ctx context.Context, target string) (*connstring.ConnString, e
 	select {
 	case p := <-done:
 		if p.err != nil {
-			return nil, fmt.Errorf("cannot use the address %s: %s", store.Redact(target), explainParse(p.err.Error()))
+			return nil, store.WrongAddress(target, explainParse(p.err.Error()))
 		}
 		return p.cs, nil
 	case <-ctx.Done():
