@@ -137,7 +137,7 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	case first == notThere:
 		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
 	}
-	if want := r.sizeOf(0); r.target.Kind != "null" && r.target.Kind != "null-tcp" && (first > want+want/2 || want > first+first/2) {
+	if want := r.sizeOf(0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
 		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, first, want, remedy)
 	}
 	if last := r.workload.Records() - 1; count > last {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +27,9 @@ func (r *runner) openRecord() error {
 	if r.target.Kind == "embedded" {
 		dirs["embedded"] = r.target.Dir
 	}
-	w.SetEnvironment(record.NewEnvironment(dirs))
+	machine := record.NewEnvironment(dirs)
+	r.cores = machine.Cores
+	w.SetEnvironment(machine)
 	w.SetTarget(record.Target{
 		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.info.Topology,
 		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes,
@@ -43,9 +44,6 @@ func (r *runner) clientSettings() map[string]string {
 	s := map[string]string{"client": r.spec.Client, "timeout": r.config.Timeout.String()}
 	if r.target.Kind == "embedded" || r.target.Kind == "null" {
 		s["client"] = "in-process"
-	}
-	if c, ok := r.store.(interface{ ClientSettings() map[string]string }); ok {
-		maps.Copy(s, c.ClientSettings())
 	}
 	return s
 }
@@ -82,7 +80,7 @@ func (r *runner) finish(err error) (*record.Run, error) {
 // validity collects the reasons to doubt the result.
 func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Finding {
 	c := measure.Circumstances{
-		Cores:      record.NewEnvironment(nil).Cores,
+		Cores:      r.cores,
 		InProcess:  r.target.Kind != "mongodb",
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
@@ -110,7 +108,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	if r.target.Kind == "embedded" {
 		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB: the figures speak of this disk and this machine only")
 	}
-	if r.target.Kind == "null" || r.target.Kind == "null-tcp" {
+	if r.target.storesNothing() {
 		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")
 	}
 	if d := r.concernIgnored(); d != "" {
@@ -128,6 +126,9 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 // concernIgnored returns the write concern that was asked of a server which has none, as far as it matters.
 // FerretDB (seen in 2.7) accepts w:2 on a single server and tags that nobody defined.
 func (r *runner) concernIgnored() string {
+	if r.info.Kind != "ferretdb" {
+		return ""
+	}
 	c := Concern(r.spec.Durability)
 	var asked []string
 	if c.W != "" && c.W != "0" && c.W != "1" {
@@ -135,9 +136,6 @@ func (r *runner) concernIgnored() string {
 	}
 	if c.Journal != nil && *c.Journal {
 		asked = append(asked, "j: true")
-	}
-	if r.info.Kind != "ferretdb" {
-		return ""
 	}
 	return strings.Join(asked, ", ")
 }

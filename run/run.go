@@ -115,6 +115,7 @@ type runner struct {
 	store    store.Store
 	info     store.Info
 	writer   *record.Writer
+	cores    float64       // that this process may use
 	started  time.Time     // wall clock, when the record was opened
 	begun    time.Time     // run time zero of the record: when its first load began
 	shift    time.Duration // from there to when the last load began

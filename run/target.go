@@ -34,6 +34,9 @@ type Target struct {
 	Dir  string // embedded: the directory
 }
 
+// storesNothing reports whether the target answers without keeping anything.
+func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "null-tcp" }
+
 // String returns the target as it may be shown and stored: without credentials.
 func (t Target) String() string {
 	switch t.Kind {

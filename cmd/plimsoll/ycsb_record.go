@@ -38,9 +38,6 @@ func (r *ycsbRun) openYCSBRecord(ctx context.Context, st store.Store, dims measu
 	}
 	w.SetTarget(record.Target{Address: r.address(), Kind: info.Kind, Version: info.Version, Topology: info.Topology,
 		SetName: info.SetName, Hosts: info.Hosts, Settings: info.Settings, Notes: info.Notes})
-	if c, ok := st.(interface{ ClientSettings() map[string]string }); ok {
-		w.SetClientSettings(c.ClientSettings())
-	}
 	return &ycsbRecord{writer: w, inside: r.url == nil}, w.Begin(dims, time.Now())
 }
 
