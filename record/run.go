@@ -70,6 +70,10 @@ type Run struct {
 	Objectives []measure.ObjectiveResult `json:"objectives,omitempty"`
 	// Validity lists the reasons why the result must not be believed, or only with care.
 	Validity []measure.Finding `json:"validity"`
+	// Clients are the load processes, where there were several.
+	Clients []ClientShare `json:"clients,omitempty"`
+	// Series describe what the machines and the server did beside the load; the values are in samples.ndjson.zst.
+	Series []Series `json:"series,omitempty"`
 	// Files lists the other files of the record.
 	Files []File `json:"files"`
 }

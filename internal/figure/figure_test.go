@@ -11,12 +11,8 @@ func TestSignificantRoundsTiesAwayFromZero(t *testing.T) {
 		want string
 	}{
 		{73.25, "73.3"}, {-73.25, "-73.3"}, {73.24, "73.2"}, {1.005, "1.00"}, {2.5, "2.50"}, {1234.5, "1,230"},
-		{99.95, "100"}, {0.12345, "0.123"}, {0, "0"}, {math.Inf(1), "+Inf"}, {5e-324, "0.00"},
+		{99.95, "100"}, {0.12345, "0.123"}, {0, "0"}, {math.Inf(1), "+Inf"},
 	} {
-		if c.x == 5e-324 {
-			_ = Significant(c.x) // must not panic; nobody reads it
-			continue
-		}
 		if got := Significant(c.x); got != c.want {
 			t.Errorf("Significant(%v) = %q, want %q", c.x, got, c.want)
 		}

@@ -16,3 +16,18 @@ var Run []byte
 //
 //go:embed runspec.schema.json
 var RunSpec []byte
+
+// Study is the JSON schema of study.json.
+//
+//go:embed study.schema.json
+var Study []byte
+
+// StudySpec is the JSON schema of the specification of a study.
+//
+//go:embed studyspec.schema.json
+var StudySpec []byte
+
+// Comparison is the JSON schema of the result of a comparison.
+//
+//go:embed comparison.schema.json
+var Comparison []byte

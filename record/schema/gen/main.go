@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	"github.com/invopop/jsonschema"
+	orderedmap "github.com/pb33f/ordered-map/v2"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -43,6 +44,10 @@ func generate(root string) (map[string][]byte, error) {
 		"run.schema.json": {record.Run{}, "plimsoll run.json", "What one run of plimsoll left.", true},
 		"runspec.schema.json": {record.RunSpec{}, "plimsoll run specification",
 			"What a run of plimsoll is asked to do.", false},
+		"study.schema.json":      {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
+		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
+		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",
+			"What a study of plimsoll is asked to do.", false},
 	} {
 		r := &jsonschema.Reflector{
 			Mapper: mapUnits,
@@ -72,6 +77,9 @@ func generate(root string) (map[string][]byte, error) {
 func loosen(s *jsonschema.Schema) {
 	plain := func() *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+	}
+	if s.Definitions["DurabilitySpec"] == nil { // there is no run in it
+		return
 	}
 	if p, ok := s.Definitions["DurabilitySpec"].Properties.Get("w"); ok {
 		p.Type, p.OneOf = "", []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
@@ -113,6 +121,13 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
 	case reflect.TypeFor[record.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
+	case reflect.TypeFor[record.Share]():
+		return number("number", `^[-+0-9.eE]+\s*%?$`, "3%")
+	case reflect.TypeFor[record.LevelSpec]():
+		// A level may be written as its value alone.
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+			{Type: "string"}, {Type: "number"}, {Type: "boolean"}, {Type: "object", Properties: levelProperties(), AdditionalProperties: jsonschema.FalseSchema},
+		}}
 	case reflect.TypeFor[record.Rate]():
 		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")
 	}
@@ -126,4 +141,14 @@ func marshal(v any) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err := e.Encode(v)
 	return b.Bytes(), err
+}
+
+// levelProperties are the keys of a level that is written as a mapping.
+func levelProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
+	p := jsonschema.NewProperties()
+	p.Set("name", &jsonschema.Schema{Type: "string", Description: "Name is what tables call it; absent, it is the value."})
+	p.Set("value", &jsonschema.Schema{Description: "Value is what Path of the factor is set to."})
+	p.Set("set", &jsonschema.Schema{Type: "object", Description: "Set sets several keys by their paths at once: paired levels."})
+	p.Set("baseline", &jsonschema.Schema{Type: "boolean", Description: "Baseline marks what the other levels are compared with."})
+	return p
 }

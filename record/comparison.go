@@ -1,0 +1,90 @@
+package record
+
+import "github.com/plimsoll-bench/plimsoll/measure"
+
+// KindComparison is the kind of record that `plimsoll compare --out` leaves.
+const KindComparison = "comparison"
+
+// Verdict is what a comparison says of one metric.
+type Verdict string
+
+const (
+	// Better and Worse: the whole interval lies on one side of one, and the change is significant after correction.
+	Better Verdict = "better"
+	Worse  Verdict = "worse"
+	// Equivalent: the 90 % interval lies within the margin.
+	Equivalent Verdict = "equivalent"
+	// Inconclusive: neither can be said; more trials would tell.
+	Inconclusive Verdict = "inconclusive"
+)
+
+// Comparison holds one configuration against the baseline in one metric.
+type Comparison struct {
+	// Configuration is compared with Baseline, in Metric, whose unit is "1/s", "ns" or "share".
+	Configuration string `json:"configuration"`
+	Baseline      string `json:"baseline"`
+	Metric        string `json:"metric"`
+	Unit          string `json:"unit"`
+	// Higher is true where more is better.
+	Higher bool `json:"higher_is_better"`
+	// N and NBase are how many trials count; Pairs is how many blocks have both, 0 if they are not paired.
+	N     int `json:"n"`
+	NBase int `json:"n_baseline"`
+	Pairs int `json:"pairs"`
+	// Value and Base are geometric means over trials (throughput) or medians of the trials' own values (latencies).
+	Value     *float64 `json:"value" jsonschema:"nullable"`
+	ValueLow  *float64 `json:"value_low,omitempty"`
+	ValueHigh *float64 `json:"value_high,omitempty"`
+	Base      *float64 `json:"base" jsonschema:"nullable"`
+	BaseLow   *float64 `json:"base_low,omitempty"`
+	BaseHigh  *float64 `json:"base_high,omitempty"`
+	// Ratio is configuration / baseline with its interval at the study's confidence; absent where it cannot be told.
+	Ratio *float64 `json:"ratio" jsonschema:"nullable"`
+	Low   *float64 `json:"ratio_low" jsonschema:"nullable"`
+	High  *float64 `json:"ratio_high" jsonschema:"nullable"`
+	// P is two-sided, of the log-ratio t; Adjusted is P after Holm over the cells of the sweep with the same metric.
+	P        *float64 `json:"p" jsonschema:"nullable"`
+	Adjusted *float64 `json:"p_holm" jsonschema:"nullable"`
+	// RankP is that of Mann-Whitney, which assumes nothing about the distribution.
+	RankP *float64 `json:"p_rank" jsonschema:"nullable"`
+	// Difference is value − base, the only figure where a ratio makes no sense (errors of zero).
+	Difference *float64 `json:"difference,omitempty"`
+	Margin     float64  `json:"margin"`
+	Verdict    Verdict  `json:"verdict" jsonschema:"enum=better,enum=worse,enum=equivalent,enum=inconclusive"`
+	// Note says why nothing can be told, or what to doubt.
+	Note string `json:"note,omitempty"`
+}
+
+// ComparisonReport is what `plimsoll compare` found.
+type ComparisonReport struct {
+	SchemaVersion string `json:"schema_version"`
+	Kind          string `json:"kind"`
+	Tool          Tool   `json:"tool"`
+	// Sides are what was compared; the first one is the baseline.
+	Sides []ComparisonSide `json:"sides"`
+	// Differences are what differs between the sides and what that means.
+	Differences []Difference `json:"differences"`
+	Comparisons []Comparison `json:"comparisons"`
+	// Validity lists the reasons why the comparison must not be believed.
+	Validity []measure.Finding `json:"validity"`
+}
+
+// ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's configuration.
+type ComparisonSide struct {
+	Name    string   `json:"name"`
+	Records []string `json:"records"`
+	N       int      `json:"n"`
+	// Values are those of its trials, by metric, in order of time.
+	Values map[string][]float64 `json:"values"`
+}
+
+// Difference is something in which the sides differ.
+type Difference struct {
+	// What is a path of the specification or of the environment.
+	What string `json:"what"`
+	// Values are those of the sides, in their order.
+	Values []string `json:"values"`
+	// Severity: "invalid" must be equal, "warning" should be, "note" may differ and is what was changed perhaps.
+	Severity measure.Severity `json:"severity"`
+	Why      string           `json:"why,omitempty"`
+}

@@ -1,0 +1,45 @@
+package record
+
+// SamplesFile holds what the machines and the server did beside the load, one JSON line per second, compressed.
+const SamplesFile = "samples.ndjson.zst"
+
+// Sample is one line of samples.ndjson.zst: what was read at one moment, from one source.
+type Sample struct {
+	// At is nanoseconds since the start of the run.
+	At int64 `json:"at_ns"`
+	// Source is who was asked: "host:NAME" (a machine), "server:ADDRESS" (serverStatus), "client" (this process).
+	Source string `json:"source"`
+	// Values are gauges, or rates per second since the sample before, by the names of the series.
+	Values map[string]float64 `json:"values"`
+}
+
+// Series describes the values of the samples of one source.
+type Series struct {
+	Source string `json:"source"`
+	Name   string `json:"name"`
+	// Unit is "1/s", "B/s", "B", "share", "cores", "ns" or "".
+	Unit string `json:"unit"`
+	// Mean, Max and Last are over the measured phase.
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+	Last float64 `json:"last"`
+	// PerOperation is the mean rate divided by the achieved operations per second, where that makes sense.
+	PerOperation *float64 `json:"per_operation,omitempty"`
+}
+
+// ClientShare is what one of several load processes did.
+type ClientShare struct {
+	// Number counts from 0.
+	Number int `json:"number"`
+	PID    int `json:"pid,omitempty"`
+	// Status is "complete", "lost" (it ended without its results) or "failed".
+	Status  string `json:"status" jsonschema:"enum=complete,enum=lost,enum=failed"`
+	Problem string `json:"problem,omitempty"`
+	// StartSkew is how much later than the common start it began, in nanoseconds.
+	StartSkew int64 `json:"start_skew_ns"`
+	// Succeeded operations in the measured phase, and their rate.
+	Succeeded int64   `json:"succeeded"`
+	Rate      float64 `json:"rate"`
+	// Record is its own record, below that of the run.
+	Record string `json:"record,omitempty"`
+}

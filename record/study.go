@@ -1,0 +1,144 @@
+package record
+
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// KindStudy is the kind of record that a study leaves.
+const KindStudy = "study"
+
+// The files of a study besides the records of its trials, which are directories below TrialsDir.
+const (
+	StudyFile    = "study.json"
+	JournalFile  = "trials.ndjson" // one line per event of a trial, appended and synced: what resume relies on
+	LockFile     = "lock"
+	TrialsDir    = "trials"
+	ProceduresIn = "procedures" // below it: the records of the procedures' trials
+)
+
+// Study is study.json: everything about a study but the records of its trials.
+type Study struct {
+	SchemaVersion string `json:"schema_version"`
+	// Kind is the kind of record, "study" here.
+	Kind   string `json:"kind"`
+	Status Status `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
+	// Problem is why the study stopped.
+	Problem string   `json:"problem,omitempty"`
+	Tool    Tool     `json:"tool"`
+	Command []string `json:"command,omitempty"`
+	// Started is when the first trial began; Ended is absent as long as the study is not complete.
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	// Specification is what was asked for, with defaults, without credentials.
+	Specification StudySpec   `json:"specification"`
+	Environment   Environment `json:"environment"`
+	// Base is the run specification after the procedures chose what was left to them.
+	Base RunSpec `json:"base"`
+	// Procedures are what was found before the comparison.
+	Procedures []ProcedureResult `json:"procedures,omitempty"`
+	// Capacity is the measured capacity, if it was asked for.
+	Capacity *CapacityResult `json:"capacity,omitempty"`
+	// Configurations are the points of the study; the first one is the baseline.
+	Configurations []Configuration `json:"configurations"`
+	// Trials are all trials in the order in which they are to be run, whatever became of them.
+	Trials []Trial `json:"trials"`
+	// Canary is what the repeated baseline showed.
+	Canary *CanaryResult `json:"canary,omitempty"`
+	// Comparisons hold each configuration against the baseline, metric by metric.
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+	// Objectives are those of the study, for each configuration.
+	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
+	// Validity lists the reasons why the result must not be believed, or only with care.
+	Validity []measure.Finding `json:"validity"`
+}
+
+// Configuration is one point of a study: the base run with some keys changed.
+type Configuration struct {
+	// ID is stable: it is made of the levels, for example "workers=16,workload=b", or "baseline".
+	ID string `json:"id"`
+	// Levels are the names of the levels by the names of the factors.
+	Levels map[string]string `json:"levels,omitempty"`
+	// Set are the values by the paths of the run specification that differ from the base.
+	Set map[string]any `json:"set,omitempty"`
+	// Factor is the one that differs from the baseline where only one does.
+	Factor string `json:"factor,omitempty"`
+	// Baseline is true for the configuration that all others are compared with.
+	Baseline bool `json:"baseline,omitempty"`
+	// Exploratory configurations do not decide about the objectives.
+	Exploratory bool `json:"exploratory,omitempty"`
+}
+
+// What a trial is for.
+const (
+	TrialCompared = "trial"     // counts in the comparison
+	TrialCanary   = "canary"    // shows drift and nothing else
+	TrialSearch   = "procedure" // belongs to a procedure
+)
+
+// TrialStatus says what became of a trial.
+type TrialStatus string
+
+const (
+	// TrialPlanned: it has not begun.
+	TrialPlanned TrialStatus = "planned"
+	// TrialRunning: it has begun, and not ended as far as is known.
+	TrialRunning TrialStatus = "running"
+	// TrialDone: its record counts.
+	TrialDone TrialStatus = "done"
+	// TrialFailed: it ended without a result that counts. It is kept and shown.
+	TrialFailed TrialStatus = "failed"
+	// TrialTimeout: it was ended by its deadline.
+	TrialTimeout TrialStatus = "timeout"
+	// TrialLost: it was under way when the study was killed, and is repeated as another attempt.
+	TrialLost TrialStatus = "lost"
+)
+
+// Trial is a run at one point of a study.
+type Trial struct {
+	// Number counts the trials of a study from 1 in the order of the plan. A repetition keeps it.
+	Number int `json:"number"`
+	// Attempt counts from 1; trials that were lost or failed may be repeated on resume.
+	Attempt int `json:"attempt"`
+	// Block is the repetition to which it belongs, from 1; 0 for canaries and procedures.
+	Block         int    `json:"block"`
+	Configuration string `json:"configuration"`
+	// Kind is what it is for: trial, canary or procedure.
+	Kind   string      `json:"kind" jsonschema:"enum=trial,enum=canary,enum=procedure"`
+	Status TrialStatus `json:"status" jsonschema:"enum=planned,enum=running,enum=done,enum=failed,enum=timeout,enum=lost"`
+	// Problem is why it failed.
+	Problem string `json:"problem,omitempty"`
+	// Record is its directory, relative to that of the study.
+	Record  string     `json:"record,omitempty"`
+	Started *time.Time `json:"started,omitempty"`
+	// Seconds is how long it took, loading included.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Values are its results by metric: operations per second, nanoseconds or shares. What could not be stated is absent.
+	Values map[string]float64 `json:"values,omitempty"`
+	// Validity are the findings of its run that are warnings or worse.
+	Validity []measure.Finding `json:"validity,omitempty"`
+}
+
+// CanaryResult is what repeated trials of the baseline showed about drift.
+type CanaryResult struct {
+	Metric string `json:"metric"`
+	N      int    `json:"n"`
+	// Drift is the trend from the first to the last canary, as a share of their median; P is that of Mann-Kendall.
+	Drift float64  `json:"drift"`
+	P     *float64 `json:"p" jsonschema:"nullable"`
+	// Spread is (max − min) / median.
+	Spread float64 `json:"spread"`
+}
+
+// ConfigurationObjective is one objective held against the trials of one configuration.
+type ConfigurationObjective struct {
+	Configuration string `json:"configuration"`
+	Objective     string `json:"objective"`
+	// Met is how many of N trials met it. It holds if all did and there was one.
+	Met   int  `json:"met"`
+	N     int  `json:"n"`
+	Holds bool `json:"holds"`
+	// Exploratory ones do not decide the exit code.
+	Exploratory bool `json:"exploratory,omitempty"`
+}
