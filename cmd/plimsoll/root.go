@@ -56,6 +56,7 @@ and durability, and what the numbers are worth.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		newRunCommand(env),
+		newStudyCommand(env),
 		newYCSBCommand(env),
 		newCalibrateCommand(env),
 		newResponderCommand(env),

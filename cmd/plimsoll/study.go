@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// newStudyCommand is the group of everything about studies.
+func newStudyCommand(_ *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "study",
+		Short: "Find a baseline, change one thing at a time, and say what is really different",
+		Long: `Find a baseline, change one thing at a time, and say what is really different.
+
+A study is a YAML file: a base run, the factors that change it with their levels, and how often
+each point is run.
+
+  plimsoll study init study.yaml     write one with every key explained
+  plimsoll study plan study.yaml     show every trial, the order, time, disk and power; run nothing`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand() // a subcommand lives in a file of its own: study_*.go
+	return cmd
+}
