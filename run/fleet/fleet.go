@@ -1,0 +1,35 @@
+// Package fleet does one run with several load processes on this machine: it divides the load among them,
+// gives them one start, and merges what they measured into one record, bucket by bucket.
+//
+// It makes no load itself and opens no target: that is package run, which each of the processes calls, and
+// which takes the merged load for its own. How a process is started is the business of whoever calls.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// Launcher returns the command, not started yet, of a process that calls [Serve] with its standard input and
+// output. Nothing secret may be in it: a client is told what to do through its standard input.
+type Launcher func() *exec.Cmd
+
+// Execute does a run with as many load processes as the specification says. With one client it is
+// [run.Execute]; with more, start must not be nil.
+func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher) (*record.Run, error) {
+	if spec.Load.Clients <= 1 {
+		return run.Execute(ctx, spec, o)
+	}
+	if start == nil {
+		return nil, wrong(errors.New("load.clients: this command runs with one client only"))
+	}
+	return nil, wrong(fmt.Errorf("load.clients: %d clients are not there yet", int64(spec.Load.Clients)))
+}
+
+// wrong marks an error of the specification.
+func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
