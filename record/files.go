@@ -66,10 +66,12 @@ func (e *writeError) Error() string { return e.text }
 
 func (e *writeError) Unwrap() error { return e.err }
 
+var errNoDir = errors.New("a record needs a directory: give one (--out)")
+
 // prepare makes the directory of a new record. One that holds a record already is left alone.
 func prepare(dir string) error {
 	if strings.TrimSpace(dir) == "" {
-		return errors.New("a record needs a directory: give one (--out)")
+		return errNoDir
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(dir, err)

@@ -99,6 +99,11 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 		return nil, at(Reaching, orEnded(ctx, err))
 	}
 	defer r.closeTarget()
+	release, err := record.Hold(opts.Dir)
+	if err != nil {
+		return nil, at(Recording, err)
+	}
+	defer release()
 	if err := r.openRecord(); err != nil {
 		return nil, at(Recording, err)
 	}

@@ -1,0 +1,134 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The lock of a directory that is being written is the kernel's, on the file [LockFile] in it: whatever ends the
+// process drops it. What the file says is for people and for messages only.
+
+// holdFor is how long [Hold] tries before it says that another process has the lock: [Holder] takes it for
+// some microseconds to find out whether somebody has it.
+const (
+	holdFor   = time.Second
+	holdRetry = 10 * time.Millisecond
+)
+
+// errHeld is what lockFile returns where another process has the lock.
+var errHeld = errors.New("held by another process")
+
+// HeldError says that another process is writing a directory.
+type HeldError struct {
+	Dir string
+	Pid int // 0 if it could not be read
+	// Since is when it began, zero if it could not be read.
+	Since time.Time
+}
+
+func (e *HeldError) Error() string {
+	who := "another process"
+	if e.Pid > 0 {
+		who = fmt.Sprintf("process %d", e.Pid)
+	}
+	if !e.Since.IsZero() {
+		who += ", since " + e.Since.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s is being written by %s: wait until that has ended, or end it", e.Dir, who)
+}
+
+// holding is what the lock file says.
+type holding struct {
+	Pid     int       `json:"pid"`
+	Started time.Time `json:"started"`
+}
+
+// Hold keeps every other process from writing a directory, which it makes if need be, until release is called or
+// this process ends in whatever way. Where another process has it, the error is a [*HeldError]. On a file system
+// that knows no locks it is granted to everybody.
+func Hold(dir string) (release func(), err error) {
+	if strings.TrimSpace(dir) == "" {
+		return nil, errNoDir
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, explain(dir, err)
+	}
+	for deadline := time.Now().Add(holdFor); ; time.Sleep(holdRetry) {
+		f, err := tryHold(dir)
+		switch {
+		case err == nil:
+			return func() { _ = os.Remove(f.Name()); f.Close() }, nil
+		case !errors.Is(err, errHeld):
+			return nil, explain(dir, err)
+		case time.Now().After(deadline):
+			h := readHolding(dir)
+			return nil, &HeldError{Dir: dir, Pid: h.Pid, Since: h.Started}
+		}
+	}
+}
+
+// tryHold takes the lock once and writes down who has it.
+func tryHold(dir string) (f *os.File, err error) {
+	f, err = os.OpenFile(filepath.Join(dir, LockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := lockFile(f, true); err != nil {
+		return nil, err
+	}
+	// The one who had it may have removed the file between our opening and locking it.
+	if !samePlace(f) {
+		return nil, errHeld
+	}
+	b, err := json.Marshal(holding{Pid: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(0); err != nil {
+		return nil, err
+	}
+	_, err = f.WriteAt(append(b, '\n'), 0)
+	return f, err
+}
+
+// samePlace reports whether an open file is still the one of its name.
+func samePlace(f *os.File) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(here, there)
+}
+
+// Holder says whether a process is writing a directory, and which one; pid is 0 where that could not be read.
+func Holder(dir string) (pid int, held bool) {
+	f, err := os.Open(filepath.Join(dir, LockFile))
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close() // which unlocks it as well
+	if !errors.Is(lockFile(f, false), errHeld) {
+		return 0, false
+	}
+	return readHolding(dir).Pid, true
+}
+
+func readHolding(dir string) holding {
+	var h holding
+	b, err := os.ReadFile(filepath.Join(dir, LockFile))
+	if err != nil || json.Unmarshal(b, &h) != nil {
+		return holding{}
+	}
+	return h
+}
