@@ -1,0 +1,58 @@
+package figure
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// Value prints a figure in its unit: "ns" is a time, "share" a part of one, "1/s" a rate.
+func Value(x float64, unit string) string {
+	switch unit {
+	case "ns":
+		return Duration(time.Duration(x))
+	case "share":
+		return Percent(x)
+	case "1/s":
+		return Rate(x) + "/s"
+	}
+	return Significant(x)
+}
+
+// Change prints a ratio as the change that it is: "+3.2 %" for 1.032, "-50.0 %" for 0.5. From ten times on, up or
+// down, a percentage is hard to read, so it is the factor: "×25.0". A ratio that is no number prints as "-".
+func Change(ratio float64) string {
+	change := (ratio - 1) * 100
+	switch {
+	case math.IsNaN(ratio) || math.IsInf(ratio, 0) || ratio < 0:
+		return "-"
+	case ratio >= 10 || ratio <= 0.1:
+		return "×" + Significant(ratio)
+	case math.Abs(change) < 0.005:
+		return "0.00 %"
+	case math.Abs(change) < 0.995:
+		return signed(change, 2) + " %"
+	case math.Abs(change) < 99.95:
+		return signed(change, 1) + " %"
+	}
+	return signed(change, 0) + " %"
+}
+
+func signed(x float64, digits int) string {
+	s := strconv.FormatFloat(x, 'f', digits, 64)
+	if x > 0 {
+		s = "+" + s
+	}
+	return s
+}
+
+// P prints the probability of a test.
+func P(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "-"
+	case p < 0.001:
+		return "<0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
