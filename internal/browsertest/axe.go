@@ -1,0 +1,42 @@
+package browsertest
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+// axe is axe-core 4.14.1 (MPL-2.0; its licence is beside it).
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// Fault is a fault of accessibility that axe-core found.
+type Fault struct {
+	ID     string   `json:"id"`
+	Impact string   `json:"impact"` // minor, moderate, serious or critical
+	Help   string   `json:"help"`
+	Nodes  []string `json:"nodes"`
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%s (%s): %s\n    %s", f.ID, f.Impact, f.Help, strings.Join(f.Nodes, "\n    "))
+}
+
+// Faults lets axe-core look at the page as it is now and returns the faults that are serious or critical.
+func (p *Page) Faults() []Fault {
+	p.t.Helper()
+	p.Eval(axe+"; true", nil)
+	var all []Fault
+	p.Eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+		id: v.id, impact: v.impact || "", help: v.help,
+		nodes: v.nodes.slice(0, 5).map(n => n.html.slice(0, 200) + " — " + (n.failureSummary || "").replace(/\s+/g, " ").slice(0, 300)),
+	})))`, &all)
+	var grave []Fault
+	for _, f := range all {
+		if f.Impact == "serious" || f.Impact == "critical" {
+			grave = append(grave, f)
+		}
+	}
+	return grave
+}

@@ -1,0 +1,110 @@
+// Package browsertest drives a real headless Chromium for tests of pages: it opens them, evaluates scripts, uses
+// mouse and keyboard, notes every request and every complaint, and looks for faults of accessibility. Only tests
+// use it, and it knows nothing of what the pages show.
+//
+// A test that cannot run says so in the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is
+// a failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// Limit is how long anything that a page is asked for may take.
+const Limit = 2 * time.Minute
+
+// Browser is one Chromium process with a profile of its own.
+type Browser struct {
+	ctx context.Context
+}
+
+// find looks for the programs that Chromium is called on different systems.
+func find() (string, error) {
+	if path := os.Getenv("PLIMSOLL_BROWSER"); path != "" {
+		return path, nil
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no chromium on PATH (apt-get install chromium, or set PLIMSOLL_BROWSER)")
+}
+
+// Start starts Chromium, which ends with the test. Where there is none, ok is false, and the test has failed if it
+// is required.
+func Start(t testing.TB) (b *Browser, ok bool) {
+	t.Helper()
+	path, err := find()
+	if err == nil {
+		b, err = start(t, path)
+	}
+	if err == nil {
+		return b, true
+	}
+	if os.Getenv("PLIMSOLL_REQUIRE_BROWSER") == "1" {
+		t.Fatalf("PLIMSOLL_REQUIRE_BROWSER=1, but: %v", err)
+	}
+	t.Logf("NOT TESTED in a browser: %v", err)
+	return nil, false
+}
+
+func start(t testing.TB, path string) (*Browser, error) {
+	var output strings.Builder
+	allocator, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.CombinedOutput(&output),
+		chromedp.WSURLReadTimeout(Limit), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-extensions", true),
+		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("disable-domain-reliability", true), chromedp.Flag("disable-breakpad", true),
+		chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions"),
+		chromedp.Flag("metrics-recording-only", true), chromedp.Flag("password-store", "basic"), chromedp.Flag("mute-audio", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"),
+	)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		// A closed browser still writes to its profile for a moment; Cancel waits until the process is gone.
+		_ = chromedp.Cancel(ctx)
+		cancel()
+		stop()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("start %s: %w\n%s", path, err, output.String())
+	}
+	return &Browser{ctx: ctx}, nil
+}
+
+// Page opens an empty tab in a context of its own: no cookie and no cache is shared with another one.
+func (b *Browser) Page(t testing.TB) *Page {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	p := &Page{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, p.listen); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Func(p.watch)); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	return p
+}
+
+// Close closes the tab, as a person does.
+func (p *Page) Close() {
+	p.t.Helper()
+	p.do("close the tab", chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.Close, cdp.Empty{})
+		return err
+	}))
+}
