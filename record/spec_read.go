@@ -18,24 +18,31 @@ const maxSpecBytes = 1 << 20
 // ReadRunSpec reads a specification in YAML (JSON is YAML). It is strict: an unknown key, a key twice, or
 // a second document is an error that names the line and, for a key, the nearest right one. Defaults are
 // not filled in, and nothing beyond the form is checked: see [RunSpec.Defaults] and [RunSpec.Validate].
-func ReadRunSpec(r io.Reader) (RunSpec, error) {
-	var spec RunSpec
+func ReadRunSpec(r io.Reader) (RunSpec, error) { return readStrict[RunSpec](r, "specification") }
+
+// readStrict reads one YAML document into a type whose keys are all there are. what is its name in errors.
+func readStrict[T any](r io.Reader, what string) (T, error) {
+	var spec, none T
 	b, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
 	if err != nil {
-		return spec, fmt.Errorf("cannot read the specification: %w", err)
+		return none, fmt.Errorf("cannot read the %s: %w", what, err)
 	}
 	if len(b) > maxSpecBytes {
-		return spec, errors.New("the specification is larger than 1 MiB: is this the right file?")
+		return none, fmt.Errorf("the %s is larger than 1 MiB: is this the right file?", what)
 	}
 	root, err := parseYAML(string(b))
-	if err != nil || root == nil {
-		return spec, err
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := checkKeys(root, reflect.TypeFor[RunSpec](), "", 0); err != nil {
-		return spec, fmt.Errorf("specification: %w", err)
+	if root == nil {
+		return none, nil
+	}
+	k := keyCheck{what: what}
+	if err := k.check(root, reflect.TypeFor[T](), "", 0); err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
 	}
 	if err := root.Decode(&spec); err != nil {
-		return RunSpec{}, fmt.Errorf("specification: %s", oneLine(err))
+		return none, fmt.Errorf("%s: %s", what, oneLine(err))
 	}
 	return spec, nil
 }
@@ -47,10 +54,10 @@ func parseYAML(text string) (*yaml.Node, error) {
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("specification: this is not YAML: %s", oneLine(err))
+		return nil, fmt.Errorf("this is not YAML: %s", oneLine(err))
 	}
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, errors.New("specification: there is a second document after ---; one file is one run")
+		return nil, errors.New("there is a second document after ---; one file holds one")
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return nil, nil
@@ -75,51 +82,73 @@ func oneLine(err error) string {
 // maxDepth is deeper than any specification; aliases that contain themselves end there.
 const maxDepth = 20
 
-// checkKeys compares the keys of a mapping, and of those inside it, with the fields of a type.
-func checkKeys(n *yaml.Node, t reflect.Type, path string, depth int) error {
-	if depth > maxDepth {
+// maxNodes is more than any specification has; aliases of aliases multiply.
+const maxNodes = 200_000
+
+// keyCheck compares the keys of mappings with the fields of a type.
+type keyCheck struct {
+	what  string // what is read, for errors
+	nodes int    // that were looked at
+}
+
+// check compares the keys of a mapping, and of those inside it, with the fields of a type.
+func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) error {
+	if k.nodes++; depth > maxDepth || k.nodes > maxNodes {
 		return fmt.Errorf("line %d: nested too deeply", n.Line)
 	}
 	if n.Kind == yaml.AliasNode {
-		return checkKeys(n.Alias, t, path, depth+1)
+		return k.check(n.Alias, t, path, depth+1)
 	}
 	switch {
+	case t.Kind() == reflect.Pointer:
+		return k.check(n, t.Elem(), path, depth)
+	case t == reflect.TypeFor[LevelSpec]() && n.Kind == yaml.ScalarNode:
+		return nil // a level may be its value alone
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
-			if err := checkKeys(item, t.Elem(), path, depth+1); err != nil {
+			if err := k.check(item, t.Elem(), path, depth+1); err != nil {
 				return err
 			}
 		}
 	case t.Kind() == reflect.Struct:
-		return checkStruct(n, t, path, depth)
+		return k.checkStruct(n, t, path, depth)
 	}
 	return nil
 }
 
-func checkStruct(n *yaml.Node, t reflect.Type, path string, depth int) error {
+func (k *keyCheck) checkStruct(n *yaml.Node, t reflect.Type, path string, depth int) error {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, orRoot(path), strings.Join(keysOf(t), ", "))
+		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, k.place(path), strings.Join(keysOf(t), ", "))
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		field, ok := fieldOf(t, key.Value)
 		if !ok {
-			return fmt.Errorf("line %d: unknown key %q in %s%s (known: %s)", key.Line, key.Value, orRoot(path),
-				nearest.DidYouMean(key.Value, keysOf(t)), strings.Join(keysOf(t), ", "))
+			return fmt.Errorf("line %d: unknown key %q in %s%s (known: %s)%s", key.Line, key.Value, k.place(path),
+				nearest.DidYouMean(key.Value, keysOf(t)), strings.Join(keysOf(t), ", "), levelHint(t, key.Value))
 		}
-		if err := checkKeys(value, field.Type, join(path, key.Value), depth+1); err != nil {
+		if err := k.check(value, field.Type, join(path, key.Value), depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func orRoot(path string) string {
+// levelHint helps who wrote the keys of a run directly into a level.
+func levelHint(t reflect.Type, key string) string {
+	if t == reflect.TypeFor[LevelSpec]() && strings.Contains(key, ".") {
+		return "; a level that sets several keys has them below set"
+	}
+	return ""
+}
+
+// place names where in a file something is.
+func (k *keyCheck) place(path string) string {
 	if path == "" {
-		return "the specification"
+		return "the " + k.what
 	}
 	return path
 }

@@ -1,0 +1,85 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+)
+
+func (p *ProceduresSpec) validate(objectives bool) error {
+	var errs []error
+	if p.Threads != nil {
+		errs = append(errs, indented("procedures.threads", p.Threads.validate()))
+	}
+	if p.Steady != nil {
+		errs = append(errs, indented("procedures.steady", p.Steady.validate()))
+	}
+	if p.Capacity != nil {
+		errs = append(errs, indented("procedures.capacity", p.Capacity.validate()))
+		if !objectives {
+			errs = append(errs, errors.New("procedures.capacity: it needs objectives: the capacity is the highest rate that holds them"))
+		}
+	}
+	if *p == (ProceduresSpec{}) {
+		errs = append(errs, errors.New("procedures: name one: threads, steady or capacity (an empty one is written {})"))
+	}
+	return errors.Join(errs...)
+}
+
+func indented(at string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return indent(at, err)
+}
+
+func (t *ThreadsSpec) validate() error {
+	errs := []error{
+		between("from", float64(t.From), 0, 1<<20), between("to", float64(t.To), 0, 1<<20),
+		between("trials", float64(t.Trials), 0, maxTrials), notNegative("duration", t.Duration),
+		between("gain", float64(t.Gain), 0, 1), notNegative("latency", t.Latency),
+	}
+	if len(t.Levels) > 0 && (t.From != 0 || t.To != 0) {
+		errs = append(errs, errors.New("levels and from/to exclude each other"))
+	}
+	if t.From != 0 && t.To != 0 && t.To < t.From {
+		errs = append(errs, fmt.Errorf("to (%v) is below from (%v)", t.To, t.From))
+	}
+	for i, l := range t.Levels {
+		if l < 1 || l > 1<<20 || i > 0 && l <= t.Levels[i-1] {
+			errs = append(errs, errors.New("levels: numbers of workers from 1 on, each larger than the one before"))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *SteadySpec) validate() error {
+	errs := []error{
+		oneOf("by", s.By, "duration", "operations"),
+		between("from", float64(s.From), 0, 1<<53), between("to", float64(s.To), 0, 1<<53),
+		between("tolerance", float64(s.Tolerance), 0, 1), notNegative("cycle", s.Cycle),
+		between("trials", float64(s.Trials), 0, maxTrials),
+	}
+	if s.From != 0 && s.To != 0 && s.To < s.From {
+		errs = append(errs, fmt.Errorf("to (%v) is below from (%v)", s.To, s.From))
+	}
+	if s.Factor != 0 {
+		errs = append(errs, between("factor", s.Factor, 1.05, 100))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *CapacitySpec) validate() error {
+	errs := []error{
+		between("from", float64(c.From), 0, 1e8), between("to", float64(c.To), 0, 1e8),
+		between("precision", float64(c.Precision), 0, 1), between("confirm", float64(c.Confirm), 0, maxTrials),
+		notNegative("duration", c.Duration),
+	}
+	if c.From != 0 && c.To != 0 && c.To < c.From {
+		errs = append(errs, fmt.Errorf("to (%v) is below from (%v)", c.To, c.From))
+	}
+	if c.Growth != 0 {
+		errs = append(errs, between("growth", c.Growth, 1.01, 100))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,203 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// ReadStudySpec reads a study in YAML (JSON is YAML), as strictly as [ReadRunSpec]. Defaults are not filled in, and
+// nothing beyond the form is checked: see [StudySpec.Defaults] and [StudySpec.Validate]. Whether the paths and
+// values of the levels fit a run is found out when the study is planned.
+func ReadStudySpec(r io.Reader) (StudySpec, error) { return readStrict[StudySpec](r, "study") }
+
+// UnmarshalYAML reads a level: its value alone, or a mapping with the keys of [LevelSpec].
+func (l *LevelSpec) UnmarshalYAML(n *yaml.Node) error {
+	for depth := 0; n.Kind == yaml.AliasNode; depth++ {
+		if depth > maxDepth {
+			return fmt.Errorf("line %d: nested too deeply", n.Line)
+		}
+		n = n.Alias
+	}
+	var budget valueReader
+	switch n.Kind {
+	case yaml.ScalarNode:
+		value, err := budget.value(n, 0)
+		if err == nil && value == nil {
+			err = fmt.Errorf("line %d: a level needs a value", n.Line)
+		}
+		*l = LevelSpec{Value: value}
+		return err
+	case yaml.MappingNode:
+		return l.readMapping(n, &budget)
+	}
+	return fmt.Errorf("line %d: a level is a value or a mapping with value or set; a list goes below value", n.Line)
+}
+
+func (l *LevelSpec) readMapping(n *yaml.Node, values *valueReader) (err error) {
+	*l = LevelSpec{}
+	for i := 0; i+1 < len(n.Content) && err == nil; i += 2 {
+		value := n.Content[i+1]
+		switch n.Content[i].Value {
+		case "name":
+			l.Name, err = oneWord(value)
+		case "baseline":
+			if err = value.Decode(&l.Baseline); err != nil {
+				err = fmt.Errorf("line %d: baseline is neither true nor false", value.Line)
+			}
+		case "value":
+			l.Value, err = values.value(value, 0)
+		case "set":
+			var set any
+			if set, err = values.value(value, 0); err == nil && set != nil {
+				var ok bool
+				if l.Set, ok = set.(map[string]any); !ok {
+					err = fmt.Errorf("line %d: set needs keys below it: paths of the run with their values", value.Line)
+				}
+			}
+		}
+	}
+	return err
+}
+
+func oneWord(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode {
+		return "", fmt.Errorf("line %d: a single value is needed here", n.Line)
+	}
+	if n.Tag == "!!null" {
+		return "", nil
+	}
+	return n.Value, nil
+}
+
+// valueReader turns YAML into values without a type. It counts what it makes, because aliases multiply.
+type valueReader struct{ nodes int }
+
+// value returns a bool, a whole number as int, a list, a mapping, nil, or else the text as it is written: 1e6,
+// 100k and 1.10 keep their form until they meet the key that they are for.
+func (r *valueReader) value(n *yaml.Node, depth int) (any, error) {
+	if r.nodes++; depth > maxDepth || r.nodes > maxNodes {
+		return nil, fmt.Errorf("line %d: nested too deeply", n.Line)
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return r.value(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, item := range n.Content {
+			v, err := r.value(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		return r.mapping(n, depth)
+	}
+	return plainValue(n), nil
+}
+
+func (r *valueReader) mapping(n *yaml.Node, depth int) (any, error) {
+	m := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("line %d: a key must be a single word", key.Line)
+		}
+		if _, twice := m[key.Value]; twice {
+			return nil, fmt.Errorf("line %d: the key %q is there twice", key.Line, key.Value)
+		}
+		v, err := r.value(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		m[key.Value] = v
+	}
+	return m, nil
+}
+
+func plainValue(n *yaml.Node) any {
+	switch n.Tag {
+	case "!!null":
+		return nil
+	case "!!bool":
+		if n.Value == "true" || n.Value == "false" {
+			return n.Value == "true"
+		}
+	case "!!int":
+		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.Value && exact(float64(i)) {
+			return int(i)
+		}
+	}
+	return strings.ToValidUTF8(n.Value, "\uFFFD")
+}
+
+// exact reports whether a number is whole, and small enough to be the same number in JSON.
+func exact(x float64) bool { return x == math.Trunc(x) && math.Abs(x) <= 1<<53 }
+
+// asRead gives values that came from JSON the form that [valueReader] gives them.
+func asRead(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if exact(v) {
+			return int(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = asRead(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = asRead(v[k])
+		}
+	}
+	return v
+}
+
+// MarshalYAML writes a level that is only a value as that.
+func (l LevelSpec) MarshalYAML() (any, error) {
+	type fields LevelSpec
+	switch l.Value.(type) {
+	case bool, int, string:
+		if l.Name == "" && l.Set == nil && !l.Baseline {
+			return l.Value, nil
+		}
+	}
+	return fields(l), nil
+}
+
+// UnmarshalJSON reads a level: its value alone, or an object.
+func (l *LevelSpec) UnmarshalJSON(b []byte) error {
+	type fields LevelSpec
+	var f fields
+	if text := strings.TrimSpace(string(b)); strings.HasPrefix(text, "{") {
+		if err := json.Unmarshal(b, &f); err != nil {
+			return err
+		}
+	} else if err := json.Unmarshal(b, &f.Value); err != nil {
+		return err
+	} else if f.Value == nil {
+		return errors.New("a level needs a value")
+	}
+	f.Value = asRead(f.Value)
+	asRead(f.Set)
+	*l = LevelSpec(f)
+	return nil
+}
+
+// UnmarshalJSON reads a configuration; whole numbers in Set become int again, as they were when it was made.
+func (c *Configuration) UnmarshalJSON(b []byte) error {
+	type fields Configuration
+	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
+		return err
+	}
+	asRead(c.Set)
+	return nil
+}
