@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -118,6 +119,9 @@ type Config struct {
 	// PlainTimers makes workers wait with the runtime's own timers, which wake up to about 1 ms late on
 	// Linux. Tests under testing/synctest need it: bubbles cannot fake the kernel's timers.
 	PlainTimers bool
+	// Ready, if not nil, is called when all sessions are open; the run starts the moment it returns, so
+	// processes that share a load can start together. An error ends the run before its first operation.
+	Ready func(context.Context) error
 	// Abort, when closed, ends the run at once: what is under way is not awaited but abandoned, and
 	// what was counted so far is returned. Sessions are closed by their workers when their calls
 	// return, as no session may be used by two goroutines at a time; a process that aborts because of a

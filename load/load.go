@@ -140,5 +140,14 @@ func Run(ctx context.Context, cfg Config, w workload.Workload, st store.Store, s
 		}
 		return Report{}, err
 	}
+	if cfg.Ready != nil {
+		if err := cfg.Ready(ctx); err != nil {
+			c.closeSessions()
+			if ctx.Err() != nil || closed(cfg.Abort) {
+				return Report{Interrupted: true, Aborted: closed(cfg.Abort)}, nil
+			}
+			return Report{}, err
+		}
+	}
 	return c.conduct(ctx)
 }

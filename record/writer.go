@@ -121,6 +121,15 @@ func (w *Writer) SetClientSettings(s map[string]string) { w.run.ClientSettings =
 // SetFill stores what the load phase did.
 func (w *Writer) SetFill(f FillResult) { w.run.Fill = &f }
 
+// SetClients stores what each of several load processes did.
+func (w *Writer) SetClients(list []ClientShare) {
+	w.run.Clients = nil
+	for _, c := range list {
+		c.Problem = w.red.text(c.Problem)
+		w.run.Clients = append(w.run.Clients, c)
+	}
+}
+
 // Begin says what the following intervals count and which moment their times count from. It must be
 // called before the first interval, and again when a later part of the run, such as the measured load
 // after the load phase, has a clock of its own. All times of the record then count from the first

@@ -119,6 +119,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		add("short-data", measure.Warning, "the collection held %d documents when the run began, but the workload expects %d: load the data, or say how many there are (--records)",
 			f.Counted, f.Records)
 	}
+	findings = append(findings, r.team.Findings...)
 	measure.SortFindings(findings)
 	return findings
 }

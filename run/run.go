@@ -78,9 +78,36 @@ type Options struct {
 	Abort    <-chan struct{}  // closed: end at once
 	Ceiling  *Ceiling         // what this machine's client can do; nil if it was never calibrated
 	Now      func() time.Time // wall clock
-	Client   int              // number of this process among Clients, from 0
-	Clients  int              // load processes that share the data set; 0 means 1
 	Command  []string         // the command line, for the record
+
+	// Client is the number of this process, from 0, among Clients that share the load; 0 Clients means that it
+	// is alone. Streams is then how many workers they have together, and Number the moment (as in
+	// [workload.RunNumber]) at which they all say that the run began.
+	Client, Clients int
+	Streams         int
+	Number          uint64
+	// Ready is called when everything is open and the measured load can start; it starts the moment Ready
+	// returns. Nil for at once.
+	Ready func(context.Context) error
+	// Team makes the measured load in the place of this process, which does the rest. Nil for this process.
+	Team Team
+}
+
+// Team is other processes that make the measured load together. What they measure goes to sink as if one
+// process had measured it. An error means what one of [load.Run] means.
+type Team func(ctx context.Context, sink Sink) (Teamwork, error)
+
+// Sink takes what a load reports. Begin says when run time zero was, before anything else is said.
+type Sink interface {
+	measure.Sink
+	Begin(started time.Time) error
+}
+
+// Teamwork is what a [Team] did, as far as the sink was not told.
+type Teamwork struct {
+	Report   load.Report
+	Clients  []record.ClientShare
+	Findings []measure.Finding // reasons to doubt the result that only the team knows
 }
 
 // Execute does the run that spec asks for. It returns the record of it, whose Validity and Objectives
@@ -126,6 +153,7 @@ type runner struct {
 	shift    time.Duration // from there to when the last load began
 	fill     *record.FillResult
 	report   load.Report
+	team     Teamwork
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -144,10 +172,13 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now()}
+	if spec.Load.Clients > 1 && opts.Team == nil {
+		return nil, errors.New("load.clients: this command runs with one client only")
+	}
 	if r.workload, err = openWorkload(spec, opts, r.started); err != nil {
 		return nil, err
 	}
-	if r.config, err = loadConfig(spec, opts.Abort); err != nil {
+	if r.config, err = loadConfig(spec, opts); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -170,19 +201,27 @@ func (r *runner) measure(ctx context.Context) error {
 	r.opts.Progress.Begin(Plan{
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
 	})
-	report, err := load.Run(ctx, c, r.workload, r.store, r.sink(c.Scheduled()))
-	r.report = report
-	if err != nil {
-		return err
-	}
-	if report.Interrupted {
+	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
+	if err == nil && r.report.Interrupted {
 		return context.Canceled
 	}
-	return nil
+	return err
+}
+
+// makeLoad makes the measured load, here or in other processes.
+func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
+	if r.opts.Team == nil {
+		r.report, err = load.Run(ctx, r.config, r.workload, r.store, sink)
+		return err
+	}
+	r.team, err = r.opts.Team(ctx, sink)
+	r.report = r.team.Report
+	r.writer.SetClients(r.team.Clients)
+	return err
 }
 
 // sink sends what a load reports to the record and to whoever watches.
-func (r *runner) sink(scheduled bool) measure.Sink {
+func (r *runner) sink(scheduled bool) *tee {
 	return &tee{run: r, dims: load.Dims(r.workload, scheduled)}
 }
 
@@ -198,8 +237,12 @@ func (t *tee) begin(at time.Duration) error {
 	if t.begun {
 		return nil
 	}
+	return t.Begin(t.run.opts.Now().Add(-at))
+}
+
+// Begin implements [Sink].
+func (t *tee) Begin(started time.Time) error {
 	t.begun = true
-	started := t.run.opts.Now().Add(-at)
 	if t.run.begun.IsZero() {
 		t.run.begun = started
 	}
@@ -264,9 +307,18 @@ func (r *runner) storeConfig() store.Config {
 	return store.Config{
 		Database: r.spec.Database,
 		Concern:  Concern(r.spec.Durability),
-		Sessions: max(r.config.MaxWorkers(), int(r.spec.LoadPhase.Parallel)),
+		Sessions: r.sessions(),
 		Timeout:  r.config.Timeout,
 	}
+}
+
+// sessions is how many sessions this process has open at once.
+func (r *runner) sessions() int {
+	loading := int(r.spec.LoadPhase.Parallel)
+	if r.opts.Team != nil {
+		return loading
+	}
+	return max(r.config.MaxWorkers(), loading)
 }
 
 // closeTarget closes the target. A client whose operations were abandoned may wait for them for ever, and

@@ -16,27 +16,35 @@ import (
 // openWorkload makes the workload of a specification. Its run number is the time, which
 // keeps the documents that a run inserts apart from those of every run before.
 func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
-	return workload.Open(workload.Spec{
+	number := opts.Number
+	if number == 0 {
+		number = workload.RunNumber(now)
+	}
+	w, err := workload.Open(workload.Spec{
 		Name:       spec.Workload.Name,
 		Mode:       spec.Workload.Mode,
 		Records:    int64(spec.Workload.Records),
 		Operations: int64(spec.Load.Operations),
 		Seed:       spec.Workload.Seed,
-		Run:        workload.RunNumber(now),
+		Run:        number,
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
 		Params:     spec.Workload.Params,
 		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	})
+	if err != nil || opts.Clients <= 1 {
+		return w, err
+	}
+	return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
 }
 
 // loadConfig translates the load of a specification.
-func loadConfig(spec record.RunSpec, abort <-chan struct{}) (load.Config, error) {
+func loadConfig(spec record.RunSpec, opts Options) (load.Config, error) {
 	l := spec.Load
 	c := load.Config{
-		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: spec.Workload.Seed,
+		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(spec.Workload.Seed, opts.Client),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
-		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: abort,
+		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
 	}
 	switch l.Arrivals {
 	case "constant":
@@ -60,6 +68,12 @@ func loadConfig(spec record.RunSpec, abort <-chan struct{}) (load.Config, error)
 		})
 	}
 	return c, c.Check()
+}
+
+// scheduleSeed is the seed of the arrivals of one client: each has its own, so that together they are as
+// independent as those of one schedule. The data have the seed of the workload everywhere.
+func scheduleSeed(seed uint64, client int) uint64 {
+	return seed + uint64(client)*0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: no two are near each other
 }
 
 func unknown(what, value string, known ...string) error {
