@@ -1,0 +1,53 @@
+package stats
+
+import "math"
+
+// Mean returns the arithmetic mean of trials and its t interval, x̄ ± t·s/√n. It suits values that can be zero or
+// negative, such as shares of errors or differences; rates and times are better served by [GeoMean]. ok is false with
+// fewer than two values, or with one that is not finite.
+func Mean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
+	if len(xs) == 0 || !finite(xs) {
+		return 0, Interval{}, false
+	}
+	mean, variance := moments(xs)
+	if len(xs) < 2 || !validConfidence(confidence) {
+		return mean, Interval{}, false
+	}
+	n := float64(len(xs))
+	t := TQuantile((1+confidence)/2, n-1)
+	half := t * math.Sqrt(variance/n)
+	iv = Interval{mean - half, mean + half}
+	if !iv.bounded() {
+		return mean, Interval{}, false
+	}
+	return mean, iv, true
+}
+
+// GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of
+// trials are skewed, their logarithms hardly, and with a handful of trials this interval keeps its promise where a
+// bootstrap does not. ok is false with fewer than two values; the mean is still that of the one then. With a value
+// that is zero, negative or not finite the mean is 0 as well.
+func GeoMean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
+	l, valid := logs(xs)
+	if !valid {
+		return 0, Interval{}, false
+	}
+	m, variance := moments(l)
+	if mean = math.Exp(m); variance == 0 {
+		mean = xs[0] // exactly, not through a logarithm and back
+	}
+	if len(xs) < 2 || !validConfidence(confidence) {
+		return mean, Interval{}, false
+	}
+	n := float64(len(xs))
+	t := TQuantile((1+confidence)/2, n-1)
+	half := t * math.Sqrt(variance/n)
+	if half == 0 {
+		return mean, Interval{mean, mean}, true
+	}
+	iv = Interval{math.Exp(m - half), math.Exp(m + half)}
+	if !iv.bounded() {
+		return mean, Interval{}, false
+	}
+	return mean, iv, true
+}

@@ -1,0 +1,76 @@
+package stats
+
+import (
+	"math"
+
+	"github.com/aclements/go-moremath/mathx"
+)
+
+// manyDF is the number of degrees of freedom above which Student's t is taken for the normal distribution. The
+// relative error of a p-value of 0.001 is then below 1e-5.
+const manyDF = 1e7
+
+// TTail is the two-sided p-value of a t statistic: the probability of a value at least as far from zero with df
+// degrees of freedom, which need not be whole. It is 1 if df is not positive or t is not a number.
+func TTail(t, df float64) float64 {
+	t = math.Abs(t)
+	switch {
+	case math.IsNaN(t) || !(df > 0):
+		return 1
+	case math.IsInf(t, 1):
+		return 0
+	case df > manyDF:
+		return math.Erfc(t / math.Sqrt2)
+	}
+	// With x = df/(df+t²), the probability is I_x(df/2, 1/2) = 1 − I_{1−x}(1/2, df/2); the form whose argument is
+	// small keeps its digits. (Abramowitz and Stegun, 26.5.27 and 26.7.1.)
+	if r := t / math.Sqrt(df); r < 1 && t < 1 {
+		return 1 - mathx.BetaInc(r*r/(1+r*r), 0.5, df/2)
+	} else {
+		return mathx.BetaInc(1/(1+r*r), df/2, 0.5)
+	}
+}
+
+// TCDF is the probability of a t statistic of at most t with df degrees of freedom; 0.5 if either is not valid.
+func TCDF(t, df float64) float64 {
+	if tail := TTail(t, df) / 2; t > 0 {
+		return 1 - tail
+	} else {
+		return tail
+	}
+}
+
+// TQuantile returns the value that a t statistic with df degrees of freedom stays below with probability p: 2.776
+// for 0.975 and 4. It returns 0 if p is not between 0 and 1 or df is not positive.
+func TQuantile(p, df float64) float64 {
+	if !(p > 0 && p < 1) || !(df > 0) || p == 0.5 {
+		return 0
+	}
+	if p < 0.5 {
+		return upperT(2*p, df) * -1
+	}
+	return upperT(2*(1-p), df)
+}
+
+// upperT returns the t whose two-sided p-value is tail, by bisection: the tail falls with t everywhere.
+func upperT(tail, df float64) float64 {
+	low, high := 0.0, 1.0
+	for TTail(high, df) > tail && high < math.MaxFloat64/4 {
+		low, high = high, 2*high
+	}
+	for range 200 {
+		mid := low + (high-low)/2
+		if mid == low || mid == high {
+			break
+		}
+		if TTail(mid, df) > tail {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}
+
+// normalCDF is the probability that a standard normal value is at most z.
+func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
