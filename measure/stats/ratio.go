@@ -66,6 +66,7 @@ func UnpairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
 		if e := ea + eb; e > 0 {
 			// Shares instead of squares of variances: nothing can become too small.
 			r.DF = 1 / (ea/e*ea/e/(na-1) + eb/e*eb/e/(nb-1))
+			r.DF = max(r.DF, min(na, nb)-1) // which it is never below but for rounding
 		}
 	}
 	return r.around(mb-ma, confidence)
@@ -102,8 +103,25 @@ func (r Ratio) At(confidence float64) (iv Interval, ok bool) {
 	}
 	t := TQuantile((1+confidence)/2, r.DF)
 	factor := math.Exp(t * r.SE)
-	iv = Interval{r.Ratio / factor, r.Ratio * factor}
-	return iv, iv.bounded()
+	if iv = (Interval{r.Ratio / factor, r.Ratio * factor}); !iv.bounded() {
+		return Interval{}, false
+	}
+	return iv, true
+}
+
+// CV is the coefficient of variation of single trials that this ratio's standard error speaks of, as [Power] and
+// [Trials] take it: within blocks if they are paired, and taking both sides for equally large if not. It is 0 if nothing
+// is known.
+func (r Ratio) CV() float64 {
+	if !(r.DF >= 1) || r.N < 2 {
+		return 0
+	}
+	perSide := float64(r.N)
+	if !r.Paired {
+		perSide /= 2
+	}
+	// The standard error of the difference of two means of n logarithms is σ·√(2/n), and 1+CV² = exp(σ²).
+	return math.Sqrt(min(math.Expm1(r.SE*r.SE*perSide/2), math.MaxFloat64))
 }
 
 // equivalenceLevel is the error rate of [Equivalent].
