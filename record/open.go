@@ -53,19 +53,8 @@ func readRun(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
 	}
-	var head struct {
-		SchemaVersion string `json:"schema_version"`
-		Kind          string `json:"kind"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
-	}
-	major, _, _ := strings.Cut(SchemaVersion, ".")
-	if have, _, _ := strings.Cut(head.SchemaVersion, "."); have != major {
-		return nil, fmt.Errorf("%s has schema version %q, this plimsoll reads %s.x: use the version that wrote it", path, head.SchemaVersion, major)
-	}
-	if head.Kind != KindRun {
-		return nil, fmt.Errorf("%s is a record of kind %q, not of a run", path, head.Kind)
+	if err := checkHead(path, b, KindRun); err != nil {
+		return nil, err
 	}
 	var r Run
 	if err := json.Unmarshal(b, &r); err != nil {

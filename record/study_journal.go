@@ -1,0 +1,125 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The kinds of lines in the journal of a study.
+const (
+	EventSession = "session" // the study was begun or resumed
+	EventBegin   = "begin"   // a trial is about to begin
+	EventEnd     = "end"     // a trial ended
+)
+
+// StudyEvent is a line of the journal of a study. The journal only grows, and a line is on the disk before the study
+// goes on: whatever happens to the machine, it says which trials began and which of them ended.
+type StudyEvent struct {
+	At      time.Time     `json:"at"`
+	Event   string        `json:"event"`
+	Session *StudySession `json:"session,omitempty"`
+	Trial   *Trial        `json:"trial,omitempty"`
+	// Procedure and Step say which trial of which procedure it is; Step counts from 1.
+	Procedure string `json:"procedure,omitempty"`
+	Step      int    `json:"step,omitempty"`
+	// Data is what the trial works on.
+	Data *TrialData `json:"data,omitempty"`
+}
+
+// StudySession is one process that worked on a study.
+type StudySession struct {
+	Tool    Tool     `json:"tool"`
+	Command []string `json:"command,omitempty"`
+	Pid     int      `json:"pid"`
+	// Host, CPU and Cores are the machine.
+	Host  string  `json:"host,omitempty"`
+	CPU   string  `json:"cpu,omitempty"`
+	Cores float64 `json:"cores,omitempty"`
+	// Directory is where relative paths of the specification count from.
+	Directory string `json:"directory,omitempty"`
+}
+
+// TrialData is what is known of the documents that a trial works on.
+type TrialData struct {
+	// Place is where they are: target, database and collections. Key stands for what they are.
+	Place string `json:"place"`
+	Key   string `json:"key"`
+	// Dropped is true if the trial dropped what was there.
+	Dropped bool `json:"dropped,omitempty"`
+	// Ready is true once they were known to be all there. Ours is true if this study loaded every one of them.
+	Ready bool `json:"ready,omitempty"`
+	Ours  bool `json:"ours,omitempty"`
+	// Records is how many there have to be, Present how many there were when the load began.
+	Records int64 `json:"records,omitempty"`
+	Present int64 `json:"present,omitempty"`
+	// Taken is true if the trial inserted documents under keys that the next one would use again.
+	Taken bool `json:"taken,omitempty"`
+}
+
+// ReadJournal reads the journal of a study, in the order in which it was written. Lines that cannot be read, such as
+// a last one that a power cut tore, are left out and counted.
+func ReadJournal(dir string) (events []StudyEvent, unreadable int, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, JournalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot read the study in %s: %w", dir, cause(err))
+	}
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		var e StudyEvent
+		if json.Unmarshal(line, &e) != nil || !e.whole() {
+			unreadable++
+			continue
+		}
+		events = append(events, e)
+	}
+	return events, unreadable, nil
+}
+
+// whole reports whether an event has what its kind needs.
+func (e *StudyEvent) whole() bool {
+	switch e.Event {
+	case EventSession:
+		return e.Session != nil
+	case EventBegin, EventEnd:
+		return e.Trial != nil && e.Trial.Number > 0 && e.Trial.Attempt > 0
+	}
+	return false
+}
+
+// openJournal opens a journal to append to it, behind whatever is there: a torn line is ended, never overwritten.
+func openJournal(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, JournalFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := endLine(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func endLine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, info.Size()-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	_, err = f.Write([]byte("\n"))
+	return err
+}
