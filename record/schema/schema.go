@@ -31,3 +31,13 @@ var StudySpec []byte
 //
 //go:embed comparison.schema.json
 var Comparison []byte
+
+// Sizing is the JSON schema of what plimsoll size prints.
+//
+//go:embed size.schema.json
+var Sizing []byte
+
+// PriceList is the JSON schema of a price list.
+//
+//go:embed pricelist.schema.json
+var PriceList []byte

@@ -46,6 +46,8 @@ func generate(root string) (map[string][]byte, error) {
 			"What a run of plimsoll is asked to do.", false},
 		"study.schema.json":      {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
 		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
+		"size.schema.json":       {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
+		"pricelist.schema.json":  {record.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
 		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",
 			"What a study of plimsoll is asked to do.", false},
 	} {
@@ -121,6 +123,8 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
 	case reflect.TypeFor[record.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
+	case reflect.TypeFor[record.Size]():
+		return number("integer", `^\s*[0-9.]+\s*([kKMGT]i?)?B?\s*$`, "64GiB")
 	case reflect.TypeFor[record.Share]():
 		return number("number", `^[-+0-9.eE]+\s*%?$`, "3%")
 	case reflect.TypeFor[record.LevelSpec]():

@@ -1,0 +1,241 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Keys is which keys a workload asks for and how often, and how its records lie in pages. Make it with [KeysOf].
+type Keys struct {
+	// Distribution is its name: zipfian, uniform, latest, hotspot, exponential or sequential.
+	Distribution string
+	// Original is true for YCSB's own generators, whose zipfian is far flatter than its name says.
+	Original bool
+	// Records is how many there are.
+	Records float64
+	// DocBytes is the mean size of a document in BSON.
+	DocBytes float64
+	// Inserts is the share of the operations that add records.
+	Inserts float64
+
+	theta               float64
+	hotData, hotShare   float64
+	percentile, newPart float64
+}
+
+// KeysOf reads the key distribution of a workload out of its specification, and makes documents to see how large
+// they are. It fails for workloads whose operations do not ask for single keys: those with scans, and person,
+// location and catalog.
+func KeysOf(spec record.WorkloadSpec) (Keys, error) {
+	name, values, err := parameters(spec)
+	if err != nil {
+		return Keys{}, err
+	}
+	k := Keys{Distribution: values["requestdistribution"], Original: strings.HasPrefix(name, "ycsb")}
+	if k.Distribution == "" {
+		return Keys{}, fmt.Errorf("workload %s asks for documents by other things than their keys, so there is no model of its cache hits", name)
+	}
+	number := func(key string) float64 {
+		x, convErr := strconv.ParseFloat(strings.TrimSpace(values[key]), 64)
+		if convErr != nil && err == nil && values[key] != "" {
+			err = fmt.Errorf("workload %s: %s is %q, not a number", name, key, values[key])
+		}
+		return x
+	}
+	k.theta = 0.99
+	if !k.Original {
+		k.theta = number("theta")
+	}
+	k.hotData, k.hotShare = number("hotspotdatafraction"), number("hotspotopnfraction")
+	k.percentile, k.newPart = number("exponential.percentile"), number("exponential.frac")
+	insert, scan := number("insertproportion"), number("scanproportion")
+	sum := number("readproportion") + number("updateproportion") + number("readmodifywriteproportion") + insert + scan
+	if err != nil {
+		return Keys{}, err
+	}
+	if scan > 0 {
+		return Keys{}, fmt.Errorf("workload %s scans: which pages a scan needs follows from the order of the keys, and there is no model of that", name)
+	}
+	if sum > 0 {
+		k.Inserts = insert / sum
+	}
+	k.Records, k.DocBytes, err = sample(spec)
+	return k, err
+}
+
+// parameters returns the effective parameters of a workload: its defaults, with what was given on top.
+func parameters(spec record.WorkloadSpec) (name string, values map[string]string, err error) {
+	name = strings.TrimPrefix(strings.ToLower(spec.Name), "workload")
+	switch {
+	case spec.Mode == "ycsb" && name == "core":
+		name = "ycsb"
+	case spec.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb"):
+		name = "ycsb-" + name
+	case spec.Mode == "core" && name == "ycsb":
+		name = "core"
+	case spec.Mode == "core":
+		name = strings.TrimPrefix(name, "ycsb-")
+	}
+	params, err := workload.ParamsOf(name)
+	if err != nil {
+		return name, nil, err
+	}
+	values = map[string]string{}
+	for _, p := range params {
+		values[p.Name] = p.Default
+		if v, ok := spec.Params[p.Name]; ok {
+			values[p.Name] = v
+		}
+	}
+	return name, values, nil
+}
+
+// sampled is how many documents are made to see how large they are.
+const sampled = 200
+
+// sample returns the number of records of a workload and their mean size.
+func sample(spec record.WorkloadSpec) (records, bytes float64, err error) {
+	w, err := workload.Open(workload.Spec{
+		Name: spec.Name, Mode: spec.Mode, Records: int64(spec.Records), Seed: spec.Seed, Params: spec.Params,
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	n := w.Records()
+	if n < 1 {
+		return 0, 0, fmt.Errorf("workload %s has no records", w.Name())
+	}
+	loader, op, total := w.Loader(), workload.Op{}, 0
+	count := min(n, sampled)
+	for i := range count {
+		loader.Load(i*(n/count), 1, &op)
+		for _, r := range op.Requests {
+			for _, d := range r.Docs {
+				total += len(d)
+			}
+		}
+	}
+	return float64(n), float64(total) / float64(count), nil
+}
+
+// String names the distribution with what it depends on.
+func (k Keys) String() string {
+	s := k.Distribution
+	switch {
+	case k.Distribution == "zipfian" && k.Original:
+		s = "zipfian of YCSB (over 10^10 items, hashed onto the records)"
+	case k.Distribution == "zipfian" || k.Distribution == "latest" && !k.Original:
+		s += fmt.Sprintf(" (theta %v)", k.theta)
+	case k.Distribution == "hotspot":
+		s += fmt.Sprintf(" (%v %% of the operations on %v %% of the records)", 100*k.hotShare, 100*k.hotData)
+	}
+	return s
+}
+
+// class is a number of items that are asked for with the same probability each.
+type class struct{ items, each float64 }
+
+// popularity returns the items by how often they are asked for, the most popular first. Their probabilities add up
+// to 1. Single ranks first, then ranks in groups that grow with the rank: within a group the density of a zipfian
+// changes by less than 2 %.
+func (k Keys) popularity() []class {
+	n := k.Records
+	switch k.Distribution {
+	case "hotspot":
+		hot := math.Floor(n * k.hotData)
+		if hot < 1 || hot >= n {
+			return []class{{n, 1 / n}}
+		}
+		return []class{{hot, k.hotShare / hot}, {n - hot, (1 - k.hotShare) / (n - hot)}}
+	case "zipfian", "latest":
+		if k.Original {
+			return grouped(k.items(), k.ycsbBelow)
+		}
+		total := k.zipfBelow(n)
+		return grouped(n, func(r float64) float64 { return k.zipfBelow(r) / total })
+	case "exponential":
+		gamma := -math.Log(1-k.percentile/100) / (n * k.newPart)
+		total := -math.Expm1(-gamma * n)
+		return grouped(n, func(r float64) float64 { return -math.Expm1(-gamma*r) / total })
+	}
+	return []class{{n, 1 / n}}
+}
+
+// items is over how many ranks the generator draws: YCSB's zipfian always over 10^10, which it hashes.
+func (k Keys) items() float64 {
+	if k.Original && k.Distribution == "zipfian" {
+		return 1e10
+	}
+	return k.Records
+}
+
+// grouped makes classes out of the probability of all ranks below r.
+func grouped(n float64, below func(r float64) float64) []class {
+	var out []class
+	from, lower := 0.0, 0.0
+	for from < n {
+		to := min(n, math.Floor(from*1.02)+1)
+		upper := below(to)
+		if p := upper - lower; p > 0 {
+			out = append(out, class{to - from, p / (to - from)})
+		}
+		from, lower = to, upper
+	}
+	return out
+}
+
+// zipfBelow is the sum of i^−θ for i = 1 … r. The first terms are added, the rest is the integral with the first terms
+// of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
+func (k Keys) zipfBelow(r float64) float64 {
+	const direct = 100
+	sum := 0.0
+	for i := 1.0; i <= min(r, direct); i++ {
+		sum += math.Pow(i, -k.theta)
+	}
+	if r <= direct {
+		return sum
+	}
+	tail := math.Log(r / direct)
+	if t := 1 - k.theta; math.Abs(t) > 1e-9 {
+		tail = (math.Pow(r, t) - math.Pow(direct, t)) / t
+	}
+	ends := math.Pow(r, -k.theta) - math.Pow(direct, -k.theta)
+	slopes := -k.theta * (math.Pow(r, -k.theta-1) - math.Pow(direct, -k.theta-1))
+	return sum + tail + ends/2 + slopes/12
+}
+
+// ycsbBelow is the probability that YCSB's zipfian generator draws a rank below r. It draws u and returns rank 0 if
+// u·ζ < 1, rank 1 if u·ζ < 1+2^−θ, and otherwise n·(ηu−η+1)^α rounded down, which is solved for u here.
+func (k Keys) ycsbBelow(r float64) float64 {
+	n, theta := k.items(), 0.99
+	zetaN := 26.46902820178302 // that of 10^10 items, as YCSB has it
+	if n != 1e10 {
+		zetaN = Keys{theta: theta}.zipfBelow(n)
+	}
+	zeta2 := 1 + math.Pow(0.5, theta)
+	switch {
+	case r <= 0:
+		return 0
+	case r <= 1:
+		return 1 / zetaN
+	case r <= 2:
+		return zeta2 / zetaN
+	}
+	eta := (1 - math.Pow(2/n, 1-theta)) / (1 - zeta2/zetaN)
+	return min(1, 1-(1-math.Pow(min(1, r/n), 1-theta))/eta)
+}
+
+// scattered says whether neighbours in a page have nothing to do with each other. Documents lie in a collection in the
+// order of their insertion, so hot and new keys are neighbours in hotspot, latest and exponential.
+func (k Keys) scattered() bool { return k.Distribution == "zipfian" }
+
+// Distributions lists those that have a model.
+func Distributions() []string {
+	return slices.Clone([]string{"zipfian", "uniform", "latest", "hotspot", "exponential", "sequential"})
+}
