@@ -2,25 +2,31 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
-// near says whether a value is what is wanted, to a relative error.
+// near complains about a value that is not what is wanted, to a relative error.
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
-	if math.IsNaN(got) || math.Abs(got-want) > tolerance*max(1, math.Abs(want)) && math.Abs(got-want) > tolerance*math.Abs(want) {
-		t.Errorf("%s is %.12g, want %.12g", what, got, want)
+	if math.IsNaN(got) || math.Abs(got-want) > tolerance*math.Abs(want) {
+		t.Errorf("%s is %.15g, want %.15g", what, got, want)
 	}
 }
 
-// The table of Student's t, as printed in every textbook.
-func TestTQuantile(t *testing.T) {
-	for _, c := range []struct{ p, df, want float64 }{
-		{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 4, 2.776}, {0.975, 9, 2.262}, {0.975, 30, 2.042}, {0.975, 120, 1.980},
-		{0.95, 5, 2.015}, {0.995, 10, 3.169}, {0.9995, 3, 12.924}, {0.025, 4, -2.776}, {0.975, 1e9, 1.960},
-	} {
-		if got := TQuantile(c.p, c.df); math.Abs(got-c.want) > 0.0006 {
-			t.Errorf("the %v-quantile with %v degrees of freedom is %v, want %v", c.p, c.df, got, c.want)
-		}
+// nearInterval complains about an interval that is not what is wanted.
+func nearInterval(t *testing.T, what string, got Interval, low, high float64) {
+	t.Helper()
+	near(t, what+", low end,", got.Low, low, 1e-9)
+	near(t, what+", high end,", got.High, high, 1e-9)
+}
+
+// scatter makes values around a centre with a coefficient of variation, lognormal as results of trials are.
+func scatter(r *rand.Rand, n int, centre, cv float64) []float64 {
+	xs := make([]float64, n)
+	sigma := math.Sqrt(math.Log1p(cv * cv))
+	for i := range xs {
+		xs[i] = centre * math.Exp(sigma*r.NormFloat64())
 	}
+	return xs
 }

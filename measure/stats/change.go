@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"iter"
+	"maps"
 	"math"
 	"slices"
 )
@@ -57,7 +59,8 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	if len(values) < max(minHistory, 2*o.Segment) {
 		return nil
 	}
-	c := history{values, o}
+	c := history{values: values, o: o}
+	c.searched = c.places()
 	cuts := c.join(c.candidates())
 	cuts = c.join(c.settle(cuts))
 	var found []ChangePoint
@@ -85,31 +88,43 @@ func (o ChangeOptions) withDefaults() ChangeOptions {
 
 // history is a series of finite values and what counts as a change in it.
 type history struct {
-	values []float64
-	o      ChangeOptions
+	values   []float64
+	o        ChangeOptions
+	searched float64 // places
 }
 
-// candidates collects places that divide some stretch significantly, from stretches of the whole length, half, a
-// quarter and so on, each overlapping the next by half, so that an episode is seen beside what surrounds it.
+// candidates collects places that divide some stretch significantly.
 func (h history) candidates() []int {
-	n := len(h.values)
 	places := map[int]bool{}
-	for length := n; length >= 2*h.o.Segment; length /= 2 {
-		step := max(1, length/2)
-		for start := 0; ; start += step {
-			start = min(start, n-length)
-			h.divide(start, start+length, places)
-			if start == n-length {
-				break
+	for from, to := range h.stretches() {
+		h.divide(from, to, places)
+	}
+	return slices.Sorted(maps.Keys(places))
+}
+
+// stretches are the whole history, its half, a quarter and so on, each overlapping the next by half, so that an episode
+// is seen beside what surrounds it.
+func (h history) stretches() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		n := len(h.values)
+		for length := n; length >= 2*h.o.Segment; length /= 2 {
+			for start, last := 0, false; !last; start += max(1, length/2) {
+				last = start >= n-length
+				if start = min(start, n-length); !yield(start, start+length) {
+					return
+				}
 			}
 		}
 	}
-	var sorted []int
-	for at := range places {
-		sorted = append(sorted, at)
+}
+
+// places is how many places of how many stretches are looked at.
+func (h history) places() float64 {
+	sum := 0
+	for from, to := range h.stretches() {
+		sum += to - from - 2*h.o.Segment + 1
 	}
-	slices.Sort(sorted)
-	return sorted
+	return float64(sum)
 }
 
 // divide adds the place that divides values[from:to] best, and those in both parts.
@@ -163,7 +178,7 @@ func (h history) join(cuts []int) []int {
 		worst, worstP := -1, -1.0
 		for k := range cuts {
 			p := h.judge(cuts, k)
-			if counts := p.P < h.o.P && h.large(p); !counts && p.P > worstP {
+			if p.P > worstP && !h.counts(cuts, k, p) {
 				worst, worstP = k, p.P
 			}
 		}
@@ -175,9 +190,31 @@ func (h history) join(cuts []int) []int {
 	return cuts
 }
 
-// large says whether a change is of the magnitude that counts.
-func (h history) large(p ChangePoint) bool {
-	return math.Abs(p.After-p.Before) >= h.o.Magnitude*math.Abs(p.Before)
+// falseAlarms is how many histories in which nothing changes may have a change called at all.
+const falseAlarms = 0.05
+
+// rankLevel is what the rank test has to confirm. Two wild values next to each other make a large difference of means,
+// but not of ranks.
+const rankLevel = 0.01
+
+// counts says whether a cut is a change: it is as large as asked for, significant by itself, significant given that it was
+// sought in as many places as the history has (Bonferroni), and not the work of single wild values.
+func (h history) counts(cuts []int, k int, p ChangePoint) bool {
+	if p.P >= h.o.P || p.P*h.searched >= falseAlarms || math.Abs(p.After-p.Before) < h.o.Magnitude*math.Abs(p.Before) {
+		return false
+	}
+	from, to := h.around(cuts, k)
+	rank, _ := MannWhitney(h.values[from:cuts[k]], h.values[cuts[k]:to])
+	return rank <= max(rankLevel, leastRankP(cuts[k]-from, to-cuts[k]))
+}
+
+// leastRankP is the p-value of the rank test of sides that do not overlap: two of all n+m over n divisions.
+func leastRankP(n, m int) float64 {
+	divisions := 1.0
+	for i := range min(n, m) {
+		divisions *= float64(n+m-i) / float64(i+1)
+	}
+	return 2 / divisions * (1 + negligible)
 }
 
 // settle moves each cut to the best place between its neighbours, now that these are known.

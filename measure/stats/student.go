@@ -47,29 +47,37 @@ func TQuantile(p, df float64) float64 {
 		return 0
 	}
 	if p < 0.5 {
-		return upperT(2*p, df) * -1
+		return -upperT(2*p, df)
 	}
 	return upperT(2*(1-p), df)
 }
 
-// upperT returns the t whose two-sided p-value is tail, by bisection: the tail falls with t everywhere.
+// upperT returns the t whose two-sided p-value is tail, by Newton's method. For t > 0 the tail falls and is convex, so
+// that steps from the left never go too far.
 func upperT(tail, df float64) float64 {
-	low, high := 0.0, 1.0
-	for TTail(high, df) > tail && high < math.MaxFloat64/4 {
-		low, high = high, 2*high
+	low := 0.0
+	for next := 1.0; next < math.MaxFloat64/4 && TTail(next, df) > tail; next *= 2 {
+		low = next
 	}
-	for range 200 {
-		mid := low + (high-low)/2
-		if mid == low || mid == high {
+	for range 1000 { // about ten are needed
+		step := (TTail(low, df) - tail) / (2 * tDensity(low, df))
+		if !(step > 1e-15*low) || math.IsInf(low+step, 0) {
 			break
 		}
-		if TTail(mid, df) > tail {
-			low = mid
-		} else {
-			high = mid
-		}
+		low += step
 	}
-	return high
+	return low
+}
+
+// tDensity is the density of Student's t: Γ((ν+1)/2)/(Γ(ν/2)·√(νπ)) · (1+t²/ν)^(−(ν+1)/2).
+func tDensity(t, df float64) float64 {
+	if df > manyDF {
+		return math.Exp(-t*t/2) / math.Sqrt(2*math.Pi)
+	}
+	above, _ := math.Lgamma((df + 1) / 2)
+	below, _ := math.Lgamma(df / 2)
+	r := t / math.Sqrt(df)
+	return math.Exp(above-below-(df+1)/2*math.Log1p(r*r)) / math.Sqrt(df*math.Pi)
 }
 
 // normalCDF is the probability that a standard normal value is at most z.
