@@ -142,9 +142,17 @@ func marshal(v any) ([]byte, error) {
 
 // writeSums writes the checksums of the files of a record in the format of sha256sum.
 func writeSums(dir string) error {
+	names := []string{EventsFile, IntervalsFile, LatencyFile, RunFile}
+	if _, err := os.Lstat(filepath.Join(dir, SamplesFile)); err == nil {
+		names = append(names, SamplesFile)
+	}
+	clients, err := clientFiles(dir)
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
-	for _, name := range []string{EventsFile, IntervalsFile, LatencyFile, RunFile} {
-		sum, err := checksum(filepath.Join(dir, name))
+	for _, name := range append(names, clients...) {
+		sum, err := checksum(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return err
 		}
@@ -180,12 +188,14 @@ func altered(dir string) ([]string, error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		want, name, ok := strings.Cut(lines.Text(), "  ")
-		if !ok || name != filepath.Base(name) {
+		if !ok || name != filepath.Base(name) && !clientFile.MatchString(name) {
 			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", f.Name(), lines.Text())
 		}
-		if got, err := checksum(filepath.Join(dir, name)); err != nil || got != want {
-			names = append(names, name)
+		changed, err := alteredBelow(dir, name, want)
+		if err != nil {
+			return nil, err
 		}
+		names = append(names, changed...)
 	}
 	return names, lines.Err()
 }

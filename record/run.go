@@ -158,7 +158,7 @@ type Course struct {
 	Displaced int64 `json:"displaced,omitempty"`
 	// EventsLost are events beyond what the queue could hold.
 	EventsLost int64 `json:"events_lost,omitempty"`
-	// EndedBy is what ended the run: "duration", "operations", "interrupt", "error".
+	// EndedBy is what ended the run: "duration", "operations", "interrupt", "error", "client-lost".
 	EndedBy string `json:"ended_by,omitempty"`
 }
 

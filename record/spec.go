@@ -45,8 +45,8 @@ type LoadSpec struct {
 	// Workers is how many operations can be under way at once; with stages that change them, how many there
 	// are before the first one, none if it is not given.
 	Workers Count `json:"workers,omitempty" yaml:"workers,omitempty"`
-	// Clients is how many load processes on this machine share the load: workers, rate, pace and operations are
-	// divided among them. 1 if absent.
+	// Clients is how many load processes on this machine share the load: workers, rate and operations are divided
+	// among them. 1 if absent.
 	Clients Count `json:"clients,omitempty" yaml:"clients,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.

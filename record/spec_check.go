@@ -98,6 +98,7 @@ func (s *RunSpec) Validate() error {
 func (l *LoadSpec) validate() error {
 	errs := []error{
 		between("load.workers", float64(l.Workers), 0, 1<<20),
+		between("load.clients", float64(l.Clients), 0, 256),
 		between("load.rate", float64(l.Rate), 0, 1e8),
 		between("load.pace", float64(l.Pace), 0, 1e8),
 		between("load.operations", float64(l.Operations), 0, 1<<53),

@@ -42,6 +42,9 @@ func (s *StudySpec) Defaults() {
 	for i := range s.Factors {
 		s.Factors[i].defaults()
 	}
+	if s.Procedures != nil {
+		s.Procedures.defaults()
+	}
 }
 
 func (f *FactorSpec) defaults() {
@@ -113,6 +116,9 @@ func (s *StudySpec) checkRun() error {
 	var errs []error
 	if s.Run.Out != "" {
 		errs = append(errs, errors.New("run.out: the study says where the records of its trials go; give its own directory as out"))
+	}
+	if s.Reload && s.Run.LoadPhase.Skip {
+		errs = append(errs, errors.New("reload and run.load_phase.skip exclude each other: the data cannot be loaded before every trial and taken as they are"))
 	}
 	if s.Run.LoadPhase.Only {
 		errs = append(errs, errors.New("run.load_phase.only: a trial that ends after loading measures nothing"))

@@ -64,7 +64,7 @@ func writeStudy(t *testing.T) (dir string, want *Study) {
 		if kind == EventEnd && status == TrialDone {
 			tr.Values = map[string]float64{"throughput": 1000.5}
 		}
-		check(w.Append(StudyEvent{At: testStart, Event: kind, Trial: &tr, Data: &TrialData{Place: tr.Configuration, Key: "k"}}))
+		check(w.Append(StudyEvent{At: testStart, Event: kind, Trial: &tr, Data: &TrialData{Place: tr.Configuration}}))
 		s.Place(tr)
 	}
 	event(EventBegin, 1, 1, TrialRunning, "")

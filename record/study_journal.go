@@ -47,17 +47,16 @@ type StudySession struct {
 
 // TrialData is what is known of the documents that a trial works on.
 type TrialData struct {
-	// Place is where they are: target, database and collections. Key stands for what they are.
+	// Place is where they are: target, database and collection.
 	Place string `json:"place"`
-	Key   string `json:"key"`
-	// Dropped is true if the trial dropped what was there.
+	// Dropped is true if the trial dropped what was there before.
 	Dropped bool `json:"dropped,omitempty"`
-	// Ready is true once they were known to be all there. Ours is true if this study loaded every one of them.
+	// Ready is true once they were known to be all there; Ours if this study loaded every one of them.
 	Ready bool `json:"ready,omitempty"`
 	Ours  bool `json:"ours,omitempty"`
-	// Records is how many there have to be, Present how many there were when the load began.
+	// Records is how many there have to be, Held how many there were when the load began.
 	Records int64 `json:"records,omitempty"`
-	Present int64 `json:"present,omitempty"`
+	Held    int64 `json:"held,omitempty"`
 	// Taken is true if the trial inserted documents under keys that the next one would use again.
 	Taken bool `json:"taken,omitempty"`
 }

@@ -5,6 +5,19 @@ import (
 	"fmt"
 )
 
+// defaults fills in what the procedures were not told.
+func (p *ProceduresSpec) defaults() {
+	if p.Threads != nil {
+		p.Threads.Defaults()
+	}
+	if p.Steady != nil {
+		p.Steady.Defaults()
+	}
+	if p.Capacity != nil {
+		p.Capacity.Defaults()
+	}
+}
+
 func (p *ProceduresSpec) validate(objectives bool) error {
 	var errs []error
 	if p.Threads != nil {

@@ -161,6 +161,9 @@ func (r *runner) course(err error) record.Course {
 	case p.ByCount:
 		c.EndedBy = "operations"
 	}
+	if r.team.EndedBy != "" {
+		c.EndedBy = r.team.EndedBy
+	}
 	return c
 }
 

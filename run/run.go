@@ -94,8 +94,8 @@ type Options struct {
 }
 
 // Team is other processes that make the measured load together. What they measure goes to sink as if one
-// process had measured it. An error means what one of [load.Run] means.
-type Team func(ctx context.Context, sink Sink) (Teamwork, error)
+// process had measured it, with the dimensions d. An error means what one of [load.Run] means.
+type Team func(ctx context.Context, d measure.Dims, sink Sink) (Teamwork, error)
 
 // Sink takes what a load reports. Begin says when run time zero was, before anything else is said.
 type Sink interface {
@@ -108,6 +108,7 @@ type Teamwork struct {
 	Report   load.Report
 	Clients  []record.ClientShare
 	Findings []measure.Finding // reasons to doubt the result that only the team knows
+	EndedBy  string            // what ended the load, where only the team knows
 }
 
 // Execute does the run that spec asks for. It returns the record of it, whose Validity and Objectives
@@ -214,7 +215,7 @@ func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
 		r.report, err = load.Run(ctx, r.config, r.workload, r.store, sink)
 		return err
 	}
-	r.team, err = r.opts.Team(ctx, sink)
+	r.team, err = r.opts.Team(ctx, sink.dims, sink)
 	r.report = r.team.Report
 	r.writer.SetClients(r.team.Clients)
 	return err

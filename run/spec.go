@@ -13,6 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
+// Number is the number of a run that begins at t, for Options.Number.
+func Number(t time.Time) uint64 { return workload.RunNumber(t) }
+
 // openWorkload makes the workload of a specification. Its run number is the time, which
 // keeps the documents that a run inserts apart from those of every run before.
 func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {

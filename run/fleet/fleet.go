@@ -8,9 +8,10 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
@@ -21,6 +22,10 @@ type Launcher func() *exec.Cmd
 
 // Execute does a run with as many load processes as the specification says. With one client it is
 // [run.Execute]; with more, start must not be nil.
+//
+// This process loads the data, once for all, and keeps the record; the clients make the measured load and
+// keep records of their own below it, in clients/00, clients/01, … The record is an ordinary one: its
+// intervals are the sums of those of the clients, and its result is the window that all of them share.
 func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher) (*record.Run, error) {
 	if spec.Load.Clients <= 1 {
 		return run.Execute(ctx, spec, o)
@@ -28,7 +33,17 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 	if start == nil {
 		return nil, wrong(errors.New("load.clients: this command runs with one client only"))
 	}
-	return nil, wrong(fmt.Errorf("load.clients: %d clients are not there yet", int64(spec.Load.Clients)))
+	if err := Check(spec); err != nil {
+		return nil, wrong(err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Number = run.Number(o.Now())
+	o.Team = func(ctx context.Context, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
+		return newTeam(spec, o, start, d, sink).load(ctx)
+	}
+	return run.Execute(ctx, spec, o)
 }
 
 // wrong marks an error of the specification.

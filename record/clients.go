@@ -1,0 +1,73 @@
+package record
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+)
+
+// ClientsDir holds the records of several load processes, one directory each: 00, 01, …
+const ClientsDir = "clients"
+
+// clientFile is how files of the clients' records are called in the checksums. The files of a record that was
+// completed stand behind its own checksums.
+var clientFile = regexp.MustCompile(`^clients/[0-9]{2,6}/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
+// clientFiles lists the files below dir that the checksums of a record of several clients cover.
+func clientFiles(dir string) ([]string, error) {
+	clients, err := os.ReadDir(filepath.Join(dir, ClientsDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range clients {
+		own, err := ownFiles(dir, path.Join(ClientsDir, c.Name()))
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, own...)
+	}
+	return names, nil
+}
+
+// ownFiles lists the checksums of one client's record or, where it was lost before it wrote them, its files.
+func ownFiles(dir, client string) ([]string, error) {
+	sums := path.Join(client, SumsFile)
+	if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(sums))); err == nil {
+		return []string{sums}, nil
+	}
+	files, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(client)))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range files {
+		if name := path.Join(client, f.Name()); f.Type().IsRegular() && clientFile.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// alteredBelow returns what was changed of the file of a record that the checksums name: the file itself or,
+// if it is the checksums of a client, the files behind them.
+func alteredBelow(dir, name, want string) ([]string, error) {
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if got, err := checksum(file); err != nil || got != want {
+		return []string{name}, nil
+	}
+	if path.Base(name) != SumsFile {
+		return nil, nil
+	}
+	changed, err := altered(filepath.Dir(file))
+	for i := range changed {
+		changed[i] = path.Join(path.Dir(name), changed[i])
+	}
+	return changed, err
+}

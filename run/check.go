@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Check says whether a run could be done, as far as that can be told without touching its target: whether the
+// specification is right, the workload exists and takes its parameters, the load can be made, and the target could
+// take what is asked of it. The specification must have its defaults.
+func Check(spec record.RunSpec) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	alone := spec
+	alone.Load.Clients = 0 // how the load is divided is not looked at here
+	r, err := prepare(alone, Options{})
+	if err != nil {
+		return err
+	}
+	if r.target.Kind == "mongodb" {
+		return checkAddress(r.target.URI)
+	}
+	return checkSingle(r.target, spec)
+}
+
+// checkAddress reads an address, unless the name server would have to be asked.
+func checkAddress(uri string) error {
+	if strings.HasPrefix(uri, "mongodb+srv://") {
+		return nil
+	}
+	if _, err := connstring.ParseAndValidate(uri); err != nil {
+		// What the parser says may repeat a password.
+		return &store.AddressError{Address: store.Redact(uri), Problem: "it cannot be read: write mongodb://HOST:PORT/?OPTION=VALUE, with the signs @ : / % in a password percent-encoded"}
+	}
+	return nil
+}
+
+// checkSingle refuses what a target of one member cannot do.
+func checkSingle(t Target, spec record.RunSpec) error {
+	d := spec.Durability
+	if members, err := strconv.Atoi(d.W); err == nil && members > 1 {
+		return fmt.Errorf("durability.w: %s has one member, so %d cannot acknowledge", t, members)
+	}
+	if d.ReadPreference == "secondary" {
+		return fmt.Errorf("durability.read_preference: %s has no secondary", t)
+	}
+	if t.Kind == "embedded" && spec.Load.Clients > 1 {
+		return fmt.Errorf("load.clients: %s is opened by one process at a time, so %d cannot share it", t, spec.Load.Clients)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// beatEvery is how often a client says that it lives.
+const beatEvery = time.Second
+
+// endAtMost is how long a client may take to end after its parent is gone.
+const endAtMost = 5 * time.Second
+
+// Serve is what a client does: it reads its order from in, makes its part of the load when it is told to, and
+// says on out what it measured. It returns when that is done, or soon after in has ended: a client never
+// outlives its parent. Nothing else may write to out.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	commands := json.NewDecoder(bufio.NewReader(in))
+	var first command
+	if err := commands.Decode(&first); err != nil || first.Order == nil {
+		return errors.New("a client needs its order on standard input: plimsoll starts clients by itself (run --clients)")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &server{order: *first.Order, out: newLines(out), start: make(chan int64, 1), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
+	go c.listen(commands)
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.run(ctx) }()
+	go c.beat(ended)
+	select {
+	case <-ended:
+	case <-c.orphan:
+		select {
+		case <-ended:
+		case <-time.After(endAtMost):
+		}
+		return errors.New("the process that started this client is gone")
+	}
+	c.out.close()
+	select {
+	case <-c.out.done:
+	case <-c.orphan:
+	}
+	return nil
+}
+
+// server is a client at work.
+type server struct {
+	order  order
+	out    *lines
+	start  chan int64
+	once   sync.Once
+	abort  chan struct{}
+	orphan chan struct{} // closed when the parent is gone
+	stop   func()
+}
+
+// listen follows the parent's commands until they end.
+func (c *server) listen(commands *json.Decoder) {
+	for {
+		var what command
+		if err := commands.Decode(&what); err != nil {
+			c.end()
+			close(c.orphan)
+			return
+		}
+		switch {
+		case what.Start != 0:
+			select {
+			case c.start <- what.Start:
+			default: // there is one start
+			}
+		case what.Abort:
+			c.end()
+		case what.Stop:
+			c.stop()
+		}
+	}
+}
+
+// end ends the run at once.
+func (c *server) end() {
+	c.once.Do(func() { close(c.abort) })
+	c.stop()
+}
+
+// beat tells the parent that this process runs, whatever its operations do.
+func (c *server) beat(ended <-chan struct{}) {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = c.out.send(message{}) // a parent that cannot be told is gone, which listen notices
+		case <-ended:
+			return
+		}
+	}
+}
+
+// run does the client's part and says how it ended.
+func (c *server) run(ctx context.Context) {
+	o := c.order
+	r, err := run.Execute(ctx, o.Spec, run.Options{
+		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort,
+		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
+	})
+	done := &result{Run: r}
+	if err != nil {
+		done.Error = err.Error()
+		var e *run.Error
+		if errors.As(err, &e) {
+			done.Stage = e.Stage
+		}
+	}
+	_ = c.out.send(message{Done: done})
+}
+
+// ready says that everything is open and waits for the start.
+func (c *server) ready(ctx context.Context) error {
+	if err := c.out.send(message{Ready: true}); err != nil {
+		return fmt.Errorf("tell the process that started this client that it is ready: %w", err)
+	}
+	select {
+	case at := <-c.start:
+		if err := sleepUntil(ctx, time.Unix(0, at)); err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return c.out.send(message{Began: time.Now().UnixNano()})
+}
+
+func sleepUntil(ctx context.Context, at time.Time) error {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Step and Begin implement [run.Progress]; the parent announces these things itself.
+func (c *server) Step(string)    {}
+func (c *server) Begin(run.Plan) {}
+
+// Interval passes on what was measured.
+func (c *server) Interval(_ measure.Dims, iv *measure.Interval) {
+	w, err := pack(iv)
+	if err == nil {
+		err = c.out.send(message{Interval: w})
+	}
+	if err != nil {
+		c.end() // results that do not arrive must not be measured any further
+	}
+}
+
+// Event passes on what happened.
+func (c *server) Event(e measure.Event) { _ = c.out.send(message{Event: &e}) }

@@ -1,0 +1,129 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Limits of what several clients may differ in.
+const (
+	maxSkew    = 100 * time.Millisecond // a tenth of an interval
+	maxOutside = 0.05                   // of the operations
+)
+
+// report puts the reports of the clients together, as far as they left one.
+func (t *team) report() load.Report {
+	w := t.merger.window
+	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled, ByCount: true}
+	for _, m := range t.members {
+		if m.done == nil || m.done.Run == nil {
+			r.ByCount = false
+			continue
+		}
+		c := m.done.Run.Course
+		r.Measured.Offered += c.Offered
+		r.Measured.Sent += c.Sent
+		r.Measured.Dropped += c.Dropped
+		r.Measured.Unsent += c.Unsent
+		r.Flushed += c.Flushed
+		r.Verified += c.Verified
+		r.Mismatch += c.Mismatched
+		r.Missing += c.VerifiedMissing
+		r.Abandoned += c.Abandoned
+		r.Backoffs += c.Backoffs
+		r.Displaced += c.Displaced
+		r.EventsLost += c.EventsLost
+		r.Rejected += rejected(m.done.Run)
+		r.ByCount = r.ByCount && c.EndedBy == "operations"
+	}
+	return r
+}
+
+// rejected is how many operations a client could not count, which only its findings say.
+func rejected(r *record.Run) int64 {
+	for _, f := range r.Validity {
+		if f.ID == "not-counted" && f.Value != nil {
+			return int64(*f.Value)
+		}
+	}
+	return 0
+}
+
+// shares says what each client did.
+func (t *team) shares() []record.ClientShare {
+	var list []record.ClientShare
+	for i, m := range t.members {
+		s := record.ClientShare{
+			Number: i, PID: m.cmd.Process.Pid, Status: "complete", StartSkew: int64(m.skew), Record: recordOf(i),
+		}
+		if m.status != "" {
+			s.Status, s.Problem = m.status, m.why
+		}
+		measured := t.merger.clients[i]
+		s.Succeeded = measured.sum.Succeeded
+		if seconds := (measured.to - measured.from).Seconds(); seconds > 0 {
+			s.Rate = float64(s.Succeeded) / seconds
+		}
+		if m.done != nil && m.done.Run != nil {
+			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil {
+				s.Succeeded, s.Rate = p.Counts.Succeeded, p.Rates.Achieved
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// losses says in one phrase which clients did not do their part, and why.
+func (t *team) losses() string {
+	var parts []string
+	for i, m := range t.members {
+		if m.status != "" {
+			parts = append(parts, fmt.Sprintf("%s of %d was %s (%s)", name(i), len(t.members), m.status, m.why))
+		}
+	}
+	return strings.ReplaceAll(strings.Join(parts, ", "), "was failed", "failed")
+}
+
+// findings are the reasons to doubt the result that come from there being several clients.
+func (t *team) findings() []measure.Finding {
+	var found []measure.Finding
+	if t.lost {
+		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Invalid,
+			Text: t.losses() + ", so the load became smaller than asked for; the result covers what all clients measured until then: " +
+				"find out what ended it (memory, a limit, a person), and run again"})
+	}
+	if skew := t.spread(); skew > maxSkew {
+		value, limit := float64(skew), float64(maxSkew)
+		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit, Unit: measure.UnitTime,
+			Text: fmt.Sprintf("the clients began up to %v apart, so a second of one is not the same second of another; use fewer clients or more cores",
+				skew.Round(time.Millisecond))})
+	}
+	w := t.merger.window
+	if all := w.inside + w.outside; all > 0 && !t.lost {
+		if out := float64(w.outside) / float64(all); out > maxOutside {
+			limit := maxOutside
+			found = append(found, measure.Finding{ID: "clients-uneven", Severity: measure.Warning, Value: &out, Limit: &limit, Unit: measure.UnitShare,
+				Text: fmt.Sprintf("%.3g %% of the operations were done while not all clients took part, and are not in the result; "+
+					"end the run by its duration, or see why one client was slower", out*100)})
+		}
+	}
+	return found
+}
+
+// spread is how far apart the clients began.
+func (t *team) spread() time.Duration {
+	if t.started.IsZero() || len(t.members) == 0 {
+		return 0
+	}
+	first, last := t.members[0].skew, t.members[0].skew
+	for _, m := range t.members {
+		first, last = min(first, m.skew), max(last, m.skew)
+	}
+	return last - first
+}

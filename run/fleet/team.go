@@ -1,0 +1,300 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// EventLost is the kind of the event that a client was lost.
+const EventLost = "client-lost"
+
+// The patience of the parent.
+const (
+	// silentAtMost is how many seconds a client may say nothing. It says something every second, from a
+	// goroutine of its own, so one that does not stands still.
+	silentAtMost = 30
+	// abortAtMost is how long clients may take to end at once.
+	abortAtMost = 3 * time.Second
+)
+
+// team is the clients of one run, as the parent sees them. Its methods are called from one goroutine.
+type team struct {
+	spec    record.RunSpec
+	opts    run.Options
+	launch  Launcher
+	sink    run.Sink
+	reports chan report
+	members []*member
+	merger  *merger
+
+	started  time.Time // run time zero, once it is decided
+	stopping bool      // the clients were told to end
+	lost     bool      // … because one of them was lost
+	told     map[string]bool
+	err      error // the first one that ends the run
+}
+
+// member is one client.
+type member struct {
+	*process
+	ready  bool
+	gone   bool
+	silent int // seconds without a word
+	skew   time.Duration
+	done   *result
+	status string // of a client that is not complete
+	why    string
+}
+
+func newTeam(spec record.RunSpec, o run.Options, launch Launcher, d measure.Dims, sink run.Sink) *team {
+	n := int(spec.Load.Clients)
+	t := &team{spec: spec, opts: o, launch: launch, sink: sink, reports: make(chan report, n), told: map[string]bool{}}
+	t.merger = newMerger(d, load.DefaultInterval, n, sink.Interval)
+	return t
+}
+
+// load makes the load: it starts the clients, waits until all can start, and listens to them until the last
+// one has ended.
+func (t *team) load(ctx context.Context) (run.Teamwork, error) {
+	t.startAll()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	ended, abort := ctx.Done(), t.opts.Abort
+	var impatient <-chan time.Time
+	for t.alive() {
+		select {
+		case r := <-t.reports:
+			t.hear(r)
+		case <-ticker.C:
+			t.watch()
+		case <-ended:
+			ended = nil
+			t.stop()
+		case <-abort:
+			abort = nil
+			t.each(func(m *member) { m.tell(command{Abort: true}) })
+			impatient = time.After(abortAtMost)
+		case <-impatient:
+			t.each(func(m *member) { m.kill() })
+		}
+	}
+	if t.err == nil && !t.started.IsZero() {
+		t.fail(t.sink.Event(measure.Event{At: time.Since(t.started), Kind: load.EventEnd}))
+	}
+	return t.teamwork(ctx)
+}
+
+// startAll starts the clients and gives them their orders.
+func (t *team) startAll() {
+	n := int(t.spec.Load.Clients)
+	streams := int(streams(t.spec))
+	for i := range n {
+		p, err := startProcess(i, t.launch, t.reports)
+		if err != nil {
+			t.fail(fmt.Errorf("%s of %d cannot be started: %w", name(i), n, err))
+			return
+		}
+		t.members = append(t.members, &member{process: p})
+		p.tell(command{Order: &order{
+			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
+			Command: t.opts.Command, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
+		}})
+	}
+}
+
+// recordOf is where the record of a client lies, below that of the run.
+func recordOf(client int) string { return path.Join(record.ClientsDir, fmt.Sprintf("%02d", client)) }
+
+func (t *team) alive() bool {
+	return slices.ContainsFunc(t.members, func(m *member) bool { return !m.gone })
+}
+
+func (t *team) each(do func(*member)) {
+	for _, m := range t.members {
+		if !m.gone {
+			do(m)
+		}
+	}
+}
+
+// stop ends the load: operations under way are awaited.
+func (t *team) stop() {
+	t.stopping = true
+	t.each(func(m *member) { m.tell(command{Stop: true}) })
+}
+
+// fail ends the run because of an error.
+func (t *team) fail(err error) {
+	if err == nil || t.err != nil {
+		return
+	}
+	t.err = err
+	t.stop()
+}
+
+// hear takes in what a client says.
+func (t *team) hear(r report) {
+	m := t.members[r.client]
+	m.silent = 0
+	switch {
+	case r.gone:
+		t.leave(m, r.why)
+	case r.Ready:
+		m.ready = true
+		t.startLoad()
+	case r.Began != 0:
+		m.skew = time.Unix(0, r.Began).Sub(t.started)
+		t.merger.began(m.number, max(0, m.skew))
+	case r.Interval != nil:
+		iv, err := r.Interval.unpack()
+		if err == nil {
+			err = t.merger.add(m.number, iv)
+		}
+		t.fail(err)
+	case r.Event != nil:
+		t.pass(m, *r.Event)
+	case r.Done != nil:
+		t.finish(m, r.Done)
+	}
+}
+
+// startLoad gives all clients the same start, a moment ahead, once every one of them is ready.
+func (t *team) startLoad() {
+	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.ready }) {
+		return
+	}
+	ahead := 100*time.Millisecond + time.Duration(len(t.members))*5*time.Millisecond
+	t.started = time.Now().Add(ahead)
+	t.fail(t.sink.Begin(t.started))
+	t.each(func(m *member) { m.tell(command{Start: t.started.UnixNano()}) })
+}
+
+// finish takes the last word of a client.
+func (t *team) finish(m *member, r *result) {
+	m.done = r
+	m.release()
+	t.fail(t.merger.end(m.number))
+	if r.Error == "" || t.stopping {
+		return
+	}
+	if t.started.IsZero() {
+		t.fail(&run.Error{Stage: r.Stage, Err: fmt.Errorf("%s: %s", name(m.number), r.Error)})
+		return
+	}
+	t.lose(m, "failed", r.Error)
+}
+
+// leave notes that the process of a client is gone.
+func (t *team) leave(m *member, why string) {
+	m.gone = true
+	m.release()
+	if m.done != nil || m.status != "" && m.status != "lost" {
+		return
+	}
+	t.fail(t.merger.end(m.number))
+	if m.why != "" {
+		why = m.why // it was killed for a reason
+	}
+	if why == "" {
+		why = "it ended without its results"
+	}
+	if t.started.IsZero() {
+		m.status, m.why = "lost", why
+		t.fail(fmt.Errorf("%s of %d ended before the load began: %s", name(m.number), len(t.members), why))
+		return
+	}
+	t.lose(m, "lost", why)
+}
+
+// lose notes that a client cannot go on. What the others would measure from now on is not the load that was
+// asked for, so they end.
+func (t *team) lose(m *member, status, why string) {
+	m.status, m.why = status, why
+	if closed(t.opts.Abort) {
+		return // nobody waits for anybody any more
+	}
+	t.fail(t.sink.Event(measure.Event{
+		At: time.Since(t.started), Kind: EventLost, Text: name(m.number) + " " + status + ": " + why,
+		Data: map[string]string{"client": strconv.Itoa(m.number)},
+	}))
+	t.lost = t.lost || !t.stopping
+	t.stop()
+}
+
+// watch counts the seconds in which clients say nothing. It counts its own seconds, so that a machine that
+// was suspended does not lose its clients.
+func (t *team) watch() {
+	t.each(func(m *member) {
+		if m.silent++; m.silent > silentAtMost {
+			m.why = fmt.Sprintf("it stood still for %d s and was ended", silentAtMost)
+			m.kill()
+		}
+	})
+}
+
+// pass passes on an event of a client. What all of them do at the same time is said once.
+func (t *team) pass(m *member, e measure.Event) {
+	switch e.Kind {
+	case load.EventEnd:
+		return
+	case load.EventPhase, load.EventStage, load.EventInterrupted, load.EventAborted:
+		key := e.Kind + " " + e.Text
+		if t.told[key] {
+			return
+		}
+		t.told[key] = true
+	default:
+		e.Data = maps.Clone(e.Data)
+		if e.Data == nil {
+			e.Data = map[string]string{}
+		}
+		e.Data["client"] = strconv.Itoa(m.number)
+	}
+	t.fail(t.sink.Event(e))
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// teamwork sums up what the clients did.
+func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
+	w := run.Teamwork{Report: t.report(), Clients: t.shares()}
+	if t.err != nil {
+		return w, t.err
+	}
+	w.Report.Aborted = closed(t.opts.Abort)
+	w.Report.Interrupted = !w.Report.Aborted && ctx.Err() != nil && !t.lost && !t.complete()
+	if t.lost {
+		w.EndedBy = EventLost
+		if !t.merger.window.open {
+			return w, errors.New(t.losses() + ", before anything was measured by all of them")
+		}
+	}
+	w.Findings = t.findings()
+	return w, nil
+}
+
+// complete reports whether all clients came to their end by themselves.
+func (t *team) complete() bool {
+	return !slices.ContainsFunc(t.members, func(m *member) bool {
+		return m.done == nil || m.done.Run == nil || m.done.Run.Status != record.Complete
+	})
+}
