@@ -3,6 +3,7 @@ package repotest
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,19 +11,29 @@ import (
 // findingID finds where a finding of the validity gets its name.
 var findingID = regexp.MustCompile(`(?:finding\(|ID: |add\()"([a-z-]{3,})"`)
 
+// studyFinding does so among studies, in which configurations have an ID as well.
+var studyFinding = regexp.MustCompile(`(?:finding\(|Finding\{\{?ID: )"([a-z-]{3,})"`)
+
 // A person who reads a finding looks its name up in the documentation.
 func TestFindingsAreDocumented(t *testing.T) {
-	page := read(t, "docs/run.md")
+	pages := map[string]string{"measure": "docs/run.md", "run": "docs/run.md", "record": "docs/run.md", "study": "docs/compare.md"}
 	found := 0
 	for _, name := range files(t) {
 		room := strings.Split(filepath.ToSlash(name), "/")[0]
-		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || (room != "measure" && room != "run" && room != "record") {
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || pages[room] == "" {
 			continue
 		}
-		for _, m := range findingID.FindAllStringSubmatch(read(t, name), -1) {
+		page, form := read(t, pages[room]), findingID
+		if room == "study" {
+			form = studyFinding
+			if slices.Contains(files(t), "docs/study.md") {
+				page += read(t, "docs/study.md")
+			}
+		}
+		for _, m := range form.FindAllStringSubmatch(read(t, name), -1) {
 			found++
 			if !strings.Contains(page, "`"+m[1]+"`") {
-				t.Errorf("%s: the finding %q is not in the table of docs/run.md", name, m[1])
+				t.Errorf("%s: the finding %q is not in the table of %s", name, m[1], pages[room])
 			}
 		}
 	}

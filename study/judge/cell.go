@@ -1,0 +1,270 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// observation is what one trial that counts says of one metric.
+type observation struct {
+	value float64
+	block int // trials of the same block, other than 0, ran near each other
+}
+
+// cell is one comparison while it is being judged.
+type cell struct {
+	record.Comparison
+	metric Metric
+	ratio  stats.Ratio
+	tested bool // there is a ratio with its interval
+	p      float64
+	notes  []string
+	silent string // why nothing may be claimed
+	rankUp bool   // more pairs of trials rise than fall, where only ranks can be compared
+}
+
+// newCell compares the trials of a configuration with those of the baseline in one metric. Blocks count only if
+// paired is true. The verdict comes with [decide], when all cells of the metric are known.
+func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
+	c := &cell{metric: m, p: math.NaN()}
+	c.Metric, c.Unit, c.Higher, c.Margin = m.Name, m.Unit, m.Higher, r.margin
+	c.N, c.NBase = len(value), len(base)
+	xs, ys := valuesOf(base), valuesOf(value)
+	c.Base, c.BaseLow, c.BaseHigh = typical(m, xs, r)
+	c.Value, c.ValueLow, c.ValueHigh = typical(m, ys, r)
+	if p, ok := stats.MannWhitney(xs, ys); ok && len(xs) > 1 && len(ys) > 1 {
+		c.RankP = pointer(p)
+	}
+	switch {
+	case len(xs) == 0 && len(ys) == 0:
+		c.silent = "no trial that counts has it"
+	case len(xs) == 0:
+		c.silent = "the baseline does not have it"
+	case len(ys) == 0:
+		c.silent = "the configuration does not have it"
+	case !positive(xs) || !positive(ys):
+		c.compareZeros(xs, ys)
+	case len(xs) < 2 || len(ys) < 2:
+		c.Ratio = pointer(*c.Value / *c.Base)
+		c.silent = "one trial on a side tells nothing of how much trials differ"
+	default:
+		c.compareRatio(base, value, paired, r)
+	}
+	return c
+}
+
+// compareZeros compares values of which some are zero, so that there is no ratio.
+func (c *cell) compareZeros(xs, ys []float64) {
+	c.Difference = pointer(*c.Value - *c.Base)
+	switch {
+	case len(xs) < 2 || len(ys) < 2:
+		c.silent = "one trial on a side tells nothing of how much trials differ"
+	case allZero(xs) && allZero(ys):
+		c.Verdict = record.Equivalent
+		c.notes = append(c.notes, "zero in every trial of both")
+	default:
+		c.notes = append(c.notes, "some values are zero, so there is no ratio; the rank test decides")
+		c.rankUp = risingPairs(xs, ys) > 0
+		if c.RankP != nil {
+			c.p = *c.RankP
+		}
+	}
+}
+
+// risingPairs is the number of pairs of a trial of each side in which the second is greater, minus the others.
+func risingPairs(xs, ys []float64) int {
+	n := 0
+	for _, x := range xs {
+		for _, y := range ys {
+			n += cmp.Compare(y, x)
+		}
+	}
+	return n
+}
+
+// compareRatio estimates the ratio within blocks, or from both groups.
+func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
+	var xs, ys []float64
+	if paired {
+		xs, ys = pairs(base, value)
+	}
+	if len(xs) >= 2 {
+		c.Pairs = len(xs)
+		c.ratio, c.tested = stats.PairedRatio(xs, ys, r.confidence)
+		if left := max(len(base), len(value)) - c.Pairs; left > 0 {
+			c.notes = append(c.notes, figure.Plural(left, "trial")+" without the other one in its block left out of the ratio")
+		}
+	} else {
+		c.ratio, c.tested = stats.UnpairedRatio(valuesOf(base), valuesOf(value), r.confidence)
+		if paired {
+			c.notes = append(c.notes, "fewer than two blocks have trials of both, so they are compared as groups")
+		}
+	}
+	if !c.tested {
+		c.Ratio = pointer(*c.Value / *c.Base)
+		c.silent = "the interval of the ratio cannot be told from these trials"
+		return
+	}
+	c.p = c.ratio.P
+	c.Ratio, c.Low, c.High, c.P = pointer(c.ratio.Ratio), pointer(c.ratio.Low), pointer(c.ratio.High), pointer(c.ratio.P)
+}
+
+// decide gives the cells of a sweep with the same metric their verdicts.
+func decide(cells []*cell, r rules) {
+	var ps []float64
+	var tested []*cell
+	for _, c := range cells {
+		if !math.IsNaN(c.p) && c.silent == "" {
+			ps, tested = append(ps, c.p), append(tested, c)
+		}
+	}
+	for i, adjusted := range stats.Holm(ps) {
+		tested[i].Adjusted = pointer(adjusted)
+	}
+	for _, c := range cells {
+		c.decide(r)
+		c.Note = strings.Join(c.notes, "; ")
+	}
+}
+
+func (c *cell) decide(r rules) {
+	significant := c.Adjusted != nil && *c.Adjusted < r.alpha()
+	switch {
+	case c.silent != "":
+		c.Verdict = record.Inconclusive
+		c.notes = append(c.notes, c.silent)
+	case c.Verdict != "":
+	case c.tested && stats.Equivalent(c.ratio, r.margin):
+		c.Verdict = record.Equivalent
+		if significant {
+			c.notes = append(c.notes, "a change that is certain, but smaller than the margin")
+		}
+	case significant && c.up() == c.Higher:
+		c.Verdict = record.Better
+	case significant:
+		c.Verdict = record.Worse
+	default:
+		c.Verdict = record.Inconclusive
+		c.askForMore(r)
+	}
+	if c.tested && c.Pairs == 0 && significant && c.Verdict != record.Equivalent && c.RankP != nil && *c.RankP > 2*r.alpha() {
+		c.notes = append(c.notes, "the rank test does not confirm it; look at the single trials")
+	}
+}
+
+// up says whether the configuration has the greater values.
+func (c *cell) up() bool {
+	if c.tested {
+		return c.ratio.Ratio > 1
+	}
+	return c.rankUp
+}
+
+// maxAdvised is the number of trials beyond which advice to repeat is no advice.
+const maxAdvised = 1000
+
+// askForMore says about how many trials would find a change as large as the margin, with a probability of 80 %, if
+// trials differ as much as these did.
+func (c *cell) askForMore(r rules) {
+	n, ok := needed(c.ratio, r)
+	switch {
+	case !c.tested || !ok:
+	case n <= max(c.N, c.NBase):
+		c.notes = append(c.notes, "on the edge; some more trials would tell")
+	case n > maxAdvised:
+		c.notes = append(c.notes, fmt.Sprintf("trials differ too much to find a change of %s by repeating them", figure.Percent(r.margin)))
+	default:
+		c.notes = append(c.notes, fmt.Sprintf("about %d trials of each would find a change of %s", n, figure.Percent(r.margin)))
+	}
+}
+
+// needed is the number of trials of each configuration that find a change as large as the margin with a probability
+// of 80 %. The standard deviation of one log-ratio is that of the estimate times the root of what it was made of.
+//
+//	n = ((z(1−α/2) + z(0.8)) · s / ln(1+margin))²
+//
+// (the usual formula of sample sizes with normal quantiles; the t distribution asks for one or two more, added here).
+func needed(ratio stats.Ratio, r rules) (int, bool) {
+	const power = 0.8416 // z(0.8)
+	n := float64(ratio.N)
+	if !ratio.Paired {
+		n /= 2 // both sides
+	}
+	s := ratio.SE * math.Sqrt(n)
+	if !(s > 0) || math.IsInf(s, 0) {
+		return 0, false
+	}
+	z := stats.TQuantile(1-r.alpha()/2, 1e9)
+	x := math.Pow((z+power)*s/math.Log1p(r.margin), 2) + 2
+	return int(math.Ceil(min(x, 1e9))), true
+}
+
+// typical is the value that stands for several trials, with its interval where there is one: the geometric mean of
+// rates, the median of the trials' own values of everything else.
+func typical(m Metric, xs []float64, r rules) (value, low, high *float64) {
+	if len(xs) == 0 {
+		return nil, nil, nil
+	}
+	if m.Unit == measure.UnitRate && positive(xs) {
+		mean, iv, ok := stats.GeoMean(xs, r.confidence)
+		if !ok {
+			return pointer(measure.Median(xs)), nil, nil
+		}
+		return pointer(mean), pointer(iv.Low), pointer(iv.High)
+	}
+	_, iv, ok := stats.MedianInterval(xs, r.confidence)
+	if !ok {
+		return pointer(measure.Median(xs)), nil, nil
+	}
+	return pointer(measure.Median(xs)), pointer(iv.Low), pointer(iv.High)
+}
+
+// pairs returns the values of the blocks that have both, in the order of the baseline.
+func pairs(base, value []observation) (xs, ys []float64) {
+	other := map[int]float64{}
+	for _, o := range value {
+		if o.block != 0 {
+			other[o.block] = o.value
+		}
+	}
+	for _, o := range base {
+		if y, ok := other[o.block]; ok && o.block != 0 {
+			xs, ys = append(xs, o.value), append(ys, y)
+			delete(other, o.block)
+		}
+	}
+	return xs, ys
+}
+
+func valuesOf(list []observation) []float64 {
+	xs := make([]float64, len(list))
+	for i, o := range list {
+		xs[i] = o.value
+	}
+	return xs
+}
+
+func positive(xs []float64) bool {
+	for _, x := range xs {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func allZero(xs []float64) bool {
+	for _, x := range xs {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,265 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Side is one of the things compared: one record, several of the same thing, or a configuration of a study.
+type Side struct {
+	// Name is what tables call it.
+	Name string
+	// Point is empty, or what the side is to be matched by: of two studies, equal configurations are compared. The
+	// first side of each point is its baseline.
+	Point string
+	// Trials are what was measured.
+	Trials []Trial
+	// Varied are the paths that its study changed on purpose.
+	Varied []string
+	// Study is the directory of the study that it belongs to. Its trials ran in blocks with those of the other
+	// configurations, unless they were batched.
+	Study   string
+	Batched bool
+}
+
+// pairedWith says whether the trials of two sides ran in the same blocks.
+func (s *Side) pairedWith(o *Side) bool { return s.Study != "" && s.Study == o.Study && !s.Batched }
+
+// Trial is one run of a side.
+type Trial struct {
+	// Record is its directory.
+	Record  string
+	Started time.Time
+	// Block is that of its study, 0 if there is none.
+	Block int
+	// Values are its figures by the names of metrics; Facts are what should be equal.
+	Values map[string]float64
+	Facts  Facts
+	// Why it does not count, empty if it does.
+	Why string
+	// Doubts are the names of the warnings about it.
+	Doubts []string
+}
+
+// counted returns the trials that count, in the order of time.
+func (s *Side) counted() []Trial {
+	var list []Trial
+	for _, t := range s.Trials {
+		if t.Why == "" {
+			list = append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Trial) int { return a.Started.Compare(b.Started) })
+	return list
+}
+
+// CompareOptions say what is compared and when a change matters. Zero values stand for the defaults.
+type CompareOptions struct {
+	// Metrics are compared; none means throughput, errors, and per operation class mean and p99.
+	Metrics []string
+	// Margin is the smallest change that matters, as a share; Confidence is the level of all intervals.
+	Margin, Confidence float64
+	// Varied are paths that differ on purpose, such as "durability".
+	Varied []string
+	// Force compares in spite of differences in what must be equal.
+	Force bool
+	// Tool is the program that compares.
+	Tool record.Tool
+}
+
+// Compare holds each side against the first one of the same point. Where sides differ in what must be equal, the
+// figures are shown but nothing is claimed of them, and the validity has the finding "not-comparable", unless
+// Force is set. It returns an error if there is nothing to compare.
+func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
+	for _, name := range o.Metrics {
+		if _, err := ParseMetric(name); err != nil {
+			return nil, err
+		}
+	}
+	if len(sides) < 2 {
+		return nil, errors.New("a comparison needs at least two sides: give a second record or study")
+	}
+	points := group(sides)
+	if !slices.ContainsFunc(points, func(p []*Side) bool { return len(p) > 1 }) {
+		return nil, fmt.Errorf("%s and %s have no configuration in common: name the ones to be compared, as in DIR#CONFIGURATION", sides[0].Name, sides[1].Name)
+	}
+	c := &comparing{o: o, rules: newRules(o.Margin, o.Confidence), report: &record.ComparisonReport{
+		SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool, Comparisons: []record.Comparison{}}}
+	c.metrics = c.chooseMetrics(sides)
+	for i := range sides {
+		c.addSide(&sides[i])
+	}
+	c.report.Differences = c.differ(points)
+	c.mixed = checkMixed(sides, o.Force)
+	c.refused = !o.Force && (anyInvalid(c.report.Differences) || measure.Worst(c.mixed) == measure.Invalid)
+	c.compare(points)
+	c.report.Validity = c.findings(sides, points)
+	return c.report, nil
+}
+
+// comparing is a comparison while it is made.
+type comparing struct {
+	o       CompareOptions
+	rules   rules
+	metrics []Metric
+	report  *record.ComparisonReport
+	mixed   []measure.Finding
+	refused bool
+}
+
+func anyInvalid(list []record.Difference) bool {
+	return slices.ContainsFunc(list, func(d record.Difference) bool { return d.Severity == measure.Invalid })
+}
+
+// group puts the sides of the same point together, in the order of the first one.
+func group(sides []Side) [][]*Side {
+	place := map[string]int{}
+	var points [][]*Side
+	for i := range sides {
+		s := &sides[i]
+		at, ok := place[s.Point]
+		if !ok {
+			at = len(points)
+			place[s.Point] = at
+			points = append(points, nil)
+		}
+		points[at] = append(points[at], s)
+	}
+	return points
+}
+
+func (c *comparing) chooseMetrics(sides []Side) []Metric {
+	var values []map[string]float64
+	for i := range sides {
+		for _, t := range sides[i].counted() {
+			values = append(values, t.Values)
+		}
+	}
+	return compared(c.o.Metrics, values)
+}
+
+func (c *comparing) addSide(s *Side) {
+	trials := s.counted()
+	side := record.ComparisonSide{Name: s.Name, Records: []string{}, N: len(trials), Values: map[string][]float64{}}
+	for _, t := range trials {
+		if t.Record != "" {
+			side.Records = append(side.Records, t.Record)
+		}
+		for _, m := range c.metrics {
+			if x, ok := t.Values[m.Name]; ok {
+				side.Values[m.Name] = append(side.Values[m.Name], x)
+			}
+		}
+	}
+	c.report.Sides = append(c.report.Sides, side)
+}
+
+// differ lists in what sides of the same point differ. Sides of different points that do so alike are told once.
+func (c *comparing) differ(points [][]*Side) []record.Difference {
+	all := []record.Difference{}
+	place := map[string]int{} // of a difference that was found already at another point
+	for _, p := range points {
+		facts := make([]Facts, 0, len(p))
+		varied := slices.Clone(c.o.Varied)
+		for _, s := range p {
+			facts = append(facts, s.facts())
+			if s.Study != "" && s.Study == p[0].Study {
+				varied = slices.Concat(varied, s.Varied, p[0].Varied)
+			}
+		}
+		for _, d := range differences(facts, varied) {
+			key := d.What + "\x00" + strings.Join(d.Values, "\x00")
+			if _, ok := place[key]; !ok {
+				place[key] = len(all)
+				all = append(all, d)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record.Difference) int { return rank(b.Severity) - rank(a.Severity) })
+	return all
+}
+
+// facts are those of the first trial that counts; in what the others differ is told by mixed.
+func (s *Side) facts() Facts {
+	if trials := s.counted(); len(trials) > 0 {
+		return trials[0].Facts
+	}
+	if len(s.Trials) > 0 {
+		return s.Trials[0].Facts
+	}
+	return nil
+}
+
+// variants returns the different facts of the trials of a side, at most eight: they should be of the same thing.
+func (s *Side) variants() []Facts {
+	var different []Facts
+	for _, t := range s.counted() {
+		if t.Facts != nil && !slices.ContainsFunc(different, func(f Facts) bool { return same(f, t.Facts) }) {
+			different = append(different, t.Facts)
+		}
+		if len(different) == 8 {
+			break
+		}
+	}
+	return different
+}
+
+// same says whether two trials have the same facts but for those that differ from run to run.
+func same(a, b Facts) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for path, v := range a {
+		if w, ok := b[path]; !ok || v != w && weigh(path).severity != measure.Note {
+			return false
+		}
+	}
+	return true
+}
+
+// compare makes the comparisons: one family of cells per metric, over all points.
+func (c *comparing) compare(points [][]*Side) {
+	families := make([][]*cell, len(c.metrics))
+	var all []*cell
+	for _, p := range points {
+		base := p[0].counted()
+		for _, s := range p[1:] {
+			paired := s.pairedWith(p[0])
+			trials := s.counted()
+			for i, m := range c.metrics {
+				one := newCell(m, trialValues(base, m.Name), trialValues(trials, m.Name), paired, c.rules)
+				one.Configuration, one.Baseline = s.Name, p[0].Name
+				if one.N+one.NBase == 0 {
+					continue
+				}
+				if c.refused {
+					one.silent = "what must be equal is not, see the differences"
+				}
+				families[i] = append(families[i], one)
+				all = append(all, one)
+			}
+		}
+	}
+	for _, family := range families {
+		decide(family, c.rules)
+	}
+	for _, one := range all {
+		c.report.Comparisons = append(c.report.Comparisons, one.Comparison)
+	}
+}
+
+func trialValues(trials []Trial, metric string) []observation {
+	list := make([]observation, 0, len(trials))
+	for _, t := range trials {
+		if x, ok := t.Values[metric]; ok {
+			list = append(list, observation{x, t.Block})
+		}
+	}
+	return list
+}

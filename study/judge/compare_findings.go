@@ -1,0 +1,186 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// findings looks for reasons not to believe a comparison.
+func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
+	all := []measure.Finding{}
+	for _, f := range [][]measure.Finding{
+		c.checkDifferences(), checkSides(sides), c.checkFew(sides), checkInterleaved(points), checkUnmatched(points, sides), c.mixed,
+	} {
+		all = append(all, f...)
+	}
+	measure.SortFindings(all)
+	return all
+}
+
+func (c *comparing) checkDifferences() []measure.Finding {
+	var must, should []string
+	for _, d := range c.report.Differences {
+		switch d.Severity {
+		case measure.Invalid:
+			must = append(must, d.What)
+		case measure.Warning:
+			should = append(should, d.What)
+		}
+	}
+	var all []measure.Finding
+	switch {
+	case len(must) > 0 && c.o.Force:
+		all = finding("not-comparable", measure.Warning, "the sides differ in what must be equal (%s) and were compared because that was asked for: "+
+			"a change may be the effect of any of it", some(must))
+	case len(must) > 0:
+		all = finding("not-comparable", measure.Invalid, "the sides differ in what must be equal (%s), so no verdict is given; make them equal, "+
+			"or say that it is what you compare (--varied %s) or that you take the risk (--force)", some(must), root(must[0]))
+	}
+	if len(should) > 0 {
+		all = append(all, finding("differences", measure.Warning, "the sides differ in what should be equal (%s): a change may be the effect of any of it", some(should))...)
+	}
+	return all
+}
+
+// root is the first part of a path, which is what people compare: durability rather than durability.journal.
+func root(path string) string {
+	first, rest, _ := strings.Cut(path, ".")
+	if first == "environment" || first == "workload" || first == "target" {
+		second, _, _ := strings.Cut(rest, ".")
+		return below(first, second)
+	}
+	return first
+}
+
+// some lists names, not all of many.
+func some(names []string) string {
+	const most = 6
+	names = slices.Compact(slices.Clone(names))
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkSides tells of trials that do not count, or only with care.
+func checkSides(sides []Side) []measure.Finding {
+	var all []measure.Finding
+	left, total, doubtful := 0, 0, 0
+	why, doubts := map[string]int{}, map[string]int{}
+	for i := range sides {
+		for _, t := range sides[i].Trials {
+			total++
+			if t.Why != "" {
+				left++
+				why[t.Why]++
+				continue
+			}
+			if len(t.Doubts) > 0 {
+				doubtful++
+			}
+			for _, d := range t.Doubts {
+				doubts[d]++
+			}
+		}
+		if len(sides[i].counted()) == 0 {
+			all = append(all, finding("no-records", measure.Invalid, "no record of %s counts, so nothing can be said of it; see why below, and run it again", sides[i].Name)...)
+		}
+	}
+	if left > 0 {
+		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count: %s", plural(left, "record"), total, tally(why))...)
+	}
+	if doubtful > 0 {
+		all = append(all, finding("doubtful-trials", measure.Warning, "%s of %d that count are to be believed with care: %s; see the records",
+			plural(doubtful, "record"), total, tally(doubts))...)
+	}
+	return all
+}
+
+// checkMixed tells of sides whose own records are not of the same thing.
+func checkMixed(sides []Side, force bool) []measure.Finding {
+	var all []measure.Finding
+	for i := range sides {
+		variants := sides[i].variants()
+		if len(variants) < 2 {
+			continue
+		}
+		var what []string
+		severity := measure.Note
+		for _, d := range differences(variants, nil) {
+			if d.Severity == measure.Note {
+				continue
+			}
+			slices.Sort(d.Values)
+			what = append(what, d.What+" is "+strings.Join(slices.Compact(d.Values), " and "))
+			if rank(d.Severity) > rank(severity) {
+				severity = d.Severity
+			}
+		}
+		if force && severity == measure.Invalid {
+			severity = measure.Warning
+		}
+		all = append(all, finding("mixed-records", severity, "the records of %s are not of the same thing, so they tell nothing of how much runs differ: %s; "+
+			"compare those that belong together", sides[i].Name, some(what))...)
+	}
+	return all
+}
+
+func (c *comparing) checkFew(sides []Side) []measure.Finding {
+	least, name := -1, ""
+	for i := range sides {
+		if n := len(sides[i].counted()); n > 0 && (least < 0 || n < least) {
+			least, name = n, sides[i].Name
+		}
+	}
+	switch {
+	case least < 0 || least >= trialsForMedian:
+		return nil
+	case least == 1:
+		return finding("one-record", measure.Warning, "there is a single record of %s, and one run tells nothing of how much runs differ: the interval of a percentile "+
+			"within a run is far too narrow for that; repeat it (plimsoll study), %d times for an interval of medians", name, trialsForMedian)
+	case least < trialsForRanks:
+		return finding("few-trials", measure.Warning, "there are only %d records of %s, so a verdict rests on the t distribution alone; repeat it, "+
+			"%d times for an interval of medians", least, name, trialsForMedian)
+	}
+	return finding("few-trials", measure.Note, "there are %d records of %s: medians have no interval of 95 %% below %d", least, name, trialsForMedian)
+}
+
+// checkInterleaved tells of sides that ran one after the other, so that a drift of the machine looks like an effect.
+func checkInterleaved(points [][]*Side) []measure.Finding {
+	for _, p := range points {
+		for _, s := range p[1:] {
+			if s.pairedWith(p[0]) || !apart(p[0].counted(), s.counted()) {
+				continue
+			}
+			return finding("not-interleaved", measure.Warning, "all records of %s are from before or after all those of %s, so whatever changed on the machine in between "+
+				"counts as difference, and intervals do not cover it; a study runs both in turns", p[0].Name, s.Name)
+		}
+	}
+	return nil
+}
+
+func apart(a, b []Trial) bool {
+	if len(a) == 0 || len(b) == 0 || len(a)+len(b) < 3 {
+		return false
+	}
+	first := func(list []Trial) time.Time { return list[0].Started }
+	last := func(list []Trial) time.Time { return list[len(list)-1].Started }
+	return last(a).Before(first(b)) || last(b).Before(first(a))
+}
+
+func checkUnmatched(points [][]*Side, sides []Side) []measure.Finding {
+	var alone []string
+	for _, p := range points {
+		if len(p) == 1 && len(points) > 1 {
+			alone = append(alone, p[0].Name)
+		}
+	}
+	if len(alone) == 0 {
+		return nil
+	}
+	return finding("unmatched", measure.Note, "%s of %d have no counterpart and are not compared: %s", plural(len(alone), "configuration"), len(sides), some(alone))
+}

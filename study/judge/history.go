@@ -1,0 +1,274 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// HistoryOptions say what is looked for in a history. Zero values stand for the defaults.
+type HistoryOptions struct {
+	// Metrics are looked at; none means throughput, errors, and per operation class mean and p99.
+	Metrics []string
+	// Margin is the smallest change that counts, as a share.
+	Margin float64
+	// Tool is the program that looks.
+	Tool record.Tool
+}
+
+// minHistory is the number of points from which on changes are looked for; see [stats.ChangePoints].
+const minHistory = 10
+
+// OpenAll reads the records and studies in a directory, each as a source of its own.
+func OpenAll(dir string) ([]Source, []record.SkippedRecord, error) {
+	runs, studies, err := find(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot look for records in %s: %w", dir, err)
+	}
+	if len(runs)+len(studies) == 0 {
+		return nil, nil, fmt.Errorf("%s holds no record: there is neither %s nor %s in it or below", dir, record.RunFile, record.StudyFile)
+	}
+	var sources []Source
+	var skipped []record.SkippedRecord
+	for _, path := range append(runs, studies...) {
+		s, err := Open(path)
+		if err != nil {
+			skipped = append(skipped, record.SkippedRecord{Record: path, Problem: err.Error()})
+			continue
+		}
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			s.Name = rel
+		}
+		sources = append(sources, s)
+	}
+	return sources, skipped, nil
+}
+
+// HistorySides turns each record, and each configuration of each study, into a side.
+func HistorySides(sources []Source, metrics []string) []Side {
+	var sides []Side
+	for i := range sources {
+		s := &sources[i]
+		if s.Study == nil {
+			sides = append(sides, s.side(metrics))
+			continue
+		}
+		for _, c := range s.Study.Configurations {
+			side := s.configuration(c.ID, metrics)
+			side.Name = s.Name + "#" + c.ID
+			sides = append(sides, side)
+		}
+	}
+	return sides
+}
+
+// History puts sides that are equal in what must be equal into groups, in the order of time, and finds where their
+// results change. Each side is one point: a record, or the trials of one configuration of a study. The same records
+// give the same answer, in whatever order they come.
+func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
+	for _, name := range o.Metrics {
+		if _, err := ParseMetric(name); err != nil {
+			return nil, err
+		}
+	}
+	h := &record.HistoryReport{SchemaVersion: record.SchemaVersion, Kind: record.KindHistory, Tool: o.Tool,
+		Groups: []record.HistoryGroup{}, Validity: []measure.Finding{}}
+	r := newRules(o.Margin, 0)
+	members := map[string][]*Side{}
+	for i := range sides {
+		key := sides[i].key()
+		members[key] = append(members[key], &sides[i])
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		h.Groups = append(h.Groups, newGroup(members[key], o.Metrics, r))
+	}
+	slices.SortStableFunc(h.Groups, func(a, b record.HistoryGroup) int { return cmp.Compare(len(b.Points), len(a.Points)) })
+	name(h.Groups)
+	h.Validity = append(h.Validity, checkHistory(h)...)
+	return h, nil
+}
+
+// identifying says whether a fact tells one thing that is measured from another. Versions, settings and the state of
+// the machine may change in the course of a history; where they do at a change, it names them.
+func identifying(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return weigh(path).severity == measure.Invalid || first == "load" || path == "target.kind" || path == "target.topology"
+}
+
+func (s *Side) key() string {
+	facts := s.facts()
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(facts)) {
+		if identifying(path) {
+			fmt.Fprintf(&b, "%s\x00%s\x00", path, facts[path])
+		}
+	}
+	return b.String()
+}
+
+// start is when the first trial of a side began.
+func (s *Side) start() (t Trial) {
+	for i, x := range s.Trials {
+		if i == 0 || x.Started.Before(t.Started) {
+			t = x
+		}
+	}
+	return t
+}
+
+func newGroup(sides []*Side, asked []string, r rules) record.HistoryGroup {
+	slices.SortStableFunc(sides, func(a, b *Side) int {
+		return cmp.Or(a.start().Started.Compare(b.start().Started), cmp.Compare(a.Name, b.Name))
+	})
+	var values []map[string]float64
+	for _, s := range sides {
+		for _, t := range s.counted() {
+			values = append(values, t.Values)
+		}
+	}
+	metrics := compared(asked, values)
+	g := record.HistoryGroup{Common: common(sides), Series: []record.HistorySeries{}}
+	for _, s := range sides {
+		g.Points = append(g.Points, newPoint(s, metrics, r))
+	}
+	for _, m := range metrics {
+		if s := newSeries(m, g.Points, sides, r); s.N > 0 {
+			g.Series = append(g.Series, s)
+		}
+	}
+	return g
+}
+
+// common returns the facts that all sides share.
+func common(sides []*Side) map[string]string {
+	shared := maps.Clone(sides[0].facts())
+	for _, s := range sides[1:] {
+		facts := s.facts()
+		maps.DeleteFunc(shared, func(path, v string) bool { return facts[path] != v })
+	}
+	return shared
+}
+
+func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
+	trials := s.counted()
+	p := record.HistoryPoint{Record: s.Name, Started: s.start().Started, N: len(trials), Values: map[string]float64{}}
+	if len(trials) == 0 {
+		p.Why = "no trial counts"
+		if len(s.Trials) > 0 {
+			p.Why = s.Trials[0].Why
+		}
+	}
+	for _, m := range metrics {
+		if x, _, _ := typical(m, valuesOf(trialValues(trials, m.Name)), r); x != nil {
+			p.Values[m.Name] = *x
+		}
+	}
+	return p
+}
+
+// newSeries looks for the changes of one metric.
+func newSeries(m Metric, points []record.HistoryPoint, sides []*Side, r rules) record.HistorySeries {
+	s := record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher, Changes: []record.HistoryChange{}}
+	var values []float64
+	var at []int // the points that the values belong to
+	for i, p := range points {
+		if x, ok := p.Values[m.Name]; ok {
+			values, at = append(values, x), append(at, i)
+		}
+	}
+	if s.N = len(values); s.N == 0 {
+		return s
+	}
+	s.Median, s.Latest = measure.Median(values), values[len(values)-1]
+	if s.Median != 0 {
+		s.Spread = (slices.Max(values) - slices.Min(values)) / s.Median
+	}
+	if s.N < minHistory {
+		s.Note = fmt.Sprintf("%s are too few to speak of changes, which takes %d", plural(s.N, "point"), minHistory)
+		return s
+	}
+	found := stats.ChangePoints(values, stats.ChangeOptions{Magnitude: r.margin})
+	for k, c := range found {
+		from, to := 0, len(values)
+		if k > 0 {
+			from = found[k-1].Index
+		}
+		if k+1 < len(found) {
+			to = found[k+1].Index
+		}
+		change := newChange(m, values[from:c.Index], values[c.Index:to], c.P)
+		before, after := at[c.Index-1], at[c.Index]
+		change.Index, change.Record, change.Started = after, points[after].Record, points[after].Started
+		change.Differences = differences([]Facts{sides[before].facts(), sides[after].facts()}, nil)
+		s.Changes = append(s.Changes, change)
+	}
+	return s
+}
+
+func newChange(m Metric, before, after []float64, p float64) record.HistoryChange {
+	c := record.HistoryChange{Before: measure.Median(before), After: measure.Median(after), P: p, Verdict: record.Worse}
+	if c.Before != 0 {
+		c.Ratio = c.After / c.Before
+	}
+	if (c.After > c.Before) == m.Higher {
+		c.Verdict = record.Better
+	}
+	return c
+}
+
+// name gives the groups short names that tell them apart.
+func name(groups []record.HistoryGroup) {
+	taken := map[string]int{}
+	for i := range groups {
+		c := groups[i].Common
+		parts := []string{"workload " + c["workload.name"]}
+		if n := c["data.records"]; n != "" {
+			parts = append(parts, n+" records")
+		}
+		if w := c["load.workers"]; w != "" {
+			parts = append(parts, w+" workers")
+		}
+		if rate := c["load.rate"]; rate != "" {
+			parts = append(parts, rate+"/s")
+		}
+		for _, path := range []string{"durability.name", "client", "target.kind"} {
+			if v := c[path]; v != "" {
+				parts = append(parts, v)
+			}
+		}
+		text := strings.Join(parts, ", ")
+		if taken[text]++; taken[text] > 1 {
+			text += fmt.Sprintf(" (%d)", taken[text])
+		}
+		groups[i].Name = text
+	}
+}
+
+func checkHistory(h *record.HistoryReport) []measure.Finding {
+	var all []measure.Finding
+	left, total, longest := 0, 0, 0
+	for _, g := range h.Groups {
+		longest = max(longest, len(g.Points))
+		for _, p := range g.Points {
+			total++
+			if p.Why != "" {
+				left++
+			}
+		}
+	}
+	if left > 0 {
+		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count, because they are invalid or failed; they are shown with the reason", plural(left, "point"), total)...)
+	}
+	if longest < minHistory {
+		all = append(all, finding("short-history", measure.Note, "no more than %s are of the same thing, and changes are looked for from %d on", figure.Plural(longest, "record"), minHistory)...)
+	}
+	return all
+}

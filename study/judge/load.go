@@ -1,0 +1,267 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Source is what one argument of a comparison names: a record, a directory with several, a study, or a configuration
+// of a study (DIR#CONFIGURATION).
+type Source struct {
+	// Name is how it was named, and Path where it is.
+	Name, Path string
+	// Runs are its records, by directory. A study has none.
+	Runs []Run
+	// Study is the study, and Configuration the one that was named, if any.
+	Study         *record.Study
+	Configuration string
+	// Skipped says which records could not be read, and why.
+	Skipped []record.SkippedRecord
+}
+
+// Run is a record with its directory.
+type Run struct {
+	Dir string
+	*record.Run
+}
+
+// Open reads what an argument names.
+func Open(name string) (Source, error) {
+	s := Source{Name: name, Path: name}
+	if _, err := os.Stat(name); err != nil {
+		if i := strings.LastIndexByte(name, '#'); i > 0 {
+			s.Path, s.Configuration = name[:i], name[i+1:]
+		}
+	}
+	if has(s.Path, record.StudyFile) {
+		return s.openStudy()
+	}
+	if s.Configuration != "" {
+		return s, fmt.Errorf("%s is no study, so it has no configuration %q", s.Path, s.Configuration)
+	}
+	if has(s.Path, record.RunFile) {
+		r, err := record.Open(s.Path)
+		s.Runs = []Run{{s.Path, r}}
+		return s, err
+	}
+	return s.openAll()
+}
+
+func has(dir, file string) bool {
+	_, err := os.Stat(filepath.Join(dir, file))
+	return err == nil
+}
+
+func (s Source) openStudy() (Source, error) {
+	study, err := record.OpenStudy(s.Path)
+	if err != nil {
+		return s, err
+	}
+	s.Study = study
+	if s.Configuration == "" {
+		return s, nil
+	}
+	var known []string
+	for _, c := range study.Configurations {
+		if c.ID == s.Configuration {
+			return s, nil
+		}
+		known = append(known, c.ID)
+	}
+	return s, fmt.Errorf("the study %s has no configuration %q (it has %s)", s.Path, s.Configuration, some(known))
+}
+
+// openAll reads every record below a directory.
+func (s Source) openAll() (Source, error) {
+	runs, studies, err := find(s.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, fmt.Errorf("%s is not there: give the directory of a record, of a study, or one that holds records", s.Path)
+	case err != nil:
+		return s, fmt.Errorf("cannot look for records in %s: %w", s.Path, err)
+	case len(runs) == 0 && len(studies) == 1:
+		s.Path = studies[0]
+		return s.openStudy()
+	case len(runs) == 0 && len(studies) > 1:
+		return s, fmt.Errorf("%s holds %d studies: name one of them, for example %s", s.Path, len(studies), studies[0])
+	case len(runs) == 0:
+		return s, fmt.Errorf("%s holds no record: there is no %s in it or below", s.Path, record.RunFile)
+	}
+	for _, dir := range runs {
+		r, err := record.Open(dir)
+		if err != nil {
+			s.Skipped = append(s.Skipped, record.SkippedRecord{Record: dir, Problem: err.Error()})
+			continue
+		}
+		s.Runs = append(s.Runs, Run{dir, r})
+	}
+	if len(s.Runs) == 0 {
+		return s, fmt.Errorf("none of the %d records in %s can be read: %s", len(runs), s.Path, s.Skipped[0].Problem)
+	}
+	return s, nil
+}
+
+// find returns the directories of records and of studies at or below a directory, in alphabetical order. Those inside
+// a record or a study belong to it.
+func find(top string) (runs, studies []string, err error) {
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == top:
+			return err
+		case err != nil || !d.IsDir():
+			return nil // what may not be read holds nothing for us
+		case has(path, record.StudyFile):
+			studies = append(studies, path)
+			return fs.SkipDir
+		case has(path, record.RunFile):
+			runs = append(runs, path)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return runs, studies, err
+}
+
+// Sides turns sources into the sides of a comparison. Studies are matched configuration by configuration; next to
+// a record, a study stands for its baseline. Metrics are those that will be compared, none the usual ones.
+func Sides(sources []Source, metrics []string) []Side {
+	matched := true
+	for i := range sources {
+		matched = matched && sources[i].Study != nil && sources[i].Configuration == ""
+	}
+	var sides []Side
+	for i := range sources {
+		s := &sources[i]
+		switch {
+		case s.Study == nil:
+			sides = append(sides, s.side(metrics))
+		case matched:
+			for _, c := range s.Study.Configurations {
+				side := s.configuration(c.ID, metrics)
+				side.Point = c.ID
+				sides = append(sides, side)
+			}
+		case s.Configuration == "":
+			sides = append(sides, s.configuration(newJudgement(s.Study).baseline, metrics))
+		default:
+			sides = append(sides, s.configuration(s.Configuration, metrics))
+		}
+	}
+	return sides
+}
+
+// side makes a side of records.
+func (s *Source) side(metrics []string) Side {
+	side := Side{Name: s.Name}
+	for _, r := range s.Runs {
+		side.Trials = append(side.Trials, newTrial(r.Dir, r.Run, metrics))
+	}
+	for _, skipped := range s.Skipped {
+		side.Trials = append(side.Trials, Trial{Record: skipped.Record, Why: "unreadable"})
+	}
+	return side
+}
+
+func newTrial(dir string, r *record.Run, metrics []string) Trial {
+	if len(metrics) == 0 {
+		metrics = defaults(classes(r))
+	}
+	t := Trial{Record: dir, Started: r.Started, Values: Values(r, metrics), Facts: NewFacts(r)}
+	t.Why, t.Doubts = standing(r.Validity)
+	switch {
+	case t.Why != "":
+	case r.Status == record.Failed:
+		t.Why = "failed"
+	case len(t.Values) == 0:
+		t.Why = "nothing was measured"
+	}
+	return t
+}
+
+// standing says why findings make a result count for nothing, and what makes it doubtful.
+func standing(findings []measure.Finding) (why string, doubts []string) {
+	for _, f := range findings {
+		switch {
+		case f.Severity == measure.Invalid && why == "":
+			why = f.ID
+		case f.Severity == measure.Warning && !slices.Contains(doubts, f.ID):
+			doubts = append(doubts, f.ID)
+		}
+	}
+	return why, doubts
+}
+
+// configuration makes a side of the trials of one configuration of a study.
+func (s *Source) configuration(id string, metrics []string) Side {
+	side := Side{Name: s.Path + "#" + id, Study: s.Path, Batched: s.Study.Specification.Order == "batched"}
+	for _, c := range s.Study.Configurations {
+		if c.ID == id {
+			for path := range c.Set {
+				side.Varied = append(side.Varied, path)
+			}
+		}
+	}
+	slices.Sort(side.Varied)
+	facts := s.facts(id)
+	for _, t := range newJudgement(s.Study).final {
+		if t.Configuration == id && t.Kind == record.TrialCompared && t.Status != record.TrialPlanned {
+			side.Trials = append(side.Trials, s.trial(t, facts, metrics))
+		}
+	}
+	return side
+}
+
+// trial takes the figures from the list of trials, and those that it does not have from the record.
+func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
+	trial := Trial{Block: t.Block, Values: t.Values, Facts: facts}
+	if t.Record != "" {
+		trial.Record = filepath.Join(s.Path, t.Record)
+	}
+	if t.Started != nil {
+		trial.Started = *t.Started
+	}
+	trial.Why, trial.Doubts = standing(t.Validity)
+	if t.Status != record.TrialDone {
+		trial.Why = string(t.Status)
+	}
+	lacks := func(name string) bool { _, ok := t.Values[name]; return !ok }
+	if trial.Why == "" && trial.Record != "" && slices.ContainsFunc(metrics, lacks) {
+		if r, err := record.Open(trial.Record); err == nil {
+			trial.Values = Values(r, metrics)
+		}
+	}
+	return trial
+}
+
+// facts are those of the record of the first trial that counts, or, where that is gone, what the study says.
+func (s *Source) facts(id string) Facts {
+	for i := range s.Study.Trials {
+		t := &s.Study.Trials[i]
+		if t.Configuration != id || t.Kind != record.TrialCompared || !counts(t) || t.Record == "" {
+			continue
+		}
+		if r, err := record.Open(filepath.Join(s.Path, t.Record)); err == nil {
+			return NewFacts(r)
+		}
+		break
+	}
+	f := Facts{}
+	f.put("", s.Study.Base)
+	f.addEnvironment(s.Study.Environment)
+	f.addTool(s.Study.Tool)
+	for _, c := range s.Study.Configurations {
+		if c.ID == id {
+			f.setAll(c.Set)
+		}
+	}
+	f.drop()
+	return f
+}

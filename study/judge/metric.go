@@ -1,0 +1,281 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Metric is a figure of a run that can be compared with that of another.
+type Metric struct {
+	Name   string // as it is written: "throughput", "read.p99", "update.service.mean"
+	Class  string // operation class, "" for all operations together
+	Kind   string // of a time: "response" or "service"
+	Figure string // "throughput", "errors", "mean", "p99", …
+	Unit   string // [measure.UnitRate], [measure.UnitTime] or [measure.UnitShare]
+	Higher bool   // more is better
+}
+
+// The figures by their unit. Percentiles are those that a record states.
+var (
+	percentiles = []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
+	ofAll       = []string{"achieved", "dropped"} // known for all operations together only
+	figures     = append([]string{"throughput", "errors", "not-found", "achieved", "dropped", "mean", "max"}, percentiles...)
+)
+
+var percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
+
+// ParseMetric reads the name of a metric: [class.][service.]figure. The error names the nearest figure.
+func ParseMetric(name string) (Metric, error) {
+	m := parseMetric(name)
+	switch {
+	case !slices.Contains(figures, m.Figure):
+		return m, fmt.Errorf("unknown metric %q%s (known: %s, each also of an operation class, as in read.p99, and times also of the service, as in read.service.p99)",
+			name, nearest.DidYouMean(m.Figure, figures), strings.Join(figures, ", "))
+	case m.Kind == "service" && m.Unit != measure.UnitTime:
+		return m, fmt.Errorf("metric %q: %s is not a time, so it has no service", name, m.Figure)
+	case m.Class != "" && slices.Contains(ofAll, m.Figure):
+		return m, fmt.Errorf("metric %q: %s is known for all operations together only", name, m.Figure)
+	}
+	return m, nil
+}
+
+// parseMetric takes a name apart without asking whether there is such a figure.
+func parseMetric(name string) Metric {
+	m := Metric{Name: name, Kind: "response", Figure: name, Unit: measure.UnitTime}
+	if parts := percentileForm.FindStringSubmatch(name); parts != nil {
+		m.Class, m.Figure = parts[1], parts[2]
+	} else if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		m.Class, m.Figure = name[:i], name[i+1:]
+	}
+	for _, kind := range []string{"service", "response"} {
+		if m.Class == kind || strings.HasSuffix(m.Class, "."+kind) {
+			m.Kind, m.Class = kind, strings.TrimSuffix(strings.TrimSuffix(m.Class, kind), ".")
+			break
+		}
+	}
+	switch m.Figure {
+	case "throughput":
+		m.Unit, m.Higher = measure.UnitRate, true
+	case "achieved":
+		m.Unit, m.Higher = measure.UnitShare, true
+	case "errors", "not-found", "dropped":
+		m.Unit = measure.UnitShare
+	}
+	return m
+}
+
+// ofObjective is the name of the metric that an objective limits.
+func ofObjective(o measure.Objective) string {
+	figure := o.Metric
+	if figure == "rate" {
+		figure = "throughput"
+	}
+	parts := []string{figure}
+	if o.Kind == "service" {
+		parts = []string{"service", figure}
+	}
+	if o.Class != "" {
+		parts = append([]string{o.Class}, parts...)
+	}
+	return strings.Join(parts, ".")
+}
+
+// Values returns the figures of the measured phase of a run by the names of the metrics: operations per second,
+// nanoseconds or shares. What the run cannot state is absent: a percentile of too few operations, a class that it
+// does not have, everything if nothing was measured.
+func Values(r *record.Run, metrics []string) map[string]float64 {
+	values := map[string]float64{}
+	p := r.Phase("measure")
+	if p == nil || p.Seconds <= 0 {
+		return values
+	}
+	for _, name := range metrics {
+		if x, ok := parseMetric(name).of(r, p); ok {
+			values[name] = x
+		}
+	}
+	return values
+}
+
+// of returns the figure of a phase, if it has it.
+func (m Metric) of(r *record.Run, p *record.PhaseResult) (float64, bool) {
+	class := &p.All
+	if m.Class != "" {
+		if class = p.Class(m.Class); class == nil {
+			return 0, false
+		}
+	}
+	switch m.Figure {
+	case "throughput":
+		if m.Class == "" {
+			return p.Rates.Achieved, true
+		}
+		return class.Rate, true
+	case "achieved":
+		return share(float64(p.Ended.Succeeded), float64(p.Offered))
+	}
+	if m.Unit == measure.UnitShare {
+		return m.share(r, p, class.Counts)
+	}
+	return m.time(r, class)
+}
+
+// share returns a part of the operations that were due.
+func (m Metric) share(r *record.Run, p *record.PhaseResult, t measure.Tally) (float64, bool) {
+	due := t.Attempted
+	if m.Class == "" { // of which class operations were that were never sent, nobody knows
+		t = p.Counts
+		due = t.Attempted + p.Dropped + r.Course.Unsent
+	}
+	part := due - t.Succeeded
+	switch m.Figure {
+	case "not-found":
+		part = t.NotFound
+	case "dropped":
+		part = p.Dropped
+	}
+	return share(float64(part), float64(due))
+}
+
+func share(part, whole float64) (float64, bool) {
+	if whole <= 0 {
+		return 0, false
+	}
+	return part / whole, true
+}
+
+// time returns a time of the answered operations. Operations that were never sent waited longer than all others;
+// where they are more than lie above a percentile, that is not known.
+func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
+	l := class.Response
+	if m.Kind == "service" {
+		l = class.Service
+	}
+	if l == nil || l.Count == 0 {
+		return 0, false
+	}
+	switch m.Figure {
+	case "mean":
+		return l.Mean, true
+	case "max":
+		return float64(l.Max), true
+	}
+	q := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999}
+	ns, stated := q[m.Figure]
+	if !stated {
+		return m.stated(r)
+	}
+	if ns == nil || beyond(m.Figure, l.Count, r.Course.Unsent) {
+		return 0, false
+	}
+	return float64(*ns), true
+}
+
+// beyond says whether so many operations were never sent that a percentile of the answered ones is too low.
+func beyond(percentile string, answered, unsent int64) bool {
+	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}[percentile]
+	return unsent > 0 && q*float64(answered+unsent) > float64(answered)
+}
+
+// stated finds a percentile that the record has only because an objective of the run asked for it.
+func (m Metric) stated(r *record.Run) (float64, bool) {
+	for _, o := range r.Objectives {
+		parsed, err := measure.ParseObjectives(o.Objective)
+		if err == nil && len(parsed) == 1 && ofObjective(parsed[0]) == m.Name && o.Measured != nil {
+			return *o.Measured, true
+		}
+	}
+	return 0, false
+}
+
+// Metrics returns the names of what to keep of a trial: what the study asks for, or else throughput, errors and of
+// each operation class the mean and the p99 of the response time; and beside it whatever its objectives limit.
+func Metrics(spec record.StudySpec, r *record.Run) []string {
+	names := slices.Clone(spec.Metrics)
+	if len(names) == 0 {
+		names = defaults(classes(r))
+	}
+	for _, o := range objectives(spec) {
+		if name := ofObjective(o); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func defaults(classes []string) []string {
+	names := []string{"throughput", "errors"}
+	for _, c := range classes {
+		names = append(names, c+".mean", c+".p99")
+	}
+	return names
+}
+
+// classes returns the operation classes of the measured phase, without parts of operations.
+func classes(r *record.Run) []string {
+	var names []string
+	if p := r.Phase("measure"); p != nil {
+		for _, c := range p.Classes {
+			if !c.Part {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// objectives returns those of a study and of its base run. A specification that was kept was checked before.
+func objectives(spec record.StudySpec) []measure.Objective {
+	var list []measure.Objective
+	for _, text := range slices.Concat(spec.Objectives, spec.Run.Objectives) {
+		parsed, err := measure.ParseObjectives(text)
+		if err != nil {
+			continue
+		}
+		for _, o := range parsed {
+			if !slices.ContainsFunc(list, func(have measure.Objective) bool { return have.Text == o.Text }) {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// compared returns the metrics in which a study is compared, in the order in which they are shown, from what its
+// trials have.
+func compared(asked []string, trials []map[string]float64) []Metric {
+	names := asked
+	if len(names) == 0 {
+		found := map[string]bool{}
+		for _, values := range trials {
+			for name := range values {
+				found[name] = true
+			}
+		}
+		names = defaults(classesOf(found))
+		names = slices.DeleteFunc(names, func(name string) bool { return !found[name] })
+	}
+	metrics := make([]Metric, len(names))
+	for i, name := range names {
+		metrics[i] = parseMetric(name)
+	}
+	return metrics
+}
+
+// classesOf finds the operation classes among the names of metrics, in alphabetical order.
+func classesOf(names map[string]bool) []string {
+	found := map[string]bool{}
+	for name := range names {
+		if m := parseMetric(name); m.Class != "" && m.Kind == "response" {
+			found[m.Class] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -1,0 +1,104 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func measured() *record.Run {
+	latency := func(ns int64) *record.Latency {
+		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, P50: ptr(ns), P99: ptr(5 * ns), P999: ptr(20 * ns), Max: 100 * ns}
+	}
+	return &record.Run{
+		SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Started: begin, Scheduled: true,
+		Specification: record.RunSpec{Target: "mongodb://db/", Client: "wire", Workload: record.WorkloadSpec{Name: "a", Records: 1000},
+			Load: record.LoadSpec{Workers: 16}, Durability: record.DurabilitySpec{Name: "durable"}},
+		Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 4, MemoryBytes: 8 << 30},
+		Tool:        record.Tool{Name: "plimsoll", Version: "1.0.0"},
+		Course:      record.Course{Unsent: 10},
+		Objectives:  []measure.ObjectiveResult{{Objective: "read.p99.5<20ms", Measured: ptr(7e6), Unit: "ns"}},
+		Phases: []record.PhaseResult{{
+			Phase: "measure", Seconds: 60, Offered: 10_000, Dropped: 90, Counts: measure.Tally{Attempted: 9900, Succeeded: 9800, Failed: 100, NotFound: 50},
+			Ended: measure.Tally{Succeeded: 9700}, Rates: record.Rates{Achieved: 161.7},
+			All: record.ClassResult{Response: latency(1e6), Service: latency(5e5)},
+			Classes: []record.ClassResult{
+				{Name: "read-modify-write", Rate: 80, Counts: measure.Tally{Attempted: 5000, Succeeded: 4950}, Response: latency(2e6), Service: latency(1e6)},
+				{Name: "rmw-read", Part: true, Rate: 80, Response: latency(1e6)},
+				{Name: "read", Rate: 80, Counts: measure.Tally{Attempted: 4900, Succeeded: 4850, NotFound: 50}, Response: &record.Latency{Count: 20, Mean: 5e5, Max: 9e5}},
+			},
+		}},
+	}
+}
+
+func TestValues(t *testing.T) {
+	metrics := []string{"throughput", "errors", "not-found", "dropped", "achieved", "mean", "p50", "p99", "p99.9", "service.p99", "max", "response.p50",
+		"read.throughput", "read.errors", "read.mean", "read.p99", "read.p99.5", "read-modify-write.service.p99.9", "read-modify-write.p90", "scan.p99"}
+	got := Values(measured(), metrics)
+	want := map[string]float64{
+		"throughput": 161.7, "errors": 0.02, "not-found": 0.005, "dropped": 0.009, "achieved": 0.97, "mean": 1.2e6, "p50": 1e6, "p99": 5e6,
+		"service.p99": 2.5e6, "max": 1e8, "response.p50": 1e6,
+		"read.throughput": 80, "read.errors": 50.0 / 4900, "read.mean": 5e5, "read.p99.5": 7e6,
+	} // ten operations were never sent, more than lie above p99.9 of 5000
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := Values(&record.Run{}, metrics); len(got) != 0 {
+		t.Errorf("nothing was measured, and yet %v", got)
+	}
+}
+
+func TestMetricsOfATrial(t *testing.T) {
+	spec := record.StudySpec{Objectives: []string{"read.p99<20ms", "rate>5k, scan.service.p99.9<1s"}, Run: record.RunSpec{Objectives: []string{"errors<1%"}}}
+	want := []string{"throughput", "errors", "read-modify-write.mean", "read-modify-write.p99", "read.mean", "read.p99", "scan.service.p99.9"}
+	if diff := cmp.Diff(want, Metrics(spec, measured())); diff != "" {
+		t.Error(diff)
+	}
+	spec.Metrics = []string{"p50"}
+	if diff := cmp.Diff([]string{"p50", "read.p99", "throughput", "scan.service.p99.9", "errors"}, Metrics(spec, measured())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseMetric(t *testing.T) {
+	for name, want := range map[string]Metric{
+		"throughput":       {Kind: "response", Figure: "throughput", Unit: "1/s", Higher: true},
+		"read.p99.9":       {Class: "read", Kind: "response", Figure: "p99.9", Unit: "ns"},
+		"service.mean":     {Kind: "service", Figure: "mean", Unit: "ns"},
+		"a.b.service.p50":  {Class: "a.b", Kind: "service", Figure: "p50", Unit: "ns"},
+		"read.errors":      {Class: "read", Kind: "response", Figure: "errors", Unit: "share"},
+		"achieved":         {Kind: "response", Figure: "achieved", Unit: "share", Higher: true},
+		"read.response.p9": {Class: "read", Kind: "response", Figure: "p9", Unit: "ns"},
+	} {
+		want.Name = name
+		got, err := ParseMetric(name)
+		if got != want || (err != nil) != (want.Figure == "p9") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for name, says := range map[string]string{"troughput": "throughput", "read.p98": "known", "": "known", "service.errors": "not a time",
+		"read.dropped": "all operations together", "read.": "known"} {
+		if _, err := ParseMetric(name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want a word about %s", name, err, says)
+		}
+	}
+}
+
+func FuzzParseMetric(f *testing.F) {
+	for _, name := range []string{"throughput", "read.service.p99.9", "..p99", "service", "\x00.mean"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		m, err := ParseMetric(name)
+		if err == nil && m.Name != name {
+			t.Errorf("%q became %+v", name, m)
+		}
+		Values(measured(), []string{name})
+	})
+}

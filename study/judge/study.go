@@ -1,0 +1,194 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Study judges a study from its trials alone: it fills in Canary, Comparisons, Objectives and the findings about
+// trials in Validity. Findings of others stay; judging once more changes nothing.
+func Study(s *record.Study) {
+	j := newJudgement(s)
+	s.Canary = j.canary()
+	s.Comparisons = j.comparisons()
+	s.Objectives = j.objectives()
+	others := slices.DeleteFunc(slices.Clone(s.Validity), func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
+	s.Validity = append(append([]measure.Finding{}, others...), j.findings()...)
+	measure.SortFindings(s.Validity)
+}
+
+// judgement is a study while it is judged.
+type judgement struct {
+	study    *record.Study
+	rules    rules
+	metrics  []Metric
+	baseline string
+	final    []*record.Trial // the last attempt of each trial that is no procedure's, in order
+	earlier  []*record.Trial // attempts before it
+	counted  map[string][]*record.Trial
+}
+
+func newJudgement(s *record.Study) *judgement {
+	j := &judgement{study: s, counted: map[string][]*record.Trial{},
+		rules: newRules(float64(s.Specification.Margin), float64(s.Specification.Confidence))}
+	for _, c := range s.Configurations {
+		if c.Baseline || j.baseline == "" {
+			j.baseline = c.ID
+		}
+	}
+	for _, c := range s.Configurations {
+		if c.Baseline {
+			j.baseline = c.ID
+			break
+		}
+	}
+	j.sortAttempts()
+	var values []map[string]float64
+	for _, t := range j.final {
+		if t.Kind == record.TrialCompared && counts(t) {
+			j.counted[t.Configuration] = append(j.counted[t.Configuration], t)
+			values = append(values, t.Values)
+		}
+	}
+	j.metrics = compared(s.Specification.Metrics, values)
+	return j
+}
+
+// sortAttempts takes the last attempt of each trial, and the others apart.
+func (j *judgement) sortAttempts() {
+	last := map[int]*record.Trial{}
+	var order []int
+	for i := range j.study.Trials {
+		t := &j.study.Trials[i]
+		if t.Kind == record.TrialSearch {
+			continue
+		}
+		have, ok := last[t.Number]
+		switch {
+		case !ok:
+			order = append(order, t.Number)
+			last[t.Number] = t
+		case later(t, have):
+			j.earlier = append(j.earlier, have)
+			last[t.Number] = t
+		default:
+			j.earlier = append(j.earlier, t)
+		}
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		j.final = append(j.final, last[n])
+	}
+}
+
+// later says whether an attempt stands for a trial rather than another one: a finished one before one that is not,
+// then the later one.
+func later(t, than *record.Trial) bool {
+	if a, b := t.Status == record.TrialDone, than.Status == record.TrialDone; a != b {
+		return a
+	}
+	return t.Attempt >= than.Attempt
+}
+
+// counts says whether a trial may stand for anything.
+func counts(t *record.Trial) bool {
+	return t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
+}
+
+// observations returns what the trials of a configuration that count say of a metric, in the order of the plan.
+func observations(trials []*record.Trial, metric string) []observation {
+	list := make([]observation, 0, len(trials))
+	for _, t := range trials {
+		if x, ok := t.Values[metric]; ok {
+			list = append(list, observation{x, t.Block})
+		}
+	}
+	return list
+}
+
+func (j *judgement) batched() bool { return j.study.Specification.Order == "batched" }
+
+// comparisons holds every configuration against the baseline in every metric. In batched order the trials of a block
+// did not run near each other, so they are no pairs.
+func (j *judgement) comparisons() []record.Comparison {
+	var all []*cell
+	for _, m := range j.metrics {
+		base := observations(j.counted[j.baseline], m.Name)
+		var family []*cell
+		for _, c := range j.study.Configurations {
+			if c.ID == j.baseline {
+				continue
+			}
+			value := observations(j.counted[c.ID], m.Name)
+			one := newCell(m, base, value, !j.batched(), j.rules)
+			one.Configuration, one.Baseline = c.ID, j.baseline
+			if missing := len(j.counted[c.ID]) - len(value); missing > 0 && len(value) > 0 {
+				one.notes = append(one.notes, plural(missing, "trial")+" could not state it")
+			}
+			family = append(family, one)
+		}
+		decide(family, j.rules)
+		all = append(all, family...)
+	}
+	return j.ordered(all)
+}
+
+// ordered puts the comparisons in the order of the configurations, and of the metrics within.
+func (j *judgement) ordered(cells []*cell) []record.Comparison {
+	place := map[string]int{}
+	for i, c := range j.study.Configurations {
+		place[c.ID] = i
+	}
+	slices.SortStableFunc(cells, func(a, b *cell) int {
+		return cmp.Compare(place[a.Configuration], place[b.Configuration])
+	})
+	var list []record.Comparison
+	for _, c := range cells {
+		if c.N+c.NBase > 0 {
+			list = append(list, c.Comparison)
+		}
+	}
+	return list
+}
+
+// objectives holds the objectives against the trials of each configuration. A trial that failed did not meet them; one
+// that is invalid can neither meet nor miss them.
+func (j *judgement) objectives() []record.ConfigurationObjective {
+	tried := map[string][]*record.Trial{}
+	for _, t := range j.final {
+		failed := t.Status == record.TrialFailed || t.Status == record.TrialTimeout
+		if t.Kind == record.TrialCompared && (counts(t) || failed) {
+			tried[t.Configuration] = append(tried[t.Configuration], t)
+		}
+	}
+	var results []record.ConfigurationObjective
+	for _, c := range j.study.Configurations {
+		for _, o := range objectives(j.study.Specification) {
+			r := record.ConfigurationObjective{Configuration: c.ID, Objective: o.Text, Exploratory: c.Exploratory}
+			for _, t := range tried[c.ID] {
+				r.N++
+				if x, ok := t.Values[ofObjective(o)]; ok && t.Status == record.TrialDone && met(o, x) {
+					r.Met++
+				}
+			}
+			r.Holds = r.N > 0 && r.Met == r.N
+			results = append(results, r)
+		}
+	}
+	return results
+}
+
+func met(o measure.Objective, x float64) bool {
+	switch o.Op {
+	case "<":
+		return x < o.Limit
+	case "<=":
+		return x <= o.Limit
+	case ">":
+		return x > o.Limit
+	}
+	return x >= o.Limit
+}
