@@ -60,6 +60,7 @@ and durability, and what the numbers are worth.
 		newYCSBCommand(env),
 		newCalibrateCommand(env),
 		newResponderCommand(env),
+		newClientCommand(env),
 		newShowCommand(env),
 		newWorkloadsCommand(env),
 		newEngineCommand(env),

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -104,7 +105,7 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 	if progress != nil {
 		opts.Progress = progress
 	}
-	result, err := run.Execute(ctx, spec, opts)
+	result, err := fleet.Execute(ctx, spec, opts, clientLauncher())
 	if p, ok := progress.(*progressLines); ok {
 		p.end()
 	}

@@ -70,6 +70,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	define("set", "p", "name=value", "a parameter or YCSB property of the workload, for example fieldlength=200 (repeatable)", setParam, true)
 
 	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
+	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Clients }))
 	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *record.RunSpec) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Pace }))
