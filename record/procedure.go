@@ -1,5 +1,41 @@
 package record
 
+import "time"
+
+// Defaults fills in what was not said. Duration stays as it is: without one, that of the base run counts.
+func (t *ThreadsSpec) Defaults() {
+	if len(t.Levels) == 0 {
+		def(&t.From, 1)              // response time without any queue: what the knee is measured from
+		def(&t.To, max(256, t.From)) // more than saturates any single server
+	}
+	def(&t.Trials, 3)  // the fewest whose interval says something
+	def(&t.Gain, 0.05) // doubling the workers for less is not worth their response time
+}
+
+// Defaults fills in what was not said.
+func (s *SteadySpec) Defaults() {
+	def(&s.By, "duration")
+	def(&s.Cycle, Duration(time.Minute)) // how often WiredTiger takes a checkpoint
+	if s.By == "operations" {
+		def(&s.From, 1_000_000) // minutes on a small server; the documents began with five times as many
+	} else {
+		// Four checkpoints within the measured time, as TPC-C 5.5.2 asks.
+		def(&s.From, max(1, Count(4*time.Duration(s.Cycle).Seconds())))
+	}
+	def(&s.To, 8*s.From)
+	def(&s.Factor, 2)
+	def(&s.Tolerance, 0.02) // what TPC-C 5.5.2 tolerates
+	def(&s.Trials, 1)       // a step is confirmed by the next one
+}
+
+// Defaults fills in what was not said. From stays as it is: without one, a closed loop shows where to begin; so does
+// To: without one, the ramp goes on until a rate does not hold. Without Duration, that of the base run counts.
+func (c *CapacitySpec) Defaults() {
+	def(&c.Growth, 1.5)
+	def(&c.Precision, 0.03)
+	def(&c.Confirm, 3)
+}
+
 // ProcedureResult is what a procedure tried and chose.
 type ProcedureResult struct {
 	// Name is "threads" or "steady".
@@ -38,7 +74,8 @@ type CapacityResult struct {
 	Objectives []string `json:"objectives"`
 	// Rate is the capacity in operations per second, 0 if not even the lowest rate held.
 	Rate float64 `json:"rate"`
-	// Confirmed is true if all fresh trials at that rate held; Low is the lower end of the interval of the achieved rate.
+	// Confirmed is true if all fresh trials at that rate held; Low is the lower end of the 95 % interval of the rate
+	// that they achieved, for this rate offered.
 	Confirmed bool     `json:"confirmed"`
 	Low       *float64 `json:"achieved_low,omitempty"`
 	// AtLeast is true if the highest rate that was allowed still held: the capacity is higher.
@@ -50,8 +87,8 @@ type CapacityResult struct {
 
 // CapacityStep is one trial of a capacity search.
 type CapacityStep struct {
-	// Phase is "ramp", "bisect" or "confirm".
-	Phase    string   `json:"phase" jsonschema:"enum=ramp,enum=bisect,enum=confirm"`
+	// Phase is "probe" (a closed loop, which shows where to begin), "ramp", "bisect" or "confirm".
+	Phase    string   `json:"phase" jsonschema:"enum=probe,enum=ramp,enum=bisect,enum=confirm"`
 	Offered  float64  `json:"offered"`
 	Achieved float64  `json:"achieved"`
 	P99      *float64 `json:"p99_ns,omitempty"`

@@ -66,6 +66,8 @@ type Configuration struct {
 	Factor string `json:"factor,omitempty"`
 	// Baseline is true for the configuration that all others are compared with.
 	Baseline bool `json:"baseline,omitempty"`
+	// Same are the IDs of other combinations of levels that are the same run, and are not run again.
+	Same []string `json:"same,omitempty"`
 	// Exploratory configurations do not decide about the objectives.
 	Exploratory bool `json:"exploratory,omitempty"`
 }

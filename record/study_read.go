@@ -142,8 +142,9 @@ func plainValue(n *yaml.Node) any {
 // exact reports whether a number is whole, and small enough to be the same number in JSON.
 func exact(x float64) bool { return x == math.Trunc(x) && math.Abs(x) <= 1<<53 }
 
-// asRead gives values that came from JSON the form that [valueReader] gives them.
-func asRead(v any) any {
+// Plain gives a value that came from JSON the form that values of levels have: whole numbers are int. It changes
+// lists and mappings in place.
+func Plain(v any) any {
 	switch v := v.(type) {
 	case float64:
 		if exact(v) {
@@ -151,11 +152,11 @@ func asRead(v any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = asRead(v[i])
+			v[i] = Plain(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = asRead(v[k])
+			v[k] = Plain(v[k])
 		}
 	}
 	return v
@@ -186,8 +187,8 @@ func (l *LevelSpec) UnmarshalJSON(b []byte) error {
 	} else if f.Value == nil {
 		return errors.New("a level needs a value")
 	}
-	f.Value = asRead(f.Value)
-	asRead(f.Set)
+	f.Value = Plain(f.Value)
+	Plain(f.Set)
 	*l = LevelSpec(f)
 	return nil
 }
@@ -198,6 +199,6 @@ func (c *Configuration) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
 		return err
 	}
-	asRead(c.Set)
+	Plain(c.Set)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 )
 
 // newStudyCommand is the group of everything about studies.
-func newStudyCommand(_ *environment) *cobra.Command {
+func newStudyCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "study",
 		Short: "Find a baseline, change one thing at a time, and say what is really different",
@@ -19,6 +19,6 @@ each point is run.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand() // a subcommand lives in a file of its own: study_*.go
+	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env)) // a subcommand lives in a file of its own: study_*.go
 	return cmd
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+)
+
+// studyTemplate is a complete study with every key explained. A test sees to it that no key is missing.
+//
+//go:embed study_template.yaml
+var studyTemplate []byte
+
+func newStudyInitCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a study with every key explained, to begin from",
+		Long: `Write a study with every key explained, to begin from. Without FILE it is printed. A file that exists
+is not overwritten.
+
+What is written is a whole study: it compares numbers of workers on documents on this machine's
+disk and takes about twenty minutes.`,
+		Args: atMostOne("file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				_, err := env.stdout.Write(studyTemplate)
+				return err
+			}
+			return writeNew(env, args[0], studyTemplate)
+		},
+	}
+}
+
+// writeNew writes a file that must not exist yet.
+func writeNew(env *environment, name string, content []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError("%s exists already; give another name, or remove it first", name)
+	}
+	if err != nil {
+		return usageError("cannot write the study: %v", err)
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.stdout, "wrote %s; next: plimsoll study plan %s\n", name, name)
+	return err
+}
+
+func newStudySchemaCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of a study file, for editors that check YAML against it",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := env.stdout.Write(schema.StudySpec)
+			return err
+		},
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
+)
+
+// studyFlags are the flags that change a study without changing its file.
+type studyFlags struct {
+	trials, budget, out string
+	seed                uint64
+}
+
+func (f *studyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.trials, "trials", "", "how often each configuration is run, instead of what the file says")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "draws another order of the trials")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h")
+}
+
+// readStudy reads a study from a file (- for standard input) and applies the flags.
+func (f *studyFlags) readStudy(env *environment, name string) (record.StudySpec, error) {
+	var r io.Reader = env.stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return record.StudySpec{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes one with every key explained")
+		}
+		defer file.Close()
+		r = file
+	}
+	spec, err := record.ReadStudySpec(r)
+	if err != nil {
+		return spec, usageError("%s: %v", name, err)
+	}
+	return spec, withExit(exitUsage, f.apply(&spec))
+}
+
+func (f *studyFlags) apply(spec *record.StudySpec) (err error) {
+	if f.trials != "" {
+		if spec.Trials, err = record.ParseCount(f.trials); err != nil {
+			return fmt.Errorf("--trials: %w", err)
+		}
+	}
+	if f.budget != "" {
+		if spec.Budget, err = record.ParseDuration(f.budget); err != nil {
+			return fmt.Errorf("--budget: %w", err)
+		}
+	}
+	if f.seed != 0 {
+		spec.Seed = f.seed
+	}
+	return nil
+}
+
+// planOptions are the same for a plan that is shown and one that is run.
+func planOptions() study.PlanOptions {
+	return study.PlanOptions{Metric: func(name string) error {
+		_, err := judge.ParseMetric(name)
+		return err
+	}}
+}
+
+func newStudyPlanCommand(env *environment) *cobra.Command {
+	var flags studyFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Show every trial, the order, time, disk space and power, and run nothing",
+		Long: `Show every trial of a study, their order, the estimated time and disk space, and what could be found.
+Nothing is run, and no target is touched.
+
+A mistake in the file, a level that its target cannot take, and a plan beyond its budget end with
+exit code 2; the first two name the key, or the factor, level and trial.`,
+		Example: `  plimsoll study plan study.yaml
+  plimsoll study plan study.yaml --trials 10 --seed 7
+  plimsoll study plan study.yaml --format json`,
+		Args: exactlyOne("study file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "json" {
+				return usageError("unknown format %q (known: text, json)", format)
+			}
+			spec, err := flags.readStudy(env, args[0])
+			if err != nil {
+				return err
+			}
+			return planStudy(env, spec, format)
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	return cmd
+}
+
+// planStudy prints a plan, also one that is beyond its budget.
+func planStudy(env *environment, spec record.StudySpec, format string) error {
+	p, err := study.NewPlan(spec, planOptions())
+	if p == nil {
+		return withExit(exitUsage, err)
+	}
+	if format == "json" {
+		err = errors.Join(printJSON(env.stdout, p.Shown()), err)
+	} else {
+		err = errors.Join(writePlan(env.stdout, p), err)
+	}
+	var over *study.BudgetError
+	if errors.As(err, &over) {
+		return withExit(exitUsage, over)
+	}
+	return err
+}
+
+// writePlan prints a plan for people.
+func writePlan(w io.Writer, plan *study.Plan) error {
+	p := plan.Shown()
+	b := &strings.Builder{}
+	spec, e := p.Spec, p.Estimate
+	fmt.Fprintf(b, "study %s: %s, %s of each, %s in all\n", spec.Name,
+		plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
+	writeProcedures(b, spec.Procedures)
+	fmt.Fprintln(b)
+	writeConfigurations(b, p)
+	writePlanTrials(b, p)
+	fmt.Fprintln(b, "\norder")
+	writeParagraphs(b, p.Order)
+	fmt.Fprintf(b, "\ntime    about %s\n", e.Text())
+	fmt.Fprintf(b, "space   about %s of documents, before compression, indexes and log; about %s of records\n", formatBytes(e.DataBytes), formatBytes(e.RecordBytes))
+	for _, s := range e.DataSets {
+		fmt.Fprintf(b, "        %s\n", dataSetText(s))
+	}
+	writePower(b, spec, e)
+	if len(p.Notes) > 0 {
+		fmt.Fprintln(b, "\nto know")
+		writeParagraphs(b, p.Notes)
+	}
+	if len(e.Assumptions) > 0 {
+		fmt.Fprintln(b, "\nassumed")
+		writeParagraphs(b, e.Assumptions)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeParagraphs(w io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", wrap(line, 96, "    "))
+	}
+}
+
+func writeProcedures(w io.Writer, p *record.ProceduresSpec) {
+	if p == nil {
+		return
+	}
+	var names []string
+	if p.Threads != nil {
+		names = append(names, "threads")
+	}
+	if p.Steady != nil {
+		names = append(names, "steady")
+	}
+	if p.Capacity != nil {
+		names = append(names, "capacity")
+	}
+	fmt.Fprintf(w, "procedures first: %s\n", strings.Join(names, ", "))
+}
+
+func writeConfigurations(w io.Writer, p *study.Plan) {
+	t := table{left: 2}
+	t.row("configuration", "sets")
+	for _, c := range p.Configurations {
+		text := setText(c.Set)
+		if c.Exploratory {
+			text += " (exploratory)"
+		}
+		t.row(c.ID, text)
+	}
+	t.write(w, "")
+}
+
+// writePlanTrials prints every trial with the time from the beginning at which it starts.
+func writePlanTrials(w io.Writer, p *study.Plan) {
+	if len(p.Trials) == 0 {
+		return
+	}
+	t := table{left: 4}
+	t.row("trial", "block", "after", "configuration")
+	for i, trial := range p.Trials {
+		block := "canary"
+		if trial.Block > 0 {
+			block = fmt.Sprint(trial.Block)
+		}
+		after := time.Duration(p.Estimate.Starts[i] * float64(time.Second)).Round(time.Second)
+		t.row(fmt.Sprint(trial.Number), block, after.String(), trial.Configuration)
+	}
+	fmt.Fprintln(w)
+	t.write(w, "")
+}
+
+// setText lists what a configuration sets.
+func setText(set map[string]any) string {
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(set)) {
+		value := fmt.Sprint(set[path])
+		if set[path] == nil {
+			value = "unset"
+		}
+		parts = append(parts, path+"="+value)
+	}
+	if len(parts) == 0 {
+		return "nothing: the base run"
+	}
+	return strings.Join(parts, " ")
+}
+
+func dataSetText(s study.DataSet) string {
+	at := s.Target
+	if s.Database != "" {
+		at += " database " + s.Database
+	}
+	size := fmt.Sprintf("%s of %s", formatCount(s.Records), formatBytes(s.DocumentBytes))
+	switch {
+	case s.Bytes == 0:
+		return fmt.Sprintf("%s keeps nothing", at)
+	case s.Loads == 0:
+		return fmt.Sprintf("%s: %s documents, taken as they are", at, size)
+	case s.Loads == 1:
+		return fmt.Sprintf("%s: %s documents, loaded once", at, size)
+	}
+	return fmt.Sprintf("%s: %s documents, loaded %d times", at, size, s.Loads)
+}
+
+func writePower(w io.Writer, spec record.StudySpec, e study.Estimate) {
+	if len(e.Power) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\npower   changes found in four cases of five, with %s of each and %s\n",
+		plural(int(spec.Trials), "trial"), plural(e.Comparisons, "comparison"))
+	t := table{}
+	t.row("trials scatter by", "one comparison", "the surest of all (Holm)")
+	for _, p := range e.Power {
+		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
+	}
+	t.write(w, "        ")
+}
+
+func effectText(x *float64) string {
+	if x == nil {
+		return "none"
+	}
+	return "from " + formatPercent(*x)
+}

@@ -1,0 +1,185 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// DataSet is what configurations of a study load into a target and share.
+type DataSet struct {
+	// Target is where it is, without credentials; Database is there where the target has databases.
+	Target     string `json:"target"`
+	Database   string `json:"database,omitempty"`
+	Collection string `json:"collection"`
+	Records    int64  `json:"records"`
+	// DocumentBytes is the mean size of a document as BSON; Bytes is that times the records: what is sent, before
+	// the target compresses it and adds indexes and a log. It is 0 for targets that keep nothing.
+	DocumentBytes int64 `json:"document_bytes"`
+	Bytes         int64 `json:"bytes"`
+	// Loads is how often it is loaded in the whole study, 0 if it is taken as it is.
+	Loads int `json:"loads"`
+
+	id    string // of the documents
+	grows bool   // trials add documents to it
+	moved bool   // it is not where the base run has its data
+}
+
+// shape is what a workload loads.
+type shape struct {
+	id         string
+	collection string
+	records    int64
+	document   int64 // mean bytes
+	grows      bool  // the run adds documents
+}
+
+// sampled is how many documents tell the mean size and the identity of a data set.
+const sampled = 32
+
+// shapeOf looks at the documents of a workload.
+func shapeOf(spec record.RunSpec) (shape, error) {
+	w, err := workload.Open(workload.Spec{
+		Name: spec.Workload.Name, Mode: spec.Workload.Mode, Records: int64(spec.Workload.Records),
+		Operations: int64(spec.Load.Operations), Seed: spec.Workload.Seed, Clients: 1, Params: spec.Workload.Params,
+		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
+	})
+	if err != nil {
+		return shape{}, err
+	}
+	s := shape{collection: w.Collections()[0], records: w.Records()}
+	h := sha256.New()
+	fmt.Fprintln(h, s.collection, s.records)
+	for _, x := range w.Indexes() {
+		fmt.Fprintf(h, "%s %s %x\n", x.Collection, x.Name, x.Keys)
+	}
+	n := min(sampled, s.records)
+	loader := w.Loader()
+	var op workload.Op
+	total := int64(0)
+	for i := range n {
+		loader.Load(i*(s.records-1)/max(n-1, 1), 1, &op)
+		for _, doc := range op.Requests[0].Docs {
+			h.Write(doc)
+			total += int64(len(doc))
+		}
+	}
+	s.document = (total + n/2) / max(n, 1)
+	s.grows = inserts(w)
+	s.id = hex.EncodeToString(h.Sum(nil))[:6]
+	return s, nil
+}
+
+// inserts reports whether there are inserts among the first operations of a workload.
+func inserts(w workload.Workload) bool {
+	stream := w.Stream(0, 1)
+	var op workload.Op
+	for range 300 {
+		stream.Next(&op)
+		for _, r := range op.Requests {
+			if r.Verb == workload.Insert {
+				return true
+			}
+		}
+		stream.Done(&op, true)
+	}
+	return false
+}
+
+// sharer gives each configuration the data set that it needs. Configurations with the same documents share one;
+// others get a database (or, embedded, a directory) of their own, because a data set that is larger than a
+// configuration asked for would be measured in its place.
+type sharer struct {
+	shapes map[string]shape // by the JSON of the workload
+	sets   []*DataSet
+	at     map[string]*DataSet // by target, database, collection and id
+	home   map[string]string   // by target, database and collection: the id that has the name as it is given
+}
+
+// shareData settles which configuration uses which data set.
+func (p *Plan) shareData() error {
+	s := sharer{shapes: map[string]shape{}, at: map[string]*DataSet{}, home: map[string]string{}}
+	p.setOf = map[string]*DataSet{}
+	for _, c := range p.Configurations {
+		spec := p.specs[c.ID]
+		set, err := s.assign(&spec)
+		if err != nil {
+			return fmt.Errorf("configuration %s: %w", c.ID, err)
+		}
+		p.specs[c.ID], p.setOf[c.ID] = spec, set
+	}
+	p.sets = s.sets
+	return nil
+}
+
+// assign finds the data set of a run, and puts the run on a database or directory of its own where it must not
+// share the one that it names.
+func (s *sharer) assign(spec *record.RunSpec) (*DataSet, error) {
+	sh, err := s.shape(spec)
+	if err != nil {
+		return nil, err
+	}
+	target, err := run.ParseTarget(spec.Target)
+	if err != nil {
+		return nil, err
+	}
+	keeps := target.Kind == "mongodb" || target.Kind == "embedded"
+	place := strings.Join([]string{spec.Target, spec.Database, sh.collection}, "\x00")
+	if target.Kind == "embedded" {
+		place = strings.Join([]string{spec.Target, sh.collection}, "\x00")
+	}
+	if _, taken := s.home[place]; !taken {
+		s.home[place] = sh.id
+	}
+	moved := keeps && s.home[place] != sh.id && !spec.LoadPhase.Skip && !spec.LoadPhase.Drop
+	if moved {
+		moveTo(spec, target.Kind, sh.id)
+	}
+	key := place + "\x00" + sh.id
+	if set, ok := s.at[key]; ok {
+		return set, nil
+	}
+	set := &DataSet{Target: store.Redact(spec.Target), Collection: sh.collection, Records: sh.records, DocumentBytes: sh.document, id: sh.id, grows: sh.grows, moved: moved}
+	if target.Kind == "mongodb" {
+		set.Database = spec.Database
+	}
+	if keeps {
+		set.Bytes = sh.document * sh.records
+	}
+	s.at[key] = set
+	s.sets = append(s.sets, set)
+	return set, nil
+}
+
+// moveTo names a database or directory after the data set.
+func moveTo(spec *record.RunSpec, kind, id string) {
+	if kind == "embedded" {
+		spec.Target = strings.TrimRight(spec.Target, "/") + "-" + id
+		return
+	}
+	const longest = 63 // of a database name
+	spec.Database = spec.Database[:min(len(spec.Database), longest-1-len(id))] + "_" + id
+}
+
+// shape is shapeOf, asked once for equal workloads.
+func (s *sharer) shape(spec *record.RunSpec) (shape, error) {
+	b, err := json.Marshal([]any{spec.Workload, spec.Load.Operations})
+	if err != nil {
+		return shape{}, err
+	}
+	if sh, ok := s.shapes[string(b)]; ok {
+		return sh, nil
+	}
+	sh, err := shapeOf(*spec)
+	s.shapes[string(b)] = sh
+	return sh, err
+}

@@ -1,0 +1,342 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Estimate is what a study will take, as far as it is known before it runs.
+type Estimate struct {
+	// Seconds is the whole study: procedures, loading, trials and pauses.
+	Seconds float64 `json:"seconds"`
+	// The parts of it.
+	Procedures float64 `json:"procedures_seconds"`
+	Loading    float64 `json:"loading_seconds"`
+	Measuring  float64 `json:"measuring_seconds"` // warm-ups included
+	Pauses     float64 `json:"pauses_seconds"`    // settling, opening and closing
+	// Starts is when each trial begins, in seconds from the beginning.
+	Starts []float64 `json:"starts_seconds"`
+	// DataBytes is what the data sets take as documents; targets compress, and add indexes and logs.
+	DataBytes int64     `json:"data_bytes"`
+	DataSets  []DataSet `json:"data_sets"`
+	// RecordBytes is what the records take below the directory of the study.
+	RecordBytes int64 `json:"record_bytes"`
+	// Comparisons is how many configurations are held against the baseline.
+	Comparisons int `json:"comparisons"`
+	// Power says what could be found, for trials that scatter less or more.
+	Power []Power `json:"power,omitempty"`
+	// Assumptions are what the estimate rests on besides the specification.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// Power is what a study could find if its trials scatter with a coefficient of variation of CV.
+type Power struct {
+	CV float64 `json:"cv"`
+	// Effect is the smallest change that a single comparison finds in four cases of five; Corrected is that of the
+	// comparison that has to be the surest of all in the study (Holm). They are nil where even a change by a factor
+	// of ten would not be found.
+	Effect    *float64 `json:"effect" jsonschema:"nullable"`
+	Corrected *float64 `json:"corrected" jsonschema:"nullable"`
+}
+
+// What is assumed where nothing is known. They are stated wherever they are used.
+const (
+	assumedRate     = 5_000    // operations per second of a run that operations end
+	assumedFillRate = 20 << 20 // bytes of documents per second
+	assumedOpening  = 500 * time.Millisecond
+	assumedRecord   = 24 << 10 // bytes of a record without its intervals
+	assumedInterval = 6 << 10  // bytes of a record per second
+	targetPower     = 0.8      // a change is found in four cases of five
+)
+
+// estimator adds up.
+type estimator struct {
+	*Estimate
+	plan    *Plan
+	options PlanOptions
+	said    map[string]bool
+}
+
+func (e *estimator) assume(format string, a ...any) {
+	if text := fmt.Sprintf(format, a...); !e.said[text] {
+		e.said[text] = true
+		e.Assumptions = append(e.Assumptions, text)
+	}
+}
+
+// estimate fills in what the plan will take, and what should be known about its data.
+func (p *Plan) estimate(o PlanOptions) {
+	e := &estimator{Estimate: &p.Estimate, plan: p, options: o, said: map[string]bool{}}
+	e.Comparisons = len(p.Configurations) - 1
+	e.procedures()
+	e.trials()
+	for _, s := range p.sets {
+		e.DataSets = append(e.DataSets, *s)
+		e.DataBytes += s.Bytes
+	}
+	e.Seconds = e.Procedures + e.Loading + e.Measuring + e.Pauses
+	e.Power = power(&p.Spec, e.Comparisons)
+	p.noteGrowth()
+}
+
+// trials adds up what the trials take, in their order: a data set is loaded when its first trial needs it.
+func (e *estimator) trials() {
+	lengths := map[string]float64{}
+	for _, c := range e.plan.Configurations {
+		lengths[c.ID] = e.length(e.plan.specs[c.ID])
+	}
+	pause := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
+	records := assumedInterval * e.Procedures
+	for _, t := range e.plan.Trials {
+		e.Starts = append(e.Starts, e.Procedures+e.Loading+e.Measuring+e.Pauses)
+		e.load(t.Configuration)
+		e.Measuring += lengths[t.Configuration]
+		e.Pauses += pause
+		records += assumedRecord + assumedInterval*lengths[t.Configuration]
+	}
+	e.RecordBytes = int64(records)
+	if len(e.plan.Trials) > 0 {
+		e.assume("%s per trial to open, look at the data and close", figure.Duration(assumedOpening))
+	}
+}
+
+// load adds the time to load the data of a trial, if it has to.
+func (e *estimator) load(configuration string) {
+	set, spec := e.plan.setOf[configuration], e.plan.specs[configuration]
+	if spec.LoadPhase.Skip || set.Bytes == 0 || set.Loads > 0 && !spec.LoadPhase.Drop {
+		return
+	}
+	rate := e.options.FillRate
+	if rate <= 0 {
+		rate = assumedFillRate
+		e.assume("data are loaded at %s/s, and none are there yet", figure.Bytes(assumedFillRate))
+	}
+	set.Loads++
+	e.Loading += float64(set.Bytes) / rate
+}
+
+// noteGrowth warns where trials change the data that later ones find.
+func (p *Plan) noteGrowth() {
+	for _, s := range p.sets {
+		if s.grows && s.Bytes > 0 && s.Loads < len(p.Trials) && !p.Spec.Reload {
+			p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later ones find more documents than earlier ones; reload: true begins each trial with the same data", s.Collection, s.Target))
+		}
+	}
+	if slices.ContainsFunc(p.sets, func(s *DataSet) bool { return s.moved }) {
+		p.Notes = append(p.Notes, fmt.Sprintf("the configurations need %d data sets; all but the first of each target get a database (embedded: a directory) of their own, so that no trial finds the documents of another size", len(p.sets)))
+	}
+}
+
+// length is how many seconds a run takes, warm-up included, loading not.
+func (e *estimator) length(spec record.RunSpec) float64 {
+	l := spec.Load
+	measured := l.Duration.Std()
+	if measured == 0 && l.Operations == 0 {
+		for _, s := range l.Stages {
+			measured += s.Duration.Std()
+		}
+	}
+	seconds := measured.Seconds()
+	if l.Operations > 0 {
+		byOperations := float64(l.Operations) / e.rate(l)
+		if seconds == 0 || byOperations < seconds {
+			seconds = byOperations
+		}
+	}
+	return l.Warmup.Std().Seconds() + seconds
+}
+
+// rate is how many operations per second a run is believed to do.
+func (e *estimator) rate(l record.LoadSpec) float64 {
+	limit := math.Inf(1)
+	if l.Rate > 0 {
+		limit = float64(l.Rate)
+	} else if l.Pace > 0 && l.Workers > 0 {
+		limit = float64(l.Pace) * float64(l.Workers)
+	}
+	measured := e.options.Rate
+	switch {
+	case measured > 0:
+		e.assume("runs that operations end do %s ops/s, as was measured", figure.Rate(measured))
+	case math.IsInf(limit, 1):
+		measured = assumedRate
+		e.assume("how long runs take that operations end is unknown until one was measured; %s ops/s are assumed", figure.Rate(assumedRate))
+	default:
+		return limit
+	}
+	return min(limit, measured)
+}
+
+// procedures adds the time of the procedures: as long as they may take.
+func (e *estimator) procedures() {
+	p := e.plan.Spec.Procedures
+	if p == nil {
+		return
+	}
+	base := e.plan.specs[e.plan.Configurations[0].ID]
+	each := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
+	with := func(d record.Duration) float64 {
+		spec := base
+		if d > 0 {
+			spec.Load.Duration, spec.Load.Operations = d, 0
+		}
+		return each + e.length(spec)
+	}
+	if t := p.Threads; t != nil {
+		levels := len(t.Levels)
+		if levels == 0 {
+			levels = 1
+			for w := t.From; w < t.To; w *= 2 {
+				levels++
+			}
+		}
+		e.Procedures += float64(levels) * float64(t.Trials) * with(t.Duration)
+	}
+	if s := p.Steady; s != nil {
+		for _, length := range steadyLengths(s) {
+			spec := base
+			spec.Load.Duration, spec.Load.Operations = record.Duration(length*float64(time.Second)), 0
+			if s.By == "operations" {
+				spec.Load.Duration, spec.Load.Operations = 0, record.Count(length)
+			}
+			e.Procedures += float64(s.Trials) * (each + e.length(spec))
+		}
+		e.assume("the procedure steady goes up to its highest step, and trials are as long as the base run says until it has chosen")
+	}
+	if c := p.Capacity; c != nil {
+		n := capacityTrials(c)
+		e.Procedures += float64(n) * with(c.Duration)
+		e.assume("the search for the capacity takes about %s", figure.Plural(n, "trial"))
+	}
+}
+
+// steadyLengths are the lengths that are tried, in seconds or operations.
+func steadyLengths(s *record.SteadySpec) []float64 {
+	var out []float64
+	for x := float64(s.From); len(out) < 100; x *= s.Factor {
+		out = append(out, min(x, float64(s.To)))
+		if x >= float64(s.To) || s.Factor <= 1 {
+			break
+		}
+	}
+	return out
+}
+
+// rampSteps is how many steps a ramp without a given end takes until a rate does not hold, as it begins near the
+// throughput of a closed loop.
+const rampSteps = 6
+
+// capacityTrials is about how many trials a search takes: the ramp, the bisection of its last step down to the
+// precision, and the confirming trials of three rates.
+func capacityTrials(c *record.CapacitySpec) int {
+	ramp := rampSteps
+	if c.From > 0 && c.To > c.From {
+		ramp = 1 + int(math.Ceil(math.Log(float64(c.To/c.From))/math.Log(c.Growth)))
+	}
+	bisection := 0
+	if c.Precision > 0 {
+		bisection = max(0, int(math.Ceil(math.Log2((c.Growth-1)/float64(c.Precision)))))
+	}
+	return ramp + bisection + 3*int(c.Confirm)
+}
+
+// power says which changes the comparisons could find.
+func power(spec *record.StudySpec, comparisons int) []Power {
+	if comparisons < 1 {
+		return nil
+	}
+	paired := spec.Order != record.OrderBatched
+	alpha := 1 - float64(spec.Confidence)
+	var out []Power
+	for _, cv := range []float64{0.01, 0.03, 0.05} {
+		out = append(out, Power{
+			CV:        cv,
+			Effect:    detectable(cv, alpha, int(spec.Trials), paired),
+			Corrected: detectable(cv, alpha/float64(comparisons), int(spec.Trials), paired),
+		})
+	}
+	return out
+}
+
+// detectable is the smallest change that is found with [targetPower], nil if there is none up to a factor of ten.
+func detectable(cv, alpha float64, trials int, paired bool) *float64 {
+	low, high := 0.0, 9.0
+	if stats.Power(cv, high, alpha, trials, paired) < targetPower {
+		return nil
+	}
+	for range 40 {
+		if mid := (low + high) / 2; stats.Power(cv, mid, alpha, trials, paired) < targetPower {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return &high
+}
+
+// checkBudget refuses a plan that takes longer than it may.
+func (p *Plan) checkBudget() error {
+	budget := p.Spec.Budget
+	if budget == 0 || p.Estimate.Seconds <= budget.Std().Seconds() {
+		return nil
+	}
+	return &BudgetError{Budget: budget, Needed: record.Duration(p.Estimate.Seconds * float64(time.Second)), Fits: p.fits()}
+}
+
+// fits says what a budget would be enough for.
+func (p *Plan) fits() string {
+	e := p.Estimate
+	if n := int(p.Spec.Trials); n > 0 {
+		perTrial := (e.Measuring + e.Pauses) / float64(n)
+		if p.Spec.Reload {
+			perTrial += e.Loading / float64(n)
+			e.Loading = 0
+		}
+		left := p.Spec.Budget.Std().Seconds() - e.Procedures - e.Loading
+		if fit := int(left / perTrial); fit >= 1 {
+			text := fmt.Sprintf("%s of each configuration would fit (trials: %d)", figure.Plural(fit, "trial"), fit)
+			if fit < 6 {
+				text += ", which cannot tell much; rather leave out levels, or shorten load.duration"
+			}
+			return text
+		}
+	}
+	return "not even one trial of each configuration would fit; leave out levels or procedures, or shorten load.duration"
+}
+
+// roughly rounds a time to what an estimate can claim.
+func roughly(d record.Duration) record.Duration {
+	switch std := d.Std(); {
+	case std >= time.Hour:
+		return record.Duration(std.Round(time.Minute))
+	case std >= time.Minute:
+		return record.Duration(std.Round(time.Second))
+	default:
+		return record.Duration(std.Round(100 * time.Millisecond))
+	}
+}
+
+// Text returns the parts of the estimated time as one phrase.
+func (e Estimate) Text() string {
+	var parts []string
+	for _, part := range []struct {
+		seconds float64
+		what    string
+	}{{e.Procedures, "procedures"}, {e.Loading, "loading"}, {e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
+		if part.seconds > 0 {
+			parts = append(parts, fmt.Sprintf("%v %s", roughly(record.Duration(part.seconds*float64(time.Second))), part.what))
+		}
+	}
+	total := fmt.Sprintf("%v", roughly(record.Duration(e.Seconds*float64(time.Second))))
+	if len(parts) < 2 {
+		return total
+	}
+	return total + " (" + strings.Join(parts, ", ") + ")"
+}

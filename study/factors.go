@@ -1,0 +1,288 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// factor is a factor whose paths were followed and whose values were read.
+type factor struct {
+	record.FactorSpec
+	levels   []level
+	baseline int // index of the level that the others are compared with
+}
+
+// level is what one level changes.
+type level struct {
+	name string
+	set  []change
+}
+
+// change sets one field.
+type change struct {
+	field field
+	value reflect.Value
+	plain any // the value as records keep it
+}
+
+// readFactors follows the paths of all factors and reads the values of all levels. The error has a line per mistake.
+func readFactors(spec *record.StudySpec) ([]factor, error) {
+	var factors []factor
+	var errs []error
+	for _, f := range spec.Factors {
+		out := factor{FactorSpec: f}
+		for _, l := range f.Levels {
+			changes, err := readLevel(f, l)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("factor %q, level %q: %w", f.Name, l.Name, err))
+			}
+			out.levels = append(out.levels, level{l.Name, changes})
+		}
+		factors = append(factors, out)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return factors, errors.Join(noSharedPaths(factors), notFoundByProcedures(spec, factors))
+}
+
+func readLevel(f record.FactorSpec, l record.LevelSpec) ([]change, error) {
+	set := l.Set
+	if set == nil {
+		set = map[string]any{f.Path: l.Value}
+	}
+	var changes []change
+	for _, path := range slices.Sorted(maps.Keys(set)) {
+		c, err := newChange(path, set[path])
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+func newChange(path string, value any) (change, error) {
+	f, err := find(path)
+	if err != nil {
+		return change{}, err
+	}
+	v, err := f.parse(value)
+	if err != nil {
+		return change{}, err
+	}
+	return change{f, v, plain(v)}, nil
+}
+
+// noSharedPaths refuses two factors that set the same key: which of them wins would depend on their order.
+func noSharedPaths(factors []factor) error {
+	owner := map[string]string{}
+	for _, f := range factors {
+		for _, l := range f.levels {
+			for _, c := range l.set {
+				if other, ok := owner[c.field.path]; ok && other != f.Name {
+					return fmt.Errorf("factors %q and %q both set %s: put what belongs together into one factor, with set", other, f.Name, c.field.path)
+				}
+				owner[c.field.path] = f.Name
+			}
+		}
+	}
+	return nil
+}
+
+// notFoundByProcedures refuses factors that override what a procedure is to find.
+func notFoundByProcedures(spec *record.StudySpec, factors []factor) error {
+	p := spec.Procedures
+	if p == nil {
+		return nil
+	}
+	found := map[string]string{}
+	if p.Threads != nil {
+		found["load.workers"] = "threads"
+	}
+	if p.Steady != nil {
+		found["load.duration"], found["load.operations"] = "steady", "steady"
+	}
+	var errs []error
+	for _, f := range factors {
+		for path, procedure := range found {
+			if f.everywhere(path) {
+				errs = append(errs, fmt.Errorf("factor %q sets %s in all its levels, so what procedures.%s finds would never be used: leave one of them out", f.Name, path, procedure))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// everywhere reports whether every level sets the path.
+func (f *factor) everywhere(path string) bool {
+	for _, l := range f.levels {
+		if !slices.ContainsFunc(l.set, func(c change) bool { return c.field.path == path }) {
+			return false
+		}
+	}
+	return true
+}
+
+// findBaseline chooses the level that the others are compared with: the marked one, else the one that the base run
+// has, else the first. The note says where that overrides something that the base run says.
+func (f *factor) findBaseline(raw, base *record.RunSpec) (note string) {
+	for i, l := range f.Levels {
+		if l.Baseline {
+			f.baseline = i
+			return ""
+		}
+	}
+	for i, l := range f.levels {
+		if l.in(base) {
+			f.baseline = i
+			return ""
+		}
+	}
+	for _, c := range f.levels[0].set {
+		if v, given := c.field.get(raw); given {
+			return fmt.Sprintf("the base run has %s: %s, which is no level of %s; its baseline is %s, the first level",
+				c.field.path, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
+		}
+	}
+	return ""
+}
+
+// in reports whether a run has all that the level sets.
+func (l *level) in(spec *record.RunSpec) bool {
+	for _, c := range l.set {
+		if v, _ := c.field.get(spec); !reflect.DeepEqual(plain(v), c.plain) {
+			return false
+		}
+	}
+	return true
+}
+
+// point is one configuration as indices into the levels of the factors.
+type point []int
+
+// points lists the configurations to run, the baseline first.
+func points(spec *record.StudySpec, factors []factor) ([]point, error) {
+	base := make(point, len(factors))
+	for i, f := range factors {
+		base[i] = f.baseline
+	}
+	switch {
+	case len(factors) == 0:
+		return []point{base}, nil
+	case spec.Combine == record.CombineGrid:
+		return grid(factors, base)
+	case spec.Combine == record.CombineFraction:
+		return fraction(factors, base, int(spec.Fraction), spec.Seed)
+	}
+	all := []point{base}
+	for i, f := range factors {
+		for l := range f.levels {
+			if l != f.baseline {
+				p := slices.Clone(base)
+				p[i] = l
+				all = append(all, p)
+			}
+		}
+	}
+	return all, nil
+}
+
+// maxConfigurations is more than anybody can run; a grid grows without being noticed.
+const maxConfigurations = 10_000
+
+// grid lists all combinations, the baseline first, the last factor changing fastest.
+func grid(factors []factor, base point) ([]point, error) {
+	size := gridSize(factors)
+	if size > maxConfigurations {
+		return nil, fmt.Errorf("the grid has %s configurations, the limit is %d: leave out levels, or run a part of it with combine: fraction", large(size), maxConfigurations)
+	}
+	all := []point{base}
+	p := make(point, len(factors))
+	for {
+		if !slices.Equal(p, base) {
+			all = append(all, slices.Clone(p))
+		}
+		i := len(p) - 1
+		for ; i >= 0; i-- {
+			if p[i]++; p[i] < len(factors[i].levels) {
+				break
+			}
+			p[i] = 0
+		}
+		if i < 0 {
+			return all, nil
+		}
+	}
+}
+
+// gridSize is the number of all combinations; a float, because sixty-four factors multiply to more than any integer.
+func gridSize(factors []factor) float64 {
+	size := 1.0
+	for _, f := range factors {
+		size *= float64(len(f.levels))
+	}
+	return size
+}
+
+func large(x float64) string {
+	if x < 1e9 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return "more than a billion"
+}
+
+// configuration makes the record's form of a point. Its ID names the levels that differ from the baseline, and all of them where several may.
+func configuration(factors []factor, p, base point, raw *record.RunSpec, several bool) record.Configuration {
+	c := record.Configuration{Baseline: slices.Equal(p, base)}
+	var id, differ []string
+	for i, f := range factors {
+		l := f.levels[p[i]]
+		if c.Levels == nil {
+			c.Levels = map[string]string{}
+		}
+		c.Levels[f.Name] = l.name
+		if p[i] != base[i] || several {
+			id = append(id, f.Name+"="+l.name)
+		}
+		if p[i] != base[i] {
+			differ = append(differ, f.Name)
+			c.Exploratory = c.Exploratory || f.Exploratory
+		}
+		for _, ch := range l.set {
+			if v, given := ch.field.get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
+				continue
+			}
+			if c.Set == nil {
+				c.Set = map[string]any{}
+			}
+			c.Set[ch.field.path] = ch.plain
+		}
+	}
+	c.ID = "baseline"
+	if !c.Baseline {
+		c.ID = strings.Join(id, ",")
+	}
+	if len(differ) == 1 {
+		c.Factor = differ[0]
+	}
+	return c
+}
+
+// apply returns the run of a point, with defaults.
+func apply(factors []factor, p point, raw record.RunSpec) record.RunSpec {
+	spec := copySpec(raw)
+	for i, f := range factors {
+		for _, c := range f.levels[p[i]].set {
+			c.field.set(&spec, c.value)
+		}
+	}
+	spec.Defaults()
+	return spec
+}

@@ -1,0 +1,216 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// Plan is everything about a study that is known before it runs.
+type Plan struct {
+	// Spec is what was asked for, with defaults but for those of Run, which depend on the levels.
+	Spec record.StudySpec `json:"specification"`
+	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
+	Base record.RunSpec `json:"base"`
+	// Configurations are the points of the study, the baseline first.
+	Configurations []record.Configuration `json:"configurations"`
+	// Trials are all trials in their order, canaries among them.
+	Trials []record.Trial `json:"trials"`
+	// Order says how the order was made and what it costs in certainty.
+	Order []string `json:"order"`
+	// Notes are what should be known before it runs.
+	Notes    []string `json:"notes,omitempty"`
+	Estimate Estimate `json:"estimate"`
+
+	specs map[string]record.RunSpec // by the IDs of configurations
+	sets  []*DataSet
+	setOf map[string]*DataSet // by the IDs of configurations
+}
+
+// PlanOptions are what a plan needs besides the specification.
+type PlanOptions struct {
+	// Check says whether a run could be done, without touching its target; nil for [run.Check].
+	Check func(record.RunSpec) error
+	// Metric says whether there is such a metric; nil does not ask.
+	Metric func(name string) error
+	// Rate is the operations per second of the baseline where a measurement knows them, 0 otherwise. It is needed
+	// for the length of runs that operations end.
+	Rate float64
+	// FillRate is the bytes per second of the load phase where a measurement knows them, 0 otherwise.
+	FillRate float64
+}
+
+// A BudgetError says that a plan takes longer than it may.
+type BudgetError struct {
+	Budget, Needed record.Duration
+	// Fits says what would fit.
+	Fits string
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", roughly(e.Needed), e.Budget, e.Fits)
+}
+
+// NewPlan plans a study. Its errors name the key, the factor and level, or the configuration and its first trial. A
+// plan beyond its budget is returned beside a [BudgetError]. The same specification gives the same plan.
+func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
+	if o.Check == nil {
+		o.Check = run.Check
+	}
+	spec = copyStudy(spec)
+	spec.Defaults()
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkMetrics(&spec, o); err != nil {
+		return nil, err
+	}
+	factors, err := readFactors(&spec)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Spec: spec, Base: copySpec(spec.Run), specs: map[string]record.RunSpec{}}
+	p.Base.Defaults()
+	if err := p.configure(factors); err != nil {
+		return nil, err
+	}
+	order := newOrder(&p.Spec, p.Configurations)
+	p.Trials, p.Order = order.trials, order.text()
+	if err := p.check(o); err != nil {
+		return nil, err
+	}
+	if err := p.shareData(); err != nil {
+		return nil, err
+	}
+	p.estimate(o)
+	return p, p.checkBudget()
+}
+
+// RunSpec returns the whole run of a configuration: base, levels, defaults, and its share of the data.
+func (p *Plan) RunSpec(configurationID string) (record.RunSpec, error) {
+	spec, ok := p.specs[configurationID]
+	if !ok {
+		return spec, fmt.Errorf("the plan has no configuration %q", configurationID)
+	}
+	return copySpec(spec), nil
+}
+
+// copyStudy copies what Defaults changes in place.
+func copyStudy(s record.StudySpec) record.StudySpec {
+	factors := make([]record.FactorSpec, len(s.Factors))
+	for i, f := range s.Factors {
+		factors[i] = f
+		factors[i].Levels = append([]record.LevelSpec(nil), f.Levels...)
+	}
+	if s.Factors != nil {
+		s.Factors = factors
+	}
+	if s.Procedures != nil {
+		s.Procedures = &record.ProceduresSpec{
+			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Capacity: clone(s.Procedures.Capacity),
+		}
+	}
+	return s
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+func checkMetrics(spec *record.StudySpec, o PlanOptions) error {
+	var errs []error
+	for _, m := range spec.Metrics {
+		if o.Metric == nil {
+			break
+		}
+		if err := o.Metric(m); err != nil {
+			errs = append(errs, fmt.Errorf("metrics: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// configure makes the configurations. Points that would be the same run are run once.
+func (p *Plan) configure(factors []factor) error {
+	raw := &p.Spec.Run
+	for i := range factors {
+		if note := factors[i].findBaseline(raw, &p.Base); note != "" {
+			p.Notes = append(p.Notes, note)
+		}
+	}
+	all, err := points(&p.Spec, factors)
+	if err != nil {
+		return err
+	}
+	several := p.Spec.Combine != record.CombineOneAtATime
+	known := map[string]int{} // by what is run, the configuration
+	for _, pt := range all {
+		spec := apply(factors, pt, *raw)
+		spec.LoadPhase.Drop = spec.LoadPhase.Drop || p.Spec.Reload
+		c := configuration(factors, pt, all[0], raw, several)
+		key := identity(spec)
+		if first, twice := known[key]; twice {
+			same := &p.Configurations[first]
+			same.Same = append(same.Same, c.ID)
+			same.Exploratory = same.Exploratory && c.Exploratory
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is the same run as %s: it is run once, as %s", c.ID, same.ID, same.ID))
+			continue
+		}
+		known[key] = len(p.Configurations)
+		p.Configurations = append(p.Configurations, c)
+		p.specs[c.ID] = spec
+	}
+	return nil
+}
+
+// identity is equal for runs that do the same. A durability level is the write concern that it stands for.
+func identity(spec record.RunSpec) string {
+	concern := run.Concern(spec.Durability)
+	spec.Durability = record.DurabilitySpec{
+		W: concern.W, Journal: concern.Journal, ReadConcern: concern.Read, ReadPreference: concern.Preference,
+	}
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Sprintf("%+v", spec)
+	}
+	return string(b)
+}
+
+// mostMistakes is how many configurations that cannot be run are named.
+const mostMistakes = 10
+
+// check makes sure that every configuration can be run, and names its first trial if it cannot.
+func (p *Plan) check(o PlanOptions) error {
+	first := map[string]int{}
+	for _, t := range p.Trials {
+		if _, known := first[t.Configuration]; !known {
+			first[t.Configuration] = t.Number
+		}
+	}
+	var errs []error
+	for _, c := range p.Configurations {
+		err := o.Check(p.specs[c.ID])
+		if err == nil {
+			continue
+		}
+		if len(errs) == mostMistakes {
+			return errors.Join(append(errs, errors.New("… and more configurations like these"))...)
+		}
+		at := "configuration " + c.ID
+		if n := first[c.ID]; n > 0 {
+			at = fmt.Sprintf("trial %d, configuration %s", n, c.ID)
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			errs = append(errs, fmt.Errorf("%s: %s", at, line))
+		}
+	}
+	return errors.Join(errs...)
+}
