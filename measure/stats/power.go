@@ -60,7 +60,7 @@ func shift(cv, effect, alpha float64) (delta float64, valid bool) {
 //
 //	∫ [Φ(δ − t·s) + Φ(−δ − t·s)] f(s) ds,  f(s) = 2·(ν/2)^{ν/2}/Γ(ν/2) · s^{ν−1}·exp(−ν·s²/2)
 //
-// by Simpson's rule over the range that holds all of f but 1e-12.
+// by Simpson's rule over the range that holds all of f but 1e-12, as far as the first Φ is not negligible.
 func noncentralPower(delta, alpha, df float64) float64 {
 	if math.IsInf(delta, 1) {
 		return 1
@@ -69,7 +69,10 @@ func noncentralPower(delta, alpha, df float64) float64 {
 	lg, _ := math.Lgamma(df / 2)
 	scale := math.Ln2 + df/2*math.Log(df/2) - lg
 	width := 9 / math.Sqrt(2*df)
-	low, high := max(0, 1-width), 1+width
+	low, high := max(0, 1-width), min(1+width, (delta+9)/t)
+	if high <= low {
+		return 0
+	}
 	const steps = 600 // even
 	sum, step := 0.0, (high-low)/steps
 	for i := range steps + 1 {

@@ -1,0 +1,169 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestPairedRatio(t *testing.T) {
+	r, ok := PairedRatio(baseValues, pairedValues, 0.95)
+	if !ok || r.N != 6 || !r.Paired || r.DF != 5 {
+		t.Fatalf("got %+v, %v", r, ok)
+	}
+	near(t, "the ratio", r.Ratio, 1.0467812955317242, 1e-12)
+	nearInterval(t, "the ratio", r.Interval, 1.040316738485431, 1.0532860235146742)
+	near(t, "p", r.P, 7.497376458464503e-06, 1e-8)
+	near(t, "the standard error", r.SE, 0.0024098825301011287, 1e-10)
+}
+
+func TestUnpairedRatio(t *testing.T) {
+	r, ok := UnpairedRatio(baseValues, otherValues, 0.95)
+	if !ok || r.N != 10 || r.Paired {
+		t.Fatalf("got %+v, %v", r, ok)
+	}
+	near(t, "the ratio", r.Ratio, 1.0496378663264123, 1e-12)
+	nearInterval(t, "the ratio", r.Interval, 0.9128567731836108, 1.2069140338236397)
+	near(t, "p", r.P, 0.35350259115717036, 1e-9)
+	near(t, "Welch's degrees of freedom", r.DF, 3.065223852647109, 1e-9)
+	iv, ok := r.At(0.90)
+	if !ok {
+		t.Fatal("no interval at 90 %")
+	}
+	nearInterval(t, "the ratio at 90 %", iv, 0.9463442622006856, 1.164205981303476)
+}
+
+// Which side is called the base must not matter: the ratio is one over the other, p stays.
+func TestRatioOfSwappedSides(t *testing.T) {
+	for name, f := range map[string]func(a, b []float64, c float64) (Ratio, bool){"paired": PairedRatio, "unpaired": UnpairedRatio} {
+		r, _ := f(baseValues, pairedValues, 0.95)
+		s, _ := f(pairedValues, baseValues, 0.95)
+		near(t, name+": the ratio", s.Ratio, 1/r.Ratio, 1e-12)
+		near(t, name+": its low end", s.Low, 1/r.High, 1e-12)
+		near(t, name+": p", s.P, r.P, 1e-9)
+		for _, margin := range []float64{0.01, 0.04, 0.05, 0.06, 0.5} {
+			if Equivalent(r, margin) != Equivalent(s, margin) {
+				t.Errorf("%s: equivalence within %v depends on which side is the base", name, margin)
+			}
+		}
+	}
+}
+
+func TestRatioWithoutSpread(t *testing.T) {
+	for _, c := range []struct {
+		factor, p float64
+	}{{1, 1}, {1.05, 0}} {
+		value := slices.Clone(baseValues)
+		for i := range value {
+			value[i] *= c.factor
+		}
+		r, ok := PairedRatio(baseValues, value, 0.95)
+		if !ok || r.SE != 0 || r.Low != r.High || r.P != c.p || math.Abs(r.Ratio-c.factor) > 1e-12 {
+			t.Errorf("pairs that all have the ratio %v give %+v, %v", c.factor, r, ok)
+		}
+		same := []float64{7, 7, 7}
+		r, ok = UnpairedRatio(same, []float64{7 * c.factor, 7 * c.factor}, 0.95)
+		if !ok || r.SE != 0 || r.Low != r.High || r.P != c.p || math.Abs(r.Ratio-c.factor) > 1e-12 {
+			t.Errorf("sides without spread and the ratio %v give %+v, %v", c.factor, r, ok)
+		}
+	}
+	if r, _ := PairedRatio(baseValues, baseValues, 0.95); r.Ratio != 1 || r.Interval != (Interval{1, 1}) || !Equivalent(r, 0.001) {
+		t.Errorf("a side against itself gives %+v; it is exactly one, and equivalent", r)
+	}
+}
+
+func TestRatioOfBadInput(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name                  string
+		base, value           []float64
+		pairedOK, unpairedOK  bool
+		pairedRatio, unpaired float64 // still given although there is no interval
+	}{
+		{"nothing", nil, nil, false, false, 0, 0},
+		{"one pair", []float64{2}, []float64{3}, false, false, 1.5, 1.5},
+		{"different lengths", []float64{2, 2, 3}, []float64{3, 4}, false, true, 0, 0},
+		{"one against many", []float64{2}, []float64{2, 8}, false, false, 0, 2},
+		{"a zero", []float64{0, 1}, []float64{1, 2}, false, false, 0, 0},
+		{"a negative value", []float64{1, 1}, []float64{1, -2}, false, false, 0, 0},
+		{"not a number", []float64{1, nan}, []float64{1, 2}, false, false, 0, 0},
+		{"infinite", []float64{1, 2}, []float64{1, inf}, false, false, 0, 0},
+		{"a ratio beyond all numbers", []float64{1e-300, 1e-300}, []float64{1e300, 1e300}, false, false, 0, 0},
+	} {
+		r, ok := PairedRatio(c.base, c.value, 0.95)
+		if ok != c.pairedOK || !ok && (math.Abs(r.Ratio-c.pairedRatio) > 1e-12 || r.P != 1 || r.Interval != (Interval{})) {
+			t.Errorf("%s: paired gives %+v, %v", c.name, r, ok)
+		}
+		r, ok = UnpairedRatio(c.base, c.value, 0.95)
+		if ok != c.unpairedOK || !ok && (math.Abs(r.Ratio-c.unpaired) > 1e-12 || r.P != 1 || r.Interval != (Interval{})) {
+			t.Errorf("%s: unpaired gives %+v, %v", c.name, r, ok)
+		}
+		if !ok && Equivalent(r, 10) {
+			t.Errorf("%s: equivalent although nothing is known", c.name)
+		}
+	}
+}
+
+func TestEquivalent(t *testing.T) {
+	// The 90 % interval reaches from 0.968 to 1.034 if the ratio is 1 and t·SE = ln 1.0335.
+	r := Ratio{Ratio: 1, SE: math.Log(1.0335) / 2.015048373333, DF: 5, N: 6, Paired: true}
+	for _, c := range []struct {
+		ratio, margin float64
+		want          bool
+	}{
+		{1, 0.034, true}, {1, 0.033, false}, {1, 0, false}, {1, -0.1, false}, {1, math.NaN(), false},
+		{1.01, 0.034, false}, {1.01, 0.045, true}, {0.99, 0.034, false}, {0.99, 0.045, true},
+	} {
+		r.Ratio = c.ratio
+		if got := Equivalent(r, c.margin); got != c.want {
+			t.Errorf("%v within %v: %v, want %v", c.ratio, c.margin, got, c.want)
+		}
+	}
+	if Equivalent(Ratio{}, 1) {
+		t.Error("a ratio of which nothing is known is equivalent")
+	}
+}
+
+// What single trials scatter by is found again in the ratio.
+func TestRatioCV(t *testing.T) {
+	sigma := 0.05
+	for _, c := range []struct {
+		r    Ratio
+		want float64
+	}{
+		{Ratio{Ratio: 1, SE: sigma * math.Sqrt(2.0/8), DF: 7, N: 8, Paired: true}, 0.05003126},
+		{Ratio{Ratio: 1, SE: sigma * math.Sqrt(2.0/8), DF: 14, N: 16}, 0.05003126},
+		{Ratio{Ratio: 1, DF: 7, N: 8, Paired: true}, 0},
+	} {
+		if got := c.r.CV(); math.Abs(got-c.want) > 1e-7 {
+			t.Errorf("the scatter of %+v is %v, want %v", c.r, got, c.want)
+		}
+	}
+	if got := (Ratio{}).CV(); got != 0 {
+		t.Errorf("the scatter of nothing is %v", got)
+	}
+}
+
+func TestFieller(t *testing.T) {
+	ratio, iv, ok := Fieller(baseValues, otherValues, 0.95)
+	if !ok {
+		t.Fatal("no interval")
+	}
+	near(t, "the ratio of means", ratio, 1.0526638393744618, 1e-12)
+	nearInterval(t, "the ratio of means", iv, 0.9038123058034103, 1.2018092408952588)
+
+	negative := []float64{-1, -1.1, -0.9}
+	if ratio, iv, ok := Fieller(negative, []float64{2, 2.1, 1.9}, 0.95); !ok || math.Abs(ratio+2) > 1e-9 || iv.Low >= iv.High || iv.Low > -2 || iv.High < -2 {
+		t.Errorf("against a negative base: %v, %v, %v", ratio, iv, ok)
+	}
+	for name, base := range map[string][]float64{
+		"that cannot be told from zero": {-1, 1, 0.5},
+		"of zero":                       {0, 0, 0},
+		"of one value":                  {3},
+		"that is not a number":          {1, math.NaN()},
+	} {
+		if _, iv, ok := Fieller(base, otherValues, 0.95); ok || iv != (Interval{}) {
+			t.Errorf("against a base %s the ratio has the interval %v", name, iv)
+		}
+	}
+}
