@@ -71,7 +71,7 @@ func idFilter(doc []byte) []byte {
 type lru struct {
 	room, used   int
 	at           []int // slot of each page, 0 for those that are not there
-	before, next []int       // of the slots, slot 0 being both ends of the ring
+	before, next []int // of the slots, slot 0 being both ends of the ring
 	page         []int
 }
 

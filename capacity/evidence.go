@@ -1,0 +1,330 @@
+package capacity
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// trial is one run that may say what a deployment carries.
+type trial struct {
+	dir  string
+	run  *record.Run
+	size float64 // of the scaling factor of its study, 0 if there is none
+	// confirmed: it confirmed the capacity that a study searched for.
+	confirmed bool
+}
+
+// workloadRuns are the trials of one workload.
+type workloadRuns struct {
+	name   string
+	trials []trial
+	factor string // of a study that varied the size of the deployment
+	// explained is throughput over something that is not the size of the deployment, such as the workers.
+	explained  []ScalePoint
+	explaining string
+}
+
+// gathered is everything that a list of records says.
+type gathered struct {
+	workloads []*workloadRuns // in the order in which they came
+	notes     []measure.Finding
+}
+
+func (g *gathered) note(id string, severity measure.Severity, format string, a ...any) {
+	f := measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)}
+	if !slices.ContainsFunc(g.notes, func(o measure.Finding) bool { return o.ID == f.ID && o.Text == f.Text }) {
+		g.notes = append(g.notes, f)
+	}
+}
+
+// unusable is why records say nothing about the size, though they can be read.
+type unusable struct{ why string }
+
+func (u unusable) Error() string { return u.why }
+
+// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable].
+func gather(dirs []string) (*gathered, error) {
+	g := &gathered{}
+	for _, dir := range dirs {
+		_, err := os.Stat(filepath.Join(dir, record.StudyFile))
+		switch {
+		case err == nil:
+			err = g.addStudy(dir)
+		case errors.Is(err, fs.ErrNotExist):
+			var r *record.Run
+			if r, err = record.Open(dir); err == nil {
+				err = g.addRun(trial{dir: dir, run: r}, nil)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// addRun takes one run over. why says what is wrong with it, if it cannot be used.
+func (g *gathered) addRun(t trial, in *record.Study) error {
+	if why := whyUnusable(t.run); why != "" {
+		if in == nil {
+			return unusable{fmt.Sprintf("%s: %s", t.dir, why)}
+		}
+		g.note("trial-left-out", measure.Warning, "%s was left out: %s", t.dir, why)
+		return nil
+	}
+	for _, f := range t.run.Validity {
+		if f.Severity == measure.Warning || f.ID == "embedded" {
+			g.note(f.ID, measure.Warning, "%s: %s", t.dir, f.Text)
+		}
+	}
+	name := describeWorkload(t.run.Specification)
+	for _, w := range g.workloads {
+		if w.name == name {
+			w.trials = append(w.trials, t)
+			return nil
+		}
+	}
+	g.workloads = append(g.workloads, &workloadRuns{name: name, trials: []trial{t}})
+	return nil
+}
+
+// whyUnusable says why nothing can be concluded from a run, "" if something can.
+func whyUnusable(r *record.Run) string {
+	p := r.Phase("measure")
+	switch {
+	case p == nil || p.Rates.Achieved <= 0:
+		return "nothing was measured in it, so it says nothing about capacity: run it again"
+	case measure.Worst(r.Validity) == measure.Invalid:
+		return "its result must not be believed (" + firstInvalid(r.Validity) + "), so no size follows from it: run it again without that"
+	case strings.HasPrefix(r.Target.Kind, "null") || r.Target.Topology == "null":
+		return "its target stores nothing, so it speaks of the client only: run against the deployment"
+	case len(r.Specification.Load.Stages) > 0:
+		return "its load changes on purpose (stages), so no single rate was held: run it with one rate"
+	}
+	return ""
+}
+
+func firstInvalid(list []measure.Finding) string {
+	for _, f := range list {
+		if f.Severity == measure.Invalid {
+			return f.ID + ": " + f.Text
+		}
+	}
+	return ""
+}
+
+// describeWorkload names a workload with what makes its results comparable: parameters and durability.
+func describeWorkload(s record.RunSpec) string {
+	name := s.Workload.Name
+	if s.Workload.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
+		name = "ycsb-" + name
+	}
+	var extra []string
+	for _, k := range slices.Sorted(maps.Keys(s.Workload.Params)) {
+		extra = append(extra, k+"="+s.Workload.Params[k])
+	}
+	d := s.Durability
+	if d.Name != "" {
+		extra = append(extra, d.Name)
+	}
+	if d.W != "" {
+		extra = append(extra, "w="+d.W)
+	}
+	if d.Journal != nil {
+		extra = append(extra, fmt.Sprintf("j=%v", *d.Journal))
+	}
+	if len(extra) > 0 {
+		name += " (" + strings.Join(extra, ", ") + ")"
+	}
+	return name
+}
+
+// addStudy takes the trials of a study over: those of its comparison, or, where it searched for a capacity, those that
+// confirmed it.
+func (g *gathered) addStudy(dir string) error {
+	s, err := record.OpenStudy(dir)
+	if err != nil {
+		return err
+	}
+	if measure.Worst(s.Validity) == measure.Invalid {
+		return unusable{fmt.Sprintf("%s: the study must not be believed (%s), so no size follows from it", dir, firstInvalid(s.Validity))}
+	}
+	before := g.count()
+	if err := g.addCapacity(dir, s); err != nil {
+		return err
+	}
+	factor := scalingFactor(s)
+	for _, t := range s.Trials {
+		if t.Kind != record.TrialCompared || t.Status != record.TrialDone || t.Record == "" {
+			continue
+		}
+		c := configurationOf(s, t.Configuration)
+		size, varies := sizeOf(c, factor)
+		if !varies && !onlyLoad(c) {
+			g.note("configuration-left-out", measure.Note, "%s: configuration %s changes more than load and workload, so it was left out; give its records to size it", dir, t.Configuration)
+			continue
+		}
+		path := filepath.Join(dir, t.Record)
+		r, err := record.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := g.addRun(trial{dir: path, run: r, size: size}, s); err != nil {
+			return err
+		}
+	}
+	if g.count() == before {
+		return unusable{fmt.Sprintf("%s: the study has no trial that counts: run it, or resume it", dir)}
+	}
+	g.explain(s, factor)
+	return nil
+}
+
+func (g *gathered) count() int {
+	n := 0
+	for _, w := range g.workloads {
+		n += len(w.trials)
+	}
+	return n
+}
+
+// addCapacity takes the trials over that confirmed a capacity.
+func (g *gathered) addCapacity(dir string, s *record.Study) error {
+	c := s.Capacity
+	if c == nil {
+		return nil
+	}
+	if !c.Confirmed {
+		g.note("capacity-unconfirmed", measure.Warning, "%s: the capacity search did not confirm a rate (%s)", dir, c.Reason)
+	}
+	for _, step := range c.Steps {
+		if step.Phase != "confirm" || !step.Holds || step.Trial == "" || step.Offered < c.Rate*0.999 || step.Offered > c.Rate*1.001 {
+			continue
+		}
+		path := filepath.Join(dir, step.Trial)
+		r, err := record.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := g.addRun(trial{dir: path, run: r, confirmed: true}, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func configurationOf(s *record.Study, id string) record.Configuration {
+	for _, c := range s.Configurations {
+		if c.ID == id {
+			return c
+		}
+	}
+	return record.Configuration{ID: id, Baseline: true}
+}
+
+// sizeFactors are the names of factors whose levels are sizes of the deployment, in nodes or shards. Members of one
+// replica set are not: they keep more copies and carry no more load.
+func sizeFactors() []string { return []string{"nodes", "shards", "hosts", "servers"} }
+
+// explainFactors are sizes of other things, which the scalability law explains.
+func explainFactors() []string { return []string{"members", "clients", "workers", "threads"} }
+
+// scalingFactor returns the name of the factor that varies the size of the deployment, "" if none does.
+func scalingFactor(s *record.Study) string {
+	for _, c := range s.Configurations {
+		for name := range c.Levels {
+			if slices.Contains(sizeFactors(), strings.ToLower(name)) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// sizeOf reads the size out of the level of a factor: 4, "4 nodes", "8-node".
+func sizeOf(c record.Configuration, factor string) (float64, bool) {
+	level, ok := c.Levels[factor]
+	if factor == "" || !ok {
+		return 0, false
+	}
+	var n float64
+	if _, err := fmt.Sscanf(strings.TrimSpace(level), "%f", &n); err != nil || n <= 0 {
+		return 0, false
+	}
+	return n, true
+}
+
+// onlyLoad says whether a configuration changes nothing of the deployment.
+func onlyLoad(c record.Configuration) bool {
+	for path := range c.Set {
+		if room, _, _ := strings.Cut(path, "."); room != "load" && room != "workload" {
+			return false
+		}
+	}
+	return true
+}
+
+// explain collects throughput over workers or the like, for the law.
+func (g *gathered) explain(s *record.Study, factor string) {
+	if len(g.workloads) == 0 {
+		return
+	}
+	w := g.workloads[len(g.workloads)-1]
+	for _, c := range s.Configurations {
+		for name := range c.Levels {
+			if n, ok := sizeOf(c, name); ok && name != factor && slices.Contains(explainFactors(), strings.ToLower(name)) {
+				if xs := throughputs(s, c.ID); len(xs) > 0 {
+					w.explaining = name
+					w.explained = append(w.explained, ScalePoint{N: n, Throughput: xs})
+				}
+			}
+		}
+	}
+	for _, p := range s.Procedures {
+		if p.Name != "threads" || len(w.explained) > 0 {
+			continue
+		}
+		for _, point := range p.Points {
+			if point.Value > 0 && point.Throughput > 0 {
+				w.explained = append(w.explained, ScalePoint{N: point.Value, Throughput: []float64{point.Throughput}})
+			}
+		}
+		w.explaining = "workers"
+	}
+}
+
+// throughputs are those of the finished trials of a configuration.
+func throughputs(s *record.Study, id string) []float64 {
+	var xs []float64
+	for _, t := range s.Trials {
+		if x := t.Values["throughput"]; t.Configuration == id && t.Kind == record.TrialCompared && t.Status == record.TrialDone && x > 0 {
+			xs = append(xs, x)
+		}
+	}
+	return xs
+}
+
+// largestData leaves only the trials with the most data: a smaller data set is cached better than the larger one.
+func (w *workloadRuns) largestData(g *gathered) {
+	if w.factor != "" || slices.ContainsFunc(w.trials, func(t trial) bool { return t.size > 0 }) {
+		return // paired levels grow the data with the deployment
+	}
+	most := slices.MaxFunc(w.trials, func(a, b trial) int {
+		return cmp.Compare(a.run.Specification.Workload.Records, b.run.Specification.Workload.Records)
+	}).run.Specification.Workload.Records
+	all := len(w.trials)
+	w.trials = slices.DeleteFunc(w.trials, func(t trial) bool { return t.run.Specification.Workload.Records != most })
+	if left := all - len(w.trials); left > 0 {
+		g.note("smaller-data", measure.Note, "workload %s was measured with several sizes of data; %d trials with less than the most were left out", w.name, left)
+	}
+}

@@ -1,0 +1,154 @@
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Need is what a deployment must carry.
+type Need struct {
+	record.SizeNeed
+	objectives []measure.Objective
+}
+
+// The keys of a need besides objectives.
+const (
+	needOps      = "ops"
+	needData     = "data"
+	needCopies   = "copies"
+	needFailures = "failures"
+	needFree     = "free"
+)
+
+func needKeys() []string { return []string{needOps, needData, needCopies, needFailures, needFree} }
+
+// Limits of what is believed to be meant.
+const (
+	maxRate     = 1e12    // operations per second
+	maxCopies   = 50      // members of a replica set
+	maxFailures = 1000    //
+	minData     = 1 << 20 // less than a MiB is a forgotten unit
+)
+
+// ParseNeed reads a need, parts separated by commas: ops=50000 (operations per second), data=2TiB (documents, one
+// copy), copies=3 (members that keep each document), failures=1 (nodes that may fail, 1 unless said), free=20% (of each
+// disk, 20 % unless said), and objectives like p99<20ms or update.p99<50ms. At least ops or data is needed. A mistake is
+// an error that names the part and the nearest right name.
+func ParseNeed(text string) (Need, error) {
+	n := Need{SizeNeed: record.SizeNeed{Text: strings.TrimSpace(text), Failures: 1, Free: 0.20}}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		if err := n.add(part, seen); err != nil {
+			return Need{}, err
+		}
+	}
+	if n.Operations == 0 && n.Data == 0 {
+		return Need{}, errors.New("the need says neither how many operations nor how much data: write it like 'ops=50000,p99<20ms,data=2TiB'")
+	}
+	return n, nil
+}
+
+// add reads one part.
+func (n *Need) add(part string, seen map[string]bool) error {
+	key, value, setting := strings.Cut(part, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	if !setting || strings.ContainsAny(key, "<>") || strings.HasPrefix(value, "=") || strings.HasPrefix(value, "<") || strings.HasPrefix(value, ">") {
+		return n.addObjective(part)
+	}
+	if !slices.Contains(needKeys(), key) {
+		return fmt.Errorf("need %q: unknown key %q%s (known: %s, and objectives like p99<20ms)", part, key, keyHint(key), strings.Join(needKeys(), ", "))
+	}
+	if seen[key] {
+		return fmt.Errorf("need %q: %s is there twice", part, key)
+	}
+	seen[key] = true
+	if err := n.set(key, value); err != nil {
+		return fmt.Errorf("need %q: %w", part, err)
+	}
+	return nil
+}
+
+// keyHint names the key or objective that was probably meant.
+func keyHint(key string) string {
+	for _, same := range [][2]string{
+		{"rate", needOps}, {"operations", needOps}, {"throughput", needOps}, {"ops/s", needOps}, {"size", needData}, {"storage", needData},
+		{"replicas", needCopies}, {"replication", needCopies}, {"members", needCopies}, {"headroom", needFree},
+	} {
+		if key == same[0] {
+			return ", did you mean " + same[1] + "?"
+		}
+	}
+	for _, limit := range []string{"<1", "<1s"} {
+		if list, err := measure.ParseObjectives(key + limit); err == nil && len(list) == 1 {
+			return ", did you mean " + key + "<…?"
+		}
+	}
+	return nearest.DidYouMean(key, needKeys())
+}
+
+func (n *Need) set(key, value string) (err error) {
+	switch key {
+	case needOps:
+		var r record.Rate
+		if r, err = record.ParseRate(value); err == nil && !(r > 0 && float64(r) <= maxRate) {
+			err = fmt.Errorf("%s operations per second are none that a deployment is needed for", value)
+		}
+		n.Operations = float64(r)
+	case needData:
+		var s record.Size
+		if s, err = record.ParseSize(value); err == nil && s < minData {
+			err = fmt.Errorf("%d bytes are less than any disk: did you forget the unit, as in 2TiB?", s)
+		}
+		n.Data = int64(s)
+	case needCopies:
+		n.Copies, err = whole(value, 1, maxCopies)
+	case needFailures:
+		n.Failures, err = whole(value, 0, maxFailures)
+	case needFree:
+		var s record.Share
+		if s, err = record.ParseShare(value); err == nil && !(s >= 0 && s <= 0.9) {
+			err = fmt.Errorf("%s of each disk cannot stay free: say a share from 0 to 90%%", value)
+		}
+		n.Free = float64(s)
+	}
+	return err
+}
+
+func whole(text string, low, high int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%q is not a whole number from %d to %d", text, low, high)
+	}
+	return n, nil
+}
+
+// addObjective reads a part that is none of the keys.
+func (n *Need) addObjective(part string) error {
+	name, _, _ := strings.Cut(strings.ReplaceAll(part, ">", "<"), "<")
+	if name = strings.TrimSpace(strings.TrimSuffix(name, "=")); slices.Contains(needKeys(), name) {
+		return fmt.Errorf("need %q: write %s=…, what is needed is meant as at least that", part, name)
+	}
+	list, err := measure.ParseObjectives(part)
+	switch {
+	case err != nil:
+		return fmt.Errorf("need: %w", err)
+	case len(list) != 1:
+		return fmt.Errorf("need %q is not of the form key=value or metric<limit", part)
+	case list[0].Metric == "rate":
+		return fmt.Errorf("need %q: write ops=… for the rate of all operations", part)
+	}
+	n.objectives = append(n.objectives, list[0])
+	n.Objectives = append(n.Objectives, list[0].Text)
+	return nil
+}

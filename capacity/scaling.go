@@ -1,0 +1,220 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What a number of nodes stands on.
+const (
+	// Linear: twice the nodes carry twice the load. Nothing was measured about it.
+	Linear = "linear"
+	// Measured: that very size was measured.
+	Measured = "measured"
+	// Interpolated: it lies between two sizes that were measured, on the straight line between them.
+	Interpolated = "interpolated"
+	// ByLaw: it lies beyond, on the fitted scalability law.
+	ByLaw = "usl"
+	// ByPower: it lies beyond, on the power law through the two largest sizes that were measured.
+	ByPower = "power"
+)
+
+// Scaling is throughput by the number of nodes: one size that was measured, or several.
+type Scaling struct {
+	points []ScalePoint
+	fit    *Fit
+	// Problem is why there is no law.
+	Problem string
+}
+
+// Estimate is how many nodes carry a load, not rounded.
+type Estimate struct {
+	N float64
+	// Interval is that of N; without Known it is N twice. High may be infinite.
+	stats.Interval
+	Known      bool
+	Assumption string
+	// Doubts are what to know before relying on it.
+	Doubts []string
+}
+
+// NewScaling makes a scaling out of sizes. Its errors are about values that are not above 0.
+func NewScaling(points []ScalePoint, seed uint64) (*Scaling, error) {
+	if len(points) == 0 {
+		return nil, fmt.Errorf("no size was measured")
+	}
+	for _, p := range points {
+		if !(p.N > 0) || len(p.Throughput) == 0 || slices.ContainsFunc(p.Throughput, func(x float64) bool { return !(x > 0) }) {
+			return nil, fmt.Errorf("size %v with throughput %v cannot be used: both must be above 0", p.N, p.Throughput)
+		}
+	}
+	s := &Scaling{points: slices.Clone(points)}
+	slices.SortFunc(s.points, func(a, b ScalePoint) int { return cmp.Compare(a.N, b.N) })
+	if len(s.points) == 1 {
+		return s, nil
+	}
+	fit, err := FitUSL(s.points, FitOptions{Seed: seed})
+	if err != nil {
+		s.Problem = err.Error()
+		return s, nil
+	}
+	s.fit = fit
+	return s, nil
+}
+
+// Nodes says how many nodes carry x operations per second. The error says that none do, as far as can be told.
+func (s *Scaling) Nodes(x float64) (Estimate, error) {
+	if len(s.points) == 1 {
+		return s.linear(x), nil
+	}
+	middle := func(p ScalePoint) float64 { return geoMean(p.Throughput) }
+	if n, ok := between(s.points, x, middle); ok {
+		return s.inside(x, n), nil
+	}
+	if s.fit != nil && len(s.fit.Warnings) == 0 {
+		return s.byLaw(x)
+	}
+	return s.byPower(x)
+}
+
+// linear takes n·x/X, with the interval of X turned round.
+func (s *Scaling) linear(x float64) Estimate {
+	p := s.points[0]
+	mean, iv, known := stats.GeoMean(p.Throughput, confidence)
+	e := Estimate{N: p.N * x / mean, Known: known, Assumption: Linear}
+	e.Interval = stats.Interval{Low: e.N, High: e.N}
+	if known {
+		e.Interval = stats.Interval{Low: p.N * x / iv.High, High: p.N * x / iv.Low}
+	}
+	if e.N > p.N {
+		e.Doubts = append(e.Doubts, fmt.Sprintf("that %s nodes carry %s times what %s carry is assumed, not measured (linear scaling): vary the nodes in a study to know",
+			figure.Significant(e.N), figure.Significant(e.N/p.N), figure.Significant(p.N)))
+	}
+	return e
+}
+
+// between finds the size at which the straight lines between the points reach x. ok is false beyond the last of them.
+// Below the first one, the first one does.
+func between(points []ScalePoint, x float64, value func(ScalePoint) float64) (n float64, ok bool) {
+	for i, p := range points {
+		v := value(p)
+		if v < x {
+			continue
+		}
+		if i == 0 {
+			return p.N, true
+		}
+		before := points[i-1]
+		low := value(before)
+		return before.N + (p.N-before.N)*(x-low)/(v-low), true
+	}
+	return 0, false
+}
+
+func (s *Scaling) inside(x, n float64) Estimate {
+	e := Estimate{N: n, Assumption: Interpolated, Known: true}
+	if slices.ContainsFunc(s.points, func(p ScalePoint) bool { return p.N == n }) {
+		e.Assumption = Measured
+	}
+	bound := func(end func(stats.Interval) float64) float64 {
+		m, ok := between(s.points, x, func(p ScalePoint) float64 {
+			mean, iv, known := stats.GeoMean(p.Throughput, confidence)
+			if !known {
+				e.Known = false
+				return mean
+			}
+			return end(iv)
+		})
+		if !ok {
+			return math.Inf(1) // the largest size may not carry it
+		}
+		return m
+	}
+	e.Low = bound(func(iv stats.Interval) float64 { return iv.High })
+	e.High = bound(func(iv stats.Interval) float64 { return iv.Low })
+	if !e.Known {
+		e.Interval = stats.Interval{Low: n, High: n}
+	}
+	if e.Assumption == Interpolated {
+		next := s.points[slices.IndexFunc(s.points, func(p ScalePoint) bool { return p.N > n })]
+		e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes were not measured; the next size that was, and carried it, is %s", figure.Significant(n), figure.Significant(next.N)))
+	}
+	return e
+}
+
+func (s *Scaling) byLaw(x float64) (Estimate, error) {
+	n, iv, err := s.fit.Nodes(x)
+	if n == 0 {
+		return Estimate{}, err
+	}
+	e := Estimate{N: n, Interval: iv, Known: s.fit.Known, Assumption: ByLaw}
+	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): this is the scalability law extrapolated, not a measurement",
+		figure.Significant(n), figure.Significant(s.fit.Largest())))
+	if err != nil {
+		e.Doubts = append(e.Doubts, err.Error()+": measure a larger size before relying on it")
+	}
+	return e, nil
+}
+
+// byPower goes on as throughput did from the last but one size to the last: X ∝ N^a, with a at most 1.
+func (s *Scaling) byPower(x float64) (Estimate, error) {
+	last, before := s.points[len(s.points)-1], s.points[len(s.points)-2]
+	top := geoMean(last.Throughput)
+	a := min(1, math.Log(top/geoMean(before.Throughput))/math.Log(last.N/before.N))
+	if a <= 0 {
+		return Estimate{}, fmt.Errorf("throughput did not rise from %s to %s nodes, so more of them are not known to carry %s/s",
+			figure.Significant(before.N), figure.Significant(last.N), figure.Rate(x))
+	}
+	n := last.N * math.Pow(x/top, 1/a)
+	if math.IsInf(n, 0) || n > 1e6 {
+		return Estimate{}, fmt.Errorf("throughput rose so little from %s to %s nodes that no sensible number of them reaches %s/s",
+			figure.Significant(before.N), figure.Significant(last.N), figure.Rate(x))
+	}
+	e := Estimate{N: n, Interval: stats.Interval{Low: n, High: n}, Assumption: ByPower}
+	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): it is assumed that throughput goes on as from %s to %s nodes (N^%s), without an interval",
+		figure.Significant(n), figure.Significant(last.N), figure.Significant(before.N), figure.Significant(last.N), figure.Significant(a)))
+	if n > maxReach*last.N {
+		e.Doubts = append(e.Doubts, "that is more than twice the largest size: measure a larger one before relying on it")
+	}
+	return e, nil
+}
+
+// result is the scaling as it is stored and shown.
+func scalingResult(factor string, points []ScalePoint, fit *Fit, problem string) *record.SizeScaling {
+	out := &record.SizeScaling{Factor: factor}
+	for _, p := range points {
+		mean, iv, known := stats.GeoMean(p.Throughput, confidence)
+		sp := record.SizeScalePoint{Size: p.N, N: len(p.Throughput), Throughput: mean}
+		if known {
+			sp.Low, sp.High = &iv.Low, &iv.High
+		}
+		out.Points = append(out.Points, sp)
+	}
+	slices.SortFunc(out.Points, func(a, b record.SizeScalePoint) int { return cmp.Compare(a.Size, b.Size) })
+	if problem != "" {
+		out.Warnings = append(out.Warnings, problem)
+	}
+	if fit == nil {
+		return out
+	}
+	out.Warnings = append(out.Warnings, fit.Warnings...)
+	out.Law = &record.SizeLaw{Lambda: fit.Lambda, Sigma: fit.Sigma, Kappa: fit.Kappa, Error: fit.Error}
+	if peak, ok := fit.Peak(); ok && fit.Reached {
+		out.Law.Peak = &peak
+		if fit.Known {
+			out.Law.PeakLow = &fit.PeakRange.Low
+			if !math.IsInf(fit.PeakRange.High, 0) {
+				out.Law.PeakHigh = &fit.PeakRange.High
+			}
+		}
+	} else {
+		out.Warnings = append(out.Warnings, "the peak was not reached by the sizes that were measured, so it is not reported")
+	}
+	return out
+}
