@@ -48,13 +48,7 @@ const weaker = 10
 // (Matteson and James, "A Nonparametric Approach for Multiple Change Point Analysis", JASA 2014; t tests and joining as
 // in Fleming and others, "Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE 2023.)
 func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
-	var values []float64
-	var index []int
-	for i, x := range xs {
-		if finite([]float64{x}) {
-			values, index = append(values, x), append(index, i)
-		}
-	}
+	values, index, unit := normalised(xs)
 	o = o.withDefaults()
 	if len(values) < max(minHistory, 2*o.Segment) {
 		return nil
@@ -67,9 +61,27 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	for k := range cuts {
 		p := c.judge(cuts, k)
 		p.Index = index[cuts[k]]
+		p.Before, p.After = math.Ldexp(p.Before, unit), math.Ldexp(p.After, unit)
 		found = append(found, p)
 	}
 	return found
+}
+
+// normalised returns the finite values, divided by 2^unit so that none exceeds one and squares neither overflow nor vanish,
+// and their places.
+func normalised(xs []float64) (values []float64, index []int, unit int) {
+	largest := 0.0
+	for i, x := range xs {
+		if finite([]float64{x}) {
+			values, index = append(values, x), append(index, i)
+			largest = max(largest, math.Abs(x))
+		}
+	}
+	_, unit = math.Frexp(largest)
+	for i, x := range values {
+		values[i] = math.Ldexp(x, -unit)
+	}
+	return values, index, unit
 }
 
 func (o ChangeOptions) withDefaults() ChangeOptions {
@@ -200,10 +212,12 @@ const rankLevel = 0.01
 // counts says whether a cut is a change: it is as large as asked for, significant by itself, significant given that it was
 // sought in as many places as the history has (Bonferroni), and not the work of single wild values.
 func (h history) counts(cuts []int, k int, p ChangePoint) bool {
-	if p.P >= h.o.P || p.P*h.searched >= falseAlarms || math.Abs(p.After-p.Before) < h.o.Magnitude*math.Abs(p.Before) {
+	from, to := h.around(cuts, k)
+	short := min(cuts[k]-from, to-cuts[k]) < h.o.Segment
+	small := math.Abs(p.After-p.Before) < h.o.Magnitude*math.Abs(p.Before)
+	if short || small || p.P >= h.o.P || p.P*h.searched >= falseAlarms {
 		return false
 	}
-	from, to := h.around(cuts, k)
 	rank, _ := MannWhitney(h.values[from:cuts[k]], h.values[cuts[k]:to])
 	return rank <= max(rankLevel, leastRankP(cuts[k]-from, to-cuts[k]))
 }
