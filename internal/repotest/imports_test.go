@@ -37,6 +37,7 @@ var rooms = map[string]rule{
 	"serve":             {[]string{"record", "measure", "report/..."}, "a page shows records, also those that are still being written"},
 	"report":            {[]string{"record", "measure"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
 	"report/...":        {[]string{"record", "measure", "report"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
+	"report/html/...":   {[]string{"record", "measure", "report/..."}, "a page is made from records only, out of parts of its own: charts, the course of a run"},
 	"lab/...":           {[]string{"lab/..."}, "the lab starts servers; which load they get is decided by others"},
 	"internal/nearest":  {nil, "it is used from everywhere"},
 	"internal/...":      {nil, "it is used from everywhere"},

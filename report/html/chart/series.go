@@ -1,0 +1,129 @@
+package chart
+
+import "math"
+
+// series draws intervals, line and marks of a series.
+func (c *XY) series(b *builder, p plot, s *Series) {
+	class := colour(s.Colour)
+	c.intervals(b, p, s)
+	if s.Style != Points {
+		b.path(linePath(p.x, p.y, s.X, s.Y), s.Style.class()+" "+class)
+	}
+	if !s.Dots && s.Style != Points {
+		return
+	}
+	filled := "dot-" + class
+	if s.Hollow {
+		filled = "ring " + class
+	}
+	for i := range min(len(s.X), len(s.Y)) {
+		if !p.x.in(s.X[i]) || !p.y.in(s.Y[i]) {
+			continue
+		}
+		if i < len(s.Notes) {
+			b.raw("<g><title>")
+			b.text(s.Notes[i])
+			b.raw("</title>")
+		}
+		b.shape(s.Colour, p.x.at(s.X[i]), p.y.at(s.Y[i]), 3.2, filled)
+		if i < len(s.Notes) {
+			b.raw("</g>")
+		}
+	}
+}
+
+// intervals draws a vertical bar from Low to High at each point.
+func (c *XY) intervals(b *builder, p plot, s *Series) {
+	d := pathBuilder{}
+	for i := range min(len(s.X), len(s.Low), len(s.High)) {
+		if !p.x.in(s.X[i]) || !p.y.drawable(s.Low[i]) || !p.y.drawable(s.High[i]) {
+			continue
+		}
+		x, low, high := p.x.at(s.X[i]), p.y.clamp(p.y.at(s.Low[i])), p.y.clamp(p.y.at(s.High[i]))
+		d.move(x-3, low)
+		d.to(x+3, low)
+		d.move(x, low)
+		d.to(x, high)
+		d.move(x-3, high)
+		d.to(x+3, high)
+	}
+	b.path(d.String(), "iv "+colour(s.Colour))
+}
+
+type pathBuilder struct{ builder }
+
+func (d *pathBuilder) move(x, y float64) { d.raw("M", number(x), " ", number(y)) }
+func (d *pathBuilder) to(x, y float64)   { d.raw("L", number(x), " ", number(y)) }
+
+// column gathers the points that fall on one pixel of the x axis.
+type column struct {
+	x                      float64
+	first, low, high, last float64
+	n                      int
+}
+
+func (c *column) add(y float64) {
+	if c.n == 0 {
+		c.first, c.low, c.high = y, y, y
+	}
+	c.low, c.high, c.last = min(c.low, y), max(c.high, y), y
+	c.n++
+}
+
+func (c *column) draw(d *pathBuilder, pen bool) {
+	if pen {
+		d.to(c.x, c.first)
+	} else {
+		d.move(c.x, c.first)
+	}
+	// A peak must stay visible however many points share its pixel.
+	if c.n > 2 && (c.low != c.first || c.high != c.first) {
+		d.to(c.x, c.low)
+		d.to(c.x, c.high)
+	}
+	if c.n > 1 && c.last != c.first || c.n > 2 {
+		d.to(c.x, c.last)
+	}
+}
+
+// linePath joins points. Where there are more than pixels, each pixel shows the range of its points.
+func linePath(x, y scale, xs, ys []float64) string {
+	d := pathBuilder{}
+	n := min(len(xs), len(ys))
+	dense := float64(n) > 2*math.Abs(x.b-x.a) && ascending(xs[:n])
+	pen := false
+	var col column
+	flush := func() {
+		if col.n > 0 {
+			col.draw(&d, pen)
+			pen, col = true, column{}
+		}
+	}
+	for i := range n {
+		if !x.drawable(xs[i]) || !y.drawable(ys[i]) {
+			flush()
+			pen = false
+			continue
+		}
+		px, py := x.at(xs[i]), y.clamp(y.at(ys[i]))
+		if dense {
+			px = math.Round(px)
+		}
+		if !dense || col.n > 0 && px != col.x {
+			flush()
+		}
+		col.x = px
+		col.add(py)
+	}
+	flush()
+	return d.String()
+}
+
+func ascending(xs []float64) bool {
+	for i := 1; i < len(xs); i++ {
+		if xs[i] < xs[i-1] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,239 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+// XY draws series of values over a common axis. Points are joined in the order in which they are given, so that a
+// curve may fold back.
+type XY struct {
+	Frame
+	X, Y   Axis
+	Series []Series
+	// Limits are horizontal lines, such as an objective; Marks vertical ones, such as an event.
+	Limits []Limit
+	Marks  []Mark
+	// Spans are stretches of the x axis that are shaded, such as the measured time.
+	Spans []Span
+	// Height is that of the drawing in pixels, 280 if absent.
+	Height float64
+}
+
+// Series is one line or one set of points. It has the class of its colour, "c0" to "c5".
+type Series struct {
+	Name   string
+	X, Y   []float64 // NaN leaves a gap
+	Low    []float64 // of an interval around each Y; nil for none
+	High   []float64
+	Style  Style
+	Colour int
+	// Dots draws a mark at each point, with the shape of the colour; Hollow ones are not filled.
+	Dots   bool
+	Hollow bool
+	// Notes are shown when a pointer rests on the mark of a point.
+	Notes []string
+	// Unnamed lines have no name beside them, because another one says it.
+	Unnamed bool
+}
+
+// Limit is a horizontal line with its text.
+type Limit struct {
+	Y    float64
+	Text string
+}
+
+// Mark is a moment with its text. The kind is part of its class: "mark-KIND".
+type Mark struct {
+	X    float64
+	Text string
+	Kind string
+}
+
+// Span is a stretch of the x axis with its text.
+type Span struct {
+	From, To float64
+	Text     string
+}
+
+// plot is the area of a drawing.
+type plot struct {
+	x, y                     scale
+	left, top, right, bottom float64
+}
+
+// Draw returns the chart as an <svg> element.
+func (c *XY) Draw(s Size) string {
+	var b builder
+	height := c.Height
+	if height == 0 {
+		height = 280
+	}
+	p := c.layout(s, height)
+	c.start(&b, s, height)
+	c.spans(&b, p)
+	c.grid(&b, s, p, height)
+	c.limits(&b, p)
+	c.marks(&b, p)
+	b.raw(`<g class="series">`, "\n")
+	var names []placed
+	for i := range c.Series {
+		c.series(&b, p, &c.Series[i])
+		names = c.name(names, s, p, &c.Series[i])
+	}
+	b.raw("</g>\n")
+	spread(names, p.top+8, p.bottom-2)
+	for _, n := range names {
+		b.label(n.x, n.y+4, left, n.class, n.text)
+	}
+	b.raw("</svg>\n")
+	return b.String()
+}
+
+// layout finds the place of the plot: room for ticks on the left and for names on the right.
+func (c *XY) layout(s Size, height float64) plot {
+	p := plot{top: 24, bottom: height - 38, left: 10, right: s.Width - 8}
+	if c.rows() > 0 {
+		p.top += 4 + lineHeight*float64(c.rows())
+	}
+	xs, ys := c.values()
+	p.y = newScale(c.Y, p.bottom, p.top, ys...)
+	for _, t := range p.y.ticks(6) {
+		p.left = max(p.left, width(t.Text)+10)
+	}
+	p.right -= c.nameRoom(s)
+	p.x = newScale(c.X, p.left, p.right, xs...)
+	return p
+}
+
+// rows is how many rows of texts of marks there may be.
+func (c *XY) rows() int {
+	n := 0
+	for _, m := range c.Marks {
+		if m.Text != "" {
+			n++
+		}
+	}
+	return min(n, 2)
+}
+
+func (c *XY) values() (xs, ys [][]float64) {
+	for _, s := range c.Series {
+		xs = append(xs, s.X)
+		ys = append(ys, s.Y, s.Low, s.High)
+	}
+	for _, l := range c.Limits {
+		ys = append(ys, []float64{l.Y})
+	}
+	for _, sp := range c.Spans {
+		xs = append(xs, []float64{sp.From, sp.To})
+	}
+	return xs, ys
+}
+
+// nameRoom is the width of the longest name, within reason.
+func (c *XY) nameRoom(s Size) float64 {
+	room := 0.0
+	for _, x := range c.Series {
+		if !x.Unnamed && x.Name != "" {
+			room = max(room, width(x.Name)+10)
+		}
+	}
+	return min(room, s.Width*0.28)
+}
+
+func (c *XY) grid(b *builder, s Size, p plot, height float64) {
+	b.raw(`<g class="axis">`, "\n")
+	b.label(0, 12, left, "at", c.Y.Label)
+	for _, t := range p.y.ticks(6) {
+		y := p.y.at(t.At)
+		b.line(p.left, y, p.right, y, "gr")
+		b.label(p.left-5, y+4, right, "", t.Text)
+	}
+	n := 9
+	if s.narrow() {
+		n = 4
+	}
+	b.line(p.left, p.bottom, p.right, p.bottom, "ax")
+	last := math.Inf(-1)
+	for _, t := range p.x.ticks(n) {
+		x := p.x.at(t.At)
+		b.line(x, p.bottom, x, p.bottom+4, "ax")
+		half := width(t.Text) / 2
+		at := max(half, min(x, s.Width-half))
+		if at-half < last+6 {
+			continue // ticks of logarithmic axes crowd
+		}
+		last = at + half
+		b.label(at, p.bottom+16, middle, "", t.Text)
+	}
+	b.label(p.left, height-5, left, "at", Shorten(c.X.Label, int((s.Width-p.left)/5.9)))
+	b.raw("</g>\n")
+}
+
+func (c *XY) spans(b *builder, p plot) {
+	for _, s := range c.Spans {
+		from, to := p.x.clamp(p.x.at(s.From)), p.x.clamp(p.x.at(s.To))
+		if !(to > from) {
+			continue
+		}
+		b.rect(from, p.top, to-from, p.bottom-p.top, "span")
+		if s.Text != "" && width(s.Text) < to-from-6 {
+			b.label(to-4, p.bottom-5, right, "st", s.Text)
+		}
+	}
+}
+
+func (c *XY) limits(b *builder, p plot) {
+	for _, l := range c.Limits {
+		if !p.y.in(l.Y) {
+			continue
+		}
+		y := p.y.at(l.Y)
+		b.line(p.left, y, p.right, y, "limit")
+		b.label(p.right-3, y-4, right, "lt", Shorten(l.Text, int((p.right-p.left)/6.3)))
+	}
+}
+
+// marks draws moments. Texts that would lie on each other go to another row, or are left out.
+func (c *XY) marks(b *builder, p plot) {
+	rows := c.rows()
+	ends := make([]float64, rows)
+	for i := range ends {
+		ends[i] = math.Inf(-1)
+	}
+	for _, m := range c.Marks {
+		if !p.x.in(m.X) {
+			continue
+		}
+		x := p.x.at(m.X)
+		b.raw(`<g class="mark mark-`)
+		b.text(m.Kind)
+		b.raw(`"><title>`)
+		b.text(TickText(m.X, 0, c.X.Unit) + ": " + m.Text)
+		b.raw("</title>")
+		b.line(x, p.top-3, x, p.bottom, "ml")
+		text := Shorten(m.Text, 28)
+		at := min(x, p.right-width(text)+20)
+		if row := slices.IndexFunc(ends, func(end float64) bool { return end < at-4 }); row >= 0 && text != "" {
+			b.label(at, p.top-6-lineHeight*float64(row), left, "mt", text)
+			ends[row] = at + width(text)
+		}
+		b.raw("</g>\n")
+	}
+}
+
+func (c *XY) name(names []placed, s Size, p plot, series *Series) []placed {
+	if series.Unnamed || series.Name == "" {
+		return names
+	}
+	x, y, ok := lastOf(p.x, p.y, *series)
+	if !ok {
+		return names
+	}
+	text := Shorten(series.Name, int((s.Width-p.right)/6.1))
+	x = min(max(x, p.left)+6, s.Width-width(text))
+	return append(names, placed{x: x, y: y, text: text, class: colour(series.Colour) + " name"})
+}
+
+func colour(n int) string { return [...]string{"c0", "c1", "c2", "c3", "c4", "c5"}[((n%6)+6)%6] }

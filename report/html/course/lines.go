@@ -1,0 +1,209 @@
+package course
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// line is what is kept of a line of the intervals.
+type line struct {
+	start, end       time.Duration
+	phase            string
+	tally            measure.Tally
+	offered, dropped int64
+	workers, samples int
+	inFlight         float64
+	max              int64 // the longest time of a successful operation
+	logged           int   // how many histograms it has in the log
+	bin              int
+}
+
+// raw is the part of [record.IntervalLine] that is needed.
+type raw struct {
+	Phase    string     `json:"phase"`
+	Start    int64      `json:"start_ns"`
+	End      int64      `json:"end_ns"`
+	Classes  []rawClass `json:"classes"`
+	Offered  int64      `json:"offered"`
+	Dropped  int64      `json:"dropped"`
+	Workers  int        `json:"workers"`
+	InFlight float64    `json:"in_flight"`
+	Samples  int        `json:"in_flight_samples"`
+	Lateness *struct{}  `json:"lateness"`
+}
+
+type rawClass struct {
+	Class    string           `json:"class"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	Times    map[string]struct {
+		Max int64 `json:"max_ns"`
+	} `json:"times"`
+}
+
+// reader knows the names of a run.
+type reader struct {
+	dims  measure.Dims
+	index map[string]int // of outcomes
+	parts map[string]bool
+	kind  string // of the times that are shown: "response" or "service"
+}
+
+func newReader(r *record.Run) *reader {
+	d := reader{dims: r.Dims(), index: map[string]int{}, parts: map[string]bool{}, kind: "service"}
+	if r.Scheduled {
+		d.kind = "response"
+	}
+	for i, o := range d.dims.Outcomes {
+		d.index[o.Name] = i
+	}
+	for _, c := range d.dims.Classes {
+		d.parts[c.Name] = c.Part
+	}
+	return &d
+}
+
+func (d *reader) line(text []byte) (line, error) {
+	var r raw
+	if err := json.Unmarshal(text, &r); err != nil {
+		return line{}, err
+	}
+	l := line{
+		start: time.Duration(r.Start), end: time.Duration(r.End), phase: r.Phase, offered: r.Offered, dropped: r.Dropped,
+		workers: r.Workers, samples: r.Samples, inFlight: r.InFlight,
+	}
+	if r.Lateness != nil {
+		l.logged++
+	}
+	counts := make([]int64, len(d.dims.Outcomes))
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		l.logged += len(c.Times)
+		if d.parts[c.Class] {
+			continue
+		}
+		clear(counts)
+		for name, n := range c.Outcomes {
+			if o, ok := d.index[name]; ok {
+				counts[o] += n
+			}
+		}
+		l.tally = l.tally.Add(d.dims.Tally(counts))
+		l.max = max(l.max, c.Times[d.kind].Max)
+		if _, ok := c.Times[d.kind]; !ok {
+			l.max = max(l.max, c.Times["service"].Max)
+		}
+	}
+	return l, nil
+}
+
+// batch is a number of whole lines, and what became of them.
+type batch struct {
+	text  []byte
+	lines []line
+	err   error
+	done  chan struct{}
+}
+
+const batchSize = 1 << 20
+
+// readLines reads the lines of the intervals, on all processors. complete is false if the file ends early.
+func readLines(dir string, r *record.Run) (lines []line, complete bool, err error) {
+	f, err := os.Open(filepath.Join(dir, record.IntervalsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return nil, false, damaged(record.IntervalsFile, dir, err)
+	}
+	defer z.Close()
+	work := make(chan *batch, 2*runtime.GOMAXPROCS(0))
+	order := make(chan *batch, 2*runtime.GOMAXPROCS(0))
+	var workers sync.WaitGroup
+	names := newReader(r)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for b := range work {
+				b.parse(names)
+			}
+		})
+	}
+	go func() {
+		complete, err = cutLines(bufio.NewReaderSize(z, 1<<18), func(text []byte) {
+			b := &batch{text: text, done: make(chan struct{})}
+			order <- b
+			work <- b
+		})
+		close(work)
+		close(order)
+	}()
+	var failed error
+	for b := range order {
+		<-b.done
+		if failed == nil {
+			lines = append(lines, b.lines...)
+			failed = b.err
+		}
+	}
+	workers.Wait()
+	if failed = errors.Join(failed, err); failed != nil {
+		return lines, false, damaged(record.IntervalsFile, dir, failed)
+	}
+	return lines, complete, nil
+}
+
+func (b *batch) parse(names *reader) {
+	defer close(b.done)
+	for text := range bytes.Lines(b.text) {
+		l, err := names.line(text)
+		if err != nil {
+			b.err = err
+			return
+		}
+		b.lines = append(b.lines, l)
+	}
+}
+
+// cutLines reads to the end and gives f whole lines, about a megabyte at a time. It is not complete if the last
+// line is not.
+func cutLines(r *bufio.Reader, f func([]byte)) (complete bool, err error) {
+	text := make([]byte, 0, batchSize+1<<16)
+	for {
+		part, err := r.ReadBytes('\n')
+		if err == nil {
+			if text = append(text, part...); len(text) >= batchSize {
+				f(text)
+				text = make([]byte, 0, batchSize+1<<16)
+			}
+			continue
+		}
+		if len(text) > 0 {
+			f(text)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return len(part) == 0, nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return false, nil
+		}
+		return false, err
+	}
+}
