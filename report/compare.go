@@ -1,0 +1,347 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// CompareTitle is the headline of a comparison.
+func CompareTitle(r *record.ComparisonReport) string {
+	if len(r.Sides) == 2 {
+		return "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
+	}
+	return fmt.Sprintf("comparison of %d sides", len(r.Sides))
+}
+
+// CompareSections says everything about a comparison: what it is worth, the changes, and in what the sides differ.
+func CompareSections(r *record.ComparisonReport) []Section {
+	lines := []string{"verdict: " + validityWords(r.Validity)}
+	if words := verdictCounts(r.Comparisons); words != "" {
+		lines = append(lines, "comparisons: "+words+marginText(r.Comparisons))
+	}
+	list := []Section{{Lines: lines}}
+	list = appendFilled(list, findingsSection(r.Validity))
+	for _, base := range baselines(r) {
+		var of []record.Comparison
+		for i := range r.Comparisons {
+			if r.Comparisons[i].Baseline == base {
+				of = append(of, r.Comparisons[i])
+			}
+		}
+		list = append(list, changesOf(base, of))
+	}
+	return appendFilled(list, differencesSection(r), sidesSection(r))
+}
+
+// baselines returns the sides that others are held against, in their order.
+func baselines(r *record.ComparisonReport) []string {
+	var list []string
+	seen := map[string]bool{}
+	for i := range r.Comparisons {
+		if b := r.Comparisons[i].Baseline; !seen[b] {
+			seen[b] = true
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// changesOf lists the comparisons with one baseline. With a single other side the title names it.
+func changesOf(base string, list []record.Comparison) Section {
+	s := changesSection("against "+base, list)
+	for i := range list {
+		if list[i].Configuration != list[0].Configuration {
+			return s
+		}
+	}
+	s.Title = list[0].Configuration + " against " + base
+	s.Table.Header, s.Table.Left = s.Table.Header[1:], 1
+	for i, row := range s.Table.Rows {
+		s.Table.Rows[i] = row[1:]
+	}
+	return s
+}
+
+func differencesSection(r *record.ComparisonReport) Section {
+	s := Section{Title: "differences", Table: &Table{Header: []string{"severity", "what"}, Left: 2}}
+	wide := 0
+	for _, d := range r.Differences {
+		wide = max(wide, len(d.Values))
+	}
+	for i := range wide {
+		name := "side " + strconv.Itoa(i+1)
+		if len(r.Sides) == wide {
+			name = r.Sides[i].Name
+		}
+		s.Table.Header = append(s.Table.Header, name)
+	}
+	s.Table.Left += wide
+	for _, d := range r.Differences {
+		cells := []string{string(d.Severity), d.What}
+		for i := range wide {
+			v := ""
+			if i < len(d.Values) {
+				v = d.Values[i]
+			}
+			cells = append(cells, v)
+		}
+		s.Table.row(append(cells, s.note(d.Why))...)
+	}
+	if len(s.Notes) > 0 {
+		s.Table.Header, s.Table.Left = append(s.Table.Header, ""), s.Table.Left+1
+	}
+	return s
+}
+
+func sidesSection(r *record.ComparisonReport) Section {
+	s := Section{Title: "sides", Long: true, Table: &Table{Header: []string{"side", "n", "records"}, Left: 1, Last: 1}}
+	for i := range r.Sides {
+		side := &r.Sides[i]
+		records := ""
+		for k, name := range side.Records {
+			if k == 3 {
+				records += fmt.Sprintf(", … (%d in all)", len(side.Records))
+				break
+			}
+			if k > 0 {
+				records += ", "
+			}
+			records += name
+		}
+		s.Table.row(side.Name, strconv.Itoa(side.N), records)
+	}
+	return s
+}
+
+// CompareMarkdown writes a comparison for a pull request.
+func CompareMarkdown(w io.Writer, r *record.ComparisonReport) error {
+	return markdown(w, CompareTitle(r), CompareSections(r))
+}
+
+// CompareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
+// comparison after them. Times are in microseconds.
+func CompareCSV(w io.Writer, r *record.ComparisonReport) error {
+	t := newSheet(r.Comparisons)
+	for i := range r.Sides {
+		t.addMetrics(slices.Sorted(maps.Keys(r.Sides[i].Values)))
+	}
+	if err := t.begin(w); err != nil {
+		return err
+	}
+	for i := range r.Sides {
+		for k, values := range trialsOf(&r.Sides[i]) {
+			trial := record.Trial{Number: k + 1, Attempt: 1, Configuration: r.Sides[i].Name, Kind: record.TrialCompared, Status: record.TrialDone, Values: values}
+			if k < len(r.Sides[i].Records) && len(r.Sides[i].Records) == r.Sides[i].N {
+				trial.Record = r.Sides[i].Records[k]
+			}
+			if err := t.trial(&trial, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return t.comparisons(r.Comparisons, nil)
+}
+
+// trialsOf turns the values of a side by metric into values by trial. A metric that some trial could not state has
+// fewer values than trials, and which ones are missing is not known; then they are put to the first ones.
+func trialsOf(side *record.ComparisonSide) []map[string]float64 {
+	list := make([]map[string]float64, side.N)
+	for i := range list {
+		list[i] = map[string]float64{}
+	}
+	for name, values := range side.Values {
+		for i, x := range values {
+			if i < len(list) {
+				list[i][name] = x
+			}
+		}
+	}
+	return list
+}
+
+// CompareGoBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
+func CompareGoBench(w io.Writer, r *record.ComparisonReport) error {
+	b := benchWriter{w: w}
+	b.head(record.Environment{})
+	if measure.Worst(r.Validity) == measure.Invalid {
+		b.printf("validity: invalid\n")
+	}
+	for i := range r.Sides {
+		for _, values := range trialsOf(&r.Sides[i]) {
+			b.trial("Compare", r.Sides[i].Name, values)
+		}
+	}
+	return b.err
+}
+
+// HistoryTitle is the headline of a history.
+func HistoryTitle(h *record.HistoryReport) string {
+	points := 0
+	for i := range h.Groups {
+		points += len(h.Groups[i].Points)
+	}
+	return fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
+}
+
+// HistorySections lists the changes of each group, and its points.
+func HistorySections(h *record.HistoryReport) []Section {
+	list := appendFilled(nil, findingsSection(h.Validity))
+	for i := range h.Groups {
+		g := &h.Groups[i]
+		list = append(list, groupSection(g), seriesSection(g), pointsSection(g))
+	}
+	if len(h.Skipped) > 0 {
+		s := Section{Title: "not read"}
+		for _, k := range h.Skipped {
+			s.Points = append(s.Points, k.Record+": "+k.Problem)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// groupSection lists the changes of all metrics of a group, in the order of time.
+func groupSection(g *record.HistoryGroup) Section {
+	s := Section{Title: g.Name, Table: &Table{Header: []string{"since", "record", "metric", "before", "after", "change", "p", "verdict"}, Left: 3, Last: 1}}
+	type change struct {
+		series *record.HistorySeries
+		record.HistoryChange
+	}
+	var all []change
+	for i := range g.Series {
+		for _, c := range g.Series[i].Changes {
+			all = append(all, change{&g.Series[i], c})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.Index, b.Index) })
+	for _, c := range all {
+		s.Table.row(day(c.Started), c.Record, heading(c.series.Metric), figure.Value(c.Before, c.series.Unit), figure.Value(c.After, c.series.Unit),
+			ratioText(c.Ratio), figure.P(c.P), string(c.Verdict)+" "+s.note(changedText(c.Differences)))
+	}
+	if len(all) == 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("no change found in %s", figure.Plural(len(g.Points), "point")))
+	}
+	return s
+}
+
+// day is a moment as it is shown in a history, which is long.
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+func ratioText(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return figure.Change(x)
+}
+
+// changedText names what else changed at a change.
+func changedText(list []record.Difference) string {
+	text := ""
+	for i, d := range list {
+		if i == 8 {
+			return text + fmt.Sprintf("; and %d more", len(list)-i)
+		}
+		if i > 0 {
+			text += "; "
+		}
+		text += d.What + ": " + d.Values[0] + " → " + d.Values[len(d.Values)-1]
+	}
+	if text == "" {
+		return "nothing that a record knows changed there"
+	}
+	return "changed there: " + text
+}
+
+func seriesSection(g *record.HistoryGroup) Section {
+	s := Section{Title: "all metrics of " + g.Name, Table: &Table{Header: []string{"metric", "n", "median", "latest", "spread", "changes", ""}, Left: 1, Last: 1}}
+	for i := range g.Series {
+		x := &g.Series[i]
+		s.Table.row(heading(x.Metric), strconv.Itoa(x.N), figure.Value(x.Median, x.Unit), figure.Value(x.Latest, x.Unit), figure.Percent(x.Spread),
+			strconv.Itoa(len(x.Changes)), s.note(x.Note))
+	}
+	return s
+}
+
+func pointsSection(g *record.HistoryGroup) Section {
+	s := Section{Title: "points of " + g.Name, Long: true, Table: &Table{Header: []string{"began", "record", "n"}, Left: 2, Last: 1}}
+	series := g.Series[:min(len(g.Series), 6)]
+	for i := range series {
+		s.Table.Header = append(s.Table.Header, heading(series[i].Metric))
+	}
+	s.Table.Header = append(s.Table.Header, "")
+	for i := range g.Points {
+		p := &g.Points[i]
+		cells := []string{day(p.Started), p.Record, strconv.Itoa(p.N)}
+		mark := p.Why
+		for k := range series {
+			x, ok := p.Values[series[k].Metric]
+			if !ok {
+				cells = append(cells, "-")
+				continue
+			}
+			cells = append(cells, bare(x, series[k].Metric, series[k].Unit))
+			for _, c := range series[k].Changes {
+				if c.Index == i {
+					mark = strings.TrimSpace(mark + " ← " + heading(series[k].Metric) + " " + string(c.Verdict))
+				}
+			}
+		}
+		s.Table.row(append(cells, mark)...)
+	}
+	return s
+}
+
+// HistoryMarkdown writes a history for a page.
+func HistoryMarkdown(w io.Writer, h *record.HistoryReport) error {
+	return markdown(w, HistoryTitle(h), HistorySections(h))
+}
+
+// HistoryCSV writes the points of a history, one line per point and metric. The column change says where a level
+// changed: "better" or "worse" at the first point after it. Times are in microseconds.
+func HistoryCSV(w io.Writer, h *record.HistoryReport) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"group", "started", "record", "n", "why_not", "metric", "unit", "value", "change", "before", "after", "p"}}
+	for i := range h.Groups {
+		g := &h.Groups[i]
+		for k := range g.Series {
+			rows = append(rows, seriesRows(g, &g.Series[k])...)
+		}
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return err
+	}
+	return out.Error()
+}
+
+func seriesRows(g *record.HistoryGroup, s *record.HistorySeries) [][]string {
+	unit := s.Unit
+	if unit == measure.UnitTime {
+		unit = "us"
+	}
+	var rows [][]string
+	for i := range g.Points {
+		p := &g.Points[i]
+		row := []string{cell(g.Name), p.Started.UTC().Format(time.RFC3339), cell(p.Record), strconv.Itoa(p.N), cell(p.Why), cell(s.Metric), unit, "", "", "", "", ""}
+		if x, ok := p.Values[s.Metric]; ok {
+			row[7] = float(scaled(x, s.Unit))
+		}
+		for _, c := range s.Changes {
+			if c.Index == i {
+				row[8], row[9], row[10], row[11] = string(c.Verdict), float(scaled(c.Before, s.Unit)), float(scaled(c.After, s.Unit)), float(c.P)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

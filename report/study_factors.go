@@ -1,0 +1,334 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
+// grid.
+func (v *studyView) factors() []Section {
+	var list []Section
+	shown := map[string]bool{v.baseline: true}
+	for i := range v.study.Specification.Factors {
+		f := &v.study.Specification.Factors[i]
+		var rows []*record.Configuration
+		for k := range v.study.Configurations {
+			c := &v.study.Configurations[k]
+			if c.Factor == factorName(f) {
+				shown[c.ID] = true
+				rows = append(rows, c)
+			} else if c.ID == v.baseline {
+				rows = append(rows, c)
+			}
+		}
+		if len(rows) > 1 {
+			slices.SortStableFunc(rows, func(a, b *record.Configuration) int { return levelPlace(f, a) - levelPlace(f, b) })
+			list = append(list, v.levels(factorName(f), []string{factorName(f)}, rows))
+		}
+	}
+	var rest []*record.Configuration
+	for k := range v.study.Configurations {
+		if c := &v.study.Configurations[k]; !shown[c.ID] || len(list) == 0 || c.ID == v.baseline {
+			rest = append(rest, c)
+		}
+	}
+	if len(rest) > 1 || len(list) == 0 && len(rest) > 0 {
+		var names []string
+		for i := range v.study.Specification.Factors {
+			names = append(names, factorName(&v.study.Specification.Factors[i]))
+		}
+		list = append(list, v.levels("configurations", names, rest))
+	}
+	return list
+}
+
+// factorName is what a factor is called; without a name, the last part of its path.
+func factorName(f *record.FactorSpec) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return f.Path[strings.LastIndexByte(f.Path, '.')+1:]
+}
+
+// levelPlace is where the level of a configuration stands in the list of a factor.
+func levelPlace(f *record.FactorSpec, c *record.Configuration) int {
+	level := c.Levels[factorName(f)]
+	return slices.IndexFunc(f.Levels, func(l record.LevelSpec) bool {
+		return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level
+	})
+}
+
+// levels is the table of some configurations: what the documents show as a figure, with the change of the first
+// metric and what is to be thought of it.
+func (v *studyView) levels(title string, factors []string, rows []*record.Configuration) Section {
+	t := &Table{Left: max(1, len(factors))}
+	t.Header = append(t.Header, factors...)
+	if len(factors) == 0 {
+		t.Header = []string{"configuration"}
+	}
+	t.Header = append(t.Header, "n")
+	for _, m := range v.metrics {
+		t.Header = append(t.Header, heading(m.name))
+	}
+	compared := len(v.study.Comparisons) > 0
+	if compared {
+		t.Header, t.Last = append(t.Header, "change of "+heading(v.metrics[0].name), "interval", "verdict"), 1
+	}
+	s := Section{Title: title, Table: t}
+	for _, c := range rows {
+		cells := v.levelCells(factors, c)
+		counts, tried := v.counted(c.ID)
+		n := strconv.Itoa(counts)
+		if tried > counts {
+			n = fmt.Sprintf("%d of %d", counts, tried)
+		}
+		cells = append(cells, n)
+		for _, m := range v.metrics {
+			cell := "-"
+			if x := v.value(c.ID, m.name); x != nil {
+				cell = bare(*x, m.name, m.unit)
+			}
+			cells = append(cells, cell)
+		}
+		if compared {
+			cells = append(cells, v.change(c.ID, &s)...)
+		}
+		t.row(cells...)
+	}
+	return s
+}
+
+// levelCells names a configuration by its levels; the baseline is marked.
+func (v *studyView) levelCells(factors []string, c *record.Configuration) []string {
+	var cells []string
+	for _, f := range factors {
+		level, ok := c.Levels[f]
+		if !ok {
+			level = "-"
+		}
+		cells = append(cells, level)
+	}
+	if len(cells) == 0 {
+		cells = []string{c.ID}
+	}
+	if c.ID == v.baseline {
+		cells[0] += " (baseline)"
+	}
+	if c.Exploratory {
+		cells[0] += " (exploratory)"
+	}
+	return cells
+}
+
+func (v *studyView) change(configuration string, s *Section) []string {
+	c := v.of[[2]string{configuration, v.metrics[0].name}]
+	if c == nil {
+		return []string{"", "", ""}
+	}
+	return []string{ChangeText(c), IntervalText(c), strings.TrimSpace(VerdictText(c.Verdict) + " " + s.note(c.Note))}
+}
+
+// heading is a metric as the head of a column.
+func heading(name string) string {
+	if name == "throughput" {
+		return "ops/s"
+	}
+	class, rest := splitMetric(name)
+	rest = strings.Replace(rest, "service.", "service ", 1)
+	return strings.TrimSpace(class + " " + rest)
+}
+
+// bare prints a value below a heading: that of the throughput says per second already.
+func bare(x float64, name, unit string) string {
+	if name == "throughput" {
+		return figure.Rate(x)
+	}
+	return figure.Value(x, unit)
+}
+
+// ChangeText is the change of a comparison: "+3.2 %", or the difference where there is no ratio.
+func ChangeText(c *record.Comparison) string {
+	switch {
+	case c.Ratio != nil:
+		return figure.Change(*c.Ratio)
+	case c.Difference != nil && c.Unit == measure.UnitShare:
+		return signedPoints(*c.Difference * 100)
+	case c.Difference != nil && *c.Difference > 0:
+		return "+" + figure.Value(*c.Difference, c.Unit)
+	case c.Difference != nil:
+		return figure.Value(*c.Difference, c.Unit)
+	}
+	return "-"
+}
+
+// signedPoints prints a difference of two shares, in percentage points.
+func signedPoints(x float64) string {
+	switch {
+	case x == 0:
+		return "0 pp"
+	case math.Abs(x) < 0.01 && x > 0:
+		return "<+0.01 pp"
+	case math.Abs(x) < 0.01:
+		return ">-0.01 pp"
+	case x > 0:
+		return "+" + figure.Significant(x) + " pp"
+	}
+	return figure.Significant(x) + " pp"
+}
+
+// IntervalText is the interval of a change, "-" if there is none.
+func IntervalText(c *record.Comparison) string {
+	if c.Low == nil || c.High == nil {
+		return "-"
+	}
+	return "[" + figure.Change(*c.Low) + ", " + figure.Change(*c.High) + "]"
+}
+
+// VerdictText is a verdict as tables show it: "~" where nothing can be told.
+func VerdictText(v record.Verdict) string {
+	if v == record.Inconclusive {
+		return "~"
+	}
+	return string(v)
+}
+
+// changesSection lists comparisons with the same baseline.
+func changesSection(title string, list []record.Comparison) Section {
+	t := &Table{Header: []string{"configuration", "metric"}, Left: 2, Last: 1}
+	t.Header = append(t.Header, "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict")
+	s := Section{Title: title, Table: t}
+	for i := range list {
+		c := &list[i]
+		cells := []string{c.Configuration, heading(c.Metric)}
+		cells = append(cells, optional(c.Base, c.Unit), optional(c.Value, c.Unit), ChangeText(c), IntervalText(c),
+			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
+		t.row(cells...)
+	}
+	return s
+}
+
+func probability(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return figure.P(*p)
+}
+
+// trialsText says how many trials count: of the configuration and of the baseline, and in brackets how many pairs.
+func trialsText(c *record.Comparison) string {
+	n := fmt.Sprintf("%d+%d", c.N, c.NBase)
+	if c.Pairs > 0 {
+		n += fmt.Sprintf(" (%d)", c.Pairs)
+	}
+	return n
+}
+
+func (v *studyView) canary() Section {
+	c := v.study.Canary
+	if c == nil {
+		return Section{}
+	}
+	text := fmt.Sprintf("%s of the repeated baseline over %s: drift %s from the first to the last, spread (max − min) / median %s",
+		heading(c.Metric), figure.Plural(c.N, "trial"), figure.Change(1+c.Drift), figure.Percent(c.Spread))
+	if c.P != nil {
+		text += ", p of a trend " + figure.P(*c.P)
+	}
+	return Section{Title: "canary", Lines: []string{text}}
+}
+
+// maxTrials is how many trials are listed; of a larger study only those that do not count.
+const maxTrials = 1000
+
+// list shows all trials in the order of their execution.
+func (v *studyView) list() Section {
+	s := Section{Title: "trials in the order of execution", Long: true,
+		Table: &Table{Header: []string{"#", "block", "configuration", "what", "began", "took"}, Left: 5, Last: 1}}
+	metrics := v.metrics[:min(len(v.metrics), 6)]
+	for _, m := range metrics {
+		s.Table.Header = append(s.Table.Header, heading(m.name))
+	}
+	s.Table.Header = append(s.Table.Header, "doubts")
+	list := executed(v.study.Trials)
+	if len(list) > maxTrials {
+		all := len(list)
+		list = slices.DeleteFunc(list, func(t *record.Trial) bool { return countsFor(t) })
+		s.Lines = append(s.Lines, fmt.Sprintf("%s of %d count and are not listed here; --format csv has them", figure.Plural(all-len(list), "trial"), all))
+	}
+	for _, t := range list {
+		s.Table.row(trialCells(t, metrics)...)
+	}
+	return s
+}
+
+// executed returns the trials in the order in which they began; those that did not come last, in that of the plan.
+func executed(trials []record.Trial) []*record.Trial {
+	list := make([]*record.Trial, len(trials))
+	for i := range trials {
+		list[i] = &trials[i]
+	}
+	slices.SortStableFunc(list, func(a, b *record.Trial) int {
+		switch {
+		case a.Started != nil && b.Started != nil:
+			return a.Started.Compare(*b.Started)
+		case a.Started != nil:
+			return -1
+		case b.Started != nil:
+			return 1
+		}
+		return a.Number - b.Number
+	})
+	return list
+}
+
+func trialCells(t *record.Trial, metrics []metric) []string {
+	number, block, began, took := strconv.Itoa(t.Number), "", "-", "-"
+	if t.Attempt > 1 {
+		number += fmt.Sprintf(" (attempt %d)", t.Attempt)
+	}
+	if t.Block > 0 {
+		block = strconv.Itoa(t.Block)
+	}
+	if t.Started != nil {
+		began = t.Started.UTC().Format("2006-01-02 15:04:05")
+	}
+	if t.Seconds > 0 {
+		took = figure.Value(t.Seconds*1e9, measure.UnitTime)
+	}
+	what := t.Kind
+	if t.Status != record.TrialDone {
+		what += ", " + strings.ToUpper(string(t.Status))
+	}
+	cells := []string{number, block, t.Configuration, what, began, took}
+	for _, m := range metrics {
+		if x, ok := t.Values[m.name]; ok {
+			cells = append(cells, bare(x, m.name, m.unit))
+		} else {
+			cells = append(cells, "-")
+		}
+	}
+	return append(cells, doubts(t))
+}
+
+// doubts says in few words what is wrong with a trial.
+func doubts(t *record.Trial) string {
+	var parts []string
+	if t.Problem != "" {
+		parts = append(parts, t.Problem)
+	}
+	for _, f := range t.Validity {
+		word := f.ID
+		if f.Severity == measure.Invalid {
+			word = "INVALID " + word
+		}
+		parts = append(parts, word)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,342 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// StudyTitle is the headline of a study.
+func StudyTitle(s *record.Study) string {
+	name := "study"
+	if s.Specification.Name != "" {
+		name += " " + s.Specification.Name
+	}
+	done, planned := progress(s)
+	text := fmt.Sprintf("%s: %s, %s", name, figure.Plural(len(s.Configurations), "configuration"), figure.Plural(planned, "trial"))
+	if done < planned {
+		text += fmt.Sprintf(" (%d done)", done)
+	}
+	if s.Status != record.Complete {
+		text += ", " + string(s.Status)
+	}
+	return text
+}
+
+// progress counts the trials that are planned, attempts of the same one once, and those of them that are done.
+func progress(s *record.Study) (done, planned int) {
+	seen, ended := map[int]bool{}, map[int]bool{}
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		if t.Kind == record.TrialSearch {
+			continue
+		}
+		seen[t.Number] = true
+		if t.Status == record.TrialDone {
+			ended[t.Number] = true
+		}
+	}
+	return len(ended), len(seen)
+}
+
+// StudySections says everything about a study: verdict and validity first, then what was found beforehand, the
+// configurations by factor, each change against the baseline, drift, and all trials in the order of their execution.
+func StudySections(s *record.Study) []Section {
+	v := newStudyView(s)
+	list := []Section{v.verdict()}
+	list = appendFilled(list, v.objectives(), findingsSection(s.Validity))
+	for i := range s.Procedures {
+		list = append(list, procedureSection(&s.Procedures[i]))
+	}
+	if s.Capacity != nil {
+		list = append(list, capacitySection(s.Capacity))
+	}
+	list = append(list, v.factors()...)
+	list = appendFilled(list, changesSection("changes against the baseline", s.Comparisons), v.canary(), v.list())
+	return list
+}
+
+// appendFilled appends the sections that have something to say.
+func appendFilled(list []Section, more ...Section) []Section {
+	for _, s := range more {
+		if len(s.Lines)+len(s.Points) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// studyView is a study with what tables look up.
+type studyView struct {
+	study    *record.Study
+	metrics  []metric                         // in the order of the comparisons
+	of       map[[2]string]*record.Comparison // by configuration and metric
+	base     map[[2]string]*record.Comparison // by baseline and metric
+	trials   map[string][]*record.Trial       // those of the comparison, by configuration
+	baseline string
+}
+
+// metric is a figure of the trials.
+type metric struct{ name, unit string }
+
+func newStudyView(s *record.Study) *studyView {
+	v := &studyView{study: s, of: map[[2]string]*record.Comparison{}, base: map[[2]string]*record.Comparison{}, trials: map[string][]*record.Trial{}}
+	for i := range s.Trials {
+		if t := &s.Trials[i]; t.Kind == record.TrialCompared {
+			v.trials[t.Configuration] = append(v.trials[t.Configuration], t)
+		}
+	}
+	for _, c := range s.Configurations {
+		if c.Baseline || v.baseline == "" {
+			v.baseline = c.ID
+		}
+	}
+	seen := map[string]bool{}
+	for i := range s.Comparisons {
+		c := &s.Comparisons[i]
+		v.of[[2]string{c.Configuration, c.Metric}], v.base[[2]string{c.Baseline, c.Metric}] = c, c
+		v.baseline = c.Baseline
+		if !seen[c.Metric] {
+			seen[c.Metric] = true
+			v.metrics = append(v.metrics, metric{c.Metric, c.Unit})
+		}
+	}
+	if len(v.metrics) == 0 {
+		v.metrics = metricsOf(s.Trials)
+	}
+	return v
+}
+
+// metricsOf finds the metrics of a study without comparisons: one that has a single configuration.
+func metricsOf(trials []record.Trial) []metric {
+	seen := map[string]bool{}
+	var list []metric
+	for i := range trials {
+		for name := range trials[i].Values {
+			if !seen[name] {
+				seen[name] = true
+				list = append(list, metric{name, unitOf(name)})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b metric) int {
+		return cmp.Or(cmp.Compare(unitRank(a.unit), unitRank(b.unit)), cmp.Compare(a.name, b.name))
+	})
+	return list
+}
+
+func unitRank(unit string) int { return slices.Index([]string{"1/s", "share", "ns"}, unit) }
+
+// unitOf is the unit of a metric by its name.
+func unitOf(name string) string {
+	switch last := name[strings.LastIndexByte(name, '.')+1:]; last {
+	case "throughput":
+		return measure.UnitRate
+	case "errors", "not-found", "dropped", "achieved":
+		return measure.UnitShare
+	}
+	return measure.UnitTime
+}
+
+// value is the figure that stands for the trials of a configuration, nil if there is none.
+func (v *studyView) value(configuration, name string) *float64 {
+	if c := v.of[[2]string{configuration, name}]; c != nil {
+		return c.Value
+	}
+	if c := v.base[[2]string{configuration, name}]; c != nil {
+		return c.Base
+	}
+	var values []float64
+	for _, t := range v.trials[configuration] {
+		if x, ok := t.Values[name]; ok && countsFor(t) {
+			values = append(values, x)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	x := measure.Median(values)
+	return &x
+}
+
+// countsFor says whether a trial counts: it is done and not invalid.
+func countsFor(t *record.Trial) bool {
+	return t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
+}
+
+// counted is the number of trials of a configuration that count, and of those that were tried.
+func (v *studyView) counted(configuration string) (counts, tried int) {
+	for _, t := range v.trials[configuration] {
+		if t.Status == record.TrialPlanned {
+			continue
+		}
+		if tried++; countsFor(t) {
+			counts++
+		}
+	}
+	return counts, tried
+}
+
+func (v *studyView) verdict() Section {
+	s := v.study
+	text := validityWords(s.Validity)
+	if s.Status != record.Complete {
+		text += " (" + string(s.Status) + ")"
+	}
+	holds, deciding := 0, 0
+	for _, o := range s.Objectives {
+		if o.Exploratory {
+			continue
+		}
+		deciding++
+		if o.Holds {
+			holds++
+		}
+	}
+	if deciding > 0 {
+		text += fmt.Sprintf("; %d of %d objectives hold", holds, deciding)
+	}
+	lines := []string{"verdict: " + text}
+	if s.Problem != "" {
+		lines = append(lines, "problem: "+s.Problem)
+	}
+	if words := verdictCounts(s.Comparisons); words != "" {
+		lines = append(lines, "comparisons: "+words+marginText(s.Comparisons))
+	}
+	return Section{Lines: lines}
+}
+
+// marginText says which change does not matter.
+func marginText(list []record.Comparison) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
+}
+
+// validityWords says what a result is worth.
+func validityWords(list []measure.Finding) string {
+	switch measure.Worst(list) {
+	case measure.Invalid:
+		return "INVALID: do not use these figures; the reasons are below"
+	case measure.Warning:
+		return "valid with care; see below"
+	}
+	return "valid"
+}
+
+// verdictCounts counts the verdicts.
+func verdictCounts(list []record.Comparison) string {
+	count := map[record.Verdict]int{}
+	for _, c := range list {
+		count[c.Verdict]++
+	}
+	var parts []string
+	for _, verdict := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
+		if n := count[verdict]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, verdict))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v *studyView) objectives() Section {
+	s := Section{Title: "objectives", Table: &Table{Header: []string{"", "configuration", "objective", "trials that met it"}, Left: 3}}
+	for _, o := range v.study.Objectives {
+		mark := "✗ missed"
+		switch {
+		case o.Holds:
+			mark = "✓ holds"
+		case o.N == 0:
+			mark = "? unknown"
+		}
+		if o.Exploratory {
+			mark += " (exploratory)"
+		}
+		s.Table.row(mark, o.Configuration, o.Objective, fmt.Sprintf("%d of %d", o.Met, o.N))
+	}
+	return s
+}
+
+// findingsSection lists the reasons for doubt, the gravest first.
+func findingsSection(list []measure.Finding) Section {
+	s := Section{Title: "validity"}
+	for _, f := range list {
+		s.Points = append(s.Points, fmt.Sprintf("%s %s: %s", f.Severity, f.ID, f.Text))
+	}
+	return s
+}
+
+func procedureSection(p *record.ProcedureResult) Section {
+	state := "chose " + procedureValue(p.Path, p.Chosen)
+	if !p.Settled {
+		state = "did NOT settle; the best that was tried is " + procedureValue(p.Path, p.Chosen)
+	}
+	s := Section{Title: "procedure " + p.Name + ": " + state, Lines: []string{"rule: " + p.Rule, "reason: " + p.Reason},
+		Table: &Table{Header: []string{p.Path, "n", "ops/s", "interval", "p99", "note"}, Left: 1, Last: 1}}
+	for _, at := range p.Points {
+		name := procedureValue(p.Path, at.Value)
+		if at.Value == p.Chosen {
+			name += " *"
+		}
+		s.Table.row(name, strconv.Itoa(at.N), figure.Rate(at.Throughput), span(at.Low, at.High, measure.UnitRate), optional(at.P99, measure.UnitTime), at.Note)
+	}
+	return s
+}
+
+// procedureValue prints what a procedure chose: seconds or a number of things.
+func procedureValue(path string, x float64) string {
+	if strings.HasSuffix(path, "duration") {
+		return time.Duration(x * float64(time.Second)).String()
+	}
+	return figure.Count(int64(x))
+}
+
+func capacitySection(c *record.CapacityResult) Section {
+	text := figure.Rate(c.Rate) + " ops/s"
+	switch {
+	case c.Rate == 0:
+		text = "none of the rates that were tried held"
+	case c.AtLeast:
+		text = "at least " + text
+	}
+	if c.Rate > 0 && !c.Confirmed {
+		text += " (NOT confirmed)"
+	}
+	s := Section{Title: "capacity: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
+		Table: &Table{Header: []string{"phase", "offered/s", "achieved/s", "p99", "errors", "holds", "missed"}, Left: 1, Last: 2}}
+	if c.Low != nil {
+		s.Lines = append(s.Lines, "achieved, lower end of the interval: "+figure.Rate(*c.Low)+" ops/s")
+	}
+	for _, step := range c.Steps {
+		holds := "no"
+		if step.Holds {
+			holds = "yes"
+		}
+		s.Table.row(step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), optional(step.P99, measure.UnitTime), figure.Percent(step.Errors), holds, step.Missed)
+	}
+	return s
+}
+
+// optional prints a figure that may be missing.
+func optional(x *float64, unit string) string {
+	if x == nil {
+		return "-"
+	}
+	return figure.Value(*x, unit)
+}
+
+// span prints an interval that may be missing.
+func span(low, high *float64, unit string) string {
+	if low == nil || high == nil {
+		return "-"
+	}
+	return "[" + figure.Value(*low, unit) + ", " + figure.Value(*high, unit) + "]"
+}
