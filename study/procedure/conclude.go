@@ -1,0 +1,127 @@
+package procedure
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+)
+
+// conclude says what was found and why, in one sentence, and what is to be doubted about it.
+func (c *capacity) conclude() {
+	r := &c.result
+	missed := c.missedAbove(r.Rate)
+	limited := missed != nil && len(missed.client) > 0
+	switch {
+	case r.Rate == 0 && r.Reason != "":
+		return
+	case r.Rate == 0:
+		r.Reason = c.nothing()
+	case missed == nil && c.unsure > r.Rate:
+		r.Reason = fmt.Sprintf("%s/s held in %s; above it, no rate held for certain", figure.Rate(r.Rate), c.fresh())
+	case missed == nil:
+		r.AtLeast = true
+		r.Reason = fmt.Sprintf("%s/s held in %s, and nothing above it was missed: the capacity is higher", figure.Rate(r.Rate), c.fresh())
+	case limited:
+		r.AtLeast = true
+		r.Reason = fmt.Sprintf("%s/s held in %s; above it the load generator may be the limit (%s at %s/s), so the capacity of the target is at "+
+			"least this: give the client more cores, or use several clients", figure.Rate(r.Rate), c.fresh(), strings.Join(missed.client, ", "), figure.Rate(missed.rate))
+	default:
+		r.Reason = fmt.Sprintf("%s/s held in %s; %s/s did not: %s", figure.Rate(r.Rate), c.fresh(), figure.Rate(missed.rate), missed.missed)
+	}
+	if r.Rate > 0 && missed != nil && missed.busy {
+		c.note(fmt.Sprintf("all workers were busy at %s/s: with more workers the target may carry more", figure.Rate(missed.rate)))
+	}
+	if up := c.heldAbove(r.Rate); r.Rate > 0 && up > 0 {
+		c.note(fmt.Sprintf("the results do not fall steadily with the rate: %s/s held once as well, which fresh trials did not confirm", figure.Rate(up)))
+	}
+	if d := c.doubts(r.Rate); len(d) > 0 {
+		c.note("trials at this rate were in doubt: " + strings.Join(d, ", "))
+	}
+	if low := c.missedBelow(r.Rate); low != nil {
+		c.note(fmt.Sprintf("%s/s was missed once although more held: %s", figure.Rate(low.rate), low.missed))
+	}
+	if len(c.notes) > 0 {
+		r.Reason += " (" + strings.Join(c.notes, "; ") + ")"
+	}
+}
+
+// fresh counts the confirming trials.
+func (c *capacity) fresh() string { return figure.Plural(int(c.spec.Confirm), "fresh trial") }
+
+// nothing says why there is no rate.
+func (c *capacity) nothing() string {
+	if len(c.tries) == 0 {
+		return "no rate was tried"
+	}
+	lowest := slices.MinFunc(c.tries, func(a, b probe) int {
+		if a.untold != b.untold {
+			return map[bool]int{true: 1, false: -1}[a.untold]
+		}
+		return cmp.Compare(a.rate, b.rate)
+	})
+	if lowest.untold {
+		return fmt.Sprintf("no trial had enough operations to tell (%s): search at higher rates, or measure longer", lowest.missed)
+	}
+	if held := c.heldAbove(0); held > 0 {
+		return fmt.Sprintf("no rate was confirmed: %s/s held once, but fresh trials down to %s/s did not all hold: the results scatter too "+
+			"much for a capacity at these objectives", figure.Rate(held), figure.Rate(c.tries[len(c.tries)-1].rate))
+	}
+	text := fmt.Sprintf("not even %s/s held: %s", figure.Rate(lowest.rate), lowest.missed)
+	if len(lowest.client) > 0 {
+		text += "; the load generator may be the reason (" + strings.Join(lowest.client, ", ") + ")"
+	}
+	return text
+}
+
+// missedAbove is the lowest rate above a given one that was missed for a reason of the target's, or else of the load
+// generator's; nil if none was.
+func (c *capacity) missedAbove(rate float64) *probe {
+	var lowest *probe
+	for i := range c.tries {
+		p := &c.tries[i]
+		if p.holds || p.rate <= rate {
+			continue
+		}
+		blames, before := len(p.client) > 0, lowest != nil && len(lowest.client) > 0
+		if lowest == nil || before && !blames || before == blames && p.rate < lowest.rate {
+			lowest = p
+		}
+	}
+	return lowest
+}
+
+// missedBelow is a rate below a given one that was missed, nil if none was.
+func (c *capacity) missedBelow(rate float64) *probe {
+	for i := range c.tries {
+		if p := &c.tries[i]; !p.holds && !p.untold && p.rate < rate {
+			return p
+		}
+	}
+	return nil
+}
+
+// heldAbove is the highest rate above a given one that held, 0 if none did.
+func (c *capacity) heldAbove(rate float64) float64 {
+	highest := 0.0
+	for _, p := range c.tries {
+		if p.holds && p.rate > rate {
+			highest = max(highest, p.rate)
+		}
+	}
+	return highest
+}
+
+// doubts are the findings of the trials at a rate, without repetition.
+func (c *capacity) doubts(rate float64) []string {
+	var found []string
+	for _, p := range c.tries {
+		if p.rate == rate {
+			found = append(found, p.doubts...)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}

@@ -1,0 +1,226 @@
+// Package procedure finds what a study must know before it compares anything: how many workers saturate the target
+// ([Threads]), how long a run must be ([Steady]), and which rate the target carries ([Capacity]).
+//
+// A procedure decides from measured trials which trial to make next and says by which rule it chose. It does not know
+// how a trial is made: [Try] makes it, writes its record down and gives back what an earlier, interrupted procedure
+// measured already. A procedure asks for the same trials in the same order whenever it sees the same results.
+package procedure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// Try makes one trial of a procedure. what names it for people, and differs from trial to trial. A trial that failed
+// or was ended by its deadline is a result as well: its status says so. An error besides such a status ends the
+// procedure, which returns it together with what was found until then.
+type Try func(ctx context.Context, spec record.RunSpec, what string) (study.Result, record.Trial, error)
+
+// confidence is the level of all intervals of procedures.
+const confidence = 0.95
+
+// mostErrors is the share of failed operations from which on a trial says nothing about a target that works.
+const mostErrors = 0.01
+
+// outcome is what one trial showed.
+type outcome struct {
+	record   string
+	run      *record.Run // nil if there is no result
+	seconds  func() ([]study.Second, error)
+	rate     float64  // achieved operations per second
+	p99      *float64 // response time in ns, nil if it cannot be stated
+	errors   float64  // share of the attempted operations that did not succeed
+	problem  string   // why it does not count, "" if it does
+	findings []measure.Finding
+}
+
+// attempt makes a trial and reads its result.
+func attempt(ctx context.Context, try Try, spec record.RunSpec, what string) (outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return outcome{}, err
+	}
+	result, trial, err := try(ctx, spec, what)
+	failed := trial.Status == record.TrialFailed || trial.Status == record.TrialTimeout
+	if err != nil && (!failed || ctx.Err() != nil) {
+		return outcome{}, fmt.Errorf("%s: %w", what, err)
+	}
+	o := outcome{record: trial.Record, seconds: result.Seconds, problem: trial.Problem}
+	if o.problem == "" && err != nil {
+		o.problem = err.Error()
+	}
+	if failed {
+		if o.problem == "" {
+			o.problem = "it ended as " + string(trial.Status)
+		}
+		return o, nil
+	}
+	o.read(result.Run)
+	return o, nil
+}
+
+// read takes the result of a run over.
+func (o *outcome) read(run *record.Run) {
+	if run == nil {
+		o.problem = "it left no result"
+		return
+	}
+	o.run, o.findings = run, run.Validity
+	p := run.Phase("measure")
+	if p == nil || p.Ended.Attempted == 0 {
+		o.problem = "no operation ended in its measured time"
+		return
+	}
+	o.rate = p.Rates.Achieved
+	if l := p.All.Response; l != nil && l.P99 != nil {
+		x := float64(*l.P99)
+		o.p99 = &x
+	}
+	o.errors = float64(p.Counts.Bad()) / float64(max(1, p.Counts.Attempted))
+	if run.Status != record.Complete && run.Status != "" {
+		o.problem = cmp.Or(run.Problem, "its run ended as "+string(run.Status))
+	}
+	for _, f := range o.findings {
+		if f.Severity == measure.Invalid && unbelievable(f.ID) {
+			o.problem = f.ID + ": " + f.Text
+		}
+	}
+}
+
+// unbelievable findings say that the figures themselves are wrong, whoever is to blame.
+func unbelievable(id string) bool {
+	return slices.Contains([]string{"not-counted", "corrupt", "littles-law", "nothing", "nothing-succeeded"}, id)
+}
+
+// Findings that say that the load generator may be what limits the rate, or what makes answers late.
+var (
+	limitsRate = []string{"client-cpu", "client-limited", "client-lost", "clients-lost", "pool-wait", "abandoned"}
+	addsTime   = []string{"client-scheduler", "client-gc", "schedule-lateness"}
+)
+
+// blames returns the names of the findings of a trial that are among these and more than notes.
+func (o *outcome) blames(ids ...string) []string {
+	var found []string
+	for _, f := range o.findings {
+		if f.Severity != measure.Note && slices.Contains(ids, f.ID) {
+			found = append(found, f.ID)
+		}
+	}
+	return found
+}
+
+// counts says whether the throughput of the trial can be used: it has a result, and operations worked.
+func (o *outcome) counts() bool { return o.problem == "" && o.rate > 0 && o.errors <= mostErrors }
+
+// why says why a trial does not count.
+func (o *outcome) why() string {
+	switch {
+	case o.problem != "":
+		return o.problem
+	case o.errors > mostErrors:
+		return figure.Percent(o.errors) + " of its operations failed"
+	}
+	return "no operation succeeded"
+}
+
+// point is one value that was tried, with its trials.
+type point struct {
+	record.ProcedurePoint
+	rates  []float64 // of the trials that count
+	trials []outcome
+	notes  []string
+}
+
+// add takes a trial into account.
+func (p *point) add(o outcome) {
+	p.trials = append(p.trials, o)
+	if o.record != "" {
+		p.Trials = append(p.Trials, o.record)
+	}
+	if !o.counts() {
+		p.note("a trial does not count: " + o.why())
+		return
+	}
+	p.rates = append(p.rates, o.rate)
+}
+
+// note adds something seen, once.
+func (p *point) note(text string) {
+	if !slices.Contains(p.notes, text) {
+		p.notes = append(p.notes, text)
+	}
+	p.Note = strings.Join(p.notes, "; ")
+}
+
+// sum fills in the figures over all trials: the geometric mean of throughput, the median of the trials' own p99.
+func (p *point) sum() {
+	p.N = len(p.rates)
+	if p.N == 0 {
+		return
+	}
+	mean, iv, ok := stats.GeoMean(p.rates, confidence)
+	p.Throughput = mean
+	if ok {
+		p.Low, p.High = &iv.Low, &iv.High
+	}
+	var p99 []float64
+	for _, o := range p.trials {
+		if o.counts() && o.p99 != nil {
+			p99 = append(p99, *o.p99)
+		}
+	}
+	if len(p99) > 0 {
+		m := measure.Median(p99)
+		p.P99 = &m
+	}
+}
+
+// blamed returns the names of findings of at least half of the trials that count.
+func (p *point) blamed(ids ...string) []string {
+	times := map[string]int{}
+	for _, o := range p.trials {
+		if o.counts() {
+			for _, id := range slices.Compact(o.blames(ids...)) {
+				times[id]++
+			}
+		}
+	}
+	var found []string
+	for _, id := range ids {
+		if n := times[id]; n > 0 && 2*n >= p.N {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// points are the points as they are stored.
+func points(list []*point) []record.ProcedurePoint {
+	stored := []record.ProcedurePoint{}
+	for _, p := range list {
+		stored = append(stored, p.ProcedurePoint)
+	}
+	return stored
+}
+
+// closedLoop removes what makes a load an open loop, so that it shows saturation.
+func closedLoop(l *record.LoadSpec) {
+	l.Rate, l.Arrivals, l.Late, l.DropAfter = 0, "", "", 0
+}
+
+// withoutStages refuses loads that change by themselves: what a trial shows could not be said of one value.
+func withoutStages(l *record.LoadSpec, procedure string) error {
+	if len(l.Stages) > 0 {
+		return errors.New("the procedure " + procedure + " needs a load without stages: remove load.stages of the base run")
+	}
+	return nil
+}

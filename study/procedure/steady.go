@@ -1,0 +1,209 @@
+package procedure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// timeTolerance is how much more a percentile of response times may change than throughput: tails scatter more. It is
+// the proportion of the limits for both in the checks of a run.
+const timeTolerance = 5
+
+// Steady raises the length of a run, in seconds or operations, until a longer one gives the same result, and chooses
+// the shorter of the two. Both must have been in a steady state by themselves: at least four checkpoint cycles
+// measured, no warm-up left (MSER) and no trend (Theil–Sen over whole cycles). Where no length does, the result is not
+// settled, says why, and has the longest one as its value.
+//
+// Lengths in time are rounded up to whole checkpoint cycles: a window with half a cycle in it has half a checkpoint
+// too few or too many.
+func Steady(ctx context.Context, base record.RunSpec, spec record.SteadySpec, try Try) (record.ProcedureResult, error) {
+	spec.Defaults()
+	s := steady{spec: spec}
+	result := record.ProcedureResult{Name: "steady", Path: "load." + spec.By, Rule: s.rule(), Points: []record.ProcedurePoint{}}
+	if err := errors.Join(withoutStages(&base.Load, "steady"), s.check()); err != nil {
+		return result, err
+	}
+	var err error
+	for _, value := range s.values() {
+		var p *point
+		if p, err = s.step(ctx, base, value, try); err != nil {
+			break
+		}
+		s.steps = append(s.steps, p)
+		if s.unchanged() == "" {
+			break
+		}
+	}
+	s.choose(&result)
+	return result, err
+}
+
+// steady is a search for the length of a run.
+type steady struct {
+	spec   record.SteadySpec
+	steps  []*point
+	states []string // of each step: the gate that it failed, "" if none
+}
+
+func (s *steady) rule() string {
+	return fmt.Sprintf("the %s is multiplied by %s until the next step changes throughput by at most %s and p99 by at most %s; chosen is the shorter of "+
+		"the two, if both were steady: at least %d checkpoint cycles of %s, MSER cuts at most half, and the trend over cycles is at most %s",
+		s.spec.By, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)), figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
+		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend))
+}
+
+func (s *steady) check() error {
+	switch {
+	case s.spec.By != "duration" && s.spec.By != "operations":
+		return fmt.Errorf("the procedure steady cannot raise %q: say by: duration or by: operations", s.spec.By)
+	case s.spec.Factor <= 1:
+		return fmt.Errorf("the procedure steady cannot get anywhere with a factor of %v: it must be above 1", s.spec.Factor)
+	case s.spec.From < 1 || s.spec.To < s.spec.From || s.spec.Cycle <= 0:
+		return fmt.Errorf("the procedure steady cannot go from %v to %v in cycles of %v: give rising values and a cycle", s.spec.From, s.spec.To, s.spec.Cycle)
+	}
+	return nil
+}
+
+// values are the lengths to try, rising, the last one being the highest allowed.
+func (s *steady) values() []float64 {
+	var values []float64
+	for x := float64(s.spec.From); ; x *= s.spec.Factor {
+		v := s.whole(min(x, float64(s.spec.To)))
+		if len(values) == 0 || v > values[len(values)-1] {
+			values = append(values, v)
+		}
+		if x >= float64(s.spec.To) {
+			return values
+		}
+	}
+}
+
+// whole rounds a length up: seconds to whole checkpoint cycles, operations to whole ones.
+func (s *steady) whole(x float64) float64 {
+	if s.spec.By == "operations" {
+		return math.Ceil(x)
+	}
+	cycle := s.spec.Cycle.Std().Seconds()
+	return math.Ceil(x/cycle-1e-9) * cycle
+}
+
+// step makes the trials of one length.
+func (s *steady) step(ctx context.Context, spec record.RunSpec, value float64, try Try) (*point, error) {
+	name := ""
+	if s.spec.By == "operations" {
+		spec.Load.Operations, spec.Load.Duration = record.Count(value), 0
+		name = figure.Count(int64(value)) + " operations"
+	} else {
+		spec.Load.Operations, spec.Load.Duration = 0, record.Duration(value*1e9)
+		name = spec.Load.Duration.String()
+	}
+	p, state := &point{}, ""
+	p.Value = value
+	for i := range int(s.spec.Trials) {
+		o, err := attempt(ctx, try, spec, fmt.Sprintf("steady: %s, trial %d of %d", name, i+1, s.spec.Trials))
+		if err != nil {
+			return nil, err
+		}
+		p.add(o)
+		if !o.counts() {
+			continue
+		}
+		g, err := s.gates(o)
+		if err != nil {
+			return nil, err
+		}
+		if g.problem != "" {
+			state = g.problem
+			p.note(g.problem)
+		} else {
+			p.note(g.String())
+		}
+	}
+	p.sum()
+	if p.N == 0 {
+		state = "no trial counts"
+	}
+	s.states = append(s.states, state)
+	return p, nil
+}
+
+// gates looks at the course of a trial.
+func (s *steady) gates(o outcome) (settling, error) {
+	if o.seconds == nil {
+		return settling{problem: "its course in time is not known"}, nil
+	}
+	seconds, err := o.seconds()
+	if err != nil {
+		return settling{}, fmt.Errorf("reading the course of the trial %s: %w", o.record, err)
+	}
+	return settle(seconds, s.spec.Cycle.Std()), nil
+}
+
+// unchanged says why the last two steps do not show a steady state, "" if they do.
+func (s *steady) unchanged() string {
+	n := len(s.steps)
+	if n < 2 {
+		return "only one length was tried"
+	}
+	for _, state := range s.states[n-2:] {
+		if state != "" {
+			return state
+		}
+	}
+	a, b := s.steps[n-2], s.steps[n-1]
+	rate, times := s.changes(a, b)
+	if math.Abs(rate) > float64(s.spec.Tolerance) {
+		return fmt.Sprintf("the last step still changed throughput by %s", signed(rate))
+	}
+	if math.Abs(times) > timeTolerance*float64(s.spec.Tolerance) {
+		return fmt.Sprintf("the last step still changed p99 by %s", signed(times))
+	}
+	return ""
+}
+
+// changes are those of throughput and p99 from one step to the next, as shares; 0 where p99 is not known.
+func (s *steady) changes(a, b *point) (rate, times float64) {
+	if a.Throughput > 0 {
+		rate = b.Throughput/a.Throughput - 1
+	}
+	if a.P99 != nil && b.P99 != nil && *a.P99 > 0 {
+		times = *b.P99 / *a.P99 - 1
+	}
+	return rate, times
+}
+
+// choose fills in what was found.
+func (s *steady) choose(result *record.ProcedureResult) {
+	result.Points = points(s.steps)
+	if len(s.steps) == 0 {
+		result.Reason = "nothing was measured"
+		return
+	}
+	n := len(s.steps)
+	last := s.steps[n-1]
+	if why := s.unchanged(); why != "" {
+		result.Chosen = last.Value
+		result.Reason = fmt.Sprintf("no steady state was found up to %s: %s; warm the target up longer, raise the limit, or look for what changes in it",
+			s.text(last.Value), why)
+		return
+	}
+	a := s.steps[n-2]
+	rate, times := s.changes(a, last)
+	result.Settled, result.Chosen = true, a.Value
+	result.Reason = fmt.Sprintf("%s are enough: %s changed throughput by %s and p99 by %s; %s", s.text(a.Value), s.text(last.Value),
+		signed(rate), signed(times), a.Note)
+}
+
+// text is a length for people.
+func (s *steady) text(value float64) string {
+	if s.spec.By == "operations" {
+		return figure.Count(int64(value)) + " operations"
+	}
+	return figure.Duration(time.Duration(value * 1e9))
+}

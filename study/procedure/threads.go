@@ -1,0 +1,256 @@
+package procedure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Threads raises the workers of a closed loop until throughput stops rising or the response time passes its limit,
+// and chooses the fewest that are worth having. A level that does not gain is followed by one more, so that neither
+// chance nor the end of a range is taken for the knee; where the levels run out before that, or the load generator
+// was the limit, the result is not settled. The result is then the best guess, and 0 only if nothing was measured.
+//
+// A rate of the base run is left out: an open loop offers the same to any number of workers.
+func Threads(ctx context.Context, base record.RunSpec, spec record.ThreadsSpec, try Try) (record.ProcedureResult, error) {
+	spec.Defaults()
+	t := threads{spec: spec}
+	result := record.ProcedureResult{Name: "threads", Path: "load.workers", Rule: t.rule(), Points: []record.ProcedurePoint{}}
+	if err := withoutStages(&base.Load, "threads"); err != nil {
+		return result, err
+	}
+	closedLoop(&base.Load)
+	if spec.Duration > 0 {
+		base.Load.Duration, base.Load.Operations = spec.Duration, 0
+	}
+	var err error
+	for _, level := range t.levels() {
+		base.Load.Workers = record.Count(level)
+		var p *point
+		if p, err = t.level(ctx, base, try); err != nil {
+			break
+		}
+		t.take(p)
+		if t.idle == 2 {
+			break
+		}
+	}
+	t.choose(&result)
+	return result, err
+}
+
+// threads is a search for the number of workers.
+type threads struct {
+	spec   record.ThreadsSpec
+	points []*point
+	idle   int // how many of the last levels in a row were not worth having
+	late   int // how many of them because of the response time alone
+}
+
+func (t *threads) rule() string {
+	limit := ""
+	if t.spec.Latency > 0 {
+		limit = " or have a p99 above " + figure.Duration(t.spec.Latency.Std())
+	}
+	text := fmt.Sprintf("workers are raised until two levels in a row gain less than %s over the best before them%s; chosen are the "+
+		"fewest whose throughput is within %s of the best", figure.Percent(float64(t.spec.Gain)), limit, figure.Percent(float64(t.spec.Gain)))
+	if limit != "" {
+		text += " and whose p99 is within the limit"
+	}
+	return text
+}
+
+// levels are the numbers of workers, rising.
+func (t *threads) levels() []int {
+	var levels []int
+	for _, l := range t.spec.Levels {
+		levels = append(levels, int(l))
+	}
+	if len(levels) == 0 {
+		for w := max(1, t.spec.From); w < t.spec.To; w *= 2 {
+			levels = append(levels, int(w))
+		}
+		levels = append(levels, int(max(1, t.spec.To)))
+	}
+	slices.Sort(levels)
+	return slices.DeleteFunc(slices.Compact(levels), func(w int) bool { return w < 1 })
+}
+
+// level makes the trials of one level.
+func (t *threads) level(ctx context.Context, spec record.RunSpec, try Try) (*point, error) {
+	workers := int(spec.Load.Workers)
+	p := &point{}
+	p.Value = float64(workers)
+	for i := range int(t.spec.Trials) {
+		o, err := attempt(ctx, try, spec, fmt.Sprintf("threads: %s, trial %d of %d", figure.Plural(workers, "worker"), i+1, t.spec.Trials))
+		if err != nil {
+			return nil, err
+		}
+		p.add(o)
+	}
+	p.sum()
+	return p, nil
+}
+
+// take holds a new level against the best one before it.
+func (t *threads) take(p *point) {
+	best := t.best()
+	t.points = append(t.points, p)
+	switch {
+	case p.N == 0:
+		t.idle++
+	case t.tooLate(p):
+		p.note("p99 above the limit of " + figure.Duration(t.spec.Latency.Std()))
+		t.idle++
+		t.late++
+	case best == nil:
+		t.idle, t.late = 0, 0
+	default:
+		if t.gains(p, best) {
+			t.idle, t.late = 0, 0
+		} else {
+			t.idle++
+		}
+	}
+}
+
+// gains says whether a level is worth having beside the best one below it. A rise that is large enough but could be
+// chance counts, so that a noisy target is not given up too early; the note says so.
+func (t *threads) gains(p, best *point) bool {
+	if p.Throughput/best.Throughput < 1+float64(t.spec.Gain) {
+		return false
+	}
+	if r, ok := stats.UnpairedRatio(best.rates, p.rates, confidence); ok && r.Low <= 1 {
+		p.note("its gain may be chance: the trials scatter too much")
+	}
+	return true
+}
+
+// tooLate says whether a level misses the limit of the response time.
+func (t *threads) tooLate(p *point) bool {
+	return t.spec.Latency > 0 && p.P99 != nil && *p.P99 > float64(t.spec.Latency)
+}
+
+// best is the level with the highest throughput of those that keep the limit, nil if there is none.
+func (t *threads) best() *point {
+	var best *point
+	for _, p := range t.points {
+		if p.N > 0 && !t.tooLate(p) && (best == nil || p.Throughput > best.Throughput) {
+			best = p
+		}
+	}
+	return best
+}
+
+// choose fills in what was found.
+func (t *threads) choose(result *record.ProcedureResult) {
+	defer func() { result.Points = points(t.points) }()
+	best := t.best()
+	if best == nil {
+		result.Reason = "no level gave a result: " + t.firstTrouble()
+		for _, p := range t.points { // every level is above the limit
+			if p.N > 0 {
+				result.Chosen = p.Value
+				result.Reason = fmt.Sprintf("even with %s p99 was %s, above the limit of %s: raise the limit, or look for fewer workers",
+					figure.Plural(int(p.Value), "worker"), figure.Duration(time.Duration(*p.P99)), figure.Duration(t.spec.Latency.Std()))
+				break
+			}
+		}
+		return
+	}
+	chosen := best
+	for _, p := range t.points {
+		if p.N > 0 && !t.tooLate(p) && p.Throughput >= (1-float64(t.spec.Gain))*best.Throughput {
+			chosen = p
+			break
+		}
+	}
+	t.annotate(best)
+	result.Chosen = chosen.Value
+	result.Settled, result.Reason = t.verdict(chosen, best)
+}
+
+// verdict says whether the search found what it looked for, and why this level was chosen.
+func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
+	reason = fmt.Sprintf("%s reach %s operations/s", figure.Plural(int(chosen.Value), "worker"), figure.Rate(chosen.Throughput))
+	if chosen != best {
+		reason += fmt.Sprintf(", %s of the best, which needs %d", figure.Percent(chosen.Throughput/best.Throughput), int(best.Value))
+	}
+	last := t.points[len(t.points)-1]
+	switch {
+	case t.idle < 2 && t.idle > 0:
+		return false, reason + fmt.Sprintf("; only the last level, %d, did not gain, so the knee is not confirmed: try more workers", int(last.Value))
+	case t.idle == 0:
+		return false, reason + fmt.Sprintf("; throughput was still rising at the last level, %d, so the knee lies beyond: try more workers", int(last.Value))
+	}
+	if found := t.clientLimited(); len(found) > 0 && t.late < t.idle {
+		return false, reason + fmt.Sprintf("; but beyond that the load generator may be the limit, not the target (%s): give it more cores or "+
+			"several clients, and search again", strings.Join(found, ", "))
+	}
+	switch {
+	case t.late == t.idle:
+		reason += "; more workers pass the limit of the response time"
+	case chosen == t.points[0] && chosen.Value > 1:
+		reason += "; the fewest that were tried already saturate the target"
+	default:
+		reason += "; more gain less than " + figure.Percent(float64(t.spec.Gain))
+	}
+	return true, reason + t.asymptotes(best)
+}
+
+// clientLimited returns the findings that speak against the load generator at the levels that ended the search.
+func (t *threads) clientLimited() []string {
+	var found []string
+	for _, p := range t.points[max(0, len(t.points)-t.idle):] {
+		found = append(found, p.blamed(limitsRate...)...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// asymptotes says where the two bounds of a closed loop meet: N workers reach at most N/R₀ with R₀ the response time
+// without a queue, and never more than the best throughput X, so N* = X·R₀ (Little's law). The fewest workers stand
+// for no queue, where they are far below that.
+func (t *threads) asymptotes(best *point) string {
+	first := t.points[0]
+	if first.N == 0 || first == best || first.Throughput <= 0 {
+		return ""
+	}
+	if n := best.Throughput / first.Throughput * first.Value; n >= 2*first.Value {
+		return fmt.Sprintf(" (the asymptotes of throughput meet at %s workers)", figure.Significant(n))
+	}
+	return ""
+}
+
+// annotate marks the best level and the knee in the shape of the curve, which depends on the range and decides nothing.
+func (t *threads) annotate(best *point) {
+	var x, y []float64
+	var at []*point
+	for _, p := range t.points {
+		if p.N > 0 {
+			x, y, at = append(x, p.Value), append(y, p.Throughput), append(at, p)
+		}
+	}
+	if i, ok := stats.Kneedle(x, y); ok {
+		at[i].note("knee of the curve (Kneedle)")
+	}
+	best.note("highest throughput")
+}
+
+// firstTrouble is why the first trial does not count.
+func (t *threads) firstTrouble() string {
+	for _, p := range t.points {
+		for _, o := range p.trials {
+			if !o.counts() {
+				return o.why()
+			}
+		}
+	}
+	return "no trial was made"
+}
