@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Mean returns the arithmetic mean of trials and its t interval, x̄ ± t·s/√n. It suits values that can be zero or
 // negative, such as shares of errors or differences; rates and times are better served by [GeoMean]. ok is false with
@@ -33,9 +36,8 @@ func GeoMean(xs []float64, confidence float64) (mean float64, iv Interval, ok bo
 		return 0, Interval{}, false
 	}
 	m, variance := moments(l)
-	if mean = math.Exp(m); variance == 0 {
-		mean = xs[0] // exactly, not through a logarithm and back
-	}
+	// Through logarithms and back a mean can end up outside of its values; equal ones are their own mean.
+	mean = min(max(math.Exp(m), slices.Min(xs)), slices.Max(xs))
 	if len(xs) < 2 || !validConfidence(confidence) {
 		return mean, Interval{}, false
 	}

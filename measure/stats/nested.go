@@ -49,6 +49,9 @@ func Nest(values []float64, counts []int, confidence float64) (Nested, bool) {
 			below := n.Levels[i-1]
 			level.Component = max(0, level.Variance-below.Variance/float64(below.Count))
 		}
+		if !finite([]float64{level.Variance}) {
+			return Nested{}, false // squares beyond all numbers
+		}
 		n.Levels = append(n.Levels, level)
 		if i == len(counts)-1 {
 			var ok bool

@@ -33,9 +33,13 @@ func finite(xs []float64) bool {
 	return !slices.ContainsFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
+// leastPositive is the smallest number with all its digits; what is nearer to zero counts as zero, since its logarithm
+// is not reliable.
+const leastPositive = 0x1p-1022
+
 // logs returns the natural logarithms, and false if a value has none or there are no values.
 func logs(xs []float64) ([]float64, bool) {
-	if len(xs) == 0 || !finite(xs) || slices.Min(xs) <= 0 {
+	if len(xs) == 0 || !finite(xs) || slices.Min(xs) < leastPositive {
 		return nil, false
 	}
 	l := make([]float64, len(xs))
