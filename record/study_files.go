@@ -30,7 +30,8 @@ func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 		return nil, errors.New("a study needs a directory: give one (--out)")
 	}
 	for _, name := range []string{StudyFile, JournalFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		// An empty journal is what a study leaves that was killed before it could write anything else.
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != JournalFile || info.Size() > 0) {
 			return nil, fmt.Errorf("%s already holds a study (%s is there): go on with it (plimsoll study resume %s), or choose another directory (--out)", dir, name, dir)
 		}
 	}

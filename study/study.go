@@ -28,6 +28,8 @@ type Request struct {
 	// Configuration and Trial are what the study calls it, for progress.
 	Configuration string
 	Trial         int
+	// Abort, when it is closed, ends the trial at once, without waiting for operations under way; nil is never.
+	Abort <-chan struct{}
 }
 
 // Result is what one trial measured.

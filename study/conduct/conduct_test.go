@@ -1,0 +1,471 @@
+package conduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/simulated"
+)
+
+// smallStudy has two configurations and three blocks: six trials, and canaries where they are asked for.
+func smallStudy(change func(*record.StudySpec)) record.StudySpec {
+	s := record.StudySpec{
+		Run: record.RunSpec{
+			Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100},
+			Load: record.LoadSpec{Workers: 4, Duration: record.Duration(2 * time.Second)},
+		},
+		Factors: []record.FactorSpec{{Path: "load.workers", Levels: []record.LevelSpec{{Value: 4}, {Value: 8}}}},
+		Trials:  3, Canary: -1,
+	}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+// bench is a simulated target that leaves records, and counts which trials it was asked for.
+type bench struct {
+	*simulated.Runner
+	mu      sync.Mutex
+	asked   []study.Request
+	before  func(ctx context.Context, q study.Request) error // nil for nothing
+	after   func(q study.Request)
+	results map[string]float64
+}
+
+func newBench(t simulated.Target) *bench {
+	if t.Interval == 0 {
+		t.Interval = 2 * time.Second
+	}
+	b := &bench{Runner: simulated.New(t, 1), results: map[string]float64{}}
+	b.Write = true
+	return b
+}
+
+func (b *bench) Trial(ctx context.Context, q study.Request) (study.Result, error) {
+	b.mu.Lock()
+	b.asked = append(b.asked, q)
+	b.mu.Unlock()
+	if b.before != nil {
+		if err := b.before(ctx, q); err != nil {
+			return study.Result{}, err
+		}
+	}
+	r, err := b.Runner.Trial(ctx, q)
+	if b.after != nil {
+		b.after(q)
+	}
+	return r, err
+}
+
+// numbers are the trials that were asked for, in order.
+func (b *bench) numbers() []int {
+	var list []int
+	for _, q := range b.asked {
+		list = append(list, q.Trial)
+	}
+	return list
+}
+
+func (b *bench) options(dir string) Options {
+	return Options{Runner: b, Clock: b.Clock(), Dir: dir, Tool: record.Tool{Name: "plimsoll", Version: "1.0"}}
+}
+
+// finished checks that every trial of a study was done once, and has its record.
+func finished(t *testing.T, dir string, s *record.Study, trials int) {
+	t.Helper()
+	if s == nil {
+		t.Fatal("there is no study")
+	}
+	if s.Status != record.Complete || s.Ended == nil || s.Problem != "" {
+		t.Errorf("status %s (%s), ended %v", s.Status, s.Problem, s.Ended)
+	}
+	done := map[int]int{}
+	records := map[string]bool{}
+	for _, tr := range s.Trials {
+		if tr.Kind == record.TrialSearch {
+			continue
+		}
+		if tr.Record == "" || records[tr.Record] {
+			t.Errorf("trial %d.%d has the record %q, which is absent or that of another", tr.Number, tr.Attempt, tr.Record)
+		}
+		records[tr.Record] = true
+		if tr.Status != record.TrialDone {
+			continue
+		}
+		done[tr.Number]++
+		r, err := record.Open(filepath.Join(dir, tr.Record))
+		if err != nil || r.Status != record.Complete {
+			t.Errorf("the record of trial %d: %v", tr.Number, err)
+		} else if got := r.Phase("measure").Rates.Achieved; tr.Values["throughput"] != got {
+			t.Errorf("trial %d has a throughput of %v, its record %v", tr.Number, tr.Values["throughput"], got)
+		}
+	}
+	for n := 1; n <= trials; n++ {
+		if done[n] != 1 {
+			t.Errorf("trial %d is done %d times", n, done[n])
+		}
+	}
+	if len(done) != trials {
+		t.Errorf("%d trials are done, want %d", len(done), trials)
+	}
+	onDisk, err := record.OpenStudy(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(onDisk, s); d != "" {
+		t.Errorf("what is returned differs from what is on the disk:\n%s", d)
+	}
+}
+
+func TestStudyIsDone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{Noise: 0.01})
+	var seen []string
+	o := b.options(dir)
+	o.Progress = &watch{begin: func(s Standing) {
+		seen = append(seen, fmt.Sprintf("%d of %d, block %d of %d, %v", s.Done+1, s.Total, s.Trial.Block, s.Blocks, s.Left > 0))
+	}}
+	s, err := Run(t.Context(), smallStudy(nil), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	want := []string{"1 of 6, block 1 of 3, false", "2 of 6, block 1 of 3, true", "3 of 6, block 2 of 3, true", "4 of 6, block 2 of 3, true", "5 of 6, block 3 of 3, true", "6 of 6, block 3 of 3, true"}
+	if d := cmp.Diff(want, seen); d != "" {
+		t.Errorf("progress (-want +got):\n%s", d)
+	}
+	if len(s.Comparisons) == 0 {
+		t.Error("nothing was compared")
+	}
+	if _, held := record.Holder(dir); held {
+		t.Error("the directory is still held")
+	}
+	if _, err := Run(t.Context(), smallStudy(nil), o); err == nil || !strings.Contains(err.Error(), "already holds a study") {
+		t.Errorf("a second study in the directory: %v", err)
+	}
+}
+
+// watch is a progress made of functions.
+type watch struct {
+	begin func(Standing)
+	end   func(record.Trial)
+	notes []string
+}
+
+func (w *watch) Begin(s Standing) {
+	if w.begin != nil {
+		w.begin(s)
+	}
+}
+
+func (w *watch) End(t record.Trial) {
+	if w.end != nil {
+		w.end(t)
+	}
+}
+
+func (w *watch) Note(text string) { w.notes = append(w.notes, text) }
+
+// copyDir copies a study as it is on the disk at this moment; without its lock it is that of a killed process.
+func copyDir(t *testing.T, from string) (to string) {
+	t.Helper()
+	to = filepath.Join(t.TempDir(), "study")
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(to, record.LockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// At every moment at which something happened, what is on the disk is enough to go on, and finished trials are not
+// repeated.
+func TestKilledAtEveryStep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	type snapshot struct {
+		at, dir string
+		done    int
+	}
+	var snapshots []snapshot
+	done := 0
+	keep := func(at string) { snapshots = append(snapshots, snapshot{at, copyDir(t, dir), done}) }
+	b.before = func(context.Context, study.Request) error { keep("before the run"); return nil }
+	b.after = func(study.Request) { done++; keep("after the run") }
+	o := b.options(dir)
+	o.Progress = &watch{
+		begin: func(s Standing) { keep("begin") },
+		end:   func(tr record.Trial) { keep("end") },
+	}
+	if _, err := Run(t.Context(), smallStudy(nil), o); err != nil {
+		t.Fatal(err)
+	}
+	if len(snapshots) != 24 {
+		t.Fatalf("%d snapshots", len(snapshots))
+	}
+	for i, snap := range snapshots {
+		again := newBench(simulated.Target{})
+		s, err := Resume(t.Context(), snap.dir, again.options(""))
+		if err != nil {
+			t.Fatalf("snapshot %d (%s): %v", i, snap.at, err)
+		}
+		finished(t, snap.dir, s, 6)
+		if len(again.asked) != 6-snap.done {
+			t.Errorf("snapshot %d (%s): %d trials were made after %d were done", i, snap.at, len(again.asked), snap.done)
+		}
+	}
+}
+
+// The journal of a study may be cut anywhere, study.json may be that of the beginning: records say what was done.
+func TestJournalCutAnywhereIsResumed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	var first []byte
+	b.before = func(context.Context, study.Request) (err error) {
+		if first == nil {
+			first, err = os.ReadFile(filepath.Join(dir, record.StudyFile))
+		}
+		return err
+	}
+	spec := smallStudy(func(s *record.StudySpec) { s.Trials, s.Metrics = 1, []string{"throughput"} })
+	if _, err := Run(t.Context(), spec, b.options(dir)); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(filepath.Join(dir, record.JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := max(1, len(journal)/60)
+	for cut := 0; cut <= len(journal); cut += step {
+		copied := copyDir(t, dir)
+		for name, content := range map[string][]byte{record.StudyFile: first, record.JournalFile: journal[:cut]} {
+			if err := os.WriteFile(filepath.Join(copied, name), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := newBench(simulated.Target{})
+		s, err := Resume(t.Context(), copied, again.options(""))
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		finished(t, copied, s, 2)
+		if len(again.asked) != 0 {
+			t.Errorf("cut at %d: the trials %v were made again", cut, again.numbers())
+		}
+	}
+}
+
+func TestInterruptedStudyGoesOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.before = func(ctx context.Context, q study.Request) error {
+		if q.Trial == 3 {
+			cancel()
+			return fmt.Errorf("cut short: %w", context.Canceled)
+		}
+		return nil
+	}
+	s, err := Run(ctx, smallStudy(nil), b.options(dir))
+	var stop *Stop
+	if !errors.As(err, &stop) || stop.Reason != Interrupted || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+		t.Fatalf("error %v", err)
+	}
+	if s.Status != record.Interrupted || s.Ended != nil || s.Trials[2].Status != record.TrialLost || s.Trials[3].Status != record.TrialPlanned {
+		t.Errorf("status %s, trials %+v", s.Status, s.Trials)
+	}
+	again := newBench(simulated.Target{})
+	if s, err = Resume(t.Context(), dir, again.options("")); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	if d := cmp.Diff([]int{3, 4, 5, 6}, again.numbers()); d != "" {
+		t.Errorf("trials of the second session (-want +got):\n%s", d)
+	}
+	if s.Trials[2].Status != record.TrialLost || s.Trials[3].Attempt != 2 || s.Trials[3].Number != 3 {
+		t.Errorf("the lost attempt is not kept: %+v", s.Trials[2:4])
+	}
+	// A study that is complete has nothing to resume.
+	third := newBench(simulated.Target{})
+	if _, err := Resume(t.Context(), dir, third.options("")); err != nil || len(third.asked) != 0 {
+		t.Errorf("a complete study: %v, trials %v", err, third.numbers())
+	}
+}
+
+func TestFailedTrialsAreKeptAndRepeatedOnRequest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{Trouble: func(n int, _ study.Request) simulated.Trouble {
+		if n == 2 || n == 4 {
+			return simulated.Trouble{Err: errors.New("the target fell over")}
+		}
+		return simulated.Trouble{}
+	}})
+	s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+	if err != nil || s.Status != record.Complete {
+		t.Fatalf("%v, status %s", err, s.Status)
+	}
+	for _, i := range []int{1, 3} {
+		if s.Trials[i].Status != record.TrialFailed || s.Trials[i].Problem != "the target fell over" {
+			t.Errorf("trial %+v", s.Trials[i])
+		}
+	}
+	again := newBench(simulated.Target{})
+	o := again.options("")
+	if s, err = Resume(t.Context(), dir, o); err != nil || len(again.asked) != 0 {
+		t.Fatalf("without being asked to, trials %v were repeated (%v)", again.numbers(), err)
+	}
+	o.RetryFailed = true
+	if s, err = Resume(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	if d := cmp.Diff([]int{2, 4}, again.numbers()); d != "" {
+		t.Errorf("repeated trials (-want +got):\n%s", d)
+	}
+	if s.Trials[1].Status != record.TrialFailed || s.Trials[2].Number != 2 || s.Trials[2].Attempt != 2 {
+		t.Errorf("the failed attempt is not kept: %+v", s.Trials[1:3])
+	}
+}
+
+func TestStudyStopsAfterFailuresInARow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{Trouble: func(n int, _ study.Request) simulated.Trouble {
+		if n > 1 {
+			return simulated.Trouble{Err: errors.New("it fell over")}
+		}
+		return simulated.Trouble{}
+	}})
+	s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+	var stop *Stop
+	if !errors.As(err, &stop) || stop.Reason != TooManyFail || !strings.Contains(err.Error(), "3 trials failed one after the other, the last one with: it fell over") {
+		t.Fatalf("error %v", err)
+	}
+	if len(b.asked) != 1+maxFailures || s.Status != record.Interrupted || s.Problem != err.Error() {
+		t.Errorf("%d trials, status %s: %s", len(b.asked), s.Status, s.Problem)
+	}
+	again := newBench(simulated.Target{})
+	if s, err = Resume(t.Context(), dir, again.options("")); err != nil || s.Status != record.Complete || !slices.Equal(again.numbers(), []int{5, 6}) {
+		t.Errorf("resume: %v, trials %v", err, again.numbers())
+	}
+}
+
+func TestWhatPausesAStudy(t *testing.T) {
+	for _, c := range []struct {
+		reason Reason
+		err    error
+		text   string
+	}{
+		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "Free space, then go on"},
+		{Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then go on"},
+	} {
+		dir := filepath.Join(t.TempDir(), "study")
+		b := newBench(simulated.Target{})
+		b.before = func(_ context.Context, q study.Request) error {
+			if q.Trial == 2 {
+				return c.err
+			}
+			return nil
+		}
+		s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+		var stop *Stop
+		if !errors.As(err, &stop) || stop.Reason != c.reason || !strings.Contains(err.Error(), c.text) {
+			t.Fatalf("%s: error %v", c.reason, err)
+		}
+		if s.Status != record.Interrupted || s.Trials[1].Status != record.TrialLost {
+			t.Errorf("%s: status %s, trial %+v", c.reason, s.Status, s.Trials[1])
+		}
+		again := newBench(simulated.Target{})
+		if s, err = Resume(t.Context(), dir, again.options("")); err != nil {
+			t.Fatal(err)
+		}
+		finished(t, dir, s, 6)
+	}
+}
+
+func TestNoRoomForTheNextTrial(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	o := b.options(dir)
+	free := uint64(1 << 30)
+	o.Free = func(string) (uint64, bool) { return free, true }
+	o.Progress = &watch{end: func(record.Trial) { free = 1 << 20 }}
+	s, err := Run(t.Context(), smallStudy(nil), o)
+	var stop *Stop
+	if !errors.As(err, &stop) || stop.Reason != DiskFull || !strings.Contains(err.Error(), "only 1.00 MiB are free in "+dir) {
+		t.Fatalf("error %v", err)
+	}
+	if len(b.asked) != 1 || s.Status != record.Interrupted {
+		t.Errorf("%d trials, status %s", len(b.asked), s.Status)
+	}
+	free, o.Progress = 1<<30, nil
+	if s, err = Resume(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+}
+
+func TestBudgetOfASession(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{Overhead: 10 * time.Second})
+	spec := smallStudy(func(s *record.StudySpec) { s.Budget = record.Duration(30 * time.Second) })
+	s, err := Run(t.Context(), spec, b.options(dir))
+	var stop *Stop
+	if !errors.As(err, &stop) || stop.Reason != BudgetUsed || !strings.Contains(err.Error(), "the budget of 30.0 s is used up with 4 trials left") {
+		t.Fatalf("error %v", err)
+	}
+	for range 2 {
+		if s.Status != record.Interrupted {
+			t.Errorf("status %s", s.Status)
+		}
+		s, err = Resume(t.Context(), dir, b.options(""))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+}
+
+func TestSettleAndReload(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	before := b.Clock().Now()
+	spec := smallStudy(func(s *record.StudySpec) {
+		s.Settle, s.Reload, s.Run.Target = record.Duration(time.Minute), true, "embedded:"+filepath.Join(t.TempDir(), "data")
+	})
+	s, err := Run(t.Context(), spec, b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	if passed := b.Clock().Now().Sub(before); passed < 6*time.Minute {
+		t.Errorf("it took %v, with six pauses of a minute", passed)
+	}
+	for _, q := range b.asked {
+		if !q.Spec.LoadPhase.Drop {
+			t.Errorf("trial %d does not load anew", q.Trial)
+		}
+	}
+}
+
+func has(findings []measure.Finding, id string) bool {
+	return slices.ContainsFunc(findings, func(f measure.Finding) bool { return f.ID == id })
+}

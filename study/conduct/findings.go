@@ -1,0 +1,67 @@
+package conduct
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// ownFindings are those that only the conductor can know of.
+var ownFindings = []string{"data-grew", "tool-changed", "machine-changed", "journal-damaged"}
+
+// findings replaces what was found out about how the study was conducted.
+func (c *conductor) findings() {
+	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
+	all := slices.Concat(others, c.grew(), c.changed())
+	if c.unreadable > 0 {
+		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
+			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
+			figure.Plural(c.unreadable, "line"))})
+	}
+	slices.SortStableFunc(all, func(a, b measure.Finding) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) })
+	measure.SortFindings(all)
+	c.study.Validity = all
+}
+
+// changed compares the sessions of the study: trials of other programs or machines may differ because of them.
+func (c *conductor) changed() []measure.Finding {
+	var tools, machines []string
+	add := func(list *[]string, what string) {
+		if what != "" && !slices.Contains(*list, what) {
+			*list = append(*list, what)
+		}
+	}
+	for _, s := range c.sessions {
+		add(&tools, versionOf(s.Tool))
+		add(&machines, machineOf(s))
+	}
+	var all []measure.Finding
+	if len(tools) > 1 {
+		all = append(all, measure.Finding{ID: "tool-changed", Severity: measure.Warning, Text: fmt.Sprintf(
+			"trials were made by different versions of plimsoll (%s), and they may differ because of that", strings.Join(tools, ", "))})
+	}
+	if len(machines) > 1 {
+		all = append(all, measure.Finding{ID: "machine-changed", Severity: measure.Warning, Text: fmt.Sprintf(
+			"trials were made on different machines (%s), and they may differ because of that", strings.Join(machines, ", "))})
+	}
+	return all
+}
+
+func versionOf(t record.Tool) string {
+	if t.Commit == "" {
+		return t.Version
+	}
+	return t.Version + " " + t.Commit[:min(12, len(t.Commit))]
+}
+
+func machineOf(s record.StudySession) string {
+	if s.Host == "" && s.CPU == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), orElse(s.CPU, "an unknown processor"))
+}
