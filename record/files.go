@@ -76,7 +76,7 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(dir, err)
 	}
-	for _, f := range append(files(), File{Name: RunFile}) {
+	for _, f := range append(files(), File{Name: RunFile}, File{Name: SamplesFile}, File{Name: ClientsDir}) {
 		if _, err := os.Lstat(filepath.Join(dir, f.Name)); err == nil {
 			return fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, f.Name)
 		}

@@ -81,6 +81,9 @@ func recoverRun(dir string, r *Run) error {
 	if r.Phases, err = sums.results(r.Environment.Cores); err != nil {
 		return err
 	}
+	if r.Series, err = recoverSeries(dir, sums); err != nil {
+		return err
+	}
 	r.Status = Killed
 	if s := sums.get(phaseMeasure); s != nil {
 		objectives, err := measure.ParseObjectives(strings.Join(r.Specification.Objectives, ","))

@@ -36,6 +36,8 @@ type Writer struct {
 	latency   *lineFile
 	log       *hdr.HistogramLogWriter
 	events    *lineFile
+	samples   *samplesFile // nil as long as there are none
+	series    seriesSums
 	rewritten time.Duration
 	failed    error
 	finished  bool
@@ -121,8 +123,16 @@ func (w *Writer) SetClientSettings(s map[string]string) { w.run.ClientSettings =
 // SetFill stores what the load phase did.
 func (w *Writer) SetFill(f FillResult) { w.run.Fill = &f }
 
+// AddNote adds to what is said of the target.
+func (w *Writer) AddNote(text string) {
+	w.run.Target.Notes = append(w.run.Target.Notes, w.red.text(text))
+}
+
 // SetClients stores what each of several load processes did.
 func (w *Writer) SetClients(list []ClientShare) {
+	if w.run.Clients == nil && len(list) > 0 {
+		w.run.Files = append(w.run.Files, File{ClientsDir, "the records of the load processes, one directory each"})
+	}
 	w.run.Clients = nil
 	for _, c := range list {
 		c.Problem = w.red.text(c.Problem)
@@ -197,6 +207,7 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 	if err := w.sums.add(iv); err != nil { // after it is written: the results never say more than the files
 		return err
 	}
+	w.settleSeries(iv.Start)
 	if iv.End-w.rewritten >= rewriteAfter {
 		w.rewritten = iv.End
 		return w.check(w.replaceRun(false)) // to wait for a disk that may be the one which is measured would show in the result
@@ -263,6 +274,7 @@ func (w *Writer) Run() (*Run, error) {
 	}
 	r := w.run
 	r.Phases = results
+	r.Series = seriesOf(&w.sums, &w.series)
 	r.Validity = w.red.findings(r.Validity)
 	r.Classes = append([]measure.Class{}, r.Classes...)
 	r.Outcomes = append([]measure.Outcome{}, r.Outcomes...)
@@ -300,6 +312,7 @@ func (w *Writer) Finish(e Ending) (*Run, error) {
 		return nil, errors.New("the record is finished already")
 	}
 	w.finished = true
+	w.settleSeries(0)
 	ended := e.Ended.UTC()
 	w.run.Status, w.run.Ended, w.run.Problem = e.Status, &ended, w.red.text(e.Problem)
 	w.run.Course, w.run.Objectives, w.run.Validity = e.Course, e.Objectives, w.red.findings(e.Validity)
@@ -323,6 +336,9 @@ func (w *Writer) close() error {
 	var errs []error
 	if w.compress != nil {
 		errs = append(errs, w.compress.Close())
+	}
+	if w.samples != nil {
+		errs = append(errs, w.samples.close())
 	}
 	for _, f := range []*lineFile{w.intervals, w.latency, w.events} {
 		if f != nil {

@@ -36,6 +36,7 @@ func (r *runner) openRecord() error {
 	})
 	w.SetClientSettings(r.clientSettings())
 	w.SetCommand(r.opts.Command)
+	r.startWatch()
 	return nil
 }
 
@@ -51,6 +52,7 @@ func (r *runner) clientSettings() map[string]string {
 // finish judges what was measured and completes the record. err is what ended the run, if it did not
 // end by itself.
 func (r *runner) finish(err error) (*record.Run, error) {
+	r.endWatch()
 	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: r.course(err)}
 	switch {
 	case err == nil && r.report.Aborted:

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -89,6 +90,8 @@ type Options struct {
 	// Ready is called when everything is open and the measured load can start; it starts the moment Ready
 	// returns. Nil for at once.
 	Ready func(context.Context) error
+	// Processes names, at any time, the processes besides this one that make load for this run. Nil for none.
+	Processes func() []int
 	// Team makes the measured load in the place of this process, which does the rest. Nil for this process.
 	Team Team
 }
@@ -127,6 +130,7 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 		return nil, at(Reaching, orEnded(ctx, err))
 	}
 	defer r.closeTarget()
+	defer r.watch.Stop()
 	release, err := record.Hold(opts.Dir)
 	if err != nil {
 		return nil, at(Recording, err)
@@ -155,6 +159,8 @@ type runner struct {
 	fill     *record.FillResult
 	report   load.Report
 	team     Teamwork
+	watch    *observe.Watch // over what happens beside the load
+	unseen   int64          // events that it could not keep
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -172,7 +178,7 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now()}
+	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
 	if spec.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
@@ -256,6 +262,9 @@ func (t *tee) Interval(iv *measure.Interval) error {
 		return err
 	}
 	t.run.opts.Progress.Interval(t.dims, iv)
+	if err := t.beside(); err != nil {
+		return err
+	}
 	return t.run.writer.Interval(iv)
 }
 
@@ -291,7 +300,7 @@ func orEnded(ctx context.Context, err error) error {
 // openTarget opens the target and asks it what it is.
 func (r *runner) openTarget(ctx context.Context) error {
 	r.opts.Progress.Step("opening " + r.target.String())
-	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), nil)
+	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -40,10 +42,38 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 		o.Now = time.Now
 	}
 	o.Number = run.Number(o.Now())
+	var living pids
+	o.Processes = living.list
 	o.Team = func(ctx context.Context, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
-		return newTeam(spec, o, start, d, sink).load(ctx)
+		t := newTeam(spec, o, start, d, sink)
+		t.living = &living
+		return t.load(ctx)
 	}
 	return run.Execute(ctx, spec, o)
+}
+
+// pids are the processes of the clients that live, for whoever watches them.
+type pids struct {
+	mu  sync.Mutex
+	all []int
+}
+
+func (p *pids) list() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+func (p *pids) add(pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, pid)
+}
+
+func (p *pids) remove(pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = slices.DeleteFunc(p.all, func(x int) bool { return x == pid })
 }
 
 // wrong marks an error of the specification.

@@ -38,6 +38,7 @@ type team struct {
 	reports chan report
 	members []*member
 	merger  *merger
+	living  *pids
 
 	started  time.Time // run time zero, once it is decided
 	stopping bool      // the clients were told to end
@@ -107,6 +108,7 @@ func (t *team) startAll() {
 			return
 		}
 		t.members = append(t.members, &member{process: p})
+		t.living.add(p.cmd.Process.Pid)
 		p.tell(command{Order: &order{
 			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
 			Command: t.opts.Command, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
@@ -199,6 +201,7 @@ func (t *team) finish(m *member, r *result) {
 // leave notes that the process of a client is gone.
 func (t *team) leave(m *member, why string) {
 	m.gone = true
+	t.living.remove(m.cmd.Process.Pid)
 	m.release()
 	if m.done != nil || m.status != "" && m.status != "lost" {
 		return

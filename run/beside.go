@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// startWatch begins to look at what happens beside the load: at this machine, at the processes that make the
+// load, and at the server. One of several load processes looks at itself alone.
+func (r *runner) startWatch() {
+	var sources []observe.Source
+	if client, err := observe.NewClient(r.opts.Processes); err == nil { // where it cannot be seen there is nothing to say
+		sources = append(sources, client)
+	}
+	if r.opts.Clients <= 1 {
+		if host, err := observe.NewHost(); err == nil {
+			sources = append(sources, host)
+		}
+		if r.target.Kind == "mongodb" {
+			sources = append(sources, observe.NewServer(r.address(), r.openWatched))
+		}
+	}
+	r.watch.Follow(observe.Every, sources...)
+}
+
+// address is how the server is called if it does not say its own name.
+func (r *runner) address() string {
+	if len(r.info.Hosts) > 0 {
+		return r.info.Hosts[0]
+	}
+	return r.target.String()
+}
+
+// openWatched opens the target once more, so that looking at it shares nothing with the load.
+func (r *runner) openWatched(ctx context.Context) (store.Store, error) {
+	cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
+	return r.target.Open(ctx, r.spec.Client, cfg, nil)
+}
+
+// beside hands what was seen beside the load to the record, on the clock of the record.
+func (t *tee) beside() error {
+	r := t.run
+	samples, events, lost := r.watch.Take()
+	r.unseen += lost
+	for _, e := range events {
+		if e.Time.Before(r.begun) {
+			continue // servers that are found while the target is opened
+		}
+		told := measure.Event{At: e.Time.Sub(r.begun) - r.shift, Kind: e.Kind, Text: e.Text, Data: e.Data}
+		r.opts.Progress.Event(told)
+		if err := r.writer.Event(told); err != nil {
+			return err
+		}
+	}
+	return r.writer.Samples(recordSamples(samples, r.begun))
+}
+
+func recordSamples(samples []observe.Sample, begun time.Time) []record.Sample {
+	var list []record.Sample
+	for _, s := range samples {
+		if !s.Time.Before(begun) {
+			list = append(list, s.Record(begun))
+		}
+	}
+	return list
+}
+
+// endWatch stops looking and keeps what was seen last. The record says by itself if it could not be kept.
+func (r *runner) endWatch() {
+	r.watch.Stop()
+	if !r.begun.IsZero() {
+		_ = (&tee{run: r}).beside()
+	}
+	for _, note := range r.watch.Notes() {
+		r.writer.AddNote(note)
+	}
+	r.report.EventsLost += r.unseen
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package observe
+
+import "errors"
+
+// NewHost fails: only Linux tells what is needed without further libraries.
+func NewHost() (Source, error) {
+	return nil, errors.New("what this machine does beside the load can be seen on Linux only")
+}
+
+// NewClient fails like NewHost.
+func NewClient(func() []int) (Source, error) {
+	return nil, errors.New("what this process uses beside its processor time can be seen on Linux only")
+}

@@ -1,0 +1,193 @@
+package observe
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// field is where a server says something, under the names of different versions: the first one that is there
+// counts.
+type field [][]string
+
+func at(paths ...string) field {
+	var f field
+	for _, p := range paths {
+		f = append(f, strings.Split(p, "/"))
+	}
+	return f
+}
+
+// number returns the value of a field, whatever numeric type a server uses for it.
+func (f field) number(doc bson.Raw) (float64, bool) {
+	for _, path := range f {
+		v, err := doc.LookupErr(path...)
+		if err != nil {
+			continue
+		}
+		if x, ok := numeric(v); ok {
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+// numeric reads a number, a boolean or a date (as milliseconds) of any BSON type.
+func numeric(v bson.RawValue) (float64, bool) {
+	if n, ok := v.AsInt64OK(); ok {
+		return float64(n), true
+	}
+	if x, ok := v.DoubleOK(); ok && !math.IsNaN(x) && !math.IsInf(x, 0) {
+		return x, true
+	}
+	if b, ok := v.BooleanOK(); ok {
+		if b {
+			return 1, true
+		}
+		return 0, true
+	}
+	if ms, ok := v.DateTimeOK(); ok {
+		return float64(ms), true
+	}
+	return 0, false
+}
+
+// Where serverStatus has what people know from mongostat and from dashboards. Versions differ: 7.x moved the
+// tickets, 8.0 the checkpoints and the queues.
+var (
+	gauges = map[string]field{
+		"connections.current":     at("connections/current"),
+		"connections.available":   at("connections/available"),
+		"connections.active":      at("connections/active"),
+		"queue.readers":           at("globalLock/currentQueue/readers"),
+		"queue.writers":           at("globalLock/currentQueue/writers"),
+		"active.readers":          at("globalLock/activeClients/readers"),
+		"active.writers":          at("globalLock/activeClients/writers"),
+		"cache.used":              at("wiredTiger/cache/bytes currently in the cache"),
+		"cache.dirty":             at("wiredTiger/cache/tracked dirty bytes in the cache"),
+		"cache.max":               at("wiredTiger/cache/maximum bytes configured"),
+		"checkpoint.running":      at("wiredTiger/transaction/transaction checkpoint currently running", "wiredTiger/checkpoint/currently running"),
+		"tickets.read.out":        at("queues/execution/read/out", "wiredTiger/concurrentTransactions/read/out"),
+		"tickets.read.available":  at("queues/execution/read/available", "wiredTiger/concurrentTransactions/read/available"),
+		"tickets.write.out":       at("queues/execution/write/out", "wiredTiger/concurrentTransactions/write/out"),
+		"tickets.write.available": at("queues/execution/write/available", "wiredTiger/concurrentTransactions/write/available"),
+	}
+	counters = map[string]field{
+		"opcounters.insert":            at("opcounters/insert"),
+		"opcounters.query":             at("opcounters/query"),
+		"opcounters.update":            at("opcounters/update"),
+		"opcounters.delete":            at("opcounters/delete"),
+		"opcounters.getmore":           at("opcounters/getmore"),
+		"opcounters.command":           at("opcounters/command"),
+		"network.received":             at("network/bytesIn"),
+		"network.sent":                 at("network/bytesOut"),
+		"network.requests":             at("network/numRequests"),
+		"cache.pages_read":             at("wiredTiger/cache/pages read into cache"),
+		"cache.pages_requested":        at("wiredTiger/cache/pages requested from the cache"),
+		"cache.read_bytes":             at("wiredTiger/cache/bytes read into cache"),
+		"cache.written_bytes":          at("wiredTiger/cache/bytes written from cache"),
+		"cache.evicted_by_application": at("wiredTiger/cache/pages evicted by application threads"),
+		"log.syncs":                    at("wiredTiger/log/log sync operations"),
+		"log.written_bytes":            at("wiredTiger/log/log bytes written"),
+		"page_faults":                  at("extra_info/page_faults"),
+	}
+	evictedClean     = at("wiredTiger/cache/unmodified pages evicted")
+	evictedDirty     = at("wiredTiger/cache/modified pages evicted")
+	syncMicroseconds = at("wiredTiger/log/log sync time duration (usecs)")
+	residentMiB      = at("mem/resident")
+	checkpointCount  = at("wiredTiger/transaction/transaction checkpoints", "wiredTiger/checkpoint/total succeed number of checkpoints")
+	checkpointRecent = at("wiredTiger/transaction/transaction checkpoint most recent time (msecs)", "wiredTiger/checkpoint/most recent time (msecs)")
+	checkpointState  = at("wiredTiger/checkpoint/progress state") // 0 if none is under way
+	uptimeMillis     = at("uptimeMillis")
+)
+
+// statusReader turns serverStatus documents of one server into values.
+type statusReader struct {
+	rates       rates
+	server      string
+	up          float64
+	checkpoints float64 // counted at the last look, negative before the first one
+}
+
+func newStatusReader() *statusReader { return &statusReader{checkpoints: -1} }
+
+// read takes what a server said at a moment. What it does not say is left out, whatever the reason.
+func (r *statusReader) read(doc bson.Raw, now time.Time) (values map[string]float64, events []Event) {
+	r.recognise(doc)
+	values = map[string]float64{}
+	for name, f := range gauges {
+		if x, ok := f.number(doc); ok {
+			values[name] = x
+		}
+	}
+	r.rates.begin()
+	for name, f := range counters {
+		if x, ok := f.number(doc); ok {
+			r.rates.perSecond(values, name, x, now)
+		}
+	}
+	r.derived(doc, values, now)
+	events = r.checkpoint(doc, values, now)
+	r.rates.end(now)
+	return values, events
+}
+
+// recognise notices that another server answers, or that the same one was started again: its counters are
+// not those of before.
+func (r *statusReader) recognise(doc bson.Raw) {
+	server, _ := doc.Lookup("host").StringValueOK()
+	up, known := uptimeMillis.number(doc)
+	if server != r.server || known && up < r.up {
+		r.rates.reset()
+		r.checkpoints = -1
+	}
+	r.server, r.up = server, up
+}
+
+// derived adds what follows from several fields.
+func (r *statusReader) derived(doc bson.Raw, values map[string]float64, now time.Time) {
+	if x, ok := residentMiB.number(doc); ok {
+		values["memory.resident"] = x * (1 << 20)
+	}
+	clean, ok1 := evictedClean.number(doc)
+	dirty, ok2 := evictedDirty.number(doc)
+	if ok1 && ok2 {
+		r.rates.perSecond(values, "cache.evicted", clean+dirty, now)
+	}
+	if requested := values["cache.pages_requested"]; requested > 0 {
+		values["cache.hit_ratio"] = max(0, 1-values["cache.pages_read"]/requested)
+	}
+	if total, ok := syncMicroseconds.number(doc); ok {
+		grown, known := r.rates.add("log.sync_total", total)
+		if syncs := values["log.syncs"] * r.rates.seconds(now); known && syncs > 0 {
+			values["log.sync_time"] = grown * 1e3 / syncs
+		}
+	}
+	if x, ok := checkpointState.number(doc); ok {
+		if values["checkpoint.running"] = 0; x > 0 {
+			values["checkpoint.running"] = 1
+		}
+	}
+}
+
+// checkpoint adds how long the last checkpoint took, and an event for one that ended since the last look.
+func (r *statusReader) checkpoint(doc bson.Raw, values map[string]float64, now time.Time) []Event {
+	took := time.Duration(0)
+	if ms, ok := checkpointRecent.number(doc); ok && ms >= 0 {
+		took = time.Duration(ms * float64(time.Millisecond))
+		values["checkpoint.recent"] = float64(took)
+	}
+	n, ok := checkpointCount.number(doc)
+	if !ok {
+		return nil
+	}
+	before := r.checkpoints
+	r.checkpoints = n
+	if before < 0 || n <= before {
+		return nil
+	}
+	return []Event{{Time: now, Kind: EventCheckpoint, Text: "a checkpoint ended; it took " + took.String(),
+		Data: map[string]string{"server": r.server, "duration_ns": nanoseconds(took)}}}
+}
