@@ -255,6 +255,7 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 		iv.Samples = min(iv.Samples, p.Samples)
 		iv.Client = together(iv.Client, p.Client)
 	}
+	iv.Client.GCPauseSum /= time.Duration(len(parts)) // an operation meets the pauses of its own process only
 	if iv.Samples == 0 { // what is under way in one of them is unknown, so it is unknown of all
 		iv.InFlight = 0
 	}
@@ -262,14 +263,14 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	return iv, nil
 }
 
-// together is what several processes used in the same interval: what adds up is added up, and of delays the
-// largest counts, because the operations of that process met them.
+// together is what several processes used in the same interval: what adds up is added up, and of single delays
+// the largest counts, because some operations met it.
 func together(a, b measure.ClientUse) measure.ClientUse {
 	return measure.ClientUse{
 		CPU:          a.CPU + b.CPU,
 		SchedP99:     max(a.SchedP99, b.SchedP99),
 		GCPauseMax:   max(a.GCPauseMax, b.GCPauseMax),
-		GCPauseSum:   max(a.GCPauseSum, b.GCPauseSum),
+		GCPauseSum:   a.GCPauseSum + b.GCPauseSum,
 		HeapBytes:    a.HeapBytes + b.HeapBytes,
 		LatenessOver: a.LatenessOver + b.LatenessOver,
 	}

@@ -20,8 +20,9 @@ const (
 func (t *team) report() load.Report {
 	w := t.merger.window
 	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled, ByCount: true}
-	for _, m := range t.members {
+	for i, m := range t.members {
 		if m.done == nil || m.done.Run == nil {
+			r.Measured.Sent += t.merger.clients[i].sum.Attempted // as far as it came to say so
 			r.ByCount = false
 			continue
 		}

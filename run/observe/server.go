@@ -57,7 +57,7 @@ func (s *server) Look(ctx context.Context) (Reading, error) {
 	values, events := s.status.read(doc, now)
 	r := Reading{Source: "server:" + s.name(), Values: values, Events: events}
 	if len(values) == 0 {
-		return r, never("serverStatus of %s says nothing about what the server does, so there are no statistics of it beside the load", s.name())
+		return r, never("the server's serverStatus says nothing about what it does, so there are no statistics of it beside the load")
 	}
 	if s.set {
 		r.Events = append(r.Events, s.lookAtSet(ctx, values)...)
