@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
@@ -14,20 +15,36 @@ import (
 // Check says whether a run could be done, as far as that can be told without touching its target: whether the
 // specification is right, the workload exists and takes its parameters, the load can be made, and the target could
 // take what is asked of it. The specification must have its defaults.
-func Check(spec record.RunSpec) error {
-	if err := spec.Validate(); err != nil {
-		return err
+func Check(spec record.RunSpec) error { return NewCheck()(spec) }
+
+// NewCheck returns a [Check] for many runs: it opens each workload only once.
+func NewCheck() func(record.RunSpec) error {
+	opened := map[string]error{}
+	return func(spec record.RunSpec) error {
+		if err := spec.Validate(); err != nil {
+			return err
+		}
+		target, err := ParseTarget(spec.Target)
+		if err != nil {
+			return err
+		}
+		key := fmt.Sprintf("%#v %d", spec.Workload, spec.Load.Operations)
+		err, known := opened[key]
+		if !known {
+			_, err = openWorkload(spec, Options{}, time.Now())
+			opened[key] = err
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := loadConfig(spec, Options{}); err != nil {
+			return err
+		}
+		if target.Kind == "mongodb" {
+			return checkAddress(target.URI)
+		}
+		return checkSingle(target, spec)
 	}
-	alone := spec
-	alone.Load.Clients = 0 // how the load is divided is not looked at here
-	r, err := prepare(alone, Options{})
-	if err != nil {
-		return err
-	}
-	if r.target.Kind == "mongodb" {
-		return checkAddress(r.target.URI)
-	}
-	return checkSingle(r.target, spec)
 }
 
 // checkAddress reads an address, unless the name server would have to be asked.

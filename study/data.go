@@ -30,8 +30,8 @@ type DataSet struct {
 	Loads int `json:"loads"`
 
 	id    string // of the documents
-	grows bool   // trials add documents to it
 	moved bool   // it is not where the base run has its data
+	used  bool   // while estimating: its next trial has to load it anew
 }
 
 // shape is what a workload loads.
@@ -40,7 +40,8 @@ type shape struct {
 	collection string
 	records    int64
 	document   int64 // mean bytes
-	grows      bool  // the run adds documents
+	inserts    bool  // the run adds documents
+	classes    []string
 }
 
 // sampled is how many documents tell the mean size and the identity of a data set.
@@ -62,6 +63,9 @@ func shapeOf(spec record.RunSpec) (shape, error) {
 	for _, x := range w.Indexes() {
 		fmt.Fprintf(h, "%s %s %x\n", x.Collection, x.Name, x.Keys)
 	}
+	for _, c := range w.Classes() {
+		s.classes = append(s.classes, c.Name)
+	}
 	n := min(sampled, s.records)
 	loader := w.Loader()
 	var op workload.Op
@@ -74,7 +78,7 @@ func shapeOf(spec record.RunSpec) (shape, error) {
 		}
 	}
 	s.document = (total + n/2) / max(n, 1)
-	s.grows = inserts(w)
+	s.inserts = inserts(w)
 	s.id = hex.EncodeToString(h.Sum(nil))[:6]
 	return s, nil
 }
@@ -108,14 +112,21 @@ type sharer struct {
 // shareData settles which configuration uses which data set.
 func (p *Plan) shareData() error {
 	s := sharer{shapes: map[string]shape{}, at: map[string]*DataSet{}, home: map[string]string{}}
-	p.setOf = map[string]*DataSet{}
+	p.setOf, p.inserts, p.classes = map[string]*DataSet{}, map[string]bool{}, map[string]bool{}
 	for _, c := range p.Configurations {
 		spec := p.specs[c.ID]
-		set, err := s.assign(&spec)
+		sh, err := s.shape(&spec)
 		if err != nil {
 			return fmt.Errorf("configuration %s: %w", c.ID, err)
 		}
-		p.specs[c.ID], p.setOf[c.ID] = spec, set
+		set, err := s.assign(&spec, sh)
+		if err != nil {
+			return fmt.Errorf("configuration %s: %w", c.ID, err)
+		}
+		p.specs[c.ID], p.setOf[c.ID], p.inserts[c.ID] = spec, set, sh.inserts
+		for _, class := range sh.classes {
+			p.classes[class] = true
+		}
 	}
 	p.sets = s.sets
 	return nil
@@ -123,11 +134,7 @@ func (p *Plan) shareData() error {
 
 // assign finds the data set of a run, and puts the run on a database or directory of its own where it must not
 // share the one that it names.
-func (s *sharer) assign(spec *record.RunSpec) (*DataSet, error) {
-	sh, err := s.shape(spec)
-	if err != nil {
-		return nil, err
-	}
+func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
 	target, err := run.ParseTarget(spec.Target)
 	if err != nil {
 		return nil, err
@@ -148,7 +155,7 @@ func (s *sharer) assign(spec *record.RunSpec) (*DataSet, error) {
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(spec.Target), Collection: sh.collection, Records: sh.records, DocumentBytes: sh.document, id: sh.id, grows: sh.grows, moved: moved}
+	set := &DataSet{Target: store.Redact(spec.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved}
 	if target.Kind == "mongodb" {
 		set.Database = spec.Database
 	}

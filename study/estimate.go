@@ -30,7 +30,8 @@ type Estimate struct {
 	RecordBytes int64 `json:"record_bytes"`
 	// Comparisons is how many configurations are held against the baseline.
 	Comparisons int `json:"comparisons"`
-	// Power says what could be found, for trials that scatter less or more.
+	// Power says what could be found, for trials that scatter less or more. It holds for comparisons within blocks,
+	// and is absent if all are between batches.
 	Power []Power `json:"power,omitempty"`
 	// Assumptions are what the estimate rests on besides the specification.
 	Assumptions []string `json:"assumptions,omitempty"`
@@ -75,6 +76,9 @@ func (e *estimator) assume(format string, a ...any) {
 func (p *Plan) estimate(o PlanOptions) {
 	e := &estimator{Estimate: &p.Estimate, plan: p, options: o, said: map[string]bool{}}
 	e.Comparisons = len(p.Configurations) - 1
+	if p.Spec.Procedures != nil {
+		e.load(p.Configurations[0].ID)
+	}
 	e.procedures()
 	e.trials()
 	for _, s := range p.sets {
@@ -82,8 +86,9 @@ func (p *Plan) estimate(o PlanOptions) {
 		e.DataBytes += s.Bytes
 	}
 	e.Seconds = e.Procedures + e.Loading + e.Measuring + e.Pauses
-	e.Power = power(&p.Spec, e.Comparisons)
-	p.noteGrowth()
+	e.Power = p.power()
+	p.noteTrials()
+	p.noteData()
 }
 
 // trials adds up what the trials take, in their order: a data set is loaded when its first trial needs it.
@@ -107,27 +112,63 @@ func (e *estimator) trials() {
 	}
 }
 
-// load adds the time to load the data of a trial, if it has to.
+// load adds the time to load the data of a trial, if it has to: where they are not there yet, where every trial
+// begins anew, and where one before used up the keys of the inserts, as those of the ycsb workloads do.
 func (e *estimator) load(configuration string) {
 	set, spec := e.plan.setOf[configuration], e.plan.specs[configuration]
-	if spec.LoadPhase.Skip || set.Bytes == 0 || set.Loads > 0 && !spec.LoadPhase.Drop {
+	if spec.LoadPhase.Skip || set.Bytes == 0 {
 		return
 	}
-	rate := e.options.FillRate
-	if rate <= 0 {
-		rate = assumedFillRate
-		e.assume("data are loaded at %s/s, and none are there yet", figure.Bytes(assumedFillRate))
+	if set.Loads == 0 || spec.LoadPhase.Drop || set.used {
+		rate := e.options.FillRate
+		if rate <= 0 {
+			rate = assumedFillRate
+			e.assume("data are loaded at %s/s, and none are there yet", figure.Bytes(assumedFillRate))
+		}
+		set.Loads++
+		set.used = false
+		e.Loading += float64(set.Bytes) / rate
 	}
-	set.Loads++
-	e.Loading += float64(set.Bytes) / rate
+	set.used = set.used || e.plan.inserts[configuration] && spec.Workload.Mode == "ycsb"
 }
 
-// noteGrowth warns where trials change the data that later ones find.
-func (p *Plan) noteGrowth() {
-	for _, s := range p.sets {
-		if s.grows && s.Bytes > 0 && s.Loads < len(p.Trials) && !p.Spec.Reload {
-			p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later ones find more documents than earlier ones; reload: true begins each trial with the same data", s.Collection, s.Target))
+// The fewest trials with which there is an interval of the median, and with which the rank test can find anything
+// (statistics of order: 2/2⁶ < 5 %; 2/(8 over 4) < 5 %).
+const (
+	fewestForMedian = 6
+	fewestForRanks  = 4
+)
+
+// noteTrials warns where there are too few trials to tell much.
+func (p *Plan) noteTrials() {
+	n := p.Spec.Trials
+	if len(p.Configurations) < 2 || n >= fewestForMedian {
+		return
+	}
+	text := fmt.Sprintf("%s of each configuration: a median has no 95 %% interval below %d", figure.Plural(int(n), "trial"), fewestForMedian)
+	if n < fewestForRanks {
+		text += fmt.Sprintf(", and the rank test finds nothing below %d, however large it is", fewestForRanks)
+	}
+	if n < 2 {
+		text += "; one trial has no interval at all, so nothing can be told"
+	}
+	p.Notes = append(p.Notes, text)
+}
+
+// noteData says what should be known about the data.
+func (p *Plan) noteData() {
+	seen := map[*DataSet]bool{}
+	for _, c := range p.Configurations {
+		set, spec := p.setOf[c.ID], p.specs[c.ID]
+		if !p.inserts[c.ID] || seen[set] || set.Bytes == 0 || spec.LoadPhase.Drop || len(p.Trials) < 2 {
+			continue
 		}
+		seen[set] = true
+		if spec.Workload.Mode == "ycsb" {
+			p.Notes = append(p.Notes, fmt.Sprintf("workload %s inserts the same keys in every trial, as YCSB does, so the data of %s are loaded anew after each", spec.Workload.Name, set.Target))
+			continue
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later ones find more documents than earlier ones; reload: true begins each trial with the same data", set.Collection, set.Target))
 	}
 	if slices.ContainsFunc(p.sets, func(s *DataSet) bool { return s.moved }) {
 		p.Notes = append(p.Notes, fmt.Sprintf("the configurations need %d data sets; all but the first of each target get a database (embedded: a directory) of their own, so that no trial finds the documents of another size", len(p.sets)))
@@ -247,38 +288,61 @@ func capacityTrials(c *record.CapacitySpec) int {
 	return ramp + bisection + 3*int(c.Confirm)
 }
 
-// power says which changes the comparisons could find.
-func power(spec *record.StudySpec, comparisons int) []Power {
-	if comparisons < 1 {
+// power says which changes the comparisons could find: those within blocks. What is compared between batches drifts by
+// an amount that nobody knows, and no power can be promised for it.
+func (p *Plan) power() []Power {
+	spec := &p.Spec
+	within := 0
+	for _, c := range p.Configurations[1:] {
+		if spec.Order != record.OrderBatched || batchKey(spec, c) == batchKey(spec, p.Configurations[0]) {
+			within++
+		}
+	}
+	if within == 0 {
 		return nil
 	}
-	paired := spec.Order != record.OrderBatched
 	alpha := 1 - float64(spec.Confidence)
+	one := detectable(alpha, int(spec.Trials))
+	each := detectable(alpha/float64(p.Estimate.Comparisons), int(spec.Trials))
 	var out []Power
 	for _, cv := range []float64{0.01, 0.03, 0.05} {
-		out = append(out, Power{
-			CV:        cv,
-			Effect:    detectable(cv, alpha, int(spec.Trials), paired),
-			Corrected: detectable(cv, alpha/float64(comparisons), int(spec.Trials), paired),
-		})
+		out = append(out, Power{CV: cv, Effect: effect(one, cv), Corrected: effect(each, cv)})
 	}
 	return out
 }
 
-// detectable is the smallest change that is found with [targetPower], nil if there is none up to a factor of ten.
-func detectable(cv, alpha float64, trials int, paired bool) *float64 {
-	low, high := 0.0, 9.0
-	if stats.Power(cv, high, alpha, trials, paired) < targetPower {
-		return nil
+// sigma is the scatter of logarithms for a coefficient of variation of the values, if they are lognormal.
+func sigma(cv float64) float64 { return math.Sqrt(math.Log1p(cv * cv)) }
+
+// detectable is the smallest change of logarithms, in units of their scatter, that is found with [targetPower]. It is
+// the same for every scatter, because the power depends on their quotient alone. It is infinite where nothing is found.
+func detectable(alpha float64, trials int) float64 {
+	const cv = 0.05
+	low, high := 0.0, 100.0
+	found := func(d float64) bool {
+		return stats.Power(cv, math.Expm1(d*sigma(cv)), alpha, trials, true) >= targetPower
 	}
-	for range 40 {
-		if mid := (low + high) / 2; stats.Power(cv, mid, alpha, trials, paired) < targetPower {
-			low = mid
-		} else {
+	if !found(high) {
+		return math.Inf(1)
+	}
+	for range 26 {
+		if mid := (low + high) / 2; found(mid) {
 			high = mid
+		} else {
+			low = mid
 		}
 	}
-	return &high
+	return high
+}
+
+// effect turns a change in units of scatter into one of values, nil beyond a factor of ten.
+func effect(d, cv float64) *float64 {
+	x := math.Expm1(d * sigma(cv))
+	if x > 9 {
+		return nil
+	}
+	x = math.Ceil(x*1e4) / 1e4 // nobody needs more digits, and all machines agree on these
+	return &x
 }
 
 // checkBudget refuses a plan that takes longer than it may.

@@ -49,7 +49,7 @@ func readFactors(spec *record.StudySpec) ([]factor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return factors, errors.Join(noSharedPaths(factors), notFoundByProcedures(spec, factors))
+	return factors, notFoundByProcedures(spec, factors)
 }
 
 func readLevel(f record.FactorSpec, l record.LevelSpec) ([]change, error) {
@@ -80,16 +80,36 @@ func newChange(path string, value any) (change, error) {
 	return change{f, v, plain(v)}, nil
 }
 
-// noSharedPaths refuses two factors that set the same key: which of them wins would depend on their order.
-func noSharedPaths(factors []factor) error {
-	owner := map[string]string{}
+// checkShared refuses two factors that set the same key, because which of them wins would depend on their order.
+// One at a time they may, if their baselines agree: then only one of them ever says something of its own.
+func checkShared(spec *record.StudySpec, factors []factor) error {
+	type owner struct {
+		factor   string
+		baseline any
+		says     bool // whether its baseline sets the key
+	}
+	owners := map[string]owner{}
 	for _, f := range factors {
+		mine := map[string]owner{}
 		for _, l := range f.levels {
 			for _, c := range l.set {
-				if other, ok := owner[c.field.path]; ok && other != f.Name {
-					return fmt.Errorf("factors %q and %q both set %s: put what belongs together into one factor, with set", other, f.Name, c.field.path)
-				}
-				owner[c.field.path] = f.Name
+				mine[c.field.path] = owner{factor: f.Name}
+			}
+		}
+		for _, c := range f.levels[f.baseline].set {
+			mine[c.field.path] = owner{f.Name, c.plain, true}
+		}
+		for _, path := range slices.Sorted(maps.Keys(mine)) {
+			m := mine[path]
+			other, shared := owners[path]
+			switch {
+			case !shared || !other.says && spec.Combine == record.CombineOneAtATime:
+				owners[path] = m
+			case spec.Combine != record.CombineOneAtATime:
+				return fmt.Errorf("factors %q and %q both set %s: put what belongs together into one factor, with set", other.factor, m.factor, path)
+			case m.says && !reflect.DeepEqual(other.baseline, m.baseline):
+				return fmt.Errorf("factors %q and %q both set %s, and their baselines differ (%v and %v): mark the levels that are the baseline",
+					other.factor, m.factor, path, other.baseline, m.baseline)
 			}
 		}
 	}
@@ -111,8 +131,8 @@ func notFoundByProcedures(spec *record.StudySpec, factors []factor) error {
 	}
 	var errs []error
 	for _, f := range factors {
-		for path, procedure := range found {
-			if f.everywhere(path) {
+		for _, path := range slices.Sorted(maps.Keys(found)) {
+			if procedure := found[path]; f.everywhere(path) {
 				errs = append(errs, fmt.Errorf("factor %q sets %s in all its levels, so what procedures.%s finds would never be used: leave one of them out", f.Name, path, procedure))
 			}
 		}
@@ -255,15 +275,19 @@ func configuration(factors []factor, p, base point, raw *record.RunSpec, several
 			differ = append(differ, f.Name)
 			c.Exploratory = c.Exploratory || f.Exploratory
 		}
-		for _, ch := range l.set {
-			if v, given := ch.field.get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
-				continue
-			}
-			if c.Set == nil {
-				c.Set = map[string]any{}
-			}
-			c.Set[ch.field.path] = ch.plain
+	}
+	for _, ch := range changes(factors, p, base) {
+		if v, given := ch.field.get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
+			delete(c.Set, ch.field.path)
+			continue
 		}
+		if c.Set == nil {
+			c.Set = map[string]any{}
+		}
+		c.Set[ch.field.path] = ch.plain
+	}
+	if len(c.Set) == 0 {
+		c.Set = nil
 	}
 	c.ID = "baseline"
 	if !c.Baseline {
@@ -275,13 +299,24 @@ func configuration(factors []factor, p, base point, raw *record.RunSpec, several
 	return c
 }
 
-// apply returns the run of a point, with defaults.
-func apply(factors []factor, p point, raw record.RunSpec) record.RunSpec {
-	spec := copySpec(raw)
+// changes lists what a point changes: the levels that are the baseline first, so that the others win.
+func changes(factors []factor, p, base point) []change {
+	var first, then []change
 	for i, f := range factors {
-		for _, c := range f.levels[p[i]].set {
-			c.field.set(&spec, c.value)
+		if p[i] == base[i] {
+			first = append(first, f.levels[p[i]].set...)
+		} else {
+			then = append(then, f.levels[p[i]].set...)
 		}
+	}
+	return append(first, then...)
+}
+
+// apply returns the run of a point, with defaults.
+func apply(factors []factor, p, base point, raw record.RunSpec) record.RunSpec {
+	spec := copySpec(raw)
+	for _, c := range changes(factors, p, base) {
+		c.field.set(&spec, c.value)
 	}
 	spec.Defaults()
 	return spec

@@ -135,32 +135,38 @@ func (a *array) twins() int {
 // key identifies a point in a map.
 func (p point) key() string { return fmt.Sprint([]int(p)) }
 
-// mostTries bounds how many exchanges are looked at: about a second.
-const mostTries = 5_000_000
+// mostWork bounds how many pairs of factors are looked at while a design is improved: half a second.
+const mostWork = 10_000_000
 
 // improve exchanges levels between rows until nothing becomes better. Designs with too many pairs of rows to look at
 // all of them get random ones.
 func (a *array) improve(rng *rand.Rand) {
-	n, all := len(a.rows), len(a.rows)*len(a.rows)/2*len(a.levels)
-	if all > mostTries/4 {
-		for range mostTries / 2 {
-			a.try(rng.IntN(len(a.levels)), 1+rng.IntN(n-1), 1+rng.IntN(n-1))
+	n, f := len(a.rows), len(a.levels)
+	round := n * n / 2 * f * f
+	if round > mostWork/4 {
+		for range mostWork / f {
+			a.try(rng.IntN(f), 1+rng.IntN(n-1), 1+rng.IntN(n-1))
 		}
 		return
 	}
-	for range min(100, mostTries/max(all, 1)) {
-		better := false
-		for f := range a.levels {
-			for r := 1; r < n; r++ {
-				for s := r + 1; s < n; s++ {
-					better = a.try(f, r, s) || better
-				}
-			}
-		}
-		if !better {
+	for range min(100, mostWork/max(round, 1)) {
+		if !a.round() {
 			return
 		}
 	}
+}
+
+// round tries every exchange once, and reports whether one of them was better.
+func (a *array) round() bool {
+	better := false
+	for f := range a.levels {
+		for r := 1; r < len(a.rows); r++ {
+			for s := r + 1; s < len(a.rows); s++ {
+				better = a.try(f, r, s) || better
+			}
+		}
+	}
+	return better
 }
 
 // try exchanges the levels of factor f between two rows if that is better, and reports whether it was.

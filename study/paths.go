@@ -72,7 +72,7 @@ func find(path string) (field, error) {
 	}
 	switch f.typ.Kind() {
 	case reflect.Struct:
-		return field{}, fmt.Errorf("path %q: it has keys below it, name one of them: %s", path, strings.Join(below(f.typ, path), ", "))
+		return field{}, fmt.Errorf("path %q: it has keys below it, name one of them: %s", path, strings.Join(below(f.typ, strings.TrimSuffix(path, ".")), ", "))
 	case reflect.Map:
 		return field{}, fmt.Errorf("path %q: it has names below it, write %s.NAME", path, path)
 	}

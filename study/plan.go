@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
@@ -28,21 +32,28 @@ type Plan struct {
 
 	specs map[string]record.RunSpec // by the IDs of configurations
 	sets  []*DataSet
-	setOf map[string]*DataSet // by the IDs of configurations
+	// By the IDs of configurations: their data sets, and whether they insert into them.
+	setOf   map[string]*DataSet
+	inserts map[string]bool
+	classes map[string]bool // of operations, in any configuration
 }
 
 // PlanOptions are what a plan needs besides the specification.
 type PlanOptions struct {
 	// Check says whether a run could be done, without touching its target; nil for [run.Check].
 	Check func(record.RunSpec) error
-	// Metric says whether there is such a metric; nil does not ask.
-	Metric func(name string) error
+	// Metric returns the class of operations that a metric is of ("" for all), or an error if there is no such
+	// metric; nil does not ask.
+	Metric func(name string) (class string, err error)
 	// Rate is the operations per second of the baseline where a measurement knows them, 0 otherwise. It is needed
 	// for the length of runs that operations end.
 	Rate float64
 	// FillRate is the bytes per second of the load phase where a measurement knows them, 0 otherwise.
 	FillRate float64
 }
+
+// maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.
+const maxPlanTrials = 100_000
 
 // A BudgetError says that a plan takes longer than it may.
 type BudgetError struct {
@@ -59,14 +70,11 @@ func (e *BudgetError) Error() string {
 // plan beyond its budget is returned beside a [BudgetError]. The same specification gives the same plan.
 func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
-		o.Check = run.Check
+		o.Check = run.NewCheck()
 	}
 	spec = copyStudy(spec)
 	spec.Defaults()
 	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	if err := checkMetrics(&spec, o); err != nil {
 		return nil, err
 	}
 	factors, err := readFactors(&spec)
@@ -78,12 +86,19 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if err := p.configure(factors); err != nil {
 		return nil, err
 	}
+	if n := len(p.Configurations) * int(spec.Trials); n > maxPlanTrials {
+		return nil, fmt.Errorf("the plan has %s configurations with %d trials each, more than %d in all: leave out levels, or say fewer trials",
+			large(float64(len(p.Configurations))), spec.Trials, maxPlanTrials)
+	}
 	order := newOrder(&p.Spec, p.Configurations)
 	p.Trials, p.Order = order.trials, order.text()
 	if err := p.check(o); err != nil {
 		return nil, err
 	}
 	if err := p.shareData(); err != nil {
+		return nil, err
+	}
+	if err := p.checkClasses(o); err != nil {
 		return nil, err
 	}
 	p.estimate(o)
@@ -125,19 +140,6 @@ func clone[T any](p *T) *T {
 	return &v
 }
 
-func checkMetrics(spec *record.StudySpec, o PlanOptions) error {
-	var errs []error
-	for _, m := range spec.Metrics {
-		if o.Metric == nil {
-			break
-		}
-		if err := o.Metric(m); err != nil {
-			errs = append(errs, fmt.Errorf("metrics: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // configure makes the configurations. Points that would be the same run are run once.
 func (p *Plan) configure(factors []factor) error {
 	raw := &p.Spec.Run
@@ -146,6 +148,9 @@ func (p *Plan) configure(factors []factor) error {
 			p.Notes = append(p.Notes, note)
 		}
 	}
+	if err := checkShared(&p.Spec, factors); err != nil {
+		return err
+	}
 	all, err := points(&p.Spec, factors)
 	if err != nil {
 		return err
@@ -153,7 +158,7 @@ func (p *Plan) configure(factors []factor) error {
 	several := p.Spec.Combine != record.CombineOneAtATime
 	known := map[string]int{} // by what is run, the configuration
 	for _, pt := range all {
-		spec := apply(factors, pt, *raw)
+		spec := apply(factors, pt, all[0], *raw)
 		spec.LoadPhase.Drop = spec.LoadPhase.Drop || p.Spec.Reload
 		c := configuration(factors, pt, all[0], raw, several)
 		key := identity(spec)
@@ -161,7 +166,7 @@ func (p *Plan) configure(factors []factor) error {
 			same := &p.Configurations[first]
 			same.Same = append(same.Same, c.ID)
 			same.Exploratory = same.Exploratory && c.Exploratory
-			p.Notes = append(p.Notes, fmt.Sprintf("%s is the same run as %s: it is run once, as %s", c.ID, same.ID, same.ID))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is the same run as %s and is not run again", c.ID, same.ID))
 			continue
 		}
 		known[key] = len(p.Configurations)
@@ -213,4 +218,32 @@ func (p *Plan) check(o PlanOptions) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkClasses makes sure that metrics and objectives are of operations that some configuration has.
+func (p *Plan) checkClasses(o PlanOptions) error {
+	var errs []error
+	known := slices.Sorted(maps.Keys(p.classes))
+	check := func(key, text, class string) {
+		if class != "" && !p.classes[class] {
+			errs = append(errs, fmt.Errorf("%s: %s: no workload of the study has operations of class %q%s (known: %s)",
+				key, text, class, nearest.DidYouMean(class, known), strings.Join(known, ", ")))
+		}
+	}
+	for _, m := range p.Spec.Metrics {
+		if o.Metric == nil {
+			break
+		}
+		class, err := o.Metric(m)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("metrics: %w", err))
+			continue
+		}
+		check("metrics", m, class)
+	}
+	objectives, err := measure.ParseObjectives(strings.Join(p.Spec.Objectives, ","))
+	for _, obj := range objectives {
+		check("objectives", obj.Text, obj.Class)
+	}
+	return errors.Join(append(errs, err)...)
 }
