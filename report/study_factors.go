@@ -208,11 +208,19 @@ func changesSection(title string, list []record.Comparison) Section {
 	for i := range list {
 		c := &list[i]
 		cells := []string{c.Configuration, heading(c.Metric)}
-		cells = append(cells, optional(c.Base, c.Unit), optional(c.Value, c.Unit), ChangeText(c), IntervalText(c),
+		cells = append(cells, valueText(c.Base, c.BaseLow, c.BaseHigh, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
 			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 		t.row(cells...)
 	}
 	return s
+}
+
+// valueText is a value with its interval, where there is one.
+func valueText(x, low, high *float64, unit string) string {
+	if x == nil || low == nil || high == nil {
+		return optional(x, unit)
+	}
+	return optional(x, unit) + " " + span(low, high, unit)
 }
 
 func probability(p *float64) string {

@@ -62,6 +62,12 @@ func sampleStudy() *record.Study {
 	again.Attempt, again.Started, again.Status, again.Problem, again.Values = 2, &began, record.TrialDone, "", map[string]float64{"throughput": 8100, "errors": 0.001}
 	s.Trials = append(s.Trials, again, record.Trial{Number: 5, Attempt: 1, Block: 2, Configuration: "workers=8", Kind: record.TrialCompared, Status: record.TrialPlanned},
 		record.Trial{Number: 6, Attempt: 1, Configuration: "baseline", Kind: record.TrialCanary, Status: record.TrialFailed, Problem: "the target went away", Started: &began})
+	sampleComparisons(s)
+	return s
+}
+
+// sampleComparisons adds a comparison of each kind.
+func sampleComparisons(s *record.Study) {
 	base := record.Comparison{Baseline: "baseline", Margin: 0.03, N: 6, NBase: 6}
 	add := func(id, metric, unit string, higher bool, change func(*record.Comparison)) {
 		c := base
@@ -85,7 +91,6 @@ func sampleStudy() *record.Study {
 			c.N, c.Base, c.Verdict, c.Note = 0, num(3e6), record.Inconclusive, "the configuration does not have it"
 		})
 	}
-	return s
 }
 
 func sampleComparison() *record.ComparisonReport {

@@ -40,7 +40,7 @@ func newExitCodesTopic() *cobra.Command {
   1    something failed that no other code names; the message says what
   2    the command line, or a file given to it, is wrong; nothing was done
   3    the target cannot be reached within its timeout, or refuses the credentials
-  4    measured, but an objective (--slo) is missed
+  4    measured, but an objective is missed, or --fail-if found what it looks for
   5    a write that was acknowledged and had to survive is gone (drills)
   6    measured, but the result must not be believed; its validity says why
   130  ended by Ctrl-C or a signal; what was measured until then is in the record

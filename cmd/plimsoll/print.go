@@ -9,13 +9,15 @@ import (
 )
 
 // formats lists the values of --format.
-func formats() []string { return []string{"text", "json", "csv", "gobench"} }
+func formats() []string { return []string{"text", "md", "json", "csv", "gobench"} }
 
 // printResult prints a record on standard output.
 func printResult(env *environment, r *record.Run, format string) error {
 	switch format {
 	case "json":
 		return printJSON(env.stdout, r)
+	case "md":
+		return report.Markdown(env.stdout, r)
 	case "csv":
 		return report.CSV(env.stdout, r)
 	case "gobench":

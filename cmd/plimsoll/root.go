@@ -62,6 +62,8 @@ and durability, and what the numbers are worth.
 		newResponderCommand(env),
 		newClientCommand(env),
 		newShowCommand(env),
+		newCompareCommand(env),
+		newHistoryCommand(env),
 		newWorkloadsCommand(env),
 		newEngineCommand(env),
 		newVersionCommand(env),

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -13,8 +17,9 @@ func newShowCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print a recorded result again",
-		Long: `Print a recorded result again, in any format. The checksums of the record are verified; the results
-of a run that was killed are recovered from what it left.
+		Long: `Print a recorded result again, in any format: that of a run, of a study or of a comparison. The
+checksums of a run are verified; the results of a run or a study that was killed are recovered from
+what it left.
 
 Exit codes are those of the run: 0 objectives met, 4 an objective is missed, 6 the result must not
 be believed, 130 interrupted or killed, 1 failed.`,
@@ -23,17 +28,62 @@ be believed, 130 interrupted or killed, 1 failed.`,
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			r, err := record.Open(args[0])
-			if err != nil {
-				return withExit(exitUsage, err)
+			switch dir := args[0]; {
+			case holds(dir, record.StudyFile):
+				return showStudy(env, dir, format)
+			case holds(dir, record.ComparisonFile):
+				return showComparison(env, dir, format)
+			default:
+				return showRun(env, dir, format)
 			}
-			r.Specification.Out = args[0]
-			if err := printResult(env, r, format); err != nil {
-				return err
-			}
-			return verdictOf(r, nil)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
 	return cmd
+}
+
+func holds(dir, file string) bool {
+	_, err := os.Stat(filepath.Join(dir, file))
+	return err == nil
+}
+
+func showRun(env *environment, dir, format string) error {
+	r, err := record.Open(dir)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	r.Specification.Out = dir
+	if err := printResult(env, r, format); err != nil {
+		return err
+	}
+	return verdictOf(r, nil)
+}
+
+// showStudy prints a study. One that did not end has no verdicts yet, so that it is judged as far as it came.
+func showStudy(env *environment, dir, format string) error {
+	s, err := record.OpenStudy(dir)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if s.Status != record.Complete {
+		judge.Study(s)
+	}
+	if err := printStudy(env.stdout, s, format); err != nil {
+		return err
+	}
+	return verdictOfStudy(s)
+}
+
+func showComparison(env *environment, dir, format string) error {
+	r, err := record.OpenComparison(dir)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if err := printComparison(env.stdout, r, format); err != nil {
+		return err
+	}
+	if measure.Worst(r.Validity) == measure.Invalid {
+		return withExit(exitInvalid, errSilent)
+	}
+	return nil
 }

@@ -28,6 +28,7 @@ var (
 type table struct {
 	rows [][]string
 	left int // how many columns are aligned left; the first one always is
+	last int // how many columns at the end are
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
@@ -51,7 +52,7 @@ func (t *table) write(w io.Writer, indent string) {
 			if i > 0 {
 				line.WriteString("  ")
 			}
-			if i < max(1, t.left) {
+			if i < max(1, t.left) || i >= len(widths)-t.last {
 				line.WriteString(cell + pad)
 			} else {
 				line.WriteString(pad + cell)

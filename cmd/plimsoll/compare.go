@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
+)
+
+// judgeFlags are those of the commands that judge records.
+type judgeFlags struct {
+	format, output, margin string
+	metrics, failIf        []string
+}
+
+func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) {
+	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(formats, ", "))
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "what is compared, for example throughput,read.p99,errors (absent: throughput, errors, mean and p99 of each operation)")
+	cmd.Flags().StringVar(&f.margin, "margin", "3%", "the smallest change that matters")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write to this file instead of standard output")
+	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is such a verdict: "+verdicts)
+}
+
+// check looks for mistakes before anything is read.
+func (f *judgeFlags) check(formats, verdicts []string) (margin float64, err error) {
+	if !slices.Contains(formats, f.format) {
+		return 0, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, formats), strings.Join(formats, ", "))
+	}
+	for _, v := range f.failIf {
+		if !slices.Contains(verdicts, v) {
+			return 0, usageError("--fail-if %s is no verdict%s (known: %s)", v, nearest.DidYouMean(v, verdicts), strings.Join(verdicts, ", "))
+		}
+	}
+	for _, name := range f.metrics {
+		if _, err := judge.ParseMetric(name); err != nil {
+			return 0, withExit(exitUsage, fmt.Errorf("--metric: %w", err))
+		}
+	}
+	return shareFlag("margin", f.margin, 0, 10)
+}
+
+// shareFlag reads a share that must be between two others.
+func shareFlag(name, text string, above, below float64) (float64, error) {
+	x, err := record.ParseShare(text)
+	if err != nil {
+		return 0, withExit(exitUsage, fmt.Errorf("--%s: %w", name, err))
+	}
+	if !(float64(x) > above && float64(x) < below) {
+		return 0, usageError("--%s %s is out of range: it must be above %g %% and below %g %%", name, text, above*100, below*100)
+	}
+	return float64(x), nil
+}
+
+// write prints to the file that was asked for, or to standard output.
+func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error {
+	if f.output == "" {
+		return print(env.stdout)
+	}
+	var b bytes.Buffer
+	if err := print(&b); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.output, b.Bytes(), 0o644); err != nil {
+		return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and the space on it (-o)")
+	}
+	return nil
+}
+
+func newCompareCommand(env *environment) *cobra.Command {
+	var f judgeFlags
+	var confidence, out string
+	var o judge.CompareOptions
+	cmd := &cobra.Command{
+		Use:   "compare A B [C …]",
+		Short: "Say what is really different between records or studies",
+		Long: `Say what is really different between records or studies. The first side is the baseline.
+
+A side is the directory of a record, one that holds several records of the same thing, a study, or
+a configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by
+configuration. Sides that differ in what must be equal (workload, data, durability, client,
+processor) get no verdict, unless --varied says that this is what you compare.
+
+  plimsoll compare before after
+  plimsoll compare nightly/monday nightly/tuesday --format md -o comment.md
+  plimsoll compare 'my-study#baseline' 'my-study#workers=32' --metric throughput,read.p99
+  plimsoll compare old new --varied target.version --fail-if worse
+
+Exit codes: 0 compared, 2 an argument is wrong or cannot be read, 4 --fail-if found what it looks for,
+6 the sides are not comparable.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			margin, err := f.check(formats(), compareVerdicts())
+			if err != nil {
+				return err
+			}
+			o.Margin, o.Metrics, o.Tool = margin, f.metrics, tool()
+			if o.Confidence, err = shareFlag("confidence", confidence, 0.5, 1); err != nil {
+				return err
+			}
+			if len(args) < 2 {
+				return usageError("%s takes at least two records or studies, but got %d", cmd.CommandPath(), len(args))
+			}
+			return compare(env, args, o, f, out)
+		},
+	}
+	f.add(cmd, formats(), strings.Join(compareVerdicts(), ", "))
+	cmd.Flags().StringVar(&confidence, "confidence", "95%", "level of the intervals")
+	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "what differs on purpose, for example durability or environment.cpu")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "compare although the sides differ in what must be equal")
+	cmd.Flags().StringVar(&out, "out", "", "keep the comparison as a record in this directory")
+	return cmd
+}
+
+func compareVerdicts() []string {
+	return []string{string(record.Worse), string(record.Better), string(record.Inconclusive)}
+}
+
+// compare reads the sides, compares, and prints.
+func compare(env *environment, args []string, o judge.CompareOptions, f judgeFlags, out string) error {
+	sources := make([]judge.Source, len(args))
+	for i, name := range args {
+		var err error
+		if sources[i], err = judge.Open(name); err != nil {
+			return withExit(exitUsage, err)
+		}
+	}
+	result, err := judge.Compare(judge.Sides(sources, o.Metrics), o)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if out != "" {
+		if err := record.WriteComparison(out, result); err != nil {
+			return err
+		}
+	}
+	if err := f.write(env, func(w io.Writer) error { return printComparison(w, result, f.format) }); err != nil {
+		return err
+	}
+	if measure.Worst(result.Validity) == measure.Invalid {
+		return withExit(exitInvalid, errSilent)
+	}
+	for _, c := range result.Comparisons {
+		if slices.Contains(f.failIf, string(c.Verdict)) {
+			return withExit(exitObjective, errSilent)
+		}
+	}
+	return nil
+}

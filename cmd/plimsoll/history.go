@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
+)
+
+func newHistoryCommand(env *environment) *cobra.Command {
+	var f judgeFlags
+	formats := []string{"text", "md", "json", "csv"}
+	verdicts := []string{string(record.Worse), string(record.Better)}
+	cmd := &cobra.Command{
+		Use:   "history DIR",
+		Short: "Find where results changed among many records of the same thing",
+		Long: `Find where results changed among many records of the same thing: those of every night, of every
+build. Records and studies in the directory, at any depth, are put into groups of the same workload,
+data, load, durability, client and processor, in the order of time. A change needs ten points, three
+on each side. What else changed at the same place (versions, settings, kernel) is listed.
+
+  plimsoll history nightly
+  plimsoll history nightly --metric throughput,read.p99 --fail-if worse
+
+Exit codes: 0 done, 2 the directory holds no record, 4 --fail-if: the latest change of some metric is
+such a one.`,
+		Args: exactlyOne("directory"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			margin, err := f.check(formats, verdicts)
+			if err != nil {
+				return err
+			}
+			sources, skipped, err := judge.OpenAll(args[0])
+			if err != nil {
+				return withExit(exitUsage, err)
+			}
+			h, err := judge.History(judge.HistorySides(sources, f.metrics), judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
+			if err != nil {
+				return withExit(exitUsage, err)
+			}
+			h.Directory, h.Skipped = args[0], skipped
+			if err := f.write(env, func(w io.Writer) error { return printHistory(w, h, f.format) }); err != nil {
+				return err
+			}
+			return verdictOfHistory(h, f.failIf)
+		},
+	}
+	f.add(cmd, formats, "worse, better")
+	return cmd
+}
+
+func printHistory(w io.Writer, h *record.HistoryReport, format string) error {
+	switch format {
+	case "md":
+		return report.HistoryMarkdown(w, h)
+	case "json":
+		return printJSON(w, h)
+	case "csv":
+		return report.HistoryCSV(w, h)
+	}
+	return writeSections(w, report.HistoryTitle(h), report.HistorySections(h))
+}
+
+// verdictOfHistory is code 4 if the latest change of some metric has one of the verdicts.
+func verdictOfHistory(h *record.HistoryReport, failIf []string) error {
+	if measure.Worst(h.Validity) == measure.Invalid {
+		return withExit(exitInvalid, errSilent)
+	}
+	for _, g := range h.Groups {
+		for _, s := range g.Series {
+			for _, v := range failIf {
+				if n := len(s.Changes); n > 0 && string(s.Changes[n-1].Verdict) == v {
+					return withExit(exitObjective, errSilent)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// printStudy prints a study on standard output.
+func printStudy(w io.Writer, s *record.Study, format string) error {
+	switch format {
+	case "md":
+		return report.StudyMarkdown(w, s)
+	case "json":
+		return printJSON(w, s)
+	case "csv":
+		return report.StudyCSV(w, s)
+	case "gobench":
+		return report.StudyGoBench(w, s)
+	}
+	return writeSections(w, report.StudyTitle(s), report.StudySections(s))
+}
+
+// printComparison prints a comparison.
+func printComparison(w io.Writer, r *record.ComparisonReport, format string) error {
+	switch format {
+	case "md":
+		return report.CompareMarkdown(w, r)
+	case "json":
+		return printJSON(w, r)
+	case "csv":
+		return report.CompareCSV(w, r)
+	case "gobench":
+		return report.CompareGoBench(w, r)
+	}
+	return writeSections(w, report.CompareTitle(r), report.CompareSections(r))
+}
+
+// writeSections prints for the terminal what [report] has to say. Texts of records are made harmless.
+func writeSections(w io.Writer, title string, sections []report.Section) error {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, report.Clean(title))
+	for i := range sections {
+		textSection(&b, &sections[i])
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func textSection(b *bytes.Buffer, s *report.Section) {
+	fmt.Fprintln(b)
+	if s.Title != "" {
+		title := report.Clean(s.Title)
+		fmt.Fprintf(b, "%s\n%s\n", title, strings.Repeat("-", utf8.RuneCountInString(title)))
+	}
+	for _, line := range s.Lines {
+		fmt.Fprintln(b, wrap(report.Clean(line), textWidth, "  "))
+	}
+	for _, p := range s.Points {
+		mark := "!"
+		if strings.HasPrefix(p, string(measure.Note)+" ") {
+			mark = "·"
+		}
+		fmt.Fprintf(b, "%s %s\n", mark, wrap(report.Clean(p), textWidth-2, "  "))
+	}
+	if s.Table != nil && len(s.Table.Rows) > 0 {
+		t := table{left: s.Table.Left, last: s.Table.Last}
+		for _, row := range append([][]string{s.Table.Header}, s.Table.Rows...) {
+			cells := make([]string, len(s.Table.Header))
+			for i := range cells {
+				if i < len(row) {
+					cells[i] = report.Clean(row[i])
+				}
+			}
+			t.row(cells...)
+		}
+		t.write(b, "")
+	}
+	for i, n := range s.Notes {
+		fmt.Fprintf(b, "[%d] %s\n", i+1, wrap(report.Clean(n), textWidth-4, "    "))
+	}
+}
+
+// verdictOfStudy is the exit of a study: 130 for one that was ended early, 6 for one that is invalid, 4 where an
+// objective that decides does not hold.
+func verdictOfStudy(s *record.Study) error {
+	switch s.Status {
+	case record.Interrupted, record.Killed:
+		return withExit(exitInterrupted, errSilent)
+	case record.Failed:
+		return withExit(exitFailure, errSilent)
+	}
+	if measure.Worst(s.Validity) == measure.Invalid {
+		return withExit(exitInvalid, errSilent)
+	}
+	for _, o := range s.Objectives {
+		if !o.Holds && !o.Exploratory {
+			return withExit(exitObjective, errSilent)
+		}
+	}
+	return nil
+}
