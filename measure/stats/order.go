@@ -87,7 +87,7 @@ func RareTrials(share, confidence float64) int {
 		return 0
 	}
 	n := math.Ceil(math.Log1p(-confidence)/math.Log1p(-share) - 1e-9)
-	return int(min(max(n, 1), 1<<53))
+	return int(min(max(n, 1), math.MaxInt32))
 }
 
 // Outliers marks the values that lie more than 1.5 times the distance between the quartiles below the lower or above
