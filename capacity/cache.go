@@ -162,17 +162,22 @@ func (l layout) present(t float64) float64 {
 	return used
 }
 
-// characteristicTime is T, in requests, by bisection on its logarithm: present grows with t.
+// characteristicTime is T, in requests: present grows with it.
 func (l layout) characteristicTime() float64 {
+	return logBisect(func(t float64) bool { return l.present(t) < l.room })
+}
+
+// logBisect finds where below changes from true to false, by bisection on the logarithm.
+func logBisect(below func(float64) bool) float64 {
 	low, high := -2.0, 80.0
-	for range 100 {
-		if mid := (low + high) / 2; l.present(math.Exp(mid)) < l.room {
+	for range 56 { // to 1e-15
+		if mid := (low + high) / 2; below(math.Exp(mid)) {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return math.Exp((low + high) / 2)
+	return math.Exp(high)
 }
 
 func (l layout) dataHit(t float64) float64 {
@@ -210,27 +215,23 @@ func (l layout) hit(k, t float64) float64 {
 // CacheFor returns the smallest cache, in bytes as configured, whose predicted hit ratio of documents is at least hit
 // (0…1). It is never more than what holds everything.
 func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
-	fill := c.Fill
-	if fill == 0 {
-		fill = 1
+	c.Bytes = 1
+	if _, err := k.Predict(c); err != nil {
+		return 0, err
 	}
-	c.Bytes = 1 << 20
-	all := k.layOut(c).bytes() / fill
-	low, high := 0.0, all
-	for range 50 {
-		mid := (low + high) / 2
-		c.Bytes = mid
-		p, err := k.Predict(c)
-		if err != nil {
-			return 0, err
-		}
-		if p.Hit >= hit {
-			high = mid
-		} else {
-			low = mid
-		}
+	l := k.layOut(c)
+	fill := l.room // that of one byte
+	all := l.bytes() / fill
+	switch {
+	case hit >= 1:
+		return all, nil
+	case k.Distribution == "sequential" && hit <= 1-1/l.perPage:
+		return l.pageBytes / fill, nil // one page is enough for its neighbours
+	case k.Distribution == "sequential":
+		return all, nil
 	}
-	return high, nil
+	t := logBisect(func(t float64) bool { return l.dataHit(t) < hit })
+	return min(all, l.present(t)/fill), nil
 }
 
 // Sized returns the keys of a data set with another number of records.

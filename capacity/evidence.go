@@ -17,9 +17,11 @@ import (
 
 // trial is one run that may say what a deployment carries.
 type trial struct {
-	dir  string
-	run  *record.Run
-	size float64 // of the scaling factor of its study, 0 if there is none
+	dir string
+	run *record.Run
+	// size is the level of factor, which its study varied; 0 and "" if there is none.
+	size   float64
+	factor string
 	// confirmed: it confirmed the capacity that a study searched for.
 	confirmed bool
 }
@@ -91,10 +93,11 @@ func (g *gathered) addRun(t trial, in *record.Study) error {
 	for _, w := range g.workloads {
 		if w.name == name {
 			w.trials = append(w.trials, t)
+			w.factor = cmp.Or(w.factor, t.factor)
 			return nil
 		}
 	}
-	g.workloads = append(g.workloads, &workloadRuns{name: name, trials: []trial{t}})
+	g.workloads = append(g.workloads, &workloadRuns{name: name, trials: []trial{t}, factor: t.factor})
 	return nil
 }
 
@@ -179,7 +182,11 @@ func (g *gathered) addStudy(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := g.addRun(trial{dir: path, run: r, size: size}, s); err != nil {
+		t := trial{dir: path, run: r}
+		if varies {
+			t.size, t.factor = size, factor
+		}
+		if err := g.addRun(t, s); err != nil {
 			return err
 		}
 	}
@@ -316,7 +323,7 @@ func throughputs(s *record.Study, id string) []float64 {
 
 // largestData leaves only the trials with the most data: a smaller data set is cached better than the larger one.
 func (w *workloadRuns) largestData(g *gathered) {
-	if w.factor != "" || slices.ContainsFunc(w.trials, func(t trial) bool { return t.size > 0 }) {
+	if w.factor != "" {
 		return // paired levels grow the data with the deployment
 	}
 	most := slices.MaxFunc(w.trials, func(a, b trial) int {

@@ -155,10 +155,11 @@ func (k Keys) popularity() []class {
 		return []class{{hot, k.hotShare / hot}, {n - hot, (1 - k.hotShare) / (n - hot)}}
 	case "zipfian", "latest":
 		if k.Original {
-			return grouped(k.items(), k.ycsbBelow)
+			return grouped(k.items(), ycsbBelow(k.items()))
 		}
-		total := k.zipfBelow(n)
-		return grouped(n, func(r float64) float64 { return k.zipfBelow(r) / total })
+		below := zipfBelow(k.theta)
+		total := below(n)
+		return grouped(n, func(r float64) float64 { return below(r) / total })
 	case "exponential":
 		gamma := -math.Log(1-k.percentile/100) / (n * k.newPart)
 		total := -math.Expm1(-gamma * n)
@@ -190,45 +191,50 @@ func grouped(n float64, below func(r float64) float64) []class {
 	return out
 }
 
-// zipfBelow is the sum of i^−θ for i = 1 … r. The first terms are added, the rest is the integral with the first terms
-// of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
-func (k Keys) zipfBelow(r float64) float64 {
+// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added, the rest is the integral
+// with the first terms of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
+func zipfBelow(theta float64) func(r float64) float64 {
 	const direct = 100
-	sum := 0.0
-	for i := 1.0; i <= min(r, direct); i++ {
-		sum += math.Pow(i, -k.theta)
+	var sums [direct + 1]float64
+	for i := 1; i <= direct; i++ {
+		sums[i] = sums[i-1] + math.Pow(float64(i), -theta)
 	}
-	if r <= direct {
-		return sum
+	t := 1 - theta
+	first, firstEnd := math.Pow(direct, t), math.Pow(direct, -theta)
+	return func(r float64) float64 {
+		if r <= direct {
+			return sums[int(max(r, 0))]
+		}
+		tail := math.Log(r / direct)
+		if math.Abs(t) > 1e-9 {
+			tail = (math.Pow(r, t) - first) / t
+		}
+		end := math.Pow(r, -theta)
+		return sums[direct] + tail + (end-firstEnd)/2 - theta*(end/r-firstEnd/direct)/12
 	}
-	tail := math.Log(r / direct)
-	if t := 1 - k.theta; math.Abs(t) > 1e-9 {
-		tail = (math.Pow(r, t) - math.Pow(direct, t)) / t
-	}
-	ends := math.Pow(r, -k.theta) - math.Pow(direct, -k.theta)
-	slopes := -k.theta * (math.Pow(r, -k.theta-1) - math.Pow(direct, -k.theta-1))
-	return sum + tail + ends/2 + slopes/12
 }
 
-// ycsbBelow is the probability that YCSB's zipfian generator draws a rank below r. It draws u and returns rank 0 if
-// u·ζ < 1, rank 1 if u·ζ < 1+2^−θ, and otherwise n·(ηu−η+1)^α rounded down, which is solved for u here.
-func (k Keys) ycsbBelow(r float64) float64 {
-	n, theta := k.items(), 0.99
+// ycsbBelow returns the probability that YCSB's zipfian generator over n items draws a rank below r. It draws u and
+// returns rank 0 if u·ζ < 1, rank 1 if u·ζ < 1+2^−θ, and otherwise n·(ηu−η+1)^α rounded down, which is solved for u here.
+func ycsbBelow(n float64) func(r float64) float64 {
+	const theta = 0.99
 	zetaN := 26.46902820178302 // that of 10^10 items, as YCSB has it
 	if n != 1e10 {
-		zetaN = Keys{theta: theta}.zipfBelow(n)
+		zetaN = zipfBelow(theta)(n)
 	}
 	zeta2 := 1 + math.Pow(0.5, theta)
-	switch {
-	case r <= 0:
-		return 0
-	case r <= 1:
-		return 1 / zetaN
-	case r <= 2:
-		return zeta2 / zetaN
-	}
 	eta := (1 - math.Pow(2/n, 1-theta)) / (1 - zeta2/zetaN)
-	return min(1, 1-(1-math.Pow(min(1, r/n), 1-theta))/eta)
+	return func(r float64) float64 {
+		switch {
+		case r <= 0:
+			return 0
+		case r <= 1:
+			return 1 / zetaN
+		case r <= 2:
+			return zeta2 / zetaN
+		}
+		return min(1, 1-(1-math.Pow(min(1, r/n), 1-theta))/eta)
+	}
 }
 
 // scattered says whether neighbours in a page have nothing to do with each other. Documents lie in a collection in the

@@ -134,6 +134,7 @@ func TestLRUIsExact(t *testing.T) {
 // The prediction is held against an exact LRU that is asked by the real generators: every distribution, one document
 // per page and many, caches from 3 % to 80 % of the data. docs/size.md states the errors found here.
 func TestPredictionAgainstExactLRU(t *testing.T) {
+	t.Parallel()
 	const records, operations = 20_000, 300_000
 	for _, c := range []struct {
 		name, mode, distribution string
@@ -180,6 +181,7 @@ func TestPredictionAgainstExactLRU(t *testing.T) {
 
 // Documents and index share one cache, each with pages of its own size and skew.
 func TestPredictionWithIndexAgainstExactLRU(t *testing.T) {
+	t.Parallel()
 	const records, operations, perPage, perIndex = 20_000, 300_000, 4, 100
 	spec := record.WorkloadSpec{Name: "c", Seed: 5, Records: records, Params: map[string]string{"fieldcount": "1", "fieldlength": "10"}}
 	keys, err := KeysOf(spec)

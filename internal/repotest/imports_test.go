@@ -34,6 +34,7 @@ var rooms = map[string]rule{
 	"study/judge":       {[]string{"record", "measure/..."}, "what is different is judged from records alone, so that it can be judged again"},
 	"study/procedure":   {[]string{"study", "record", "measure/..."}, "a procedure sees trials through study.Runner, so that it can be held against known truths"},
 	"capacity":          {[]string{"record", "measure/...", "workload"}, "sizes follow from records and from what the workload will ask for"},
+	"capacity/sizetest": {[]string{"record", "measure"}, "made-up records are records like others"},
 	"serve":             {[]string{"record", "measure", "report/..."}, "a page shows records, also those that are still being written"},
 	"report":            {[]string{"record", "measure"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
 	"report/...":        {[]string{"record", "measure", "report"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},

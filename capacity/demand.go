@@ -1,0 +1,339 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// demand is one workload on its way to a number of nodes.
+type demand struct {
+	w   *workloadRuns
+	p   *point // what its size is made from
+	out record.SizeWorkload
+
+	nodes, copies int // of the deployment that was measured
+	scaling       *Scaling
+	factor        string // what was varied; "" if the size was not
+	needed        Estimate
+	shards        int // what the operations need, at the safe end of the interval
+
+	records, docBytes float64 // of the whole data set as measured
+	keys              *Keys   // nil without a model
+	cache             float64 // of a member in the measurement, 0 if unknown
+	memory, cores     float64 // of a node in the measurement, 0 if unknown
+	required          float64 // hit ratio
+	writes            float64 // share of the operations
+	durable           bool    // that wait for the journal
+}
+
+// assumedHit is the hit ratio that is kept where the cache of the measurement is unknown.
+const assumedHit = 0.99
+
+func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
+	d := &demand{w: w}
+	points := w.points()
+	for _, p := range points {
+		if err := p.judge(s.objectives()); err != nil {
+			return nil, err
+		}
+	}
+	d.p, _ = best(points)
+	if err := s.deployment(d); err != nil {
+		return nil, err
+	}
+	if err := s.scale(d, points); err != nil {
+		return nil, err
+	}
+	mean, iv, known := d.p.rate()
+	d.out = record.SizeWorkload{
+		Workload: w.name, Source: d.p.source, N: len(d.p.rates), Rate: mean, Nodes: d.nodes, Copies: d.copies, Objectives: d.p.results,
+		Scaling: d.out.Scaling,
+	}
+	for _, t := range d.p.trials {
+		d.out.Records = append(d.out.Records, t.dir)
+	}
+	if known {
+		d.out.Low, d.out.High = &iv.Low, &iv.High
+	} else {
+		s.doubt("no-interval", measure.Warning, "workload %s was measured once, so nothing is known of how much the result varies: run it 3 times or more", w.name)
+	}
+	if d.p.source == sourceClosed {
+		s.doubt("closed-loop", measure.Warning, "workload %s was measured in a closed loop (no --rate): its rate is the most that %s reached, with everybody waiting "+
+			"for everybody; users do not wait with their next request, so at that rate their queue grows. A capacity search, or a run with --rate that holds, is a safe figure",
+			w.name, figure.Plural(int(d.p.load), "worker"))
+	}
+	return d, s.characterise(d)
+}
+
+// deployment finds out how many nodes did what was measured.
+func (s *sizer) deployment(d *demand) error {
+	t := d.p.trials[0].run.Target
+	g := s.in.Deployment
+	d.nodes, d.copies = g.Nodes, g.Copies
+	replicated := t.Topology == "replica set" && len(t.Hosts) > 0
+	if d.p.size > 0 {
+		d.nodes = int(math.Round(d.p.size))
+	}
+	if d.nodes == 0 && replicated {
+		d.nodes = len(t.Hosts)
+	}
+	if d.copies == 0 && replicated {
+		d.copies = len(t.Hosts)
+	}
+	if d.nodes == 0 && t.Topology == "sharded" {
+		return unusable{fmt.Sprintf("%s: the target is sharded, and its routers do not say how many nodes keep the data: give --nodes, and --copies where shards are replica sets", d.p.trials[0].dir)}
+	}
+	d.nodes, d.copies = max(d.nodes, 1), max(d.copies, 1)
+	if d.w.sizedBy("shards") && d.p.size > 0 {
+		d.nodes = int(math.Round(d.p.size)) * d.copies
+	}
+	if d.nodes < d.copies || d.nodes%d.copies != 0 {
+		return unusable{fmt.Sprintf("%d nodes cannot hold shards of %d copies each: give --nodes and --copies of what was measured", d.nodes, d.copies)}
+	}
+	return nil
+}
+
+// sizedBy says whether a study varied a factor of that name.
+func (w *workloadRuns) sizedBy(name string) bool { return strings.EqualFold(w.factor, name) }
+
+// scale collects throughput by size: of points that hold what is needed, one per size, the highest.
+func (s *sizer) scale(d *demand, points []*point) error {
+	bySize := map[float64]*point{}
+	for _, p := range points {
+		if o := bySize[p.size]; p.size > 0 && p.verdict == holds && p.source == d.p.source && (o == nil || higher(p, o) > 0) {
+			bySize[p.size] = p
+		}
+	}
+	var list []ScalePoint
+	perUnit := 1.0
+	if d.w.sizedBy("shards") {
+		perUnit = float64(d.copies)
+	}
+	for size, p := range bySize {
+		list = append(list, ScalePoint{N: size * perUnit, Throughput: p.rates})
+	}
+	if len(list) < 2 {
+		list = []ScalePoint{{N: float64(d.nodes), Throughput: d.p.rates}}
+	} else {
+		d.factor = d.w.factor
+	}
+	var err error
+	if d.scaling, err = NewScaling(list, 1); err != nil {
+		return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
+	}
+	switch {
+	case d.factor != "":
+		d.out.Scaling = scalingResult("nodes", d.scaling.points, d.scaling.fit, d.scaling.Problem)
+	case len(d.w.explained) > 1:
+		fit, err := FitUSL(d.w.explained, FitOptions{Seed: 1})
+		problem := ""
+		if err != nil {
+			problem = err.Error()
+		}
+		d.out.Scaling = scalingResult(d.w.explaining, d.w.explained, fit, problem)
+		d.out.Scaling.Warnings = append(d.out.Scaling.Warnings, "this is throughput by "+d.w.explaining+", which explains the measured deployment and says nothing about more nodes")
+	}
+	return nil
+}
+
+func (d *demand) scalingIfMeasured() *Scaling {
+	if d.factor == "" {
+		return nil
+	}
+	return d.scaling
+}
+
+// characterise finds out what the workload asks of memory, disk and journal.
+func (s *sizer) characterise(d *demand) error {
+	run := d.p.trials[0].run
+	spec := run.Specification
+	var err error
+	if d.records, d.docBytes, err = sample(spec.Workload); err != nil {
+		return unusable{fmt.Sprintf("%s: %v", d.p.trials[0].dir, err)}
+	}
+	d.machine(s.in.Deployment, run)
+	d.writes = writeShare(run)
+	d.durable = waitsForJournal(spec.Durability)
+	keys, err := KeysOf(spec.Workload)
+	if err != nil {
+		s.doubt("no-memory-model", measure.Warning, "%v; memory is not part of the answer", err)
+		d.out.Memory = nil
+		return nil
+	}
+	d.keys = &keys
+	return s.remember(d, run)
+}
+
+// machine finds out what the nodes of the measurement were.
+func (d *demand) machine(given Deployment, run *record.Run) {
+	d.memory, d.cores = float64(given.Memory), given.Cores
+	if d.cores == 0 && (run.Target.Kind == "embedded" || loopback(run.Target.Hosts)) {
+		d.cores = run.Environment.Cores
+	}
+	m := &record.SizeMemory{}
+	if x, err := strconv.ParseFloat(run.Target.Settings["wiredTiger cache bytes"], 64); err == nil && x > 0 {
+		d.cache, m.From = x, "serverStatus"
+	} else if d.memory > 0 {
+		d.cache, m.From = WiredTigerCache(d.memory), "memory"
+	}
+	if d.memory == 0 && d.cache > 0 {
+		d.memory = MemoryFor(d.cache)
+	}
+	m.Cache = int64(d.cache)
+	d.out.Memory = m
+}
+
+// loopback says whether all hosts are this machine.
+func loopback(hosts []string) bool {
+	for _, h := range hosts {
+		name, _, err := net.SplitHostPort(h)
+		if err != nil {
+			name = h
+		}
+		if ip := net.ParseIP(name); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return len(hosts) > 0
+}
+
+// remember predicts what the cache of the measurement held, and holds it against what the server counted.
+func (s *sizer) remember(d *demand, run *record.Run) error {
+	m := d.out.Memory
+	keys := d.keys.Sized(d.recordsPerMember())
+	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), keys.Records, keys.DocBytes, assumedHit
+	d.required = assumedHit
+	if d.cache == 0 {
+		s.doubt("cache-unknown", measure.Warning, "the cache of the servers that did %s is not in the record, so it is assumed that %s of the requests found their page in it: give --memory of a node",
+			d.w.name, figure.Percent(assumedHit))
+		return nil
+	}
+	p, err := keys.Predict(WiredTiger(d.cache))
+	if err != nil {
+		return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
+	}
+	d.required = p.Hit
+	m.Hit, m.Misses, m.Required = &p.Hit, &p.Misses, p.Hit
+	for _, factor := range []float64{0.5, 1, 2, 4, 8} {
+		q, err := keys.Sized(keys.Records * factor).Predict(WiredTiger(d.cache))
+		if err != nil {
+			return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
+		}
+		m.Course = append(m.Course, record.SizeMemoryPoint{Data: int64(keys.Records * factor * keys.DocBytes), Hit: q.Hit, Misses: q.Misses})
+	}
+	s.compareMisses(d, run)
+	return nil
+}
+
+// recordsPerMember is how many documents a member had in the measurement.
+func (d *demand) recordsPerMember() float64 { return d.records * float64(d.copies) / float64(d.nodes) }
+
+// writeShare is the share of the operations that write.
+func writeShare(run *record.Run) float64 {
+	p := run.Phase("measure")
+	var writes, all int64
+	for _, c := range p.Classes {
+		if c.Part {
+			continue
+		}
+		all += c.Counts.Attempted
+		for _, word := range []string{"insert", "update", "write", "delete", "upsert", "replace"} {
+			if strings.Contains(c.Name, word) {
+				writes += c.Counts.Attempted
+				break
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(writes) / float64(all)
+}
+
+// waitsForJournal says whether writes are acknowledged when they are on the disk. A majority implies it by default.
+func waitsForJournal(d record.DurabilitySpec) bool {
+	if d.Journal != nil {
+		return *d.Journal
+	}
+	return d.Name == "durable" || d.W == "majority"
+}
+
+// weigh turns the need into a number of shards for one workload, or says why that cannot be done.
+func (s *sizer) weigh(d *demand) {
+	need := s.in.Need
+	switch {
+	case d.p.verdict == misses:
+		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: at the load that was measured (%s) %s. Measure at a lower rate, or let a study search the capacity with this objective; "+
+			"more nodes of which each carries less may do", d.w.name, d.p.describe(), d.p.why))
+		return
+	case d.p.verdict == untold:
+		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. Run it with --rate, or let a study search the capacity", d.w.name, d.p.describe(), d.p.why))
+		return
+	}
+	d.shards = 1
+	if need.Operations == 0 {
+		return
+	}
+	e, err := d.scaling.Nodes(need.Operations)
+	if err != nil {
+		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: %v", d.w.name, err))
+		return
+	}
+	d.needed = e
+	d.out.Needed, d.out.Assumption = &e.N, e.Assumption
+	safe := e.N
+	if e.Known {
+		d.out.NeededLow, d.out.NeededHigh = finite(e.Low), finite(e.High)
+		safe = e.High
+	}
+	for _, doubt := range e.Doubts {
+		s.doubt("scaling-"+e.Assumption, measure.Warning, "workload %s: %s", d.w.name, doubt)
+	}
+	if math.IsInf(safe, 0) {
+		s.doubt("interval-open", measure.Warning, "workload %s: the interval of the nodes has no upper end, as the largest size may not carry the need; the estimate was taken instead", d.w.name)
+		safe = e.N
+	}
+	d.shards = max(1, int(math.Ceil(safe/float64(d.copies)-1e-9)))
+}
+
+// describe says what the load of a point was.
+func (p *point) describe() string {
+	mean, _, _ := p.rate()
+	switch p.source {
+	case sourceClosed:
+		return fmt.Sprintf("%s in a closed loop, %s/s", figure.Plural(int(p.load), "worker"), figure.Rate(mean))
+	case sourceCapacity:
+		return fmt.Sprintf("%s/s offered, the capacity that a search confirmed", figure.Rate(p.load))
+	}
+	return fmt.Sprintf("%s/s offered", figure.Rate(p.load))
+}
+
+// missesSeries are the names under which servers' samples count pages that were read into the cache.
+func missesSeries() []string { return []string{"cache pages read"} }
+
+// compareMisses holds the prediction against what the server counted, where the record has samples of it.
+func (s *sizer) compareMisses(d *demand, run *record.Run) {
+	total, found := 0.0, false
+	for _, series := range run.Series {
+		if strings.HasPrefix(series.Source, "server:") && slices.Contains(missesSeries(), series.Name) && series.PerOperation != nil {
+			total, found = total+*series.PerOperation, true
+		}
+	}
+	if !found {
+		return
+	}
+	m := d.out.Memory
+	m.MissesMeasured = &total
+	if more := math.Abs(total - *m.Misses); more > 0.1 && more > 0.5*max(total, *m.Misses) {
+		s.doubt("memory-model-off", measure.Warning, "workload %s: the server read %s pages per operation into its cache, the model predicts %s: the memory of this answer is worth as little as that agreement",
+			d.w.name, figure.Significant(total), figure.Significant(*m.Misses))
+	}
+}

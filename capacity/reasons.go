@@ -1,0 +1,179 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// checkJournal says what the disk's sync time allows, for workloads whose writes wait for it. It returns false where
+// no number of nodes helps.
+func (s *sizer) checkJournal() bool {
+	if s.in.Sync <= 0 {
+		return true
+	}
+	waits, possible := false, true
+	for _, d := range s.demands {
+		if !d.durable || d.writes == 0 {
+			continue
+		}
+		waits = true
+		g := GroupCommit{Sync: s.in.Sync}
+		shards := float64(d.nodes) / float64(d.copies)
+		j := &record.SizeJournal{Sync: int64(s.in.Sync), Batch: s.in.Batch, Writes: d.writes, Mean: int64(g.OpenLatency()), Floor: int64(g.Floor())}
+		if j.Batch == 0 {
+			j.Batch = max(1, float64(d.p.trials[0].run.Phase("measure").Workers)/shards/2)
+		}
+		j.Ceiling = g.Ceiling(j.Batch)
+		d.out.Journal = j
+		if rate := s.in.Need.Operations; rate > 0 {
+			j.Needed = rate * d.writes / float64(max(d.shards, 1))
+			j.Clients = g.Clients(j.Needed)
+			if j.Needed > j.Ceiling && s.in.Batch == 0 {
+				s.doubt("journal-clients", measure.Warning, "workload %s: %s durable commits per second and shard need %s writing at once when a sync takes %s; the workers of the measurement reach %s/s",
+					d.w.name, figure.Rate(j.Needed), figure.Plural(j.Clients, "client"), figure.Duration(s.in.Sync), figure.Rate(j.Ceiling))
+			}
+		}
+		possible = s.checkFloor(d, g) && possible
+	}
+	if !waits {
+		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync changes nothing")
+	}
+	return possible
+}
+
+// checkFloor looks for objectives that no disk with this sync time meets.
+func (s *sizer) checkFloor(d *demand, g GroupCommit) bool {
+	possible := true
+	for _, o := range s.in.Need.objectives {
+		percent, err := strconv.ParseFloat(strings.TrimPrefix(o.Metric, "p"), 64)
+		if err != nil || percent < 99 || o.Unit != measure.UnitTime || (o.Op != "<" && o.Op != "<=") {
+			continue
+		}
+		concerns := o.Class == "" && d.writes > 1-percent/100 || strings.Contains("insert update", o.Class) && o.Class != ""
+		if concerns && o.Limit < float64(g.Floor()) {
+			s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: durable writes on a disk that syncs in %s take up to two syncs, so %s cannot hold with any number of nodes: "+
+				"plan a disk that syncs in %s or less", d.w.name, figure.Duration(s.in.Sync), o.Text, figure.Duration(time.Duration(o.Limit/1.99))))
+			possible = false
+		}
+	}
+	return possible
+}
+
+// assumptions are the words for what a number of nodes stands on.
+func assumptionText(a string) string {
+	switch a {
+	case Linear:
+		return "if twice the nodes carry twice the load (linear scaling, assumed)"
+	case Measured:
+		return "which is a size that was measured"
+	case Interpolated:
+		return "on the line between two sizes that were measured"
+	case ByLaw:
+		return "on the fitted scalability law, beyond what was measured"
+	}
+	return "as throughput went on between the two largest sizes, beyond what was measured"
+}
+
+// explainDemands says of every workload what its operations need.
+func (s *sizer) explainDemands() {
+	for _, d := range s.demands {
+		mean := d.out.Rate
+		text := fmt.Sprintf("workload %s: %s did %s/s", d.w.name, figure.Plural(d.nodes, "node"), figure.Rate(mean))
+		if d.out.Low != nil {
+			text += fmt.Sprintf(" (95 %% interval %s to %s, n = %d)", figure.Rate(*d.out.Low), figure.Rate(*d.out.High), d.out.N)
+		} else {
+			text += " (n = 1, no interval)"
+		}
+		text += "; " + d.p.describe()
+		if rate := s.in.Need.Operations; rate > 0 {
+			text += fmt.Sprintf(". %s/s need %s nodes%s, %s", figure.Rate(rate), figure.Significant(d.needed.N), d.interval(), assumptionText(d.needed.Assumption))
+		}
+		s.reason("%s.", text)
+		if m := d.out.Memory; d.keys != nil && m.Hit != nil {
+			s.reason("workload %s: keys are %s, so %s of cache for %s of documents give a hit ratio of %s (predicted); the rate holds as long as that does.",
+				d.w.name, m.Distribution, figure.Bytes(m.Cache), figure.Bytes(int64(m.Records*m.DocBytes)), figure.Percent(*m.Hit))
+			if *m.Hit == 1 {
+				s.doubt("all-cached", measure.Warning, "workload %s was measured with all its data in the cache, so the size keeps all data in the cache; measure with as much data per node as is planned to need less memory", d.w.name)
+			}
+		}
+		if j := d.out.Journal; j != nil {
+			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (given, not probed) a commit takes %s in the mean and up to %s, and a sync that carries %s commits allows %s/s per shard.",
+				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.Floor)), figure.Significant(j.Batch), figure.Rate(j.Ceiling))
+		}
+		if s.copies() > d.copies {
+			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document and the answer has %d: what the others cost (majority, replication) is not in the measurement",
+				d.w.name, copiesText(d.copies), s.copies())
+		}
+	}
+}
+
+// interval is the interval of the nodes in words.
+func (d *demand) interval() string {
+	if !d.needed.Known || math.IsInf(d.needed.High, 0) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s to %s)", figure.Significant(d.needed.Low), figure.Significant(d.needed.High))
+}
+
+// explainAnswer says what decides, what disks hold and what happens when a node fails.
+func (s *sizer) explainAnswer(a *record.SizeAnswer) {
+	what := map[string]string{
+		"operations": "The operations decide the number of shards",
+		"data":       "One shard holds the data",
+		"memory":     "Memory decides the number of shards: with fewer, the cache would hold less of each member's data than it did in the measurement",
+		"disk":       "The disk decides the number of shards: with fewer, a member's data would not fit",
+		"journal":    "The journal decides the number of shards: with fewer, its syncs would not carry the durable writes",
+	}[a.Decides]
+	s.reason("%s: %s of %s%s.", what, figure.Plural(a.Shards, "shard"), copiesText(a.Copies), spareText(a.Spare))
+	if a.Parts != nil {
+		s.reason("Each disk holds %s of documents, %s for indexes and pages that are not full, %s of journal%s, and %s stay free.", figure.Bytes(a.Parts.Documents), figure.Bytes(a.Parts.Overhead),
+			figure.Bytes(a.Parts.Journal), oplogText(a.Parts.Oplog), figure.Bytes(a.Parts.Free))
+	}
+	switch f := s.in.Need.Failures; {
+	case f == 0:
+		s.reason("No failed node was asked to be survived (failures=0): if one fails, its part of the data is not served until it is back, or less is carried.")
+	case a.Spare == 0:
+		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", failText(f))
+	default:
+		s.reason("If %s, the spare does the work: %s of each document are too few for another member to be elected and take over. The data must be where the spare can reach them (shared or replicated storage), or be restored first.",
+			failText(f), copiesText(a.Copies))
+	}
+	if s.in.Need.Data == 0 {
+		s.doubt("data-as-measured", measure.Note, "no amount of data was given, so it is that of the measurement: say data=… for another")
+	}
+}
+
+func failText(n int) string {
+	if n == 1 {
+		return "a node fails"
+	}
+	return figure.Plural(n, "node") + " fail"
+}
+
+func copiesText(n int) string {
+	if n == 1 {
+		return "one copy"
+	}
+	return fmt.Sprintf("%d copies", n)
+}
+
+func spareText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ", and " + figure.Plural(n, "spare node")
+}
+
+func oplogText(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return ", " + figure.Bytes(bytes) + " of oplog"
+}

@@ -1,0 +1,178 @@
+// Package sizetest writes records of runs and studies whose results are made up, for tests of sizing that need known
+// ones. They are written by the real writers and read like any other; nothing is loaded.
+package sizetest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Run is a run with known results. Zero values are the ordinary ones.
+type Run struct {
+	Workload   string            // b
+	Params     map[string]string // of the workload
+	Records    int64             // 100,000
+	Durability record.DurabilitySpec
+	// Rate is what was offered per second; 0 is a closed loop of Workers (16). Achieved is what succeeded per second,
+	// Rate if 0. Errors is the share that failed.
+	Rate, Achieved, Errors float64
+	Workers                int
+	// P99 is where the slowest hundredth lies (10 ms); all others take a fifth of it.
+	P99    time.Duration
+	Target record.Target
+	// Findings are its validity.
+	Findings []measure.Finding
+	Series   []record.Series
+}
+
+// started is when all of them ran.
+var started = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+const seconds = 10
+
+func (r Run) withDefaults() Run {
+	if r.Workload == "" {
+		r.Workload = "b"
+	}
+	if r.Records == 0 {
+		r.Records = 100_000
+	}
+	if r.Achieved == 0 {
+		r.Achieved = r.Rate
+	}
+	if r.Workers == 0 {
+		r.Workers = 16
+	}
+	if r.P99 == 0 {
+		r.P99 = 10 * time.Millisecond
+	}
+	if r.Target.Address == "" {
+		r.Target.Address = "mongodb://db.example:27017/"
+	}
+	if r.Target.Kind == "" {
+		r.Target.Kind = "mongod"
+	}
+	if r.Target.Topology == "" {
+		r.Target.Topology = "standalone"
+	}
+	return r
+}
+
+// WriteRun writes the record of a run.
+func WriteRun(dir string, r Run) error {
+	r = r.withDefaults()
+	spec := record.RunSpec{
+		Target: r.Target.Address, Workload: record.WorkloadSpec{Name: r.Workload, Records: record.Count(r.Records), Params: r.Params},
+		Load:       record.LoadSpec{Rate: record.Rate(r.Rate), Workers: record.Count(r.Workers), Duration: record.Duration(seconds * time.Second)},
+		Durability: r.Durability,
+	}
+	spec.Defaults()
+	w, err := record.Create(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, spec)
+	if err != nil {
+		return err
+	}
+	w.SetTarget(r.Target)
+	w.SetEnvironment(record.Environment{OS: "linux", Arch: "amd64", Cores: 4, Threads: 4, Go: "go1", MaxProc: 4})
+	if err := w.Begin(r.dims(), started); err != nil {
+		return err
+	}
+	if err := w.Interval(r.interval()); err != nil {
+		return err
+	}
+	course := record.Course{WindowEnd: int64(seconds * time.Second), Offered: int64(r.Rate * seconds), EndedBy: "duration"}
+	if _, err := w.Finish(record.Ending{Status: record.Complete, Ended: started.Add(seconds * time.Second), Course: course, Validity: r.Findings}); err != nil {
+		return err
+	}
+	if len(r.Series) > 0 {
+		return addSeries(dir, r.Series)
+	}
+	return nil
+}
+
+func (r Run) dims() measure.Dims {
+	return measure.Dims{
+		Classes:  []measure.Class{{Name: "read"}, {Name: "update"}},
+		Outcomes: []measure.Outcome{{Name: "ok", Success: true}, {Name: "not-applied"}}, Scheduled: r.Rate > 0,
+	}
+}
+
+// updates is the share of updates in the workloads that are made up here.
+func (r Run) updates() float64 {
+	switch r.Workload {
+	case "a":
+		return 0.5
+	case "c":
+		return 0
+	}
+	return 0.05
+}
+
+func (r Run) interval() *measure.Interval {
+	iv := &measure.Interval{Phase: "measure", End: seconds * time.Second, Offered: int64(r.Rate * seconds), Workers: r.Workers}
+	for i, share := range []float64{1 - r.updates(), r.updates()} {
+		n := int64(r.Achieved*seconds*share + 0.5)
+		c := measure.ClassInterval{Counts: []int64{n, 0}, Attempts: n}
+		if i == 0 {
+			c.Counts[1] = int64(r.Errors * r.Achieved * seconds)
+		}
+		if n > 0 {
+			c.Service = measure.NewHistogram()
+			slow := n * 15 / 1000
+			c.Service.RecordN(int64(r.P99), slow)
+			c.Service.RecordN(int64(r.P99)/5, n-slow)
+			if r.Rate > 0 {
+				c.Response, c.Wait = c.Service.Clone(), measure.NewHistogram()
+				c.Wait.RecordN(0, n)
+			}
+		}
+		iv.Classes = append(iv.Classes, c)
+	}
+	return iv
+}
+
+// addSeries puts series into a finished record and takes its checksums away, which would no longer fit.
+func addSeries(dir string, series []record.Series) error {
+	path := filepath.Join(dir, record.RunFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var run record.Run
+	if err := json.Unmarshal(b, &run); err != nil {
+		return err
+	}
+	run.Series = series
+	if b, err = json.Marshal(run); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(dir, record.SumsFile))
+}
+
+// WriteStudy writes a study and the records of its trials, by their directories relative to it.
+func WriteStudy(dir string, s record.Study, trials map[string]Run) error {
+	for name, r := range trials {
+		if err := WriteRun(filepath.Join(dir, name), r); err != nil {
+			return err
+		}
+	}
+	s.SchemaVersion, s.Kind, s.Started = record.SchemaVersion, record.KindStudy, started
+	if s.Status == "" {
+		s.Status = record.Complete
+	}
+	w, err := record.CreateStudy(dir, s.Specification)
+	if err != nil {
+		return err
+	}
+	if err := w.Write(&s); err != nil {
+		return err
+	}
+	return w.Close()
+}
