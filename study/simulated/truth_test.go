@@ -1,0 +1,244 @@
+package simulated_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
+	"github.com/plimsoll-bench/plimsoll/study/simulated"
+)
+
+// The tests in this file hold whole studies against what they should have found: the real plan in its real order, made
+// up trials, the real judgement. All seeds are fixed, so a test that passes always passes.
+
+// sweep is a study of one factor with so many levels. Which level it is shows in the deadline of operations, which
+// changes nothing in a simulation but for the effects that it is given.
+func sweep(levels, trials int, seed uint64) record.StudySpec {
+	spec := record.StudySpec{
+		Run:     record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 8, Duration: record.Duration(30 * time.Second)}},
+		Factors: []record.FactorSpec{{Path: "load.timeout"}}, Trials: record.Count(trials), Seed: seed, Metrics: []string{"throughput"},
+	}
+	for i := range levels {
+		l := record.LevelSpec{Value: fmt.Sprintf("%ds", 10+i)}
+		spec.Factors[0].Levels = append(spec.Factors[0].Levels, l)
+	}
+	return spec
+}
+
+// level is true for runs at the i-th level of a sweep, the baseline being 0.
+func level(i int) func(record.RunSpec) bool {
+	return func(s record.RunSpec) bool {
+		return s.Load.Timeout == record.Duration(10+i)*record.Duration(time.Second)
+	}
+}
+
+// cheap is a target whose trials are one interval each.
+func cheap(g simulated.Target) simulated.Target {
+	g.Interval, g.Classes = time.Hour, []simulated.Class{{Name: "read", Share: 1, Time: 1}}
+	return g
+}
+
+// perform makes all trials of a plan up, in its order, and judges them.
+func perform(t *testing.T, spec record.StudySpec, g simulated.Target) (*study.Plan, []record.Comparison) {
+	t.Helper()
+	plan, err := study.NewPlan(spec, study.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &record.Study{Specification: plan.Spec, Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials}
+	runner := simulated.New(g, spec.Seed)
+	specs := map[string]record.RunSpec{}
+	for _, c := range plan.Configurations {
+		if specs[c.ID], err = plan.RunSpec(c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range s.Trials {
+		trial := &s.Trials[i]
+		got, err := runner.Trial(context.Background(), study.Request{Spec: specs[trial.Configuration], Trial: trial.Number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial.Values = judge.Values(got.Run, judge.Metrics(s.Specification, got.Run))
+		trial.Validity, trial.Status = got.Run.Validity, record.TrialDone
+	}
+	judge.Study(s)
+	return plan, s.Comparisons
+}
+
+// session is how long a simulated study of so many trials takes, canaries apart.
+func session(trials int) time.Duration { return time.Duration(trials) * 30 * time.Second }
+
+// different says that a verdict claims a difference.
+func different(v record.Verdict) bool { return v == record.Better || v == record.Worse }
+
+// atMost checks that something happens in no more than a share of the cases, give or take two standard errors.
+func atMost(t *testing.T, what string, n, of int, share float64) {
+	t.Helper()
+	got, limit := float64(n)/float64(of), share+2*math.Sqrt(share*(1-share)/float64(of))
+	t.Logf("%s: %d of %d, %.2f %%, at most %.2f %% allowed", what, n, of, got*100, limit*100)
+	if got > limit {
+		t.Errorf("%s: %d of %d, more than %.2f %%", what, n, of, limit*100)
+	}
+}
+
+// Two equal configurations are called different in no more than 5 % of the studies, whatever drifts meanwhile.
+func TestNoMoreFalseAlarmsThanPromised(t *testing.T) {
+	const studies, trials = 600, 10
+	for _, c := range []struct {
+		name      string
+		drift, ar float64
+	}{{"quiet", 0, 0}, {"drift of 5 %", 0.05, 0}, {"correlated trials", 0, 0.7}, {"both", 0.05, 0.7}} {
+		t.Run(c.name, func(t *testing.T) {
+			g := cheap(simulated.Target{Noise: 0.01, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials)})
+			alarms := 0
+			for seed := range uint64(studies) {
+				spec := sweep(2, trials, seed+1)
+				spec.Margin = 0.001 // so that no alarm hides behind being too small to matter
+				_, found := perform(t, spec, g)
+				if len(found) != 1 || found[0].Pairs != trials {
+					t.Fatalf("seed %d: %+v", seed, found)
+				}
+				if different(found[0].Verdict) {
+					alarms++
+				}
+			}
+			atMost(t, "A/A studies with a difference", alarms, studies, 0.05)
+		})
+	}
+}
+
+// The 95 % intervals contain the truth in 93 to 97 % of the studies.
+func TestIntervalsCoverTheTruth(t *testing.T) {
+	const studies, trials = 1500, 6 // the standard error of the coverage is 0.56 %
+	for _, c := range []struct {
+		name            string
+		drift, ar, real float64
+	}{{"quiet", 0, 0, 1}, {"drift and correlation", 0.05, 0.7, 1.05}} {
+		t.Run(c.name, func(t *testing.T) {
+			g := cheap(simulated.Target{
+				Noise: 0.02, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials), Effects: []simulated.Effect{{When: level(1), Factor: c.real}},
+			})
+			covered := 0
+			for seed := range uint64(studies) {
+				_, found := perform(t, sweep(2, trials, seed+1), g)
+				if *found[0].Low <= c.real && c.real <= *found[0].High {
+					covered++
+				}
+			}
+			share := float64(covered) / studies
+			t.Logf("%d of %d intervals contain the truth: %.2f %%", covered, studies, share*100)
+			if share < 0.93 || share > 0.97 {
+				t.Errorf("%.2f %% of the intervals contain the truth", share*100)
+			}
+		})
+	}
+}
+
+// A change as large as the plan said it would find in four cases of five is found that often, and one of 5 % as often
+// as the power of so many trials says.
+func TestChangesAreFoundAsPredicted(t *testing.T) {
+	const studies, cv = 500, 0.03
+	trials := stats.Trials(cv, 0.05, 0.8, 0.05, true)
+	plan, err := study.NewPlan(sweep(2, trials, 1), study.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var promised float64
+	for _, p := range plan.Estimate.Power {
+		if p.CV == cv && p.Effect != nil {
+			promised = *p.Effect
+		}
+	}
+	if promised < 0.04 || promised > 0.05 {
+		t.Fatalf("with %d trials that scatter by %v the plan promises to find %v", trials, cv, promised)
+	}
+	for _, c := range []struct {
+		effect, power float64
+	}{{promised, 0.8}, {0.05, stats.Power(cv, 0.05, 0.05, trials, true)}, {-0.05, stats.Power(cv, -0.05, 0.05, trials, true)}} {
+		g := cheap(simulated.Target{Noise: math.Sqrt(math.Log1p(cv * cv)), Effects: []simulated.Effect{{When: level(1), Factor: 1 + c.effect}}})
+		want := map[bool]record.Verdict{true: record.Better, false: record.Worse}[c.effect > 0]
+		n := 0
+		for seed := range uint64(studies) {
+			_, found := perform(t, sweep(2, trials, seed+1), g)
+			if found[0].Verdict == want {
+				n++
+			}
+		}
+		share, se := float64(n)/studies, math.Sqrt(c.power*(1-c.power)/studies)
+		t.Logf("%d trials, a change of %+.2f %%: found in %.1f %% of %d studies, predicted %.1f %%", trials, c.effect*100, share*100, studies, c.power*100)
+		if math.Abs(share-c.power) > 3*se {
+			t.Errorf("a change of %+.2f %% was found in %.1f %% of the studies, not in %.1f %%", c.effect*100, share*100, c.power*100)
+		}
+	}
+}
+
+// Over the cells of a sweep the chance of even one false alarm stays at 5 %, also where some cells really differ.
+func TestSweepsKeepTheirPromise(t *testing.T) {
+	const studies, trials, levels = 400, 6, 9
+	for _, real := range []int{0, 3} {
+		g := simulated.Target{Noise: 0.02, Drift: 0.03, Session: session(levels * trials)}
+		for i := range real {
+			g.Effects = append(g.Effects, simulated.Effect{When: level(levels - 1 - i), Factor: 1.2})
+		}
+		alarms, uncorrected, found := 0, 0, 0
+		for seed := range uint64(studies) {
+			_, cells := perform(t, sweep(levels, trials, seed+1), cheap(g))
+			alarm, raw := false, false
+			for i, c := range cells {
+				switch {
+				case i >= levels-1-real:
+					if c.Verdict == record.Better {
+						found++
+					}
+				default:
+					alarm = alarm || different(c.Verdict)
+					raw = raw || *c.P < 0.05
+				}
+			}
+			alarms += count(alarm)
+			uncorrected += count(raw)
+		}
+		atMost(t, fmt.Sprintf("sweeps with a false alarm, %d of %d cells different", real, levels-1), alarms, studies, 0.05)
+		if uncorrected < studies/10 {
+			t.Errorf("without correction only %d of %d sweeps would have had a false alarm: this test shows nothing", uncorrected, studies)
+		}
+		if found < real*studies*9/10 {
+			t.Errorf("only %d of %d large changes were found", found, real*studies)
+		}
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Equal configurations are called equivalent when there are enough trials, and different ones never or hardly ever.
+func TestEquivalenceIsShownNotAssumed(t *testing.T) {
+	const studies = 400
+	verdicts := func(trials int, real float64) map[record.Verdict]int {
+		g := cheap(simulated.Target{Noise: 0.01, Effects: []simulated.Effect{{When: level(1), Factor: real}}})
+		got := map[record.Verdict]int{}
+		for seed := range uint64(studies) {
+			_, found := perform(t, sweep(2, trials, seed+1), g)
+			got[found[0].Verdict]++
+		}
+		return got
+	}
+	if v := verdicts(10, 1); v[record.Equivalent] < studies*95/100 {
+		t.Errorf("ten trials that scatter by 1 %%: %v", v)
+	}
+	if v := verdicts(3, 1); v[record.Equivalent] > studies*3/4 {
+		t.Errorf("three trials are not enough to be sure: %v", v)
+	}
+	atMost(t, "studies that call a change of just the margin equivalent", verdicts(10, 1.03)[record.Equivalent], studies, 0.05)
+}
