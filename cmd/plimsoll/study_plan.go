@@ -66,9 +66,9 @@ func (f *studyFlags) apply(spec *record.StudySpec) (err error) {
 
 // planOptions are the same for a plan that is shown and one that is run.
 func planOptions() study.PlanOptions {
-	return study.PlanOptions{Metric: func(name string) error {
-		_, err := judge.ParseMetric(name)
-		return err
+	return study.PlanOptions{Metric: func(name string) (string, error) {
+		m, err := judge.ParseMetric(name)
+		return m.Class, err
 	}}
 }
 
@@ -132,12 +132,16 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 	fmt.Fprintln(b)
 	writeConfigurations(b, p)
 	writePlanTrials(b, p)
-	fmt.Fprintln(b, "\norder")
-	writeParagraphs(b, p.Order)
+	if len(p.Order) > 0 {
+		fmt.Fprintln(b, "\norder")
+		writeParagraphs(b, p.Order)
+	}
 	fmt.Fprintf(b, "\ntime    about %s\n", e.Text())
-	fmt.Fprintf(b, "space   about %s of documents, before compression, indexes and log; about %s of records\n", formatBytes(e.DataBytes), formatBytes(e.RecordBytes))
+	fmt.Fprintf(b, "space   %s\n", spaceText(e))
 	for _, s := range e.DataSets {
-		fmt.Fprintf(b, "        %s\n", dataSetText(s))
+		if s.Bytes > 0 {
+			fmt.Fprintf(b, "        %s\n", dataSetText(s))
+		}
 	}
 	writePower(b, spec, e)
 	if len(p.Notes) > 0 {
@@ -212,7 +216,7 @@ func setText(set map[string]any) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		value := fmt.Sprint(set[path])
-		if set[path] == nil {
+		if set[path] == nil || value == "" {
 			value = "unset"
 		}
 		parts = append(parts, path+"="+value)
@@ -223,6 +227,14 @@ func setText(set map[string]any) string {
 	return strings.Join(parts, " ")
 }
 
+func spaceText(e study.Estimate) string {
+	records := "about " + formatBytes(e.RecordBytes) + " of records"
+	if e.DataBytes == 0 {
+		return records + "; the target keeps no data"
+	}
+	return fmt.Sprintf("about %s of documents, before compression, indexes and log; %s", formatBytes(e.DataBytes), records)
+}
+
 func dataSetText(s study.DataSet) string {
 	at := s.Target
 	if s.Database != "" {
@@ -230,8 +242,6 @@ func dataSetText(s study.DataSet) string {
 	}
 	size := fmt.Sprintf("%s of %s", formatCount(s.Records), formatBytes(s.DocumentBytes))
 	switch {
-	case s.Bytes == 0:
-		return fmt.Sprintf("%s keeps nothing", at)
 	case s.Loads == 0:
 		return fmt.Sprintf("%s: %s documents, taken as they are", at, size)
 	case s.Loads == 1:
@@ -244,10 +254,13 @@ func writePower(w io.Writer, spec record.StudySpec, e study.Estimate) {
 	if len(e.Power) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\npower   changes found in four cases of five, with %s of each and %s\n",
-		plural(int(spec.Trials), "trial"), plural(e.Comparisons, "comparison"))
+	where := ""
+	if spec.Order == record.OrderBatched {
+		where = "within a batch, "
+	}
+	fmt.Fprintf(w, "\npower   %schanges found in four cases of five, with %s of each\n", where, plural(int(spec.Trials), "trial"))
 	t := table{}
-	t.row("trials scatter by", "one comparison", "the surest of all (Holm)")
+	t.row("trials scatter by", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
 	for _, p := range e.Power {
 		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
 	}
