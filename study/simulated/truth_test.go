@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 
 // sweep is a study of one factor with so many levels. Which level it is shows in the deadline of operations, which
 // changes nothing in a simulation but for the effects that it is given.
-func sweep(levels, trials int, seed uint64) record.StudySpec {
+func sweep(levels, trials int) record.StudySpec {
 	spec := record.StudySpec{
 		Run:     record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 8, Duration: record.Duration(30 * time.Second)}},
-		Factors: []record.FactorSpec{{Path: "load.timeout"}}, Trials: record.Count(trials), Seed: seed, Metrics: []string{"throughput"},
+		Factors: []record.FactorSpec{{Path: "load.timeout"}}, Trials: record.Count(trials), Metrics: []string{"throughput"},
 	}
 	for i := range levels {
 		l := record.LevelSpec{Value: fmt.Sprintf("%ds", 10+i)}
@@ -44,24 +45,45 @@ func cheap(g simulated.Target) simulated.Target {
 	return g
 }
 
-// perform makes all trials of a plan up, in its order, and judges them.
-func perform(t *testing.T, spec record.StudySpec, g simulated.Target) (*study.Plan, []record.Comparison) {
+// planned is a plan with the runs of its configurations.
+type planned struct {
+	*study.Plan
+	specs map[string]record.RunSpec
+}
+
+// plansOf makes the plans of a study with so many orders of its trials, drawn with different seeds. Simulated studies
+// take turns with them: their trials are made up with a seed for each study.
+func plansOf(t *testing.T, spec record.StudySpec, orders int) []planned {
 	t.Helper()
-	plan, err := study.NewPlan(spec, study.PlanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &record.Study{Specification: plan.Spec, Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials}
-	runner := simulated.New(g, spec.Seed)
-	specs := map[string]record.RunSpec{}
-	for _, c := range plan.Configurations {
-		if specs[c.ID], err = plan.RunSpec(c.ID); err != nil {
+	var plans []planned
+	for i := range orders {
+		spec.Seed = uint64(i + 1)
+		plan, err := study.NewPlan(spec, study.PlanOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		p := planned{plan, map[string]record.RunSpec{}}
+		for _, c := range plan.Configurations {
+			if p.specs[c.ID], err = plan.RunSpec(c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plans = append(plans, p)
 	}
+	return plans
+}
+
+// orders is how many orders the simulated studies of a test have.
+const orders = 25
+
+// perform makes all trials of a plan up, in its order, and judges them.
+func (p planned) perform(t *testing.T, g simulated.Target, seed int) []record.Comparison {
+	t.Helper()
+	s := &record.Study{Specification: p.Spec, Base: p.Base, Configurations: p.Configurations, Trials: slices.Clone(p.Trials)}
+	runner := simulated.New(g, uint64(seed))
 	for i := range s.Trials {
 		trial := &s.Trials[i]
-		got, err := runner.Trial(context.Background(), study.Request{Spec: specs[trial.Configuration], Trial: trial.Number})
+		got, err := runner.Trial(context.Background(), study.Request{Spec: p.specs[trial.Configuration], Trial: trial.Number})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +91,7 @@ func perform(t *testing.T, spec record.StudySpec, g simulated.Target) (*study.Pl
 		trial.Validity, trial.Status = got.Run.Validity, record.TrialDone
 	}
 	judge.Study(s)
-	return plan, s.Comparisons
+	return s.Comparisons
 }
 
 // session is how long a simulated study of so many trials takes, canaries apart.
@@ -90,7 +112,10 @@ func atMost(t *testing.T, what string, n, of int, share float64) {
 
 // Two equal configurations are called different in no more than 5 % of the studies, whatever drifts meanwhile.
 func TestNoMoreFalseAlarmsThanPromised(t *testing.T) {
-	const studies, trials = 600, 10
+	const studies, trials = 400, 10
+	spec := sweep(2, trials)
+	spec.Margin = 0.001 // so that no alarm hides behind being too small to matter
+	plans := plansOf(t, spec, orders)
 	for _, c := range []struct {
 		name      string
 		drift, ar float64
@@ -98,10 +123,8 @@ func TestNoMoreFalseAlarmsThanPromised(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := cheap(simulated.Target{Noise: 0.01, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials)})
 			alarms := 0
-			for seed := range uint64(studies) {
-				spec := sweep(2, trials, seed+1)
-				spec.Margin = 0.001 // so that no alarm hides behind being too small to matter
-				_, found := perform(t, spec, g)
+			for seed := range studies {
+				found := plans[seed%orders].perform(t, g, seed)
 				if len(found) != 1 || found[0].Pairs != trials {
 					t.Fatalf("seed %d: %+v", seed, found)
 				}
@@ -117,6 +140,7 @@ func TestNoMoreFalseAlarmsThanPromised(t *testing.T) {
 // The 95 % intervals contain the truth in 93 to 97 % of the studies.
 func TestIntervalsCoverTheTruth(t *testing.T) {
 	const studies, trials = 1500, 6 // the standard error of the coverage is 0.56 %
+	plans := plansOf(t, sweep(2, trials), orders)
 	for _, c := range []struct {
 		name            string
 		drift, ar, real float64
@@ -126,8 +150,8 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 				Noise: 0.02, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials), Effects: []simulated.Effect{{When: level(1), Factor: c.real}},
 			})
 			covered := 0
-			for seed := range uint64(studies) {
-				_, found := perform(t, sweep(2, trials, seed+1), g)
+			for seed := range studies {
+				found := plans[seed%orders].perform(t, g, seed)
 				if *found[0].Low <= c.real && c.real <= *found[0].High {
 					covered++
 				}
@@ -144,14 +168,11 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 // A change as large as the plan said it would find in four cases of five is found that often, and one of 5 % as often
 // as the power of so many trials says.
 func TestChangesAreFoundAsPredicted(t *testing.T) {
-	const studies, cv = 500, 0.03
+	const studies, cv = 400, 0.03
 	trials := stats.Trials(cv, 0.05, 0.8, 0.05, true)
-	plan, err := study.NewPlan(sweep(2, trials, 1), study.PlanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plans := plansOf(t, sweep(2, trials), orders)
 	var promised float64
-	for _, p := range plan.Estimate.Power {
+	for _, p := range plans[0].Estimate.Power {
 		if p.CV == cv && p.Effect != nil {
 			promised = *p.Effect
 		}
@@ -165,8 +186,8 @@ func TestChangesAreFoundAsPredicted(t *testing.T) {
 		g := cheap(simulated.Target{Noise: math.Sqrt(math.Log1p(cv * cv)), Effects: []simulated.Effect{{When: level(1), Factor: 1 + c.effect}}})
 		want := map[bool]record.Verdict{true: record.Better, false: record.Worse}[c.effect > 0]
 		n := 0
-		for seed := range uint64(studies) {
-			_, found := perform(t, sweep(2, trials, seed+1), g)
+		for seed := range studies {
+			found := plans[seed%orders].perform(t, g, seed)
 			if found[0].Verdict == want {
 				n++
 			}
@@ -181,15 +202,16 @@ func TestChangesAreFoundAsPredicted(t *testing.T) {
 
 // Over the cells of a sweep the chance of even one false alarm stays at 5 %, also where some cells really differ.
 func TestSweepsKeepTheirPromise(t *testing.T) {
-	const studies, trials, levels = 400, 6, 9
+	const studies, trials, levels = 300, 6, 9
+	plans := plansOf(t, sweep(levels, trials), orders)
 	for _, real := range []int{0, 3} {
 		g := simulated.Target{Noise: 0.02, Drift: 0.03, Session: session(levels * trials)}
 		for i := range real {
 			g.Effects = append(g.Effects, simulated.Effect{When: level(levels - 1 - i), Factor: 1.2})
 		}
 		alarms, uncorrected, found := 0, 0, 0
-		for seed := range uint64(studies) {
-			_, cells := perform(t, sweep(levels, trials, seed+1), cheap(g))
+		for seed := range studies {
+			cells := plans[seed%orders].perform(t, cheap(g), seed)
 			alarm, raw := false, false
 			for i, c := range cells {
 				switch {
@@ -224,12 +246,12 @@ func count(b bool) int {
 
 // Equal configurations are called equivalent when there are enough trials, and different ones never or hardly ever.
 func TestEquivalenceIsShownNotAssumed(t *testing.T) {
-	const studies = 400
+	const studies = 300
 	verdicts := func(trials int, real float64) map[record.Verdict]int {
 		g := cheap(simulated.Target{Noise: 0.01, Effects: []simulated.Effect{{When: level(1), Factor: real}}})
-		got := map[record.Verdict]int{}
-		for seed := range uint64(studies) {
-			_, found := perform(t, sweep(2, trials, seed+1), g)
+		got, plans := map[record.Verdict]int{}, plansOf(t, sweep(2, trials), orders)
+		for seed := range studies {
+			found := plans[seed%orders].perform(t, g, seed)
 			got[found[0].Verdict]++
 		}
 		return got
