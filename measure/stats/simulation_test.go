@@ -24,6 +24,7 @@ func share(repetitions int, seed uint64, yes func(r *rand.Rand) bool) float64 {
 // within complains about a rate that is not as promised.
 func within(t *testing.T, what string, rate, low, high float64) {
 	t.Helper()
+	t.Logf("%s: %.2f %%", what, 100*rate)
 	if rate < low || rate > high {
 		t.Errorf("%s: %.2f %%, promised %.2f to %.2f %%", what, 100*rate, 100*low, 100*high)
 	}
@@ -221,7 +222,7 @@ func TestChangePointsFalseAlarms(t *testing.T) {
 			} else {
 				return x
 			}
-		}, 0.07},
+		}, 0.05},
 	} {
 		for _, n := range []int{10, 30, 100} {
 			within(t, c.name+" noise", share(300, uint64(n), func(r *rand.Rand) bool {
