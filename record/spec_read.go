@@ -102,8 +102,8 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return k.check(n, t.Elem(), path, depth)
-	case t == reflect.TypeFor[LevelSpec]() && n.Kind == yaml.ScalarNode:
-		return nil // a level may be its value alone
+	case t == reflect.TypeFor[LevelSpec]() && n.Kind != yaml.MappingNode:
+		return notALevel(n) // it may be its value alone
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
 			if err := k.check(item, t.Elem(), path, depth+1); err != nil {

@@ -29,15 +29,23 @@ func (l *LevelSpec) UnmarshalYAML(n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.ScalarNode:
 		value, err := budget.value(n, 0)
-		if err == nil && value == nil {
-			err = fmt.Errorf("line %d: a level needs a value", n.Line)
-		}
 		*l = LevelSpec{Value: value}
 		return err
 	case yaml.MappingNode:
 		return l.readMapping(n, &budget)
 	}
-	return fmt.Errorf("line %d: a level is a value or a mapping with value or set; a list goes below value", n.Line)
+	return notALevel(n)
+}
+
+// notALevel says what is wrong with a level that is neither a value nor a mapping; nil if nothing is.
+func notALevel(n *yaml.Node) error {
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		return fmt.Errorf("line %d: a level needs a value", n.Line)
+	case n.Kind == yaml.SequenceNode:
+		return fmt.Errorf("line %d: a level is a value or a mapping with value or set; a list goes below value", n.Line)
+	}
+	return nil
 }
 
 func (l *LevelSpec) readMapping(n *yaml.Node, values *valueReader) (err error) {
@@ -132,15 +140,18 @@ func plainValue(n *yaml.Node) any {
 			return n.Value == "true"
 		}
 	case "!!int":
-		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.Value && exact(float64(i)) {
+		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.Value && -mostExact < i && i < mostExact {
 			return int(i)
 		}
 	}
 	return strings.ToValidUTF8(n.Value, "\uFFFD")
 }
 
-// exact reports whether a number is whole, and small enough to be the same number in JSON.
-func exact(x float64) bool { return x == math.Trunc(x) && math.Abs(x) <= 1<<53 }
+// mostExact is the limit below which a whole number is the same number in JSON, which has only floats.
+const mostExact = 1 << 53
+
+// exact reports whether a number that came from JSON is whole, and the one that was written.
+func exact(x float64) bool { return x == math.Trunc(x) && math.Abs(x) < mostExact }
 
 // Plain gives a value that came from JSON the form that values of levels have: whole numbers are int. It changes
 // lists and mappings in place.
