@@ -158,7 +158,7 @@ func bare(x float64, name, unit string) string {
 func ChangeText(c *record.Comparison) string {
 	switch {
 	case c.Ratio != nil:
-		return figure.Change(*c.Ratio)
+		return changes(c)(*c.Ratio)
 	case c.Difference != nil && c.Unit == measure.UnitShare:
 		return signedPoints(*c.Difference * 100)
 	case c.Difference != nil && *c.Difference > 0:
@@ -167,6 +167,16 @@ func ChangeText(c *record.Comparison) string {
 		return figure.Value(*c.Difference, c.Unit)
 	}
 	return "-"
+}
+
+// changes returns how the change of a comparison and its interval are written: alike, as factors if one is large.
+func changes(c *record.Comparison) func(float64) string {
+	for _, x := range []*float64{c.Ratio, c.Low, c.High} {
+		if x != nil && figure.Large(*x) {
+			return figure.Factor
+		}
+	}
+	return figure.Change
 }
 
 // signedPoints prints a difference of two shares, in percentage points.
@@ -189,7 +199,8 @@ func IntervalText(c *record.Comparison) string {
 	if c.Low == nil || c.High == nil {
 		return "-"
 	}
-	return "[" + figure.Change(*c.Low) + ", " + figure.Change(*c.High) + "]"
+	write := changes(c)
+	return "[" + write(*c.Low) + ", " + write(*c.High) + "]"
 }
 
 // VerdictText is a verdict as tables show it: "~" where nothing can be told.
@@ -208,7 +219,7 @@ func changesSection(title string, list []record.Comparison) Section {
 	for i := range list {
 		c := &list[i]
 		cells := []string{c.Configuration, heading(c.Metric)}
-		cells = append(cells, valueText(c.Base, c.BaseLow, c.BaseHigh, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
+		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
 			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 		t.row(cells...)
 	}

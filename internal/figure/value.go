@@ -26,8 +26,8 @@ func Change(ratio float64) string {
 	switch {
 	case math.IsNaN(ratio) || math.IsInf(ratio, 0) || ratio < 0:
 		return "-"
-	case ratio >= 10 || ratio <= 0.1:
-		return "×" + Significant(ratio)
+	case Large(ratio):
+		return Factor(ratio)
 	case math.Abs(change) < 0.005:
 		return "0.00 %"
 	case math.Abs(change) < 0.995:
@@ -37,6 +37,12 @@ func Change(ratio float64) string {
 	}
 	return signed(change, 0) + " %"
 }
+
+// Large says whether a ratio is so far from one that it reads better as a factor.
+func Large(ratio float64) bool { return ratio >= 10 || ratio <= 0.1 }
+
+// Factor prints a ratio as it is: "×1.03".
+func Factor(ratio float64) string { return "×" + Significant(ratio) }
 
 func signed(x float64, digits int) string {
 	s := strconv.FormatFloat(x, 'f', digits, 64)

@@ -172,7 +172,7 @@ func (s *Source) side(metrics []string) Side {
 
 func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	if len(metrics) == 0 {
-		metrics = defaults(classes(r))
+		metrics = kept(classes(r))
 	}
 	t := Trial{Record: dir, Started: r.Started, Values: Values(r, metrics), Facts: NewFacts(r)}
 	t.Why, t.Doubts = standing(r.Validity)

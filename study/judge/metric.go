@@ -196,11 +196,12 @@ func (m Metric) stated(r *record.Run) (float64, bool) {
 }
 
 // Metrics returns the names of what to keep of a trial: what the study asks for, or else throughput, errors and of
-// each operation class the mean and the p99 of the response time; and beside it whatever its objectives limit.
+// each operation class the mean and the p99 of the response time and its errors; and beside it whatever its objectives
+// limit.
 func Metrics(spec record.StudySpec, r *record.Run) []string {
 	names := slices.Clone(spec.Metrics)
 	if len(names) == 0 {
-		names = defaults(classes(r))
+		names = kept(classes(r))
 	}
 	for _, o := range objectives(spec) {
 		if name := ofObjective(o); !slices.Contains(names, name) {
@@ -214,6 +215,15 @@ func defaults(classes []string) []string {
 	names := []string{"throughput", "errors"}
 	for _, c := range classes {
 		names = append(names, c+".mean", c+".p99")
+	}
+	return names
+}
+
+// kept are the defaults and the errors of each class, which are shown where there are any.
+func kept(classes []string) []string {
+	names := defaults(classes)
+	for _, c := range classes {
+		names = append(names, c+".errors")
 	}
 	return names
 }
@@ -253,20 +263,33 @@ func objectives(spec record.StudySpec) []measure.Objective {
 func compared(asked []string, trials []map[string]float64) []Metric {
 	names := asked
 	if len(names) == 0 {
-		found := map[string]bool{}
-		for _, values := range trials {
-			for name := range values {
-				found[name] = true
-			}
-		}
-		names = defaults(classesOf(found))
-		names = slices.DeleteFunc(names, func(name string) bool { return !found[name] })
+		names = found(trials)
 	}
 	metrics := make([]Metric, len(names))
 	for i, name := range names {
 		metrics[i] = parseMetric(name)
 	}
 	return metrics
+}
+
+// found returns the usual metrics that some trial has. Errors of a class are among them only if there were any.
+func found(trials []map[string]float64) []string {
+	has, positive := map[string]bool{}, map[string]bool{}
+	for _, values := range trials {
+		for name, x := range values {
+			has[name] = true
+			if x > 0 {
+				positive[name] = true
+			}
+		}
+	}
+	var names []string
+	for _, name := range kept(classesOf(has)) {
+		if m := parseMetric(name); has[name] && (m.Figure != "errors" || m.Class == "" || positive[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // classesOf finds the operation classes among the names of metrics, in alphabetical order.

@@ -56,7 +56,8 @@ func TestValues(t *testing.T) {
 
 func TestMetricsOfATrial(t *testing.T) {
 	spec := record.StudySpec{Objectives: []string{"read.p99<20ms", "rate>5k, scan.service.p99.9<1s"}, Run: record.RunSpec{Objectives: []string{"errors<1%"}}}
-	want := []string{"throughput", "errors", "read-modify-write.mean", "read-modify-write.p99", "read.mean", "read.p99", "scan.service.p99.9"}
+	want := []string{"throughput", "errors", "read-modify-write.mean", "read-modify-write.p99", "read.mean", "read.p99",
+		"read-modify-write.errors", "read.errors", "scan.service.p99.9"}
 	if diff := cmp.Diff(want, Metrics(spec, measured())); diff != "" {
 		t.Error(diff)
 	}

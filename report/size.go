@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// SizeTitle is the answer in one line.
+func SizeTitle(r *record.Sizing) string {
+	need := "matching"
+	if r.Need != nil {
+		need = r.Need.Text
+	}
+	switch {
+	case r.Verdict == record.SizeImpossible:
+		return need + ": this cannot be met with what was measured"
+	case r.Verdict == record.SizeUnknown:
+		return need + ": these records do not tell"
+	case r.Answer == nil:
+		return "nodes that match another deployment"
+	}
+	title := fmt.Sprintf("%s: %s", need, sizeText(r.Answer))
+	if measure.Worst(r.Validity) == measure.Warning {
+		title += " (with care; see validity)"
+	}
+	return title
+}
+
+// sizeText is a size in words.
+func sizeText(a *record.SizeAnswer) string {
+	text := figure.Plural(a.Nodes, "node")
+	if a.Type != "" {
+		text += " of type " + a.Type
+	}
+	if a.Memory > 0 {
+		text += ", " + figure.Bytes(a.Memory) + " of memory"
+	}
+	text += ", " + figure.Bytes(a.Disk) + " of disk each"
+	if p := a.Price; p != nil {
+		text += ", " + money(p.Month, p.Currency) + " per month"
+	}
+	return text
+}
+
+func money(x float64, currency string) string {
+	return figure.Count(int64(x+0.5)) + " " + currency
+}
+
+// SizeSections is everything about a size: why, what it costs, what was measured, what else would do, what to doubt.
+func SizeSections(r *record.Sizing) []Section {
+	list := appendFilled(nil, Section{Lines: r.Reasons}, findingsSection(r.Validity), sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r),
+		sizeWorkloads(r), sizeObjectives(r))
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		list = appendFilled(list, sizeMemory(w), sizeScaling(w))
+	}
+	return list
+}
+
+// SizeMarkdown prints a size for a pull request or a page.
+func SizeMarkdown(w io.Writer, r *record.Sizing) error {
+	return markdown(w, SizeTitle(r), SizeSections(r))
+}
+
+func sizePrice(r *record.Sizing) Section {
+	if r.Answer == nil || r.Answer.Price == nil {
+		return Section{}
+	}
+	p := r.Answer.Price
+	line := money(p.Month, p.Currency) + " per month"
+	if p.PerRate != nil {
+		line += fmt.Sprintf("; %s %s per month for each operation per second, %s %s for a million operations at the rate that is needed (both rounded up; estimates, as the size is)",
+			plain(*p.PerRate), p.Currency, plain(*p.PerMillion), p.Currency)
+	}
+	return Section{Title: "price", Lines: []string{line + ".", "prices of " + p.Date + ", from " + p.Source}}
+}
+
+// plain prints a figure that is rounded already.
+func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func sizeChoices(r *record.Sizing) Section {
+	if r.Answer == nil || len(r.Alternatives) == 0 {
+		return Section{}
+	}
+	s := Section{Title: "what else would do", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
+	for i, a := range append([]record.SizeAnswer{*r.Answer}, r.Alternatives...) {
+		name, memory, price := a.Type, "-", "-"
+		if name == "" {
+			name = "like the measured"
+			if i > 0 {
+				name = "with more memory"
+			}
+		}
+		if i == 0 {
+			name += " *"
+		}
+		if a.Memory > 0 {
+			memory = figure.Bytes(a.Memory)
+		}
+		if a.Price != nil {
+			price = money(a.Price.Month, a.Price.Currency)
+		}
+		s.Table.row(name, strconv.Itoa(a.Nodes), strconv.Itoa(a.Shards), strconv.Itoa(a.Copies), strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
+	}
+	return s
+}
+
+func sizeRefused(r *record.Sizing) Section {
+	s := Section{Title: "node types that do not fit", Table: &Table{Header: []string{"type", "why"}, Left: 2}}
+	for _, n := range r.Refused {
+		s.Table.row(n.Type, n.Why)
+	}
+	return s
+}
+
+func sizeMultipliers(r *record.Sizing) Section {
+	s := Section{Title: "multipliers", Table: &Table{
+		Header: []string{"workload", "ops/s", "to match", "multiplier", "interval", "n", "nodes measured", "nodes needed", "interval", "stands on"}, Left: 1, Last: 1}}
+	for _, m := range r.Multipliers {
+		s.Table.row(m.Workload, figure.Rate(m.Base), figure.Rate(m.Value), figure.Significant(m.Ratio), span(m.Low, m.High, ""), fmt.Sprintf("%d, %d", m.NBase, m.N),
+			strconv.Itoa(m.BaseNodes), figure.Significant(m.Nodes), span(m.NodesLow, m.NodesHigh, ""), m.Assumption)
+	}
+	return s
+}
+
+func sizeWorkloads(r *record.Sizing) Section {
+	s := Section{Title: "what was measured", Table: &Table{
+		Header: []string{"workload", "ops/s", "interval", "n", "from", "nodes", "copies", "nodes needed", "interval", "stands on"}, Left: 1, Last: 1}}
+	for _, w := range r.Workloads {
+		needed, on := "-", "-"
+		if w.Needed != nil {
+			needed, on = figure.Significant(*w.Needed), w.Assumption
+		}
+		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N), sourceText(w.Source), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
+			needed, span(w.NeededLow, w.NeededHigh, ""), on)
+	}
+	return s
+}
+
+func sourceText(source string) string {
+	switch source {
+	case "capacity":
+		return "capacity search"
+	case "open":
+		return "offered rate"
+	}
+	return "closed loop"
+}
+
+func sizeObjectives(r *record.Sizing) Section {
+	s := Section{Title: "objectives at the measured load", Table: &Table{Header: []string{"workload", "objective", "trials that met it", "worst"}, Left: 2}}
+	for _, w := range r.Workloads {
+		for _, o := range w.Objectives {
+			met := fmt.Sprintf("%d of %d", o.Met, o.N)
+			if o.Unknown > 0 {
+				met += fmt.Sprintf(", %d cannot tell", o.Unknown)
+			}
+			s.Table.row(w.Workload, o.Objective, met, optional(o.Worst, o.Unit))
+		}
+	}
+	return s
+}
+
+func sizeMemory(w *record.SizeWorkload) Section {
+	m := w.Memory
+	if m == nil || m.Hit == nil {
+		return Section{}
+	}
+	s := Section{Title: fmt.Sprintf("workload %s: data against a cache of %s", w.Workload, figure.Bytes(m.Cache)),
+		Lines: []string{fmt.Sprintf("Predicted from keys that are %s and documents of %s bytes; the row with * is the measurement.", m.Distribution, figure.Count(int64(m.DocBytes+0.5)))},
+		Table: &Table{Header: []string{"documents of a member", "hit ratio", "pages read per operation"}, Left: 1}}
+	if m.MissesMeasured != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("The server counted %s pages read per operation, the model predicts %s.", figure.Significant(*m.MissesMeasured), figure.Significant(*m.Misses)))
+	}
+	for _, p := range m.Course {
+		name := figure.Bytes(p.Data)
+		if p.Hit == *m.Hit && p.Misses == *m.Misses {
+			name += " *"
+		}
+		s.Table.row(name, figure.Percent(p.Hit), figure.Significant(p.Misses))
+	}
+	return s
+}
+
+func sizeScaling(w *record.SizeWorkload) Section {
+	c := w.Scaling
+	if c == nil {
+		return Section{}
+	}
+	s := Section{Title: fmt.Sprintf("workload %s: throughput by %s", w.Workload, c.Factor), Table: &Table{Header: []string{c.Factor, "ops/s", "interval", "n"}, Left: 1}}
+	if l := c.Law; l != nil {
+		line := fmt.Sprintf("Scalability law: %s/s for one, contention %s, coherency %s, off by %s.", figure.Rate(l.Lambda), figure.Significant(l.Sigma), figure.Significant(l.Kappa), figure.Percent(l.Error))
+		if l.Peak != nil {
+			line += fmt.Sprintf(" Throughput peaks at %s (%s).", figure.Significant(*l.Peak), span(l.PeakLow, l.PeakHigh, ""))
+		}
+		s.Lines = append(s.Lines, line)
+	}
+	for _, warning := range c.Warnings {
+		s.Points = append(s.Points, warning)
+	}
+	for _, p := range c.Points {
+		s.Table.row(figure.Significant(p.Size), figure.Rate(p.Throughput), span(p.Low, p.High, measure.UnitRate), strconv.Itoa(p.N))
+	}
+	return s
+}

@@ -1,0 +1,370 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+)
+
+// keep writes a run as a record.
+func keep(t *testing.T, dir string, r *record.Run) string {
+	t.Helper()
+	return keepJSON(t, dir, record.RunFile, r)
+}
+
+func keepJSON(t *testing.T, dir, name string, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// faster is a run with another throughput, at another time.
+func faster(factor float64, after time.Duration) *record.Run {
+	r := measured()
+	r.Started = begin.Add(after)
+	r.Phases[0].Rates.Achieved *= factor
+	return r
+}
+
+// group of records in a directory, one per factor.
+func keepAll(t *testing.T, dir string, after time.Duration, factors ...float64) string {
+	t.Helper()
+	for i, f := range factors {
+		keep(t, filepath.Join(dir, fmt.Sprint(i)), faster(f, after+time.Duration(i)*time.Hour))
+	}
+	return dir
+}
+
+func compareDirs(t *testing.T, o CompareOptions, names ...string) *record.ComparisonReport {
+	t.Helper()
+	var sources []Source
+	for _, name := range names {
+		s, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, s)
+	}
+	r, err := Compare(Sides(sources, o.Metrics), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitsSchema(t, schema.Comparison, r)
+	return r
+}
+
+// fitsSchema makes sure that what other programs read is what was promised to them.
+func fitsSchema(t *testing.T, content []byte, v any) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(value); err != nil {
+		t.Errorf("%v\n%s", err, b)
+	}
+}
+
+func cellOf(r *record.ComparisonReport, configuration, metric string) *record.Comparison {
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Configuration == configuration && c.Metric == metric {
+			return c
+		}
+	}
+	return nil
+}
+
+func TestCompareDirectories(t *testing.T) {
+	top := t.TempDir()
+	old := keepAll(t, filepath.Join(top, "old"), 0, 1, 1.01, 0.99, 1.005, 0.995, 1)
+	other := keepAll(t, filepath.Join(top, "new"), 30*time.Minute, 1.2, 1.21, 1.19, 1.205, 1.195, 1.2)
+	r := compareDirs(t, CompareOptions{Tool: record.Tool{Name: "plimsoll"}}, old, other)
+	c := cellOf(r, other, "throughput")
+	if c == nil || c.Verdict != record.Better || math.Abs(*c.Ratio-1.2) > 0.01 || c.N != 6 || c.Pairs != 0 || c.Baseline != old {
+		t.Errorf("%+v", c)
+	}
+	if r.Sides[1].N != 6 || len(r.Sides[1].Values["throughput"]) != 6 || len(r.Sides[1].Records) != 6 {
+		t.Errorf("%+v", r.Sides[1])
+	}
+	if len(r.Validity) != 0 || len(r.Differences) != 0 {
+		t.Errorf("%+v\n%+v", r.Validity, r.Differences)
+	}
+}
+
+// Runs that were not made in turns may differ because of the machine.
+func TestCompareTellsOfSidesThatRanApart(t *testing.T) {
+	top := t.TempDir()
+	old := keepAll(t, filepath.Join(top, "old"), 0, 1, 1.01, 0.99, 1)
+	other := keepAll(t, filepath.Join(top, "new"), 24*time.Hour, 1, 1.01, 0.99, 1)
+	r := compareDirs(t, CompareOptions{}, old, other)
+	if !hasFinding(r.Validity, "not-interleaved", measure.Warning) || !hasFinding(r.Validity, "few-trials", measure.Note) {
+		t.Errorf("%+v", r.Validity)
+	}
+}
+
+func TestCompareSingleRuns(t *testing.T) {
+	top := t.TempDir()
+	a, b, c := keep(t, filepath.Join(top, "a"), faster(1, 0)), keep(t, filepath.Join(top, "b"), faster(2, time.Hour)), keep(t, filepath.Join(top, "c"), faster(3, time.Hour))
+	r := compareDirs(t, CompareOptions{Metrics: []string{"throughput"}}, a, b, c)
+	if len(r.Comparisons) != 2 || !hasFinding(r.Validity, "one-record", measure.Warning) {
+		t.Fatalf("%+v", r)
+	}
+	if x := r.Comparisons[1]; x.Verdict != record.Inconclusive || math.Abs(*x.Ratio-3) > 1e-9 || x.Low != nil || x.Note == "" {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestCompareRefusesWhatMustBeEqual(t *testing.T) {
+	change := map[string]func(*record.Run){
+		"workload.name":               func(r *record.Run) { r.Specification.Workload.Name = "b" },
+		"workload.params.fieldcount":  func(r *record.Run) { r.Specification.Workload.Params = map[string]string{"fieldcount": "20"} },
+		"workload.records":            func(r *record.Run) { r.Specification.Workload.Records = 2000 },
+		"data.records":                func(r *record.Run) { r.Fill = &record.FillResult{Records: 2000} },
+		"durability.name":             func(r *record.Run) { r.Specification.Durability.Name = "balanced" },
+		"durability.journal":          func(r *record.Run) { r.Specification.Durability.Journal = ptr(true) },
+		"client":                      func(r *record.Run) { r.Specification.Client = "driver" },
+		"scheduled":                   func(r *record.Run) { r.Scheduled = false },
+		"environment.cpu":             func(r *record.Run) { r.Environment.CPU = "another" },
+		"environment.cores_available": func(r *record.Run) { r.Environment.Cores = 2 },
+	}
+	for what, f := range change {
+		t.Run(what, func(t *testing.T) {
+			top := t.TempDir()
+			other := measured()
+			f(other)
+			a, b := keep(t, filepath.Join(top, "a"), measured()), keep(t, filepath.Join(top, "b"), other)
+			r := compareDirs(t, CompareOptions{}, a, b)
+			if !hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].What != what || r.Differences[0].Severity != measure.Invalid {
+				t.Errorf("%+v\n%+v", r.Validity, r.Differences)
+			}
+			for _, c := range r.Comparisons {
+				if c.Verdict != record.Inconclusive || c.Ratio == nil && c.Difference == nil && c.Value != nil {
+					t.Errorf("%+v", c)
+				}
+			}
+			r = compareDirs(t, CompareOptions{Force: true}, a, b)
+			if measure.Worst(r.Validity) == measure.Invalid {
+				t.Errorf("in spite of force: %+v", r.Validity)
+			}
+			r = compareDirs(t, CompareOptions{Varied: []string{what}}, a, b)
+			if hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].Severity != measure.Note {
+				t.Errorf("although it was said to be varied: %+v", r.Validity)
+			}
+		})
+	}
+}
+
+func TestCompareWarnsOfWhatShouldBeEqual(t *testing.T) {
+	other := measured()
+	other.Target.Version, other.Tool.Version, other.Environment.Kernel = "8.0.4", "1.1.0", "6.1"
+	other.Environment.MemoryBytes = 8<<30 + 4096 // nothing
+	other.Environment.Load1 = ptr(0.7)
+	other.Specification.Load.Workers, other.Specification.Out, other.Specification.Labels = 32, "elsewhere", map[string]string{"x": "y"}
+	top := t.TempDir()
+	r := compareDirs(t, CompareOptions{}, keep(t, filepath.Join(top, "a"), measured()), keep(t, filepath.Join(top, "b"), other))
+	got := map[string]measure.Severity{}
+	for _, d := range r.Differences {
+		got[d.What] = d.Severity
+	}
+	want := map[string]measure.Severity{"target.version": measure.Warning, "tool.version": measure.Warning, "environment.kernel": measure.Warning, "load.workers": measure.Note}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !hasFinding(r.Validity, "differences", measure.Warning) {
+		t.Errorf("%+v", r.Validity)
+	}
+}
+
+func TestCompareRefusesMixedRecords(t *testing.T) {
+	top := t.TempDir()
+	old := keepAll(t, filepath.Join(top, "old"), 0, 1, 1.01)
+	odd := faster(1, time.Minute)
+	odd.Specification.Workload.Name = "c"
+	keep(t, filepath.Join(old, "odd"), odd)
+	r := compareDirs(t, CompareOptions{}, old, keepAll(t, filepath.Join(top, "new"), time.Minute, 1, 1))
+	if !hasFinding(r.Validity, "mixed-records", measure.Invalid) || r.Comparisons[0].Verdict != record.Inconclusive {
+		t.Errorf("%+v", r.Validity)
+	}
+}
+
+// Records that are invalid, failed or cannot be read do not count, and are named.
+func TestCompareLeavesOut(t *testing.T) {
+	top := t.TempDir()
+	old := keepAll(t, filepath.Join(top, "old"), 0, 1, 1.01)
+	bad, failed, nothing := faster(9, 0), faster(9, 0), faster(9, 0)
+	bad.Validity = []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid}}
+	failed.Status = record.Failed
+	nothing.Phases = nil
+	for name, r := range map[string]*record.Run{"bad": bad, "failed": failed, "nothing": nothing} {
+		keep(t, filepath.Join(old, name), r)
+	}
+	keepJSON(t, filepath.Join(old, "torn"), record.RunFile, "no record")
+	r := compareDirs(t, CompareOptions{}, old, keepAll(t, filepath.Join(top, "new"), time.Minute, 1, 1))
+	if r.Sides[0].N != 2 {
+		t.Errorf("%d count, want 2", r.Sides[0].N)
+	}
+	i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "left-out" })
+	if i < 0 {
+		t.Fatalf("%+v", r.Validity)
+	}
+	for _, why := range []string{"4 records of 8", "client-cpu", "failed", "nothing was measured", "unreadable"} {
+		if !strings.Contains(r.Validity[i].Text, why) {
+			t.Errorf("%q does not say %q", r.Validity[i].Text, why)
+		}
+	}
+}
+
+// keepStudy writes a study without the records of its trials.
+func keepStudy(t *testing.T, dir string, s *record.Study) string {
+	t.Helper()
+	s.SchemaVersion, s.Kind = record.SchemaVersion, record.KindStudy
+	s.Base = measured().Specification
+	s.Environment, s.Tool = measured().Environment, measured().Tool
+	for i := range s.Configurations[1:] {
+		s.Configurations[i+1].Set = map[string]any{"load.workers": 16 * (i + 2), "durability.name": "balanced"}
+	}
+	Study(s)
+	fitsSchema(t, schema.Study, s)
+	return keepJSON(t, dir, record.StudyFile, s)
+}
+
+func TestCompareStudiesMatchesConfigurations(t *testing.T) {
+	top := t.TempDir()
+	a := keepStudy(t, filepath.Join(top, "a"), made(1, 8, 0.01, 1, 1.2, 0.8))
+	b := keepStudy(t, filepath.Join(top, "b"), made(2, 8, 0.01, 1, 1.5))
+	r := compareDirs(t, CompareOptions{}, a, b)
+	if c := cellOf(r, b+"#level=1", "throughput"); c == nil || c.Baseline != a+"#level=1" || c.Verdict != record.Better || math.Abs(*c.Ratio-1.25) > 0.02 || c.Pairs != 0 {
+		t.Errorf("%+v", c)
+	}
+	if c := cellOf(r, b+"#baseline", "throughput"); c == nil || c.Verdict == record.Better || c.Verdict == record.Worse {
+		t.Errorf("%+v", c)
+	}
+	if !hasFinding(r.Validity, "unmatched", measure.Note) {
+		t.Errorf("%+v", r.Validity)
+	}
+}
+
+// Configurations of one study are compared within its blocks, and what the study varies is no reason to refuse.
+func TestCompareWithinAStudy(t *testing.T) {
+	dir := keepStudy(t, filepath.Join(t.TempDir(), "a"), made(1, 8, 0.01, 1, 1.2))
+	r := compareDirs(t, CompareOptions{}, dir+"#baseline", dir+"#level=1")
+	c := cellOf(r, dir+"#level=1", "throughput")
+	if c == nil || c.Pairs != 8 || c.Verdict != record.Better {
+		t.Errorf("%+v", c)
+	}
+	if measure.Worst(r.Validity) == measure.Invalid || len(r.Differences) != 2 {
+		t.Errorf("%+v\n%+v", r.Validity, r.Differences)
+	}
+	if _, err := Open(dir + "#level=7"); err == nil || !strings.Contains(err.Error(), "level=1") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCompareStudyWithRecord(t *testing.T) {
+	top := t.TempDir()
+	study := keepStudy(t, filepath.Join(top, "a"), made(1, 8, 0.01, 1, 1.2))
+	run := keep(t, filepath.Join(top, "run"), measured())
+	r := compareDirs(t, CompareOptions{Force: true}, study, run)
+	if len(r.Sides) != 2 || r.Sides[0].Name != study+"#baseline" || r.Sides[0].N != 8 {
+		t.Errorf("%+v", r.Sides)
+	}
+}
+
+// A metric that the study did not keep is taken from the records of its trials.
+func TestCompareReadsTrialsForOtherMetrics(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	s := made(1, 2, 0.01, 1, 1.2)
+	keepStudy(t, dir, s)
+	for i := range s.Trials {
+		keep(t, filepath.Join(dir, s.Trials[i].Record), faster(float64(i+1), 0))
+	}
+	r := compareDirs(t, CompareOptions{Metrics: []string{"read-modify-write.service.p99"}}, dir+"#baseline", dir+"#level=1")
+	if len(r.Comparisons) != 1 || r.Comparisons[0].N != 2 || *r.Comparisons[0].Value != 5e6 {
+		t.Errorf("%+v", r.Comparisons)
+	}
+}
+
+func TestCompareErrors(t *testing.T) {
+	top := t.TempDir()
+	run := keep(t, filepath.Join(top, "run"), measured())
+	one := keepStudy(t, filepath.Join(top, "one"), made(1, 2, 0.01, 1))
+	other := made(1, 2, 0.01, 1)
+	other.Configurations[0].ID = "another"
+	two := keepStudy(t, filepath.Join(top, "two"), other)
+	for name, says := range map[string]string{top + "/nowhere": "is not there", run + "#x": "no study", top: ""} {
+		if _, err := Open(name); says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	a, errA := Open(one)
+	b, errB := Open(two)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	if _, err := Compare(Sides([]Source{a, b}, nil), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "in common") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Compare(Sides([]Source{a}, nil), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "two sides") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Compare(Sides([]Source{a, a}, nil), CompareOptions{Metrics: []string{"nonsense"}}); err == nil {
+		t.Error("nonsense was compared")
+	}
+}
+
+// Two sides of five thousand records are compared well within two seconds.
+func BenchmarkCompare(b *testing.B) {
+	side := func(name string, factor float64) Side {
+		s := Side{Name: name}
+		facts := NewFacts(measured())
+		for i := range 5000 {
+			s.Trials = append(s.Trials, Trial{Started: begin.Add(time.Duration(i) * time.Minute), Facts: facts,
+				Values: map[string]float64{"throughput": factor * (1000 + float64(i%97)), "errors": 0, "read.mean": 1e6 + float64(i%89), "read.p99": 5e6 + float64(i%83)}})
+		}
+		return s
+	}
+	sides := []Side{side("a", 1), side("b", 1.01)}
+	for b.Loop() {
+		if _, err := Compare(sides, CompareOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
