@@ -219,12 +219,26 @@ func StudyGoBench(w io.Writer, s *record.Study) error {
 	if measure.Worst(s.Validity) == measure.Invalid {
 		b.printf("validity: invalid\n")
 	}
-	for _, t := range executed(s.Trials) {
-		if t.Kind == record.TrialCompared && countsFor(t) {
-			b.trial("Study", t.Configuration, t.Values)
+	v := newStudyView(s)
+	for _, id := range v.baselineFirst() { // benchstat compares with what comes first
+		for _, t := range v.trials[id] {
+			if countsFor(t) {
+				b.trial("Study", t.Configuration, t.Values)
+			}
 		}
 	}
 	return b.err
+}
+
+// baselineFirst returns the configurations, the baseline before the others.
+func (v *studyView) baselineFirst() []string {
+	list := []string{v.baseline}
+	for _, c := range v.study.Configurations {
+		if c.ID != v.baseline {
+			list = append(list, c.ID)
+		}
+	}
+	return list
 }
 
 // benchWriter writes lines of benchmark results.

@@ -41,3 +41,8 @@ var Sizing []byte
 //
 //go:embed pricelist.schema.json
 var PriceList []byte
+
+// History is the JSON schema of what plimsoll history prints as JSON.
+//
+//go:embed history.schema.json
+var History []byte

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
 // nights is a history of runs of which those from the night on have another throughput and version of the server.
@@ -40,6 +41,7 @@ func historyOf(t *testing.T, dir string, o HistoryOptions) *record.HistoryReport
 	if err != nil {
 		t.Fatal(err)
 	}
+	fitsSchema(t, schema.History, h)
 	return h
 }
 

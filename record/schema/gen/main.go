@@ -46,6 +46,7 @@ func generate(root string) (map[string][]byte, error) {
 			"What a run of plimsoll is asked to do.", false},
 		"study.schema.json":      {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
 		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
+		"history.schema.json":    {record.HistoryReport{}, "plimsoll history", "What plimsoll history found.", true},
 		"size.schema.json":       {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
 		"pricelist.schema.json":  {record.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
 		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",
