@@ -291,6 +291,10 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 			return w, errors.New(t.losses() + ", before anything was measured by all of them")
 		}
 	}
+	if !t.merger.window.open && !w.Report.Interrupted && !w.Report.Aborted {
+		return w, fmt.Errorf("there was no second in which all clients took part (they began up to %v apart): use fewer clients, or let the run last longer",
+			t.spread().Round(time.Millisecond))
+	}
 	w.Findings = t.findings()
 	return w, nil
 }

@@ -1,0 +1,84 @@
+package fleet
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func testSpec(clients int) record.RunSpec {
+	s := record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100}}
+	s.Load.Clients = record.Count(clients)
+	s.Load.Workers, s.Load.Duration = 7, record.Duration(time.Second)
+	s.Defaults()
+	return s
+}
+
+// The parts of a load are the whole, whatever the remainders, and no client is left without workers.
+func TestDivide(t *testing.T) {
+	for clients := 2; clients <= 7; clients++ {
+		whole := testSpec(clients)
+		whole.Load.Rate, whole.Load.Operations, whole.Load.Pace = 1000, 1001, 26
+		whole.Load.Stages = []record.StageSpec{{Duration: 1, Rate: 500}, {Duration: 1, Workers: 23}, {Duration: 1, Workers: 0}}
+		sum := whole
+		sum.Load.Workers, sum.Load.Rate, sum.Load.Operations = 0, 0, 0
+		sum.Load.Stages = make([]record.StageSpec, 3)
+		for i := range clients {
+			p := divide(whole, i, clients)
+			if p.Load.Workers == 0 || p.Load.Clients != 0 || !p.LoadPhase.Skip || p.LoadPhase.Drop {
+				t.Errorf("client %d of %d: %+v", i, clients, p)
+			}
+			if p.Load.Pace != whole.Load.Pace || p.Workload.Seed != whole.Workload.Seed || p.Load.Duration != whole.Load.Duration {
+				t.Errorf("client %d of %d has another pace, seed or duration: %+v", i, clients, p)
+			}
+			sum.Load.Workers += p.Load.Workers
+			sum.Load.Rate += p.Load.Rate
+			sum.Load.Operations += p.Load.Operations
+			for k, s := range p.Load.Stages {
+				sum.Load.Stages[k].Workers += s.Workers
+				sum.Load.Stages[k].Rate += s.Rate
+			}
+		}
+		same := sum.Load.Workers == whole.Load.Workers && sum.Load.Operations == whole.Load.Operations &&
+			math.Abs(float64(sum.Load.Rate-whole.Load.Rate)) < 1e-6
+		for k, s := range whole.Load.Stages {
+			same = same && sum.Load.Stages[k].Workers == s.Workers && math.Abs(float64(sum.Load.Stages[k].Rate-s.Rate)) < 1e-6
+		}
+		if !same {
+			t.Errorf("%d clients together: %+v, want %+v", clients, sum.Load, whole.Load)
+		}
+		if len(whole.Load.Stages) != 3 || whole.Load.Stages[1].Workers != 23 {
+			t.Errorf("dividing changed the whole: %+v", whole.Load)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*record.RunSpec)
+		want   string // part of the error, "" for none
+	}{
+		{"fine", func(*record.RunSpec) {}, ""},
+		{"one client", func(s *record.RunSpec) { s.Load.Clients, s.Target = 1, "embedded:x" }, ""},
+		{"embedded", func(s *record.RunSpec) { s.Target = "embedded:x" }, "one process at a time"},
+		{"target", func(s *record.RunSpec) { s.Target = "mongo//x" }, "unknown target"},
+		{"few workers", func(s *record.RunSpec) { s.Load.Workers = 2 }, "2 workers cannot be divided among 3"},
+		{"workers of stages", func(s *record.RunSpec) {
+			s.Load.Workers, s.Load.Stages = 0, []record.StageSpec{{Duration: 1, Workers: 9}}
+		}, ""},
+		{"few operations", func(s *record.RunSpec) { s.Load.Operations = 2 }, "2 operations cannot be divided"},
+		{"too many", func(s *record.RunSpec) { s.Load.Clients, s.Load.Workers = 300, 1000 }, "limit of 256"},
+		{"constant", func(s *record.RunSpec) { s.Load.Rate, s.Load.Arrivals = 100, "constant" }, "bursts"},
+	} {
+		spec := testSpec(3)
+		c.change(&spec)
+		err := Check(spec)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
