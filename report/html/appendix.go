@@ -1,0 +1,227 @@
+package html
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// disclosure is what somebody needs to do the run again, and to judge it.
+func disclosure(s *Source, prefix string) Section {
+	r := s.Run
+	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
+	sec.Blocks = append(sec.Blocks,
+		Block{Heading: "Reproduce", Lines: []string{"With this specification and the same data, the same operations are sent in the same order:"}, Code: reproduceRun(r)},
+		Block{Heading: "Exact command", Lines: commandNote(r.Command), Code: commandCode(r.Command)},
+		Block{Heading: "Settings that differ from their defaults", Table: changedSettings(r.Specification)},
+		Block{Heading: "Target", Facts: targetFacts(r)},
+		Block{Heading: "Effective settings of client and server", Table: effectiveSettings(r)},
+		Block{Heading: "Environment of the load", Facts: environmentFacts(r.Environment)},
+		Block{Heading: "Record", Facts: recordFacts(s)},
+	)
+	if s.Sums != "" {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(s.Sums)}})
+	}
+	if len(s.Problems) > 0 {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "What could not be read", Lines: s.Problems})
+	}
+	return sec
+}
+
+func visibleLines(s string) string {
+	var list []string
+	for line := range strings.Lines(s) {
+		list = append(list, visible(strings.TrimRight(line, "\n")))
+	}
+	return strings.Join(list, "\n")
+}
+
+// reproduceRun is a command with its specification, to paste.
+func reproduceRun(r *record.Run) *Code {
+	spec := r.Specification
+	spec.Out = ""
+	return reproduce("plimsoll run --file -", spec)
+}
+
+// reproduce puts a specification behind a command, as text that a shell takes as it is.
+func reproduce(command string, spec any) *Code {
+	b, err := yaml.Marshal(spec)
+	if err != nil {
+		return nil
+	}
+	text := strings.TrimRight(string(b), "\n")
+	end := "END"
+	for strings.Contains(text, end) {
+		end += "D"
+	}
+	return &Code{Label: "Command", Text: command + " <<'" + end + "'\n" + text + "\n" + end}
+}
+
+func commandNote(args []string) []string {
+	if len(args) == 0 {
+		return []string{"The record does not say it."}
+	}
+	return []string{"As it was called; credentials are left out."}
+}
+
+func commandCode(args []string) *Code {
+	if len(args) == 0 {
+		return nil
+	}
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = shellQuote(a)
+	}
+	return &Code{Label: "Exact command", Text: strings.Join(quoted, " ")}
+}
+
+// shellQuote makes a word that a shell takes as it is.
+func shellQuote(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r))
+	}) < 0
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// changedSettings compares a specification with what it would be if nothing had been said.
+func changedSettings(spec record.RunSpec) *Table {
+	var base record.RunSpec
+	base.Workload.Mode = "core"
+	base.Defaults()
+	was, is := flat(base), flat(spec)
+	delete(is, "out")
+	t := &Table{Caption: "Settings that differ from their defaults", Columns: columns(3, "setting", "value", "default")}
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if is[key] == was[key] {
+			continue
+		}
+		before, ok := was[key]
+		if !ok {
+			before = "not set"
+		}
+		t.Rows = append(t.Rows, []string{key, is[key], before})
+	}
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if _, ok := is[key]; !ok {
+			t.Rows = append(t.Rows, []string{key, "not set", was[key]})
+		}
+	}
+	if len(t.Rows) == 0 {
+		t.Rows = append(t.Rows, []string{"none", "", ""})
+	}
+	return t
+}
+
+// flat lists the values of anything that has a JSON form by their paths.
+func flat(v any) map[string]string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var tree any
+	if json.Unmarshal(b, &tree) != nil {
+		return nil
+	}
+	out := map[string]string{}
+	flatten(out, "", tree)
+	return out
+}
+
+func flatten(out map[string]string, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			flatten(out, strings.TrimPrefix(path+"."+key, "."), x)
+		}
+	case []any:
+		for i, x := range v {
+			flatten(out, fmt.Sprintf("%s[%d]", path, i), x)
+		}
+	case string:
+		out[path] = v
+	case float64:
+		out[path] = strings.TrimSuffix(fmt.Sprintf("%.10g", v), ".0")
+	default:
+		out[path] = fmt.Sprint(v)
+	}
+}
+
+func targetFacts(r *record.Run) []Fact {
+	t := r.Target
+	list := facts("Address", t.Address, "Software", strings.TrimSpace(t.Kind+" "+t.Version), "Topology", t.Topology, "Replica set", t.SetName,
+		"Hosts", strings.Join(t.Hosts, ", "))
+	for _, n := range t.Notes {
+		list = append(list, Fact{"Note", n})
+	}
+	return list
+}
+
+// facts makes a list of names and values, without those that are not known.
+func facts(pairs ...string) (list []Fact) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			list = append(list, Fact{pairs[i], pairs[i+1]})
+		}
+	}
+	return list
+}
+
+func effectiveSettings(r *record.Run) *Table {
+	t := &Table{Caption: "Effective settings of client and server", Columns: columns(3, "side", "setting", "value")}
+	for _, side := range []struct {
+		name   string
+		values map[string]string
+	}{{"client", r.ClientSettings}, {"server", r.Target.Settings}} {
+		for _, key := range slices.Sorted(maps.Keys(side.values)) {
+			t.Rows = append(t.Rows, []string{side.name, key, side.values[key]})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func environmentFacts(e record.Environment) []Fact {
+	limit := ""
+	if e.MemoryLimit > 0 && e.MemoryLimit != e.MemoryBytes {
+		limit = figure.Bytes(int64(e.MemoryLimit))
+	}
+	load := ""
+	if e.Load1 != nil {
+		load = figure.Significant(*e.Load1)
+	}
+	list := facts("Host", e.Host, "System", strings.TrimSpace(e.Distro+", "+e.OS+" "+e.Kernel+" "+e.Arch), "Processor", e.CPU,
+		"Processor threads", fmt.Sprint(e.Threads), "Cores that may be used", figure.Significant(e.Cores), "Memory", figure.Bytes(int64(e.MemoryBytes)),
+		"Memory limit", limit, "Frequency governor", e.Governor, "Transparent huge pages", e.HugePages, "Clock source", e.Clock,
+		"Virtualisation", e.Virtual, "Load average at the start", load, "Go", fmt.Sprintf("%s, GOMAXPROCS %d", e.Go, e.MaxProc))
+	for _, f := range e.Filesystems {
+		list = append(list, Fact{"File system of the " + f.Use, strings.Trim(strings.Join([]string{f.Type, f.Device, f.Options,
+			figure.Bytes(int64(f.Free)) + " of " + figure.Bytes(int64(f.Bytes)) + " free"}, ", "), ", ")})
+	}
+	return list
+}
+
+func recordFacts(s *Source) []Fact {
+	r := s.Run
+	ended := ""
+	if r.Ended != nil {
+		ended = r.Ended.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	list := facts("Directory", visible(s.Dir), "Status", string(r.Status), "Started", r.Started.UTC().Format("2006-01-02 15:04:05")+" UTC", "Ended", ended,
+		"Ended by", r.Course.EndedBy, "Written by", Version(r.Tool), "Schema", r.SchemaVersion, "Seed", fmt.Sprint(r.Specification.Workload.Seed))
+	for _, key := range slices.Sorted(maps.Keys(r.Specification.Labels)) {
+		list = append(list, Fact{"Label " + key, r.Specification.Labels[key]})
+	}
+	return list
+}

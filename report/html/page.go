@@ -1,0 +1,154 @@
+package html
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Page is a whole page before it is written.
+type Page struct {
+	Title    string
+	Answers  []Answer
+	Sections []Section
+	Tracks   []*Track
+	// MadeBy says which program wrote the page.
+	MadeBy string
+}
+
+// Options are what a page can be told besides its records.
+type Options struct {
+	// Tool is the program that writes the page.
+	Tool record.Tool
+	// Title is that of the page; absent, it follows from the records.
+	Title string
+}
+
+// Write writes one page about one or more records.
+func Write(w io.Writer, sources []*Source, o Options) error {
+	p, err := newPage(sources, o)
+	if err != nil {
+		return err
+	}
+	return p.Write(w)
+}
+
+// newPage turns records into a page.
+func newPage(sources []*Source, o Options) (*Page, error) {
+	p := &Page{MadeBy: Version(o.Tool)}
+	switch len(sources) {
+	case 0:
+		return nil, fmt.Errorf("a report needs a record: give the directory of one")
+	case 1:
+		p.add(sources[0], "")
+	default:
+		p.several(sources)
+	}
+	if o.Title != "" {
+		p.Title = visible(o.Title)
+	}
+	p.Sections = filled(p.Sections)
+	return p, nil
+}
+
+// add adds everything about a record. The kinds of records are told apart here and nowhere else.
+func (p *Page) add(s *Source, prefix string) {
+	switch {
+	case s.Run != nil:
+		a := answerOf(s.Run)
+		a.ID = prefix + "answer"
+		sections, track := runSections(s, prefix)
+		p.put(a, Headline(s.Run), sections)
+		if track != nil {
+			p.Tracks = append(p.Tracks, track)
+		}
+	case s.Study != nil:
+		p.put(studyAnswer(s.Study, prefix), studyTitle(s.Study), studySections(s, prefix))
+	case s.Comparison != nil:
+		p.put(comparisonAnswer(s.Comparison, prefix), comparisonTitle(s.Comparison), comparisonSections(s, prefix))
+	}
+}
+
+func (p *Page) put(a Answer, title string, sections []Section) {
+	if p.Title == "" {
+		p.Title = title
+	}
+	p.Answers = append(p.Answers, a)
+	p.Sections = append(p.Sections, sections...)
+}
+
+// frame is what the template gets.
+type frame struct {
+	*Page
+	Style, Script template.HTML
+	Policy        string
+}
+
+// StyleSheet is the style sheet of all pages, charts and live pictures included.
+func StyleSheet() string { return asset("uPlot.min.css") + asset("style.css") }
+
+// Script is the script of a page: uPlot, the figures and the zooming.
+func Script() string {
+	return asset("uPlot.iife.min.js") + "\n" + asset("figure.js") + "\n" + asset("zoom.js")
+}
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic("a file of the page was not built in: " + name) // the embed directive above is wrong
+	}
+	return string(b)
+}
+
+// hash is the source of a content policy that allows one text.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+	"class": func(c Column) string {
+		if c.Number {
+			return "n"
+		}
+		return "t"
+	},
+	"columnClass": func(t *Table, i int) string {
+		if i < len(t.Columns) && t.Columns[i].Number {
+			return "n"
+		}
+		return "t"
+	},
+	"join": strings.Join,
+	"safe": func(h template.HTML) template.HTML { return h },
+}).ParseFS(assets, "assets/page.tmpl"))
+
+// Write writes the page: one HTML file that asks nobody for anything. The content policy names the hashes of its
+// own style and script, so nothing else can run in it.
+func (p *Page) Write(w io.Writer) error {
+	style, script := StyleSheet(), Script()
+	f := frame{
+		Page: p,
+		//nolint:gosec // both are files of this package
+		Style: template.HTML("<style>" + style + "</style>"),
+		//nolint:gosec // see above
+		Script: template.HTML("<script>" + script + "</script>"),
+		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) + "; img-src data:; base-uri 'none'; form-action 'none'",
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, f); err != nil {
+		return fmt.Errorf("cannot make the page: %w", err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,175 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+)
+
+// Bounds of the charts of one source.
+const (
+	maxPanels = 12
+	maxLines  = 4
+)
+
+// resourceSection shows what the load cost: the client, machines and servers beside it, and a single operation.
+func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Track) Section {
+	sec := Section{ID: prefix + "resources", Title: "Machines and server"}
+	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(s.Run, p)})
+	if s.Samples == nil {
+		return sec
+	}
+	sec.Lead = "What machines and servers did beside the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
+	for i := range s.Samples.Sources {
+		source := &s.Samples.Sources[i]
+		b := Block{Heading: sourceName(source.Name)}
+		panels := 0
+		for _, g := range source.groups() {
+			if panels == maxPanels || !g.moves() {
+				continue
+			}
+			if panels > 0 {
+				sec.Blocks = append(sec.Blocks, b)
+				b = Block{}
+			}
+			panels++
+			b.Figure = sampleFigure(s, source, g, fmt.Sprintf("%ssamples-%d-%d", prefix, i, panels), track)
+		}
+		sec.Blocks = append(sec.Blocks, b, Block{Table: sampleTable(source)})
+	}
+	return sec
+}
+
+// sourceName says who was asked.
+func sourceName(s string) string {
+	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server "} {
+		if rest, ok := strings.CutPrefix(s, prefix); ok {
+			return what + rest
+		}
+	}
+	if s == "client" {
+		return "Load process"
+	}
+	return s
+}
+
+func unitLabel(unit string) string {
+	switch unit {
+	case "1/s":
+		return "per second"
+	case "B":
+		return "bytes"
+	case "B/s":
+		return "bytes per second"
+	case "share":
+		return "share"
+	case "cores":
+		return "processor cores"
+	case "ns":
+		return "time"
+	}
+	return "number"
+}
+
+// sampleFigure draws the series of a group over time, those with the highest mean.
+func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, track *Track) *Figure {
+	title := capital(g.subject) + " of " + strings.ToLower(sourceName(source.Name)[:1]) + sourceName(source.Name)[1:]
+	c := &chart.XY{
+		Frame: chart.Frame{ID: id, Title: title},
+		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(s.Samples.At), "bin")), Unit: chart.Seconds},
+		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170,
+	}
+	if track != nil {
+		for _, x := range track.Spans {
+			c.Spans = append(c.Spans, chart.Span{From: x.At, To: x.To, Text: x.Text})
+		}
+		for _, m := range track.Marks {
+			c.Marks = append(c.Marks, chart.Mark{X: m.At, Kind: "event"})
+		}
+	}
+	t := &Table{Columns: columns(0, "at")}
+	var words []string
+	for i, x := range g.series {
+		if i == maxLines {
+			break
+		}
+		name := g.short(x)
+		if name == "" {
+			name = x.Name
+		}
+		style := chart.Solid
+		if i%2 == 1 {
+			style = chart.Dashed
+		}
+		c.Series = append(c.Series, chart.Series{Name: name, X: s.Samples.At, Y: x.Values, Colour: i, Style: style})
+		t.Columns = append(t.Columns, Column{name, true})
+		words = append(words, fmt.Sprintf("%s: mean %s, at most %s", name, text(x.Mean, x.Unit), text(x.Max, x.Unit)))
+	}
+	for k, at := range s.Samples.At {
+		row := []string{chart.TickText(at, 0, chart.Seconds)}
+		for i := range c.Series {
+			row = append(row, text(c.Series[i].Y[k], g.unit))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	c.Description = strings.Join(words, "; ") + "."
+	return newFigure(c, "", t)
+}
+
+// sampleTable has all series of a source over the measured time, with what one operation costs.
+func sampleTable(source *SampleSource) *Table {
+	t := &Table{Caption: "All figures of " + strings.ToLower(sourceName(source.Name)[:1]) + sourceName(source.Name)[1:] + " in the measured time",
+		Columns: columns(1, "figure", "mean", "most", "last", "per operation")}
+	for _, x := range source.Series {
+		per := "-"
+		if x.PerOperation != nil {
+			per = perOperation(*x.PerOperation, x.Unit)
+		}
+		t.Rows = append(t.Rows, []string{x.Name, text(x.Mean, x.Unit), text(x.Max, x.Unit), text(x.Last, x.Unit), per})
+	}
+	return t
+}
+
+// perOperation prints a part of a rate: cores per operation per second are seconds of processor time.
+func perOperation(v float64, unit string) string {
+	switch unit {
+	case "cores":
+		return duration(v*1e9) + " of a core"
+	case "B/s":
+		return text(v, "B")
+	}
+	return figure.Significant(v)
+}
+
+// clientTable says what the load cost on the side that makes it.
+func clientTable(r *record.Run, p *record.PhaseResult) *Table {
+	c := p.Client
+	who := "The client"
+	if r.ClientSettings["client"] == "in-process" {
+		who = "The process, in which the target works as well"
+	}
+	t := &Table{Caption: who + " in the measured time", Columns: columns(1, "what", "value")}
+	row := func(name, value string) { t.Rows = append(t.Rows, []string{name, value}) }
+	row("processor time per operation", duration(c.CPUPerOperation))
+	row("share of the cores it may use", figure.Percent(c.CPUShare))
+	if p.InFlight != nil {
+		row("operations under way, sampled", figure.Significant(*p.InFlight))
+		row("operations under way, by Little's law", figure.Significant(p.LittleInFlight))
+	}
+	if p.Lateness != nil && p.Lateness.P99 != nil {
+		row("sent late although a worker was free, p99", duration(orTime(p.Lateness.P99)))
+	}
+	row("longest pause of the garbage collector", duration(float64(c.GCPauseMax)))
+	row("heap, at most", figure.Bytes(int64(c.HeapBytes)))
+	if p.All.Documents > 0 && p.Counts.Attempted > 0 {
+		row("documents per operation", figure.Significant(float64(p.All.Documents)/float64(p.Counts.Attempted)))
+		row("document bytes per operation", figure.Bytes(p.All.Bytes/p.Counts.Attempted))
+	}
+	if p.All.Retries > 0 {
+		row("commands sent again, hidden in slow operations", figure.Count(p.All.Retries))
+	}
+	return t
+}

@@ -1,0 +1,155 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// percentileTicks are places on the axis of a spectrum, 1/(1−p).
+var percentileTicks = []chart.Tick{
+	{At: 1, Text: "0 %"}, {At: 2, Text: "50 %"}, {At: 10, Text: "90 %"}, {At: 100, Text: "99 %"}, {At: 1e3, Text: "99.9 %"},
+	{At: 1e4, Text: "99.99 %"}, {At: 1e5, Text: "99.999 %"}, {At: 1e6, Text: "99.9999 %"}, {At: 1e7, Text: "7 nines"}, {At: 1e8, Text: "8 nines"},
+}
+
+// maxClasses is how many operation classes a chart has room for.
+const maxClasses = 4
+
+// spectrum draws the whole distribution of each class: the axis that shows the tail.
+func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
+	c := &chart.XY{
+		Frame: chart.Frame{ID: prefix + "spectrum", Title: "Percentile spectrum"},
+		Y:     chart.Axis{Label: "time of an operation (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 320,
+	}
+	var names []string
+	var counts []*course.Counts
+	var largest []int64
+	total, left := int64(0), 0
+	for _, sp := range spectraOf(s.Course) {
+		if sp.Part || len(names) >= 2*maxClasses {
+			left++
+			continue
+		}
+		colour := len(c.Series)
+		if s.Run.Scheduled {
+			colour /= 2
+		}
+		class := p.Class(sp.Class)
+		for _, line := range []struct {
+			kind  string
+			n     *course.Counts
+			of    func(*record.ClassResult) *record.Latency
+			style chart.Style
+		}{{"response", sp.Response, func(r *record.ClassResult) *record.Latency { return r.Response }, chart.Solid},
+			{"service", sp.Service, func(r *record.ClassResult) *record.Latency { return r.Service }, chart.Dashed}} {
+			if line.n.Total() == 0 {
+				continue
+			}
+			if !s.Run.Scheduled {
+				line.style = chart.Solid
+			}
+			most := int64(math.MaxInt64)
+			if class != nil && line.of(class) != nil {
+				most = line.of(class).Max
+			}
+			x, y := spectrumLine(line.n, most)
+			name := sp.Class + " " + line.kind
+			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Style: line.style, Colour: colour})
+			names, counts, largest = append(names, name), append(counts, line.n), append(largest, most)
+			total = max(total, line.n.Total())
+		}
+	}
+	if len(c.Series) == 0 {
+		return nil
+	}
+	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1, High: max(float64(total)*1.05, 12), Ticks: percentileTicks}
+	c.Limits = timeLimits(s.Run)
+	if from := float64(total) / 3.689; from > 1 {
+		c.Spans = []chart.Span{{From: from, To: float64(total) * 1.05, Text: "few values"}}
+	}
+	c.Description = spectrumWords(p, s.Run.Scheduled)
+	note := "Solid: response time, what a user feels. Dashed: service time. In the shaded part there are too few values to state a percentile with 95 % confidence."
+	if !s.Run.Scheduled {
+		note = "In the shaded part there are too few values to state a percentile with 95 % confidence."
+	}
+	if left > 0 {
+		note += fmt.Sprintf(" %s of steps or rarer classes are in the table only.", figure.Plural(left, "line"))
+	}
+	return newFigure(c, note, spectrumTable(names, counts, largest))
+}
+
+func spectraOf(c *course.Course) []course.Spectrum {
+	if c == nil {
+		return nil
+	}
+	return c.Spectra
+}
+
+// spectrumLine walks through the distribution; a point is kept when it can be told from the one before.
+func spectrumLine(n *course.Counts, largest int64) (x, y []float64) {
+	total := float64(n.Total())
+	last := math.Inf(-1)
+	n.Each(func(ns, atOrBelow int64) {
+		at := total // the largest value is one of so many
+		if float64(atOrBelow) < total {
+			at = total / (total - float64(atOrBelow))
+		}
+		if math.Log10(at)-last < 0.012 && float64(atOrBelow) < total {
+			return
+		}
+		last = math.Log10(at)
+		x, y = append(x, at), append(y, float64(max(1, min(ns, largest))))
+	})
+	return x, y
+}
+
+func spectrumTable(names []string, counts []*course.Counts, largest []int64) *Table {
+	t := &Table{Columns: columns(1, append([]string{"percentile"}, names...)...)}
+	for _, q := range []float64{0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} {
+		row := []string{fmt.Sprintf("p%s", strings.TrimSuffix(fmt.Sprintf("%.3f", q*100), ".000"))}
+		row[0] = strings.TrimRight(strings.TrimRight(fmt.Sprintf("p%.3f", q*100), "0"), ".")
+		for i, c := range counts {
+			if c.Total() < measure.MinCount(q) {
+				row = append(row, "-")
+				continue
+			}
+			row = append(row, duration(float64(c.Quantile(q, largest[i]))))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	row := []string{"n"}
+	for _, c := range counts {
+		row = append(row, figure.Count(c.Total()))
+	}
+	t.Rows = append(t.Rows, row)
+	return t
+}
+
+func spectrumWords(p *record.PhaseResult, scheduled bool) string {
+	kind, l := "service time", p.All.Service
+	if scheduled {
+		kind, l = "response time", p.All.Response
+	}
+	if l == nil {
+		return "Times of operations by percentile."
+	}
+	return fmt.Sprintf("Of all operations, half have a %s of at most %s, 99 %% of at most %s, and the longest took %s.", kind,
+		duration(orTime(l.P50)), duration(orTime(l.P99)), duration(float64(l.Max)))
+}
+
+// timeLimits are the objectives that limit a time, as lines.
+func timeLimits(r *record.Run) []chart.Limit {
+	var list []chart.Limit
+	for _, o := range r.Objectives {
+		if o.Unit == measure.UnitTime && o.Limit > 0 && len(list) < 3 {
+			list = append(list, chart.Limit{Y: o.Limit, Text: "objective " + o.Objective})
+		}
+	}
+	return list
+}

@@ -1,0 +1,124 @@
+package html
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// heatColumns is how many columns a heatmap has at most.
+const heatColumns = 120
+
+// heat draws how often each time was seen when: what lines hide, two kinds of answers or a stall, shows in it.
+func (t *timeline) heat(prefix string) *Figure {
+	h := &chart.Heat{
+		Frame: chart.Frame{ID: prefix + "heat", Title: "Latency heatmap"}, What: "operations",
+		X: chart.Axis{Label: "time since the start of the run", Unit: chart.Seconds, Low: t.bins[0].Start.Seconds(), High: t.bins[len(t.bins)-1].End.Seconds()},
+		Y: chart.Axis{Label: "response time (logarithmic); darker: more operations", Unit: chart.Nanoseconds, Log: true},
+	}
+	if !t.s.Run.Scheduled {
+		h.Y.Label = "service time (logarithmic); darker: more operations"
+	}
+	step := (len(t.bins) + heatColumns - 1) / heatColumns
+	total := make([]int64, 0)
+	n := int64(0)
+	for from := 0; from < len(t.bins); from += step {
+		to := min(from+step, len(t.bins))
+		for band, count := range addBands(t.bins[from:to]) {
+			if band == len(total) {
+				total = append(total, 0)
+			}
+			if total[band] += count; count > 0 {
+				low, high := course.Band(band)
+				h.Cells = append(h.Cells, chart.Cell{Left: t.bins[from].Start.Seconds(), Right: t.bins[to-1].End.Seconds(), Low: low, High: high, Count: count})
+				n += count
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	h.X.Label += "; n = " + figure.Count(n)
+	most, at := int64(0), 0
+	for band, count := range total {
+		if count > most {
+			most, at = count, band
+		}
+	}
+	low, high := course.Band(at)
+	h.Description = fmt.Sprintf("How many operations took how long, over time. Most took between %s and %s.", duration(low), duration(high))
+	for _, m := range t.track.Marks {
+		h.Marks = append(h.Marks, chart.Mark{X: m.At, Text: m.Text, Kind: "event"})
+	}
+	return newFigure(h, "", heatTable(total, n))
+}
+
+func addBands(bins []course.Bin) []int64 {
+	var sum []int64
+	for i := range bins {
+		for band, n := range bins[i].Bands {
+			if band == len(sum) {
+				sum = append(sum, 0)
+			}
+			sum[band] += n
+		}
+	}
+	return sum
+}
+
+// heatTable sums up the rows of a heatmap: the numbers of every cell would be a file of their own.
+func heatTable(total []int64, n int64) *Table {
+	t := &Table{Columns: columns(0, "from", "to", "operations", "share")}
+	for band, count := range total {
+		if count == 0 {
+			continue
+		}
+		low, high := course.Band(band)
+		t.Rows = append(t.Rows, []string{duration(low), duration(high), figure.Count(count), figure.Percent(ratio(float64(count), float64(n)))})
+	}
+	t.Notes = []string{"Each line is a row of the heatmap over all its time; the columns are the bins of the charts above."}
+	return t
+}
+
+func sum(list []float64) float64 {
+	s := 0.0
+	for _, v := range list {
+		if !math.IsNaN(v) {
+			s += v
+		}
+	}
+	return s
+}
+
+// mean is that of the values that are there; not a number if there is none.
+func mean(list []float64) float64 {
+	s, n := 0.0, 0
+	for _, v := range list {
+		if !math.IsNaN(v) {
+			s, n = s+v, n+1
+		}
+	}
+	if n == 0 {
+		return nan()
+	}
+	return s / float64(n)
+}
+
+func rangeOf(list []float64) (low, high float64) {
+	low, high = nan(), nan()
+	for _, v := range list {
+		if math.IsNaN(v) {
+			continue
+		}
+		if math.IsNaN(low) || v < low {
+			low = v
+		}
+		if math.IsNaN(high) || v > high {
+			high = v
+		}
+	}
+	return low, high
+}

@@ -1,0 +1,252 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// phaseLoad is not part of the pictures: it may be longer than the run and has other operations.
+const phaseLoad = "load"
+
+// timeline is the course of a run as lists over its bins.
+type timeline struct {
+	s     *Source
+	bins  []course.Bin
+	track *Track
+	rows  map[string][]float64
+}
+
+// timeSection shows how the run went in time, and returns the data for zooming.
+func timeSection(s *Source, prefix string) (Section, *Track) {
+	sec := Section{ID: prefix + "time", Title: "Over time"}
+	t := newTimeline(s, prefix)
+	if len(t.bins) < 2 {
+		return sec, nil
+	}
+	n := len(t.bins)
+	sec.Lead = fmt.Sprintf("From the start of the run, in %s of %s; percentiles are those of the merged histograms of a bin. The measured time is shaded.",
+		figure.Plural(n, "bin"), figure.Duration(s.Course.Width))
+	if !s.Course.Complete {
+		sec.Lead += " The files end early, as those of a killed run do."
+	}
+	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.inFlight(prefix), t.heat(prefix)} {
+		if f != nil {
+			sec.Blocks = append(sec.Blocks, Block{Figure: f})
+		}
+	}
+	sec.Blocks = append(sec.Blocks, Block{Table: t.table()})
+	if len(s.Events) > 0 {
+		sec.Blocks = append(sec.Blocks, Block{Table: eventTable(s.Events)})
+	}
+	return sec, t.track
+}
+
+func newTimeline(s *Source, prefix string) *timeline {
+	t := &timeline{s: s, track: &Track{ID: prefix + "track"}, rows: map[string][]float64{}}
+	if s.Course == nil {
+		return t
+	}
+	for _, b := range s.Course.Bins {
+		if b.Phase != phaseLoad && b.End > b.Start {
+			t.bins = append(t.bins, b)
+		}
+	}
+	for i := range t.bins {
+		b := &t.bins[i]
+		t.track.T = append(t.track.T, (b.Start + (b.End-b.Start)/2).Seconds())
+		per := func(name string, n int64) { t.rows[name] = append(t.rows[name], float64(n)/b.Seconds()) }
+		per("ok", b.Tally.Succeeded)
+		per("offered", b.Offered)
+		per("failed", b.Tally.Failed)
+		per("indeterminate", b.Tally.Indeterminate)
+		per("dropped", b.Dropped)
+		t.rows["p50"] = append(t.rows["p50"], stated(b.P50))
+		t.rows["p99"] = append(t.rows["p99"], stated(b.P99))
+		t.rows["max"] = append(t.rows["max"], positive(b.Max))
+		t.rows["flight"] = append(t.rows["flight"], b.InFlight)
+	}
+	t.marks()
+	return t
+}
+
+func stated(ns int64) float64 {
+	if ns < 0 {
+		return nan()
+	}
+	return float64(ns)
+}
+
+func positive(ns int64) float64 {
+	if ns <= 0 {
+		return nan()
+	}
+	return float64(ns)
+}
+
+// marks finds the events that are drawn, and the measured time.
+func (t *timeline) marks() {
+	const most = 40
+	for _, e := range t.s.Events {
+		at := e.At.Seconds()
+		if len(t.bins) == 0 || e.At < t.bins[0].Start || e.Kind == "end" || len(t.track.Marks) == most {
+			continue
+		}
+		if e.Kind == "phase" && (e.At <= t.bins[0].Start || e.Text == phaseLoad) {
+			continue
+		}
+		t.track.Marks = append(t.track.Marks, TrackTip{At: at, Text: eventWords(e.Kind, e.Text)})
+	}
+	if c := t.s.Run.Course; c.WindowEnd > c.WindowStart {
+		t.track.Spans = []TrackTip{{At: float64(c.WindowStart) / 1e9, To: float64(c.WindowEnd) / 1e9, Text: "measured"}}
+	}
+}
+
+// eventWords is an event in a few words; the table of events has all of them.
+func eventWords(kind, text string) string {
+	switch kind {
+	case "phase", "stage":
+		return text
+	case "failing", "recovered":
+		return kind
+	}
+	if text == "" {
+		return kind
+	}
+	return kind + ": " + text
+}
+
+// panel makes a chart over time of some rows.
+func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *chart.XY {
+	c := &chart.XY{
+		Frame: chart.Frame{ID: id, Title: title},
+		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(t.bins), "bin")), Unit: chart.Seconds},
+		Y:     y, Height: 220,
+	}
+	c.X.Low, c.X.High = t.bins[0].Start.Seconds(), t.bins[len(t.bins)-1].End.Seconds()
+	for _, l := range lines {
+		style := chart.Solid
+		if l.Dash {
+			style = chart.Dashed
+		}
+		c.Series = append(c.Series, chart.Series{Name: l.Label, X: t.track.T, Y: l.Values, Style: style, Colour: l.Colour})
+	}
+	for _, m := range t.track.Marks {
+		c.Marks = append(c.Marks, chart.Mark{X: m.At, Text: m.Text, Kind: "event"})
+	}
+	for _, s := range t.track.Spans {
+		c.Spans = append(c.Spans, chart.Span{From: s.At, To: s.To, Text: s.Text})
+	}
+	return c
+}
+
+// zoomed adds the lines to the data of the page and lets the figure be zoomed.
+func (t *timeline) zoomed(c *chart.XY, note string, lines []TrackRow) *Figure {
+	f := newFigure(c, note, nil)
+	f.Zoom = &Zoom{Data: t.track.ID, Log: c.Y.Log, Unit: c.Y.Unit}
+	for _, l := range lines {
+		t.track.Lines = append(t.track.Lines, l)
+		f.Zoom.Names = append(f.Zoom.Names, l.Name)
+	}
+	return f
+}
+
+func (t *timeline) throughput(prefix string) *Figure {
+	lines := []TrackRow{{Name: "ok", Label: "ok", Unit: "1/s", Values: t.rows["ok"]}}
+	note := ""
+	if sum(t.rows["offered"]) > 0 {
+		lines = append(lines, TrackRow{Name: "offered", Label: "offered", Unit: "1/s", Colour: 1, Dash: true, Values: t.rows["offered"]})
+		note = "Dashed: operations that fell due."
+	}
+	c := t.panel(prefix+"throughput", "Throughput", chart.Axis{Label: "operations per second", Unit: chart.PerSecond, Zero: true}, lines)
+	low, high := rangeOf(t.measured("ok"))
+	c.Description = fmt.Sprintf("Successful operations per second; in the measured time between %s and %s.", figure.Rate(low), figure.Rate(high))
+	return t.zoomed(c, note, lines)
+}
+
+func (t *timeline) latency(prefix string) *Figure {
+	kind := "Service time"
+	if t.s.Run.Scheduled {
+		kind = "Response time"
+	}
+	lines := []TrackRow{
+		{Name: "p50", Label: "p50", Unit: "ns", Values: t.rows["p50"]},
+		{Name: "p99", Label: "p99", Unit: "ns", Colour: 1, Values: t.rows["p99"]},
+		{Name: "max", Label: "max", Unit: "ns", Colour: 4, Dash: true, Values: t.rows["max"]},
+	}
+	c := t.panel(prefix+"latency", kind, chart.Axis{Label: kind + " of successful operations (logarithmic)", Unit: chart.Nanoseconds, Log: true}, lines)
+	c.Limits = timeLimits(t.s.Run)
+	_, high := rangeOf(t.measured("p99"))
+	_, longest := rangeOf(t.measured("max"))
+	c.Description = fmt.Sprintf("Median, 99th percentile and longest %s; in the measured time p99 reaches %s and the longest operation took %s.", kind, duration(high), duration(longest))
+	return t.zoomed(c, "", lines)
+}
+
+func (t *timeline) errors(prefix string) *Figure {
+	var lines []TrackRow
+	for i, name := range []string{"failed", "indeterminate", "dropped"} {
+		if sum(t.rows[name]) > 0 {
+			lines = append(lines, TrackRow{Name: name, Label: name, Unit: "1/s", Colour: i + 1, Dash: i == 1, Values: t.rows[name]})
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	c := t.panel(prefix+"errors", "Not ok", chart.Axis{Label: "operations per second that did not succeed", Unit: chart.PerSecond, Zero: true}, lines)
+	c.Height = 160
+	c.Description = "Operations per second that failed, of which nobody knows whether they were applied, or that were given up because they were too late."
+	return t.zoomed(c, "", lines)
+}
+
+func (t *timeline) inFlight(prefix string) *Figure {
+	if math.IsNaN(mean(t.rows["flight"])) {
+		return nil
+	}
+	lines := []TrackRow{{Name: "flight", Label: "under way", Unit: "", Values: t.rows["flight"]}}
+	c := t.panel(prefix+"flight", "Operations under way", chart.Axis{Label: "operations under way, mean", Zero: true}, lines)
+	c.Height = 160
+	_, high := rangeOf(t.measured("flight"))
+	c.Description = fmt.Sprintf("Mean number of operations under way at the same time; at most %s.", figure.Significant(high))
+	return t.zoomed(c, "", lines)
+}
+
+// measured are the values of a row within the measured phase.
+func (t *timeline) measured(name string) []float64 {
+	var list []float64
+	for i, v := range t.rows[name] {
+		if t.bins[i].Phase == "measure" {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// table has the numbers of all charts over time.
+func (t *timeline) table() *Table {
+	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Columns: []Column{
+		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
+		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "max", Number: true}, {Name: "under way", Number: true},
+	}}
+	rate := func(v float64) string { return figure.Rate(v) }
+	for i := range t.bins {
+		b := &t.bins[i]
+		flight := "-"
+		if !math.IsNaN(b.InFlight) {
+			flight = figure.Significant(b.InFlight)
+		}
+		x.Rows = append(x.Rows, []string{
+			since(b.Start), b.Phase, rate(t.rows["ok"][i]), rate(t.rows["offered"][i]), rate(t.rows["failed"][i]), rate(t.rows["indeterminate"][i]),
+			duration(t.rows["p50"][i]), duration(t.rows["p99"][i]), duration(t.rows["max"][i]), flight,
+		})
+	}
+	return x
+}
+
+// since is the start of a bin: whole seconds where it is one.
+func since(d time.Duration) string {
+	return chart.TickText(math.Round(d.Seconds()*10)/10, 0, chart.Seconds)
+}

@@ -1,0 +1,141 @@
+package html
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Samples are what machines and servers did beside the load, in bins of equal length.
+type Samples struct {
+	// At is the middle of each bin in seconds since the start of the run.
+	At []float64
+	// Sources are in the order of the record.
+	Sources []SampleSource
+}
+
+// SampleSource is one machine, server or process.
+type SampleSource struct {
+	Name   string
+	Series []SampleSeries
+}
+
+// SampleSeries is one figure of a source. The value of a bin is the mean of its samples: they are gauges and
+// rates, never percentiles.
+type SampleSeries struct {
+	record.Series
+	Values []float64
+}
+
+// sampleBins is how many bins the samples are merged into at most.
+const sampleBins = 1000
+
+// readSamples reads the samples of a record into bins.
+func readSamples(dir string, r *record.Run) (*Samples, error) {
+	length := int64(0)
+	for _, p := range r.Phases {
+		length = max(length, p.End)
+	}
+	width := max(int64(time.Second), (length/sampleBins+int64(time.Second)-1)/int64(time.Second)*int64(time.Second))
+	n := int(length/width) + 1
+	type cell struct {
+		sum float64
+		n   int
+	}
+	cells := map[[2]string][]cell{}
+	_, err := record.EachSample(dir, func(s record.Sample) error {
+		i := s.At / width
+		if s.At < 0 || i >= int64(n) {
+			return nil
+		}
+		for name, v := range s.Values {
+			key := [2]string{s.Source, name}
+			if cells[key] == nil {
+				if len(cells) >= maxKeys*4 {
+					continue
+				}
+				cells[key] = make([]cell, n)
+			}
+			cells[key][i].sum += v
+			cells[key][i].n++
+		}
+		return nil
+	})
+	out := &Samples{}
+	for i := range n {
+		out.At = append(out.At, (float64(i)+0.5)*float64(width)/1e9)
+	}
+	for _, series := range r.Series {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = nan()
+			if c := cells[[2]string{series.Source, series.Name}]; c != nil && c[i].n > 0 {
+				values[i] = c[i].sum / float64(c[i].n)
+			}
+		}
+		out.add(series, values)
+	}
+	return out, err
+}
+
+func (s *Samples) add(series record.Series, values []float64) {
+	i := slices.IndexFunc(s.Sources, func(x SampleSource) bool { return x.Name == series.Source })
+	if i < 0 {
+		i = len(s.Sources)
+		s.Sources = append(s.Sources, SampleSource{Name: series.Source})
+	}
+	series.Source, series.Name = visible(series.Source), visible(series.Name)
+	s.Sources[i].Series = append(s.Sources[i].Series, SampleSeries{series, values})
+}
+
+// sampleGroup is series of one source that belong into one chart: the same subject and the same unit.
+type sampleGroup struct {
+	subject, unit string
+	series        []*SampleSeries
+}
+
+// groups puts the series of a source together by the part of their names before the last point, and by unit.
+func (s *SampleSource) groups() []sampleGroup {
+	var list []sampleGroup
+	for i := range s.Series {
+		x := &s.Series[i]
+		subject := x.Name
+		if at := strings.IndexByte(x.Name, '.'); at > 0 {
+			subject = x.Name[:at]
+		}
+		if strings.Count(x.Name, ".") > 1 {
+			subject = x.Name[:strings.LastIndexByte(x.Name, '.')]
+		}
+		at := slices.IndexFunc(list, func(g sampleGroup) bool { return g.subject == subject && g.unit == x.Unit })
+		if at < 0 {
+			at = len(list)
+			list = append(list, sampleGroup{subject: subject, unit: x.Unit})
+		}
+		list[at].series = append(list[at].series, x)
+	}
+	for i := range list {
+		slices.SortStableFunc(list[i].series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
+	}
+	return list
+}
+
+// short is the name of a series within its group.
+func (g *sampleGroup) short(x *SampleSeries) string {
+	return strings.TrimPrefix(strings.TrimPrefix(x.Name, g.subject), ".")
+}
+
+// moves says whether anything of the group is worth a chart: some value that is not zero.
+func (g *sampleGroup) moves() bool {
+	for _, x := range g.series {
+		for _, v := range x.Values {
+			if v != 0 && !math.IsNaN(v) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// several puts more than one record into the page: what they have in common first, then each of them.
+func (p *Page) several(sources []*Source) {
+	p.Title = fmt.Sprintf("Report of %d records", len(sources))
+	parts := make([]Page, len(sources))
+	names := uniqueNames(sources)
+	table := &Table{Caption: "All records", Columns: []Column{{Name: "record"}, {Name: "verdict"}, {Name: "offered/s", Number: true},
+		{Name: "ok/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "not ok", Number: true}}}
+	var points []curvePoint
+	for i, s := range sources {
+		parts[i].add(s, fmt.Sprintf("r%d-", i+1))
+		if len(parts[i].Answers) == 0 {
+			continue
+		}
+		row := []string{names[i], parts[i].Answers[0].Verdict, "-", "-", "-", "-", "-"}
+		if s.Run != nil {
+			if m := s.Run.Phase("measure"); m != nil {
+				point := pointOfRun(names[i], s.Run, m)
+				points = append(points, point)
+				row = append(row[:2], figure.Rate(point.offered), figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
+					figure.Percent(ratio(float64(m.Counts.Bad()), float64(m.Counts.Attempted))))
+			}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	all := Section{ID: "records", Title: "All records", Lead: "Beside each other as they were measured. Whether a difference means anything is what plimsoll compare says."}
+	if f := curveFigure(points, nil, "records-curve"); f != nil {
+		all.Blocks = append(all.Blocks, Block{Figure: f})
+	}
+	all.Blocks = append(all.Blocks, Block{Table: table})
+	p.Sections = append(p.Sections, all)
+	for i := range parts {
+		for _, a := range parts[i].Answers {
+			a.Headline = names[i] + ": " + strings.TrimPrefix(a.Headline, names[i])
+			p.Answers = append(p.Answers, a)
+		}
+		for _, sec := range filled(parts[i].Sections) {
+			sec.Title = names[i] + ": " + lower(sec.Title)
+			p.Sections = append(p.Sections, sec)
+		}
+		p.Tracks = append(p.Tracks, parts[i].Tracks...)
+	}
+}
+
+func lower(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// uniqueNames calls each record by its directory, and numbers those with the same name.
+func uniqueNames(sources []*Source) []string {
+	names := make([]string, len(sources))
+	count := map[string]int{}
+	for _, s := range sources {
+		count[s.Name]++
+	}
+	for i, s := range sources {
+		if names[i] = s.Name; count[s.Name] > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", s.Name, i+1)
+		}
+	}
+	return names
+}
+
+// pointOfRun is a run on the curve of latency over throughput. A closed loop offers what it achieves.
+func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
+	p := curvePoint{name: name, offered: m.Rates.Offered, achieved: m.Rates.Achieved, p50: nan(), p99: nan()}
+	if m.Offered == 0 {
+		p.offered = m.Rates.Achieved
+	}
+	l := m.All.Service
+	if r.Scheduled {
+		l = m.All.Response
+	}
+	if l != nil {
+		p.p50, p.p99 = orTime(l.P50), orTime(l.P99)
+	}
+	return p
+}

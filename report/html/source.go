@@ -1,0 +1,129 @@
+package html
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// Source is a record that was opened for a page. One of Run, Study and Comparison is set.
+type Source struct {
+	// Dir is where it lies; Name is what it is called beside others.
+	Dir  string
+	Name string
+
+	Run    *record.Run
+	Course *course.Course
+	Events []measure.Event
+	// Samples are what machines and servers did, by source and name of the series.
+	Samples *Samples
+
+	Study      *record.Study
+	Comparison *record.ComparisonReport
+
+	// Sums are the checksums of the files, as sha256sum prints them.
+	Sums string
+	// Problems are what could not be read, and why. The rest is shown.
+	Problems []string
+}
+
+// ComparisonFile is the file of a comparison that was kept.
+const ComparisonFile = "comparison.json"
+
+// Open reads a record of any kind that a page can show: the directory of a run or a study, or a comparison, as a
+// file or in a directory.
+func Open(path string) (*Source, error) {
+	s := &Source{Dir: path, Name: visible(filepath.Base(filepath.Clean(path)))}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the record %s: %w", path, cause(err))
+	}
+	switch {
+	case !info.IsDir():
+		err = s.openComparison(path)
+	case exists(filepath.Join(path, record.StudyFile)):
+		err = s.openStudy(path)
+	case exists(filepath.Join(path, ComparisonFile)):
+		err = s.openComparison(filepath.Join(path, ComparisonFile))
+	default:
+		err = s.openRun(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sums, err := os.ReadFile(filepath.Join(path, record.SumsFile)); err == nil && len(sums) < 1<<16 {
+		s.Sums = string(sums)
+	}
+	return s, nil
+}
+
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (s *Source) openRun(dir string) error {
+	r, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	s.Run = r
+	s.note(func() (err error) { s.Course, err = course.Read(dir, r); return err })
+	s.note(func() (err error) { s.Events, err = record.Events(dir); return err })
+	if len(r.Series) > 0 {
+		s.note(func() (err error) { s.Samples, err = readSamples(dir, r); return err })
+	}
+	Tidy(r)
+	Tidy(&s.Events)
+	Tidy(s.Course)
+	return nil
+}
+
+// note reads a part of a record that the rest can do without.
+func (s *Source) note(read func() error) {
+	if err := read(); err != nil {
+		s.Problems = append(s.Problems, visible(err.Error()))
+	}
+}
+
+func (s *Source) openStudy(dir string) error {
+	study, err := record.OpenStudy(dir)
+	if err != nil {
+		return err
+	}
+	Tidy(study)
+	s.Study = study
+	return nil
+}
+
+func (s *Source) openComparison(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the comparison %s: %w", path, cause(err))
+	}
+	var c record.ComparisonReport
+	if err := json.Unmarshal(b, &c); err != nil {
+		return fmt.Errorf("%s holds no comparison that can be read: %w", path, err)
+	}
+	if c.Kind != record.KindComparison {
+		return fmt.Errorf("%s is a record of kind %q: give the directory of a run or a study, or the file of a comparison", path, c.Kind)
+	}
+	Tidy(&c)
+	s.Comparison = &c
+	return nil
+}

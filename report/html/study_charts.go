@@ -1,0 +1,291 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+)
+
+// levelFigures draw a factor like the documents do: operations per second and latency per level, with intervals.
+// Without a factor they show all configurations.
+func levelFigures(s *record.Study, f *record.FactorSpec, id string) []*Figure {
+	var list []*Figure
+	for i, m := range levelMetrics(s) {
+		rows, numbers := levelRows(s, f, m)
+		if len(rows) < 2 {
+			continue
+		}
+		what := "by configuration"
+		if f != nil {
+			what = "by " + factorName(f)
+		}
+		c := &chart.Rows{
+			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m)) + " " + what},
+			X:     chart.Axis{Label: metricLabel(m), Unit: unitOf(m), Zero: true}, Rows: rows,
+		}
+		c.Description = rowsWords(rows)
+		note := "Whiskers are intervals of the mean over trials, at the confidence of the study. A hollow bar is the baseline."
+		if unitOf(m) == "ns" {
+			note = "The value is the median of the trials' own percentiles, whiskers are its interval. A hollow bar is the baseline."
+		}
+		list = append(list, newFigure(c, note, numbers))
+		if curve := scalingFigure(s, f, m, rows, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
+			list = append(list, curve)
+		}
+	}
+	return list
+}
+
+// levelMetrics are throughput and the latencies that tables show first.
+func levelMetrics(s *record.Study) []string {
+	var list []string
+	for i := range s.Comparisons {
+		m := s.Comparisons[i].Metric
+		wanted := m == "throughput" || strings.HasSuffix(m, "p99") || strings.HasSuffix(m, "p50")
+		if wanted && !slices.Contains(list, m) && len(list) < 4 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func unitOf(metric string) string {
+	switch metric[strings.LastIndexByte(metric, '.')+1:] {
+	case "throughput":
+		return chart.PerSecond
+	case "errors", "not-found", "dropped", "achieved":
+		return chart.Share
+	}
+	return chart.Nanoseconds
+}
+
+func metricWords(m string) string {
+	if m == "throughput" {
+		return m
+	}
+	return strings.ReplaceAll(m, ".", " ")
+}
+
+func metricLabel(m string) string {
+	switch unitOf(m) {
+	case chart.PerSecond:
+		return "successful operations per second"
+	case chart.Share:
+		return m + ", share of operations"
+	}
+	kind := "response time"
+	if strings.Contains(m, "service") {
+		kind = "service time"
+	}
+	return kind + ", " + m[strings.LastIndexByte(m, '.')+1:]
+}
+
+// levelRows are the configurations of a factor with one metric.
+func levelRows(s *record.Study, f *record.FactorSpec, metric string) ([]chart.Row, *Table) {
+	base := baselineOf(s)
+	t := &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
+	var rows []chart.Row
+	unit := unitOf(metric)
+	add := func(name string, value, low, high *float64, n int, change string, hollow bool) {
+		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high), Text: text(or(value), unit) + fmt.Sprintf(", n = %d", n), Hollow: hollow}
+		rows = append(rows, row)
+		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit), strconv.Itoa(n), change})
+	}
+	for _, c := range ordered(s, f) {
+		if c.Factor != factorKey(f) && f != nil && c.ID != base {
+			continue
+		}
+		name := c.ID
+		if f != nil {
+			name = c.Levels[factorName(f)]
+		}
+		for i := range s.Comparisons {
+			x := &s.Comparisons[i]
+			if x.Metric != metric {
+				continue
+			}
+			if c.ID == base {
+				add(name+" (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
+				break
+			}
+			if x.Configuration == c.ID {
+				add(name, x.Value, x.ValueLow, x.ValueHigh, x.N, report.ChangeText(x)+" "+report.IntervalText(x), false)
+				break
+			}
+		}
+	}
+	return rows, t
+}
+
+func factorKey(f *record.FactorSpec) string {
+	if f == nil {
+		return ""
+	}
+	return factorName(f)
+}
+
+func baselineOf(s *record.Study) string {
+	for _, c := range s.Configurations {
+		if c.Baseline {
+			return c.ID
+		}
+	}
+	if len(s.Configurations) > 0 {
+		return s.Configurations[0].ID
+	}
+	return ""
+}
+
+// ordered are the configurations in the order of the levels of a factor.
+func ordered(s *record.Study, f *record.FactorSpec) []record.Configuration {
+	list := slices.Clone(s.Configurations)
+	if f == nil {
+		return list
+	}
+	place := func(c record.Configuration) int {
+		return slices.IndexFunc(f.Levels, func(l record.LevelSpec) bool {
+			name := c.Levels[factorName(f)]
+			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
+		})
+	}
+	slices.SortStableFunc(list, func(a, b record.Configuration) int { return place(a) - place(b) })
+	return list
+}
+
+func rowsWords(rows []chart.Row) string {
+	var words []string
+	for i, r := range rows {
+		if i == 12 {
+			words = append(words, fmt.Sprintf("and %d more", len(rows)-i))
+			break
+		}
+		words = append(words, r.Name+": "+r.Text)
+	}
+	return strings.Join(words, "; ") + "."
+}
+
+// scalingFigure draws a metric over the levels of a factor that are numbers, such as workers: the shape of a curve
+// is easier to see than that of bars.
+func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []chart.Row, id string) *Figure {
+	if f == nil || len(rows) < 3 {
+		return nil
+	}
+	line := chart.Series{Name: metricWords(metric), Dots: true}
+	for _, r := range rows {
+		x, err := strconv.ParseFloat(strings.TrimSuffix(r.Name, " (baseline)"), 64)
+		if err != nil || x <= 0 {
+			return nil
+		}
+		line.X, line.Y = append(line.X, x), append(line.Y, r.Value)
+		line.Low, line.High = append(line.Low, r.Low), append(line.High, r.High)
+		line.Notes = append(line.Notes, r.Name+": "+r.Text)
+	}
+	c := &chart.XY{
+		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric)) + " over " + factorName(f), Description: rowsWords(rows)},
+		X:     chart.Axis{Label: factorName(f) + " (logarithmic); measured points, n = " + strconv.Itoa(int(s.Specification.Trials)) + " trials each", Log: true},
+		Y:     chart.Axis{Label: metricLabel(metric), Unit: unitOf(metric), Zero: true}, Height: 240,
+	}
+	for _, x := range line.X {
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})
+	}
+	slices.SortFunc(c.X.Ticks, func(a, b chart.Tick) int { return int(math.Copysign(1, a.At-b.At)) })
+	if unitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
+		// What perfect scaling from the first level would give; it was not measured, so it is dotted.
+		ideal := chart.Series{Name: "if it scaled evenly", Style: chart.Dotted, Colour: 4}
+		top := 0.0
+		for _, y := range line.High {
+			top = max(top, y)
+		}
+		for _, y := range line.Y {
+			top = max(top, y)
+		}
+		for _, x := range line.X {
+			if y := line.Y[0] * x / line.X[0]; y <= 1.3*top {
+				ideal.X, ideal.Y = append(ideal.X, x), append(ideal.Y, y)
+			}
+		}
+		if len(ideal.X) > 1 {
+			c.Series = append(c.Series, ideal)
+		}
+	}
+	c.Series = append(c.Series, line)
+	return newFigure(c, "Dots with intervals were measured; the dotted line was not.", nil)
+}
+
+// forestFigures draw the ratios of all comparisons: one chart per metric where there are many configurations.
+func forestFigures(list []record.Comparison, margin float64, id string) []*Figure {
+	var metrics []string
+	for i := range list {
+		if !slices.Contains(metrics, list[i].Metric) {
+			metrics = append(metrics, list[i].Metric)
+		}
+	}
+	c := &chart.Rows{
+		Frame: chart.Frame{ID: id + "-forest", Title: "Ratios to the baseline"}, Dots: true, Reference: 1, ReferenceText: "no change",
+		X: chart.Axis{Label: "value / baseline (logarithmic); shaded: changes that do not matter", Log: true},
+	}
+	if margin > 0 && margin < 1 {
+		c.BandLow, c.BandHigh = 1/(1+margin), 1+margin
+	}
+	t := &Table{Columns: columns(2, "configuration", "metric", "ratio", "low", "high", "p", "verdict")}
+	const most = 60
+	for _, m := range metrics {
+		for i := range list {
+			x := &list[i]
+			if x.Metric != m || x.Ratio == nil {
+				continue
+			}
+			t.Rows = append(t.Rows, []string{x.Configuration, m, figure.Significant(*x.Ratio), bound(x.Low), bound(x.High), probability(x.Adjusted), string(x.Verdict)})
+			if len(c.Rows) < most {
+				c.Rows = append(c.Rows, forestRow(x, m, len(metrics) > 1))
+			}
+		}
+	}
+	if len(c.Rows) == 0 {
+		return nil
+	}
+	c.Description = rowsWords(c.Rows)
+	note := "A dot is the ratio, the line its interval. Filled: better or worse; hollow: equivalent, or nothing can be said."
+	if len(t.Rows) > most {
+		note += fmt.Sprintf(" The first %d of %d are drawn; the table has all.", most, len(t.Rows))
+	}
+	return []*Figure{newFigure(c, note, t)}
+}
+
+func forestRow(x *record.Comparison, metric string, group bool) chart.Row {
+	row := chart.Row{Name: x.Configuration, Value: *x.Ratio, Low: or(x.Low), High: or(x.High)}
+	row.Text = report.ChangeText(x) + " " + report.VerdictText(x.Verdict)
+	if group {
+		row.Group = metricWords(metric)
+	}
+	switch x.Verdict {
+	case record.Better:
+		row.Colour = 2
+	case record.Worse:
+		row.Colour = 1
+	default:
+		row.Hollow = true
+	}
+	return row
+}
+
+func bound(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return figure.Significant(*x)
+}
+
+func probability(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return figure.P(*p)
+}

@@ -1,0 +1,204 @@
+package html
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The sentences about a run are those of the terminal, word by word; a test of the command compares them.
+
+// Headline says what was loaded with what.
+func Headline(r *record.Run) string {
+	target := r.Target.Address
+	if r.Target.Kind != "embedded" && r.Target.Kind != "null" {
+		target += " (" + strings.TrimSpace(r.Target.Kind+" "+r.Target.Version)
+		if r.Target.Topology != "" {
+			target += ", " + r.Target.Topology
+		}
+		target += ")"
+	}
+	return fmt.Sprintf("workload %s on %s", workloadName(r.Specification.Workload), target)
+}
+
+func workloadName(w record.WorkloadSpec) string {
+	name := w.Name
+	if w.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
+		name = "ycsb-" + name
+	}
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(w.Params)) {
+		list = append(list, k+"="+w.Params[k])
+	}
+	if len(list) > 0 {
+		name += " (" + strings.Join(list, ", ") + ")"
+	}
+	return name
+}
+
+// Verdict says whether a result can be believed, and whether it holds.
+func Verdict(r *record.Run) string {
+	verdict := "valid"
+	switch measure.Worst(r.Validity) {
+	case measure.Invalid:
+		verdict = "INVALID: do not use these figures; the reasons are below"
+	case measure.Warning:
+		verdict = "valid with care; see below"
+	}
+	if r.Status != record.Complete {
+		verdict += " (" + string(r.Status) + ")"
+	}
+	if n := len(r.Objectives); n > 0 {
+		verdict += fmt.Sprintf("; %d of %d objectives met", met(r), n)
+	}
+	return verdict
+}
+
+func met(r *record.Run) (n int) {
+	for _, o := range r.Objectives {
+		if o.Met {
+			n++
+		}
+	}
+	return n
+}
+
+// Load says how the load was made.
+func Load(r *record.Run, p *record.PhaseResult) string {
+	l := r.Specification.Load
+	workers := figure.Plural(p.Workers, "worker")
+	var how string
+	switch {
+	case l.Open() && l.Rate > 0:
+		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", figure.Rate(float64(l.Rate)), l.Arrivals, workers)
+	case l.Open():
+		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
+	case l.Pace > 0:
+		how = fmt.Sprintf("%s, %s/s each", workers, figure.Rate(float64(l.Pace)))
+	default:
+		how = "closed loop of " + workers
+	}
+	if n := len(l.Stages); n > 0 {
+		how += ", " + figure.Plural(n, "stage")
+	}
+	how += ", measured for " + seconds(p.Seconds)
+	if l.Warmup > 0 {
+		how += " after " + l.Warmup.String() + " of warm-up"
+	}
+	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+}
+
+// levels are the write concerns that the names of durability levels stand for.
+var levels = map[string][]string{
+	"throughput": {"w: 0"}, "balanced": {"w: 1", "j: false"}, "durable": {"w: 1", "j: true"},
+}
+
+// Durability says what writes were asked to wait for, and what the server's own default is where nothing was asked.
+func Durability(r *record.Run) string {
+	d := r.Specification.Durability
+	asked := slices.Clone(levels[d.Name])
+	if d.W != "" {
+		asked = replaceFact(asked, 0, "w: ", d.W)
+	}
+	if d.Journal != nil {
+		asked = replaceFact(asked, 1, "j: ", strconv.FormatBool(*d.Journal))
+	}
+	var parts []string
+	switch {
+	case d.Name != "":
+		parts = append(parts, d.Name+" ("+strings.Join(asked, ", ")+")")
+	case len(asked) > 0:
+		parts = append(parts, asked...)
+	default:
+		text := "as the address or the server says"
+		if w := r.Target.Settings["defaultWriteConcern.w"]; w != "" {
+			text += " (the server's default is w: " + w + ")"
+		}
+		parts = append(parts, text)
+	}
+	if d.ReadConcern != "" {
+		parts = append(parts, "read concern "+d.ReadConcern)
+	}
+	if d.ReadPreference != "" {
+		parts = append(parts, "read from "+d.ReadPreference)
+	}
+	if client := r.ClientSettings["client"]; client != "in-process" && client != "" {
+		parts = append(parts, "client "+client)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// replaceFact sets the part with a prefix, which stands at a place if it is there.
+func replaceFact(list []string, at int, prefix, value string) []string {
+	for i := range list {
+		if strings.HasPrefix(list[i], prefix) {
+			list[i] = prefix + value
+			return list
+		}
+	}
+	return slices.Insert(list, min(at, len(list)), prefix+value)
+}
+
+// Data says what was there to be read.
+func Data(r *record.Run) string {
+	f := r.Fill
+	if f == nil {
+		return "-"
+	}
+	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
+		return "none; the target stores nothing"
+	}
+	text := figure.Count(f.Records) + " records"
+	switch {
+	case f.Skipped:
+		text += ", taken as they were (" + figure.Count(f.Counted) + " documents)"
+	case f.Inserted > 0:
+		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), seconds(f.Seconds), figure.Rate(ratio(float64(f.Inserted), f.Seconds)))
+	default:
+		text += ", already loaded (" + figure.Count(f.Counted) + " documents)"
+	}
+	return text
+}
+
+// Machine says where the load was made.
+func Machine(e record.Environment) string {
+	var parts []string
+	if e.Host != "" {
+		parts = append(parts, e.Host)
+	}
+	if e.CPU != "" {
+		parts = append(parts, e.CPU)
+	}
+	parts = append(parts, figure.Significant(e.Cores)+" of "+figure.Plural(e.Threads, "processor thread"))
+	if e.MemoryBytes > 0 {
+		parts = append(parts, figure.Bytes(int64(e.MemoryBytes))+" of memory")
+	}
+	for _, s := range []string{e.Distro, strings.TrimSpace(e.OS + " " + e.Kernel)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if e.Virtual != "" {
+		parts = append(parts, "in "+e.Virtual)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Version says which program made a record.
+func Version(t record.Tool) string {
+	text := strings.TrimSpace(t.Name + " " + t.Version)
+	if t.Commit != "" {
+		text += " (" + t.Commit[:min(12, len(t.Commit))]
+		if t.Modified {
+			text += ", with changes"
+		}
+		text += ")"
+	}
+	return text
+}
