@@ -21,6 +21,7 @@ type progressLines struct {
 	w        io.Writer
 	terminal bool
 	width    func() int
+	prefix   string // of the status line and of intervals
 	plan     run.Plan
 	shown    bool          // a status line is on the terminal
 	next     time.Duration // when the next plain line is due
@@ -41,7 +42,7 @@ func (p *progressLines) Step(text string) {
 		p.status(text)
 		return
 	}
-	fmt.Fprintln(p.w, text)
+	fmt.Fprintln(p.w, p.prefix+text)
 }
 
 // Begin starts the count of a load.
@@ -70,7 +71,7 @@ func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 	}
 	if iv.End >= p.next {
 		p.next = iv.End + plainEvery
-		fmt.Fprintln(p.w, p.line(d, iv))
+		fmt.Fprintln(p.w, p.prefix+p.line(d, iv))
 	}
 }
 
@@ -140,6 +141,7 @@ func (p *progressLines) Event(e measure.Event) {
 
 // status rewrites the status line.
 func (p *progressLines) status(text string) {
+	text = p.prefix + text
 	if limit := p.width() - 1; utf8.RuneCountInString(text) > limit && limit > 0 {
 		text = string([]rune(text)[:limit])
 	}

@@ -15,10 +15,14 @@ A study is a YAML file: a base run, the factors that change it with their levels
 each point is run.
 
   plimsoll study init study.yaml     write one with every key explained
-  plimsoll study plan study.yaml     show every trial, the order, time, disk and power; run nothing`,
+  plimsoll study plan study.yaml     show every trial, the order, time, disk and power; run nothing
+  plimsoll study run study.yaml      do it
+  plimsoll study status DIR          how far it is
+  plimsoll study resume DIR          go on after Ctrl-C, a crash, a full disk, …`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env)) // a subcommand lives in a file of its own: study_*.go
+	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
+		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env)) // a subcommand lives in a file of its own: study_*.go
 	return cmd
 }

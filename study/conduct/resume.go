@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -122,25 +123,14 @@ func firstDifference(a, b any, path string) string {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok {
+		if !ok && b != nil {
 			return path
 		}
-		keys := slices.Sorted(maps.Keys(x))
-		for k := range y {
-			if _, both := x[k]; !both {
-				keys = append(keys, k)
-			}
+		return differentKey(x, y, path)
+	case nil:
+		if y, ok := b.(map[string]any); ok {
+			return differentKey(nil, y, path)
 		}
-		for _, k := range keys {
-			below := k
-			if path != "" {
-				below = path + "." + k
-			}
-			if d := firstDifference(x[k], y[k], below); d != "" {
-				return d
-			}
-		}
-		return ""
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
@@ -155,6 +145,31 @@ func firstDifference(a, b any, path string) string {
 	}
 	if a != b {
 		return path
+	}
+	return ""
+}
+
+// differentKey names the first key in which two mappings differ. Names come last: they may be made of the rest.
+func differentKey(x, y map[string]any, path string) string {
+	both := maps.Clone(y)
+	if both == nil {
+		both = map[string]any{}
+	}
+	maps.Copy(both, x)
+	keys := slices.SortedFunc(maps.Keys(both), func(a, b string) int {
+		if (a == "name") != (b == "name") {
+			return map[bool]int{true: 1, false: -1}[a == "name"]
+		}
+		return strings.Compare(a, b)
+	})
+	for _, k := range keys {
+		below := k
+		if path != "" {
+			below = path + "." + k
+		}
+		if d := firstDifference(x[k], y[k], below); d != "" {
+			return d
+		}
 	}
 	return ""
 }

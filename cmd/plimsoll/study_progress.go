@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
+)
+
+// studyProgress shows how a study goes on standard error: a line when a trial begins and when it ended, and in
+// between, on a terminal, one status line with the trial and its run. Elsewhere runs have a line every ten seconds.
+type studyProgress struct {
+	mu    sync.Mutex // the runs report from goroutines of their own
+	lines *progressLines
+}
+
+func newStudyProgress(env *environment) *studyProgress {
+	return &studyProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}}
+}
+
+// Begin announces a trial.
+func (p *studyProgress) Begin(s conduct.Standing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.prefix = trialName(s.Trial, s.Procedure, s.Total) + "  "
+	p.lines.clear()
+	text := p.lines.prefix + s.Trial.Configuration
+	if s.Trial.Kind == record.TrialCanary {
+		text += " (canary)"
+	}
+	if s.Trial.Block > 0 {
+		text += fmt.Sprintf(", block %d of %d", s.Trial.Block, max(s.Blocks, s.Trial.Block))
+	}
+	if s.Trial.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", s.Trial.Attempt)
+	}
+	if s.Left > 0 {
+		text += ", about " + clock(s.Left) + " left"
+	}
+	fmt.Fprintln(p.lines.w, text)
+}
+
+func trialName(t record.Trial, procedure string, total int) string {
+	if procedure != "" {
+		return "procedure " + procedure
+	}
+	return fmt.Sprintf("trial %d of %d", t.Number, total)
+}
+
+// End says what became of a trial.
+func (p *studyProgress) End(t record.Trial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.clear()
+	text := fmt.Sprintf("%s%s after %s", p.lines.prefix, t.Status, figure.Duration(time.Duration(t.Seconds*float64(time.Second))))
+	if x, ok := t.Values["throughput"]; ok && t.Status == record.TrialDone {
+		text += ": " + figure.Rate(x) + " ok/s"
+	}
+	if t.Problem != "" {
+		text += ": " + t.Problem
+	}
+	fmt.Fprintln(p.lines.w, text)
+	if worst := measure.Worst(t.Validity); worst == measure.Invalid {
+		for _, f := range t.Validity {
+			if f.Severity == measure.Invalid {
+				fmt.Fprintf(p.lines.w, "%snot to be believed (%s): %s\n", p.lines.prefix, f.ID, f.Text)
+			}
+		}
+	}
+	p.lines.prefix = ""
+}
+
+// Note prints something that is no trial.
+func (p *studyProgress) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.clear()
+	fmt.Fprintln(p.lines.w, text)
+}
+
+func (p *studyProgress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.prefix = ""
+	p.lines.end()
+}
+
+// trial shows the runs of the study.
+func (p *studyProgress) trial() run.Progress { return &trialProgress{p} }
+
+type trialProgress struct{ *studyProgress }
+
+// Step is too much for a study, except where it can be overwritten.
+func (p *trialProgress) Step(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lines.terminal {
+		p.lines.Step(text)
+	}
+}
+
+func (p *trialProgress) Begin(plan run.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.Begin(plan)
+}
+
+func (p *trialProgress) Interval(d measure.Dims, iv *measure.Interval) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.Interval(d, iv)
+}
+
+func (p *trialProgress) Event(e measure.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines.Event(e)
+}

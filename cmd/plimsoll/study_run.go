@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
+)
+
+// studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
+type studyRunOptions struct {
+	flags       studyFlags
+	file        string // of resume
+	out         string // of run
+	format      string
+	quiet       bool
+	retryFailed bool
+	drop        bool
+}
+
+// studyExits ends the help of commands that run studies.
+const studyExits = `Exit codes: 0 done and every objective holds, 2 usage, 3 target unreachable, 4 an objective does not
+hold, 6 the result must not be believed, 130 interrupted, 1 anything else. Whatever ended a study
+early, 'plimsoll study resume DIR' goes on.`
+
+func newStudyRunCommand(env *environment) *cobra.Command {
+	var o studyRunOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Do every trial of a study and say what is really different",
+		Long: `Do every trial of a study and say what is really different.
+
+Each trial leaves a record below the directory of the study before the next one begins. Ctrl-C ends
+the trial under way and the study; nothing that was finished is lost or repeated.
+
+` + studyExits,
+		Example: `  plimsoll study run study.yaml
+  plimsoll study run study.yaml --out sweep --trials 10`,
+		Args: exactlyOne("study file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), env, args[0]) },
+	}
+	o.flags.add(cmd)
+	o.add(cmd)
+	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study (default plimsoll-data/studies/TIME-NAME)")
+	return cmd
+}
+
+func newStudyResumeCommand(env *environment) *cobra.Command {
+	var o studyRunOptions
+	cmd := &cobra.Command{
+		Use:   "resume DIR",
+		Short: "Go on with a study that ended early",
+		Long: `Go on with a study that was interrupted, killed, or stopped because something was wrong.
+
+Trials whose records are complete are kept, whatever ended the study; those that were lost are done
+once more. The specification is the one that the study began with. It is kept without credentials:
+where the target needs some, give the file again.
+
+` + studyExits,
+		Example: `  plimsoll study resume sweep
+  plimsoll study resume sweep --retry-failed
+  plimsoll study resume sweep --file study.yaml`,
+		Args: exactlyOne("study directory"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
+	}
+	o.flags.add(cmd)
+	o.add(cmd)
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
+	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time as well")
+	return cmd
+}
+
+func (o *studyRunOptions) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&o.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
+}
+
+func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	spec, err := o.flags.readStudy(env, file)
+	if err != nil {
+		return err
+	}
+	spec.Defaults()
+	dir := orElse(o.out, orElse(spec.Out, newStudyDir(spec.Name, env.now())))
+	return o.conduct(ctx, env, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
+		c.Dir = dir
+		return conduct.Run(ctx, spec, c)
+	})
+}
+
+func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	var given *record.StudySpec
+	if o.file != "" {
+		spec, err := o.flags.readStudy(env, o.file)
+		if err != nil {
+			return err
+		}
+		given = &spec
+	} else if o.flags != (studyFlags{}) {
+		return usageError("--trials, --seed and --budget change what is in a file: they need --file")
+	}
+	return o.conduct(ctx, env, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
+		c.Spec, c.RetryFailed = given, o.retryFailed
+		return conduct.Resume(ctx, filepath.Clean(dir), c)
+	})
+}
+
+// conduct begins or resumes a study under the eyes of a person, and prints what came out.
+func (o *studyRunOptions) conduct(ctx context.Context, env *environment, do func(context.Context, conduct.Options) (*record.Study, error)) error {
+	ctx, abort, stop := endOrAbort(ctx, env)
+	defer stop()
+	command := redactAll(append([]string{"plimsoll"}, env.args...))
+	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env)}, Launch: clientLauncher()}
+	c := conduct.Options{Runner: runs, Tool: tool(), Command: command, Abort: abort, Plan: planOptions(), Drop: o.drop}
+	var progress *studyProgress
+	if !o.quiet {
+		progress = newStudyProgress(env)
+		c.Progress, runs.Options.Progress = progress, progress.trial()
+	}
+	s, err := do(ctx, c)
+	if progress != nil {
+		progress.end()
+	}
+	if s == nil {
+		return studyError(err)
+	}
+	if perr := printStudy(env.stdout, s, o.format); perr != nil {
+		return perr
+	}
+	if err != nil {
+		return studyError(err)
+	}
+	return verdictOfStudy(s)
+}
+
+// studyError gives an error of a study its exit code.
+func studyError(err error) error {
+	var stop *conduct.Stop
+	if !errors.As(err, &stop) {
+		return runError(err)
+	}
+	switch stop.Reason {
+	case conduct.Interrupted:
+		return withExit(exitInterrupted, stop)
+	case conduct.Unreachable:
+		return withExit(exitUnreachable, stop)
+	}
+	return withExit(exitFailure, stop)
+}
+
+var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+
+// newStudyDir names a directory that does not exist yet for a study that was not given one.
+func newStudyDir(name string, now time.Time) string {
+	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
+	base := filepath.Join(run.DefaultDir, "studies", now.Format("20060102-150405")+"-"+orElse(word[:min(len(word), 40)], "study"))
+	dir := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(dir); err != nil {
+			return dir
+		}
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+}

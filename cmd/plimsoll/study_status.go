@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+func newStudyStatusCommand(env *environment) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "status DIR",
+		Short: "Show how far a study is",
+		Long: `Show how far a study is, also while it goes on: what is done, under way, failed or lost, and how to
+go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
+		Args: exactlyOne("study directory"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "json" {
+				return usageError("unknown format %q (known: text, json)", format)
+			}
+			s, err := record.OpenStudy(args[0])
+			if err != nil {
+				return withExit(exitUsage, err)
+			}
+			if format == "json" {
+				return printJSON(env.stdout, s)
+			}
+			return writeStudyStatus(env.stdout, s, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json")
+	return cmd
+}
+
+// writeStudyStatus prints how far a study is, with every trial that did not simply work.
+func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", report.Clean(orElse(s.Specification.Name, "study")), statusText(s, dir))
+	if s.Problem != "" {
+		fmt.Fprintln(&b, wrap(report.Clean(s.Problem), textWidth, "  "))
+	}
+	count, planned, seconds := countTrials(s)
+	fmt.Fprintf(&b, "trials    %d of %d done", count[record.TrialDone], planned)
+	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost, record.TrialRunning} {
+		if n := count[status]; n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, status)
+		}
+	}
+	fmt.Fprintln(&b)
+	if left := planned - count[record.TrialDone] - count[record.TrialFailed] - count[record.TrialTimeout]; left > 0 && seconds > 0 {
+		fmt.Fprintf(&b, "left      %s, about %s\n", figure.Plural(left, "trial"), clock(time.Duration(float64(left)*seconds*float64(time.Second))))
+	}
+	for _, p := range s.Procedures {
+		fmt.Fprintf(&b, "%-9s %s = %s\n", p.Name, p.Path, figure.Significant(p.Chosen))
+	}
+	writeOddTrials(&b, s)
+	if s.Status != record.Running && s.Status != record.Complete {
+		fmt.Fprintf(&b, "\ngo on with: plimsoll study resume %s\n", dir)
+	} else if s.Status == record.Complete && count[record.TrialFailed]+count[record.TrialTimeout] > 0 {
+		fmt.Fprintf(&b, "\nrepeat what failed with: plimsoll study resume %s --retry-failed\n", dir)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func statusText(s *record.Study, dir string) string {
+	text := string(s.Status)
+	if pid, held := record.Holder(dir); held && s.Status == record.Running {
+		text += fmt.Sprintf(" (process %d)", pid)
+	}
+	text += ", begun " + s.Started.UTC().Format(time.RFC3339)
+	if s.Ended != nil {
+		text += ", ended " + s.Ended.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// countTrials counts the trials of the plan by the status of their last attempts. seconds is the mean of those done.
+func countTrials(s *record.Study) (count map[record.TrialStatus]int, planned int, seconds float64) {
+	count = map[record.TrialStatus]int{}
+	last := map[int]record.TrialStatus{}
+	for _, t := range s.Trials {
+		if t.Kind == record.TrialSearch {
+			continue
+		}
+		last[t.Number] = t.Status
+		if t.Status == record.TrialDone {
+			seconds += t.Seconds
+		}
+	}
+	for _, status := range last {
+		count[status]++
+	}
+	return count, len(last), seconds / float64(max(1, count[record.TrialDone]))
+}
+
+// writeOddTrials lists the attempts that failed, were lost or are under way.
+func writeOddTrials(b *strings.Builder, s *record.Study) {
+	t := table{left: 5, last: 1}
+	t.row("trial", "block", "configuration", "status", "record", "problem")
+	n := 0
+	for _, x := range s.Trials {
+		if x.Status == record.TrialDone || x.Status == record.TrialPlanned {
+			continue
+		}
+		n++
+		number := fmt.Sprintf("%d.%d", x.Number, x.Attempt)
+		if x.Kind == record.TrialSearch {
+			number = "procedure"
+		}
+		t.row(number, fmt.Sprint(x.Block), report.Clean(x.Configuration), string(x.Status), x.Record, report.Clean(x.Problem))
+	}
+	if n > 0 {
+		fmt.Fprintln(b)
+		t.write(b, "")
+	}
+}
