@@ -268,7 +268,7 @@ func (s *sizer) chooseType(shards int, decides string) {
 // withType is the answer in nodes of one type, or why they do not fit.
 func (s *sizer) withType(t record.NodeType, cores float64, shards int, decides string) (record.SizeAnswer, string) {
 	if t.Cores < cores {
-		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores and the measured nodes have %s; what fewer carry was not measured", figure.Significant(t.Cores), figure.Significant(cores))
+		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores and the measured nodes have %s; what fewer carry was not measured", number(t.Cores), number(cores))
 	}
 	cache := WiredTigerCache(float64(t.Memory))
 	memory := func(n int) bool { return s.kept(cache, n) }

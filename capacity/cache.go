@@ -234,6 +234,12 @@ func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
 	return min(all, l.present(t)/fill), nil
 }
 
+// fitting is how many records fit into a cache, index included.
+func (k Keys) fitting(c Cache) float64 {
+	l := k.layOut(c)
+	return l.room / (l.bytes() / k.Records)
+}
+
 // Sized returns the keys of a data set with another number of records.
 func (k Keys) Sized(records float64) Keys {
 	k.Records = max(1, records)

@@ -181,6 +181,8 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	m := &record.SizeMemory{}
 	if x, err := strconv.ParseFloat(run.Target.Settings["wiredTiger cache bytes"], 64); err == nil && x > 0 {
 		d.cache, m.From = x, "serverStatus"
+	} else if all := served(run, seriesCacheMax, func(s record.Series) *float64 { return &s.Last }); len(all) > 0 && slices.Min(all) > 0 {
+		d.cache, m.From = slices.Min(all), "serverStatus"
 	} else if d.memory > 0 {
 		d.cache, m.From = WiredTigerCache(d.memory), "memory"
 	}
@@ -222,15 +224,32 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 	}
 	d.required = p.Hit
 	m.Hit, m.Misses, m.Required = &p.Hit, &p.Misses, p.Hit
-	for _, factor := range []float64{0.5, 1, 2, 4, 8} {
-		q, err := keys.Sized(keys.Records * factor).Predict(WiredTiger(d.cache))
-		if err != nil {
-			return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
-		}
-		m.Course = append(m.Course, record.SizeMemoryPoint{Data: int64(keys.Records * factor * keys.DocBytes), Hit: q.Hit, Misses: q.Misses})
+	if m.Course, err = course(keys, d.cache); err != nil {
+		return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
 	}
 	s.compareMisses(d, run)
 	return nil
+}
+
+// course predicts what becomes of the cache as the data grow, around the size at which they no longer fit: the cliff.
+func course(keys Keys, cache float64) ([]record.SizeMemoryPoint, error) {
+	fits := keys.fitting(WiredTiger(cache))
+	records := []float64{keys.Records}
+	for _, factor := range []float64{0.5, 1, 1.25, 1.5, 2, 4, 8} {
+		records = append(records, fits*factor)
+	}
+	slices.Sort(records)
+	var points []record.SizeMemoryPoint
+	for _, n := range records {
+		p, err := keys.Sized(n).Predict(WiredTiger(cache))
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, record.SizeMemoryPoint{
+			Data: int64(n * keys.DocBytes), Hit: p.Hit, Misses: p.Misses, Measured: n == keys.Records,
+		})
+	}
+	return points, nil
 }
 
 // recordsPerMember is how many documents a member had in the measurement.
@@ -316,19 +335,40 @@ func (p *point) describe() string {
 	return fmt.Sprintf("%s/s offered", figure.Rate(p.load))
 }
 
-// missesSeries are the names under which servers' samples count pages that were read into the cache.
-func missesSeries() []string { return []string{"cache pages read"} }
+// The series of servers that say what their caches did, as package observe names them.
+const (
+	seriesPagesRead      = "cache.pages_read"
+	seriesPagesRequested = "cache.pages_requested"
+	seriesCacheMax       = "cache.max"
+)
 
-// compareMisses holds the prediction against what the server counted, where the record has samples of it.
-func (s *sizer) compareMisses(d *demand, run *record.Run) {
-	total, found := 0.0, false
-	for _, series := range run.Series {
-		if strings.HasPrefix(series.Source, "server:") && slices.Contains(missesSeries(), series.Name) && series.PerOperation != nil {
-			total, found = total+*series.PerOperation, true
+// served returns a value of each server that has the series.
+func served(run *record.Run, name string, value func(record.Series) *float64) []float64 {
+	var list []float64
+	for _, s := range run.Series {
+		if x := value(s); strings.HasPrefix(s.Source, "server:") && s.Name == name && x != nil {
+			list = append(list, *x)
 		}
 	}
-	if !found {
+	return list
+}
+
+// compareMisses holds the prediction against what the servers counted, where the record has samples of them. Members of
+// one shard repeat each other's writes, so that of a single shard the busiest one counts; shards add up.
+func (s *sizer) compareMisses(d *demand, run *record.Run) {
+	mean := func(s record.Series) *float64 { return &s.Mean }
+	read, requested := served(run, seriesPagesRead, mean), served(run, seriesPagesRequested, mean)
+	if len(read) == len(requested) && len(read) > 0 && sum(requested) > 0 {
+		hit := max(0, 1-sum(read)/sum(requested))
+		d.out.Memory.HitServer = &hit
+	}
+	misses := served(run, seriesPagesRead, func(s record.Series) *float64 { return s.PerOperation })
+	if len(misses) == 0 {
 		return
+	}
+	total := sum(misses)
+	if d.nodes == d.copies {
+		total = slices.Max(misses)
 	}
 	m := d.out.Memory
 	m.MissesMeasured = &total
@@ -336,4 +376,12 @@ func (s *sizer) compareMisses(d *demand, run *record.Run) {
 		s.doubt("memory-model-off", measure.Warning, "workload %s: the server read %s pages per operation into its cache, the model predicts %s: the memory of this answer is worth as little as that agreement",
 			d.w.name, figure.Significant(total), figure.Significant(*m.Misses))
 	}
+}
+
+func sum(xs []float64) float64 {
+	total := 0.0
+	for _, x := range xs {
+		total += x
+	}
+	return total
 }

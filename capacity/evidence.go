@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -40,12 +41,35 @@ type workloadRuns struct {
 type gathered struct {
 	workloads []*workloadRuns // in the order in which they came
 	notes     []measure.Finding
+	warned    map[string]int // how many runs have a warning, by its name
 }
 
 func (g *gathered) note(id string, severity measure.Severity, format string, a ...any) {
 	f := measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)}
 	if !slices.ContainsFunc(g.notes, func(o measure.Finding) bool { return o.ID == f.ID && o.Text == f.Text }) {
 		g.notes = append(g.notes, f)
+	}
+}
+
+// passOn takes over what a run's own validity warns of, once per kind: the first one's words, and how many others say so.
+func (g *gathered) passOn(t trial) {
+	for _, f := range t.run.Validity {
+		if f.Severity != measure.Warning && f.ID != "embedded" {
+			continue
+		}
+		g.warned[f.ID]++
+		if g.warned[f.ID] == 1 {
+			g.note(f.ID, measure.Warning, "%s: %s", t.dir, f.Text)
+		}
+	}
+}
+
+// sumUp says behind each warning of a run how many others have it, too.
+func (g *gathered) sumUp() {
+	for i, f := range g.notes {
+		if n := g.warned[f.ID] - 1; n > 0 {
+			g.notes[i].Text += fmt.Sprintf(" (and %s)", figure.Plural(n, "other record"))
+		}
 	}
 }
 
@@ -56,8 +80,8 @@ func (u unusable) Error() string { return u.why }
 
 // gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable].
 func gather(dirs []string) (*gathered, error) {
-	g := &gathered{}
-	for _, dir := range dirs {
+	g := &gathered{warned: map[string]int{}}
+	for _, dir := range expand(dirs) {
 		_, err := os.Stat(filepath.Join(dir, record.StudyFile))
 		switch {
 		case err == nil:
@@ -72,7 +96,33 @@ func gather(dirs []string) (*gathered, error) {
 			return nil, err
 		}
 	}
+	g.sumUp()
 	return g, nil
+}
+
+// expand puts, for a directory that is no record itself, those below it in its place.
+func expand(dirs []string) []string {
+	var out []string
+	for _, dir := range dirs {
+		var found []string
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil // what cannot be read holds no record; the directory itself is reported below
+			}
+			for _, name := range []string{record.StudyFile, record.RunFile} {
+				if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+					found = append(found, path)
+					return fs.SkipDir
+				}
+			}
+			return nil
+		})
+		if len(found) == 0 {
+			found = []string{dir}
+		}
+		out = append(out, found...)
+	}
+	return out
 }
 
 // addRun takes one run over. why says what is wrong with it, if it cannot be used.
@@ -84,11 +134,7 @@ func (g *gathered) addRun(t trial, in *record.Study) error {
 		g.note("trial-left-out", measure.Warning, "%s was left out: %s", t.dir, why)
 		return nil
 	}
-	for _, f := range t.run.Validity {
-		if f.Severity == measure.Warning || f.ID == "embedded" {
-			g.note(f.ID, measure.Warning, "%s: %s", t.dir, f.Text)
-		}
-	}
+	g.passOn(t)
 	name := describeWorkload(t.run.Specification)
 	for _, w := range g.workloads {
 		if w.name == name {

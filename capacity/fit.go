@@ -371,7 +371,7 @@ func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
 		iv = f.interval(func(u USL) float64 { return u.At(n) })
 	}
 	if n > f.Largest()*maxReach {
-		err = fmt.Errorf("N = %s is more than %s times the largest size that was measured (%s)",
+		err = fmt.Errorf("size %s is more than %s times the largest size that was measured (%s)",
 			figure.Significant(n), figure.Significant(maxReach), figure.Significant(f.Largest()))
 	}
 	return x, iv, err

@@ -93,7 +93,7 @@ func (s *sizer) explainDemands() {
 		}
 		text += "; " + d.p.describe()
 		if rate := s.in.Need.Operations; rate > 0 {
-			text += fmt.Sprintf(". %s/s need %s nodes%s, %s", figure.Rate(rate), figure.Significant(d.needed.N), d.interval(), assumptionText(d.needed.Assumption))
+			text += fmt.Sprintf(". %s/s need %s nodes%s, %s", figure.Rate(rate), number(d.needed.N), d.interval(), assumptionText(d.needed.Assumption))
 		}
 		s.reason("%s.", text)
 		if m := d.out.Memory; d.keys != nil && m.Hit != nil {
@@ -105,7 +105,7 @@ func (s *sizer) explainDemands() {
 		}
 		if j := d.out.Journal; j != nil {
 			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (given, not probed) a commit takes %s in the mean and up to %s, and a sync that carries %s commits allows %s/s per shard.",
-				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.Floor)), figure.Significant(j.Batch), figure.Rate(j.Ceiling))
+				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.Floor)), number(j.Batch), figure.Rate(j.Ceiling))
 		}
 		if s.copies() > d.copies {
 			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document and the answer has %d: what the others cost (majority, replication) is not in the measurement",
@@ -119,7 +119,7 @@ func (d *demand) interval() string {
 	if !d.needed.Known || math.IsInf(d.needed.High, 0) {
 		return ""
 	}
-	return fmt.Sprintf(" (%s to %s)", figure.Significant(d.needed.Low), figure.Significant(d.needed.High))
+	return fmt.Sprintf(" (%s to %s)", number(d.needed.Low), number(d.needed.High))
 }
 
 // explainAnswer says what decides, what disks hold and what happens when a node fails.
@@ -142,8 +142,8 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 	case a.Spare == 0:
 		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", failText(f))
 	default:
-		s.reason("If %s, the spare does the work: %s of each document are too few for another member to be elected and take over. The data must be where the spare can reach them (shared or replicated storage), or be restored first.",
-			failText(f), copiesText(a.Copies))
+		s.reason("If %s, a spare does the work: with %s of each document no majority is left to elect another member. The data must be where the spare can reach them "+
+			"(shared or replicated storage), or be restored first.", failText(f), copiesText(a.Copies))
 	}
 	if s.in.Need.Data == 0 {
 		s.doubt("data-as-measured", measure.Note, "no amount of data was given, so it is that of the measurement: say data=… for another")

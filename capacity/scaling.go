@@ -94,7 +94,7 @@ func (s *Scaling) linear(x float64) Estimate {
 	}
 	if e.N > p.N {
 		e.Doubts = append(e.Doubts, fmt.Sprintf("that %s nodes carry %s times what %s carry is assumed, not measured (linear scaling): vary the nodes in a study to know",
-			figure.Significant(e.N), figure.Significant(e.N/p.N), figure.Significant(p.N)))
+			number(e.N), figure.Significant(e.N/p.N), number(p.N)))
 	}
 	return e
 }
@@ -143,7 +143,7 @@ func (s *Scaling) inside(x, n float64) Estimate {
 	}
 	if e.Assumption == Interpolated {
 		next := s.points[slices.IndexFunc(s.points, func(p ScalePoint) bool { return p.N > n })]
-		e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes were not measured; the next size that was, and carried it, is %s", figure.Significant(n), figure.Significant(next.N)))
+		e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes were not measured; the next size that was, and carried it, is %s", number(n), number(next.N)))
 	}
 	return e
 }
@@ -155,7 +155,7 @@ func (s *Scaling) byLaw(x float64) (Estimate, error) {
 	}
 	e := Estimate{N: n, Interval: iv, Known: s.fit.Known, Assumption: ByLaw}
 	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): this is the scalability law extrapolated, not a measurement",
-		figure.Significant(n), figure.Significant(s.fit.Largest())))
+		number(n), number(s.fit.Largest())))
 	if err != nil {
 		e.Doubts = append(e.Doubts, err.Error()+": measure a larger size before relying on it")
 	}
@@ -169,16 +169,16 @@ func (s *Scaling) byPower(x float64) (Estimate, error) {
 	a := min(1, math.Log(top/geoMean(before.Throughput))/math.Log(last.N/before.N))
 	if a <= 0 {
 		return Estimate{}, fmt.Errorf("throughput did not rise from %s to %s nodes, so more of them are not known to carry %s/s",
-			figure.Significant(before.N), figure.Significant(last.N), figure.Rate(x))
+			number(before.N), number(last.N), figure.Rate(x))
 	}
 	n := last.N * math.Pow(x/top, 1/a)
 	if math.IsInf(n, 0) || n > 1e6 {
 		return Estimate{}, fmt.Errorf("throughput rose so little from %s to %s nodes that no sensible number of them reaches %s/s",
-			figure.Significant(before.N), figure.Significant(last.N), figure.Rate(x))
+			number(before.N), number(last.N), figure.Rate(x))
 	}
 	e := Estimate{N: n, Interval: stats.Interval{Low: n, High: n}, Assumption: ByPower}
 	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): it is assumed that throughput goes on as from %s to %s nodes (N^%s), without an interval",
-		figure.Significant(n), figure.Significant(last.N), figure.Significant(before.N), figure.Significant(last.N), figure.Significant(a)))
+		number(n), number(last.N), number(before.N), number(last.N), figure.Significant(a)))
 	if n > maxReach*last.N {
 		e.Doubts = append(e.Doubts, "that is more than twice the largest size: measure a larger one before relying on it")
 	}
@@ -217,4 +217,12 @@ func scalingResult(factor string, points []ScalePoint, fit *Fit, problem string)
 		out.Warnings = append(out.Warnings, "the peak was not reached by the sizes that were measured, so it is not reported")
 	}
 	return out
+}
+
+// number prints a size: whole ones as they are counted, others with three digits.
+func number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e9 {
+		return figure.Count(int64(x))
+	}
+	return figure.Significant(x)
 }

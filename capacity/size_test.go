@@ -199,7 +199,7 @@ func TestSizeByMemory(t *testing.T) {
 		t.Errorf("the alternative with more memory is %+v", s.Alternatives)
 	}
 	m := s.Workloads[0].Memory
-	if m == nil || m.Hit == nil || *m.Hit < 0.3 || *m.Hit > 0.9 || len(m.Course) != 5 {
+	if m == nil || m.Hit == nil || *m.Hit < 0.3 || *m.Hit > 0.9 || len(m.Course) != 8 {
 		t.Fatalf("memory is %+v", m)
 	}
 	for i, p := range m.Course[1:] {
@@ -234,7 +234,7 @@ func TestSizeWithPrices(t *testing.T) {
 			t.Errorf("the data of a node do not fit on %s", a.Type)
 		}
 	}
-	if len(s.Refused) != 1 || s.Refused[0].Type != "tiny" || !strings.Contains(s.Refused[0].Why, "2.00 cores") {
+	if len(s.Refused) != 1 || s.Refused[0].Type != "tiny" || !strings.Contains(s.Refused[0].Why, "2 cores") {
 		t.Errorf("refused are %+v", s.Refused)
 	}
 	p := s.Answer.Price
@@ -294,10 +294,14 @@ func TestSizeChecksTheModelAgainstTheServer(t *testing.T) {
 	predicted := *s.Workloads[0].Memory.Misses
 	for factor, off := range map[float64]bool{1.1: false, 0.9: false, 5: true, 0.05: true} {
 		x := predicted * factor
-		run.Series = []record.Series{{Source: "server:db.example:27017", Name: missesSeries()[0], Unit: "1/s", PerOperation: &x}}
+		run.Series = []record.Series{
+			{Source: "server:db.example:27017", Name: "cache.pages_read", Unit: "1/s", Mean: 100, PerOperation: &x},
+			{Source: "server:db.example:27017", Name: "cache.pages_requested", Unit: "1/s", Mean: 5000},
+			{Source: "host:db.example", Name: "cache.pages_read", Unit: "1/s", Mean: 1e9, PerOperation: &x},
+		}
 		s := size(t, Input{Records: made(t, run), Need: need(t, "ops=1000")})
 		m := s.Workloads[0].Memory
-		if m.MissesMeasured == nil || math.Abs(*m.MissesMeasured-x) > 1e-6 || strings.Contains(text(s), "memory-model-off") != off {
+		if m.MissesMeasured == nil || math.Abs(*m.MissesMeasured-x) > 1e-6 || strings.Contains(text(s), "memory-model-off") != off || *m.HitServer != 0.98 {
 			t.Errorf("%v times the predicted misses: %+v, %v", factor, m, s.Validity)
 		}
 	}

@@ -208,6 +208,9 @@ type SizeMemory struct {
 	// Misses are pages read per operation, as predicted and as the server counted them.
 	Misses         *float64 `json:"misses_predicted,omitempty"`
 	MissesMeasured *float64 `json:"misses_measured,omitempty"`
+	// HitServer is the share of all page requests that the server's own counters call hits. It counts inner pages as
+	// well, of which every operation needs several that are always there, so it is higher than Hit.
+	HitServer *float64 `json:"hit_server,omitempty"`
 	// Required is the hit ratio that the answer keeps.
 	Required float64 `json:"hit_required"`
 	// Course is the prediction for other sizes of the data beside the same cache: where it falls off is the cliff.
@@ -220,6 +223,8 @@ type SizeMemoryPoint struct {
 	Data   int64   `json:"data_bytes"`
 	Hit    float64 `json:"hit"`
 	Misses float64 `json:"misses"`
+	// Measured is true for the size that was measured.
+	Measured bool `json:"measured,omitempty"`
 }
 
 // SizeJournal is what the journal's disk allows.

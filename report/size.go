@@ -105,7 +105,7 @@ func sizeChoices(r *record.Sizing) Section {
 		if a.Price != nil {
 			price = money(a.Price.Month, a.Price.Currency)
 		}
-		s.Table.row(name, strconv.Itoa(a.Nodes), strconv.Itoa(a.Shards), strconv.Itoa(a.Copies), strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
+		s.Table.row(name, figure.Count(int64(a.Nodes)), figure.Count(int64(a.Shards)), strconv.Itoa(a.Copies), strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
 	}
 	return s
 }
@@ -172,14 +172,17 @@ func sizeMemory(w *record.SizeWorkload) Section {
 		return Section{}
 	}
 	s := Section{Title: fmt.Sprintf("workload %s: data against a cache of %s", w.Workload, figure.Bytes(m.Cache)),
-		Lines: []string{fmt.Sprintf("Predicted from keys that are %s and documents of %s bytes; the row with * is the measurement.", m.Distribution, figure.Count(int64(m.DocBytes+0.5)))},
+		Lines: []string{fmt.Sprintf("Predicted for keys that are %s and documents of %s bytes. The row with * was measured; from the first row below 100 %% on, the data no longer fit.", m.Distribution, figure.Count(int64(m.DocBytes+0.5)))},
 		Table: &Table{Header: []string{"documents of a member", "hit ratio", "pages read per operation"}, Left: 1}}
 	if m.MissesMeasured != nil {
 		s.Lines = append(s.Lines, fmt.Sprintf("The server counted %s pages read per operation, the model predicts %s.", figure.Significant(*m.MissesMeasured), figure.Significant(*m.Misses)))
 	}
+	if m.HitServer != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("By the server's own counters, which count inner pages as well, %s of all page requests were hits.", figure.Percent(*m.HitServer)))
+	}
 	for _, p := range m.Course {
 		name := figure.Bytes(p.Data)
-		if p.Hit == *m.Hit && p.Misses == *m.Misses {
+		if p.Measured {
 			name += " *"
 		}
 		s.Table.row(name, figure.Percent(p.Hit), figure.Significant(p.Misses))

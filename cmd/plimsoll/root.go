@@ -44,7 +44,8 @@ and durability, and what the numbers are worth.
   plimsoll run --workload a                       try it: documents on this machine's disk
   plimsoll run mongodb://host/ --workload b       load a deployment
   plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
-  plimsoll show DIR                               print a recorded result again`,
+  plimsoll show DIR                               print a recorded result again
+  plimsoll report DIR                             a page with charts, to decide from`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -62,8 +63,10 @@ and durability, and what the numbers are worth.
 		newResponderCommand(env),
 		newClientCommand(env),
 		newShowCommand(env),
+		newReportCommand(env),
 		newCompareCommand(env),
 		newHistoryCommand(env),
+		newSizeCommand(env),
 		newWorkloadsCommand(env),
 		newEngineCommand(env),
 		newVersionCommand(env),

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/capacity"
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// sizeFlags are those of `plimsoll size` as they are written.
+type sizeFlags struct {
+	need, memory, fsync, price, format string
+	match                              []string
+	nodes, copies                      int
+	cores, batch                       float64
+}
+
+func sizeFormats() []string { return []string{"text", "md", "json"} }
+
+func newSizeCommand(env *environment) *cobra.Command {
+	var f sizeFlags
+	cmd := &cobra.Command{
+		Use:   "size RECORD… --need 'ops=50000,p99<20ms,data=2TiB'",
+		Short: "Say how many nodes, how much memory and disk a need takes, and why",
+		Long: `Say how many nodes, how much memory and disk a need takes, and why.
+
+A RECORD is the directory of a run or of a study. What it measured is the measure: the highest rate
+that was offered and held the objectives of the need (a capacity search of a study is best), or, with
+a warning, what a closed loop reached. Several workloads are sized so that the answer does for each.
+
+The need has parts, separated by commas:
+
+  ops=50000      operations per second          copies=3     members that keep each document
+  data=2TiB      documents, one copy            failures=1   nodes that may fail at once
+  p99<20ms       an objective, like --slo       free=20%     of each disk that stays free
+
+Nothing is extrapolated silently: the answer says what the number of nodes stands on (linear scaling
+that is assumed, or scaling that a study measured with a factor named nodes), with its interval.
+
+Exit codes: 0 answered, 2 an argument is wrong or cannot be read, 4 the need cannot be met with what
+was measured, 6 the records do not tell (not measured, or not to be believed).`,
+		Example: `  plimsoll size my-record --need 'ops=50000,p99<20ms,data=2TiB'
+  plimsoll size my-study --need 'ops=50k,p99<20ms' --price nodes.yaml --cores 8
+  plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := f.input(cmd, args)
+			if err != nil {
+				return err
+			}
+			return sizeUp(env, in, f.format)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *sizeFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.need, "need", "", "what must be carried, for example 'ops=50000,p99<20ms,data=2TiB'")
+	flags.StringArrayVar(&f.match, "match", nil, "a record of another deployment: how many nodes match it (repeat it per workload)")
+	flags.IntVar(&f.nodes, "nodes", 0, "nodes that kept data in the measured deployment (absent: as the record says)")
+	flags.IntVar(&f.copies, "copies", 0, "how many of them keep each document (absent: as the record says)")
+	flags.StringVar(&f.memory, "memory", "", "memory of each measured node, for example 64GiB (absent: the cache that the server reported)")
+	flags.Float64Var(&f.cores, "cores", 0, "cores of each measured node")
+	flags.StringVar(&f.fsync, "fsync", "", "how long the disk takes to sync the journal, for example 2.1ms")
+	flags.Float64Var(&f.batch, "batch", 0, "durable commits that one sync carries at most (absent: half of the workers)")
+	flags.StringVar(&f.price, "price", "", "file with node types and what they cost; the cheapest that fits is chosen")
+	flags.StringVar(&f.format, "format", "text", strings.Join(sizeFormats(), ", "))
+}
+
+// input checks the flags and reads what they name.
+func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input, err error) {
+	if !slices.Contains(sizeFormats(), f.format) {
+		return in, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, sizeFormats()), strings.Join(sizeFormats(), ", "))
+	}
+	if len(args) == 0 {
+		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
+	}
+	in = capacity.Input{Records: args, Match: f.match, Tool: tool(), Batch: f.batch,
+		Deployment: capacity.Deployment{Nodes: f.nodes, Copies: f.copies, Cores: f.cores}}
+	if f.need != "" {
+		need, err := capacity.ParseNeed(f.need)
+		if err != nil {
+			return in, withExit(exitUsage, err)
+		}
+		in.Need = &need
+	}
+	if f.memory != "" {
+		size, err := record.ParseSize(f.memory)
+		if err != nil {
+			return in, withExit(exitUsage, fmt.Errorf("--memory: %w", err))
+		}
+		if size < 64<<20 {
+			return in, usageError("--memory: %s is less than a server starts with: did you forget the unit, as in 64GiB?", f.memory)
+		}
+		in.Deployment.Memory = int64(size)
+	}
+	if f.fsync != "" {
+		sync, err := record.ParseDuration(f.fsync)
+		if err != nil {
+			return in, withExit(exitUsage, fmt.Errorf("--fsync: %w", err))
+		}
+		in.Sync = time.Duration(sync)
+	}
+	in.Prices, err = readPrices(f.price)
+	return in, err
+}
+
+// readPrices reads the price list, if there is one.
+func readPrices(path string) (*record.PriceList, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, withExit(exitUsage, fmt.Errorf("cannot read the price list: %w", err))
+	}
+	defer file.Close()
+	list, err := record.ReadPriceList(file)
+	if err != nil {
+		return nil, withExit(exitUsage, fmt.Errorf("%s: %w", path, err))
+	}
+	return &list, nil
+}
+
+// sizeUp answers and prints.
+func sizeUp(env *environment, in capacity.Input, format string) error {
+	result, err := capacity.Size(in)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if err := printSize(env.stdout, result, format); err != nil {
+		return err
+	}
+	switch result.Verdict {
+	case record.SizeImpossible:
+		return withExit(exitObjective, errSilent)
+	case record.SizeUnknown:
+		return withExit(exitInvalid, errSilent)
+	case record.SizeAnswered:
+		return nil
+	}
+	return errors.New("unknown verdict " + result.Verdict)
+}
+
+func printSize(w io.Writer, r *record.Sizing, format string) error {
+	switch format {
+	case "md":
+		return report.SizeMarkdown(w, r)
+	case "json":
+		return printJSON(w, r)
+	}
+	return writeSections(w, report.SizeTitle(r), report.SizeSections(r))
+}
