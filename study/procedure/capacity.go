@@ -228,12 +228,12 @@ const above, below = 1.1, 0.9
 // reached. again is true if every trial well above held, so that the search had been led astray.
 func (c *capacity) confirm(rate float64) (again bool, err error) {
 	for round := 0; round < mostRounds && rate > c.result.Rate; round++ {
-		held, upper, err := c.round(rate)
+		held, low, upper, err := c.round(rate)
 		if err != nil {
 			return false, err
 		}
-		if held != nil {
-			c.result.Rate, c.result.Confirmed, c.result.Low = rate, true, held
+		if held {
+			c.result.Rate, c.result.Confirmed, c.result.Low = rate, true, low
 			return upper, nil
 		}
 		rate = c.rounded(rate * (1 - float64(c.spec.Precision)))
@@ -241,16 +241,16 @@ func (c *capacity) confirm(rate float64) (again bool, err error) {
 	return false, nil
 }
 
-// round makes one round of confirming trials around a rate. held is nil as soon as one of those at the rate itself
-// was missed; otherwise it is the lower end of the interval of the achieved rate. upper says that the trials well
-// above held as well, although a rate up to there had been missed before.
-func (c *capacity) round(rate float64) (held *float64, upper bool, err error) {
+// round makes one round of confirming trials around a rate, and ends as soon as one of those at the rate itself is
+// missed. low is the lower end of the interval of the achieved rate, nil of a single trial. upper says that the trials
+// well above held as well.
+func (c *capacity) round(rate float64) (held bool, low *float64, upper bool, err error) {
 	var shares []float64
 	ups, upHeld := 0, 0
 	for _, factor := range c.order(rate) {
 		p, err := c.at("confirm", c.rounded(rate*factor))
 		if err != nil {
-			return nil, false, err
+			return false, nil, false, err
 		}
 		switch {
 		case factor == above:
@@ -259,22 +259,22 @@ func (c *capacity) round(rate float64) (held *float64, upper bool, err error) {
 				upHeld++
 			}
 		case factor == 1 && !p.holds:
-			return nil, false, nil
+			return false, nil, false, nil
 		case factor == 1:
 			shares = append(shares, p.share)
 		}
 	}
-	low := rate * slices.Min(shares)
 	if mean, iv, ok := stats.GeoMean(shares, confidence); ok {
 		if iv.Low < minAchieved {
 			c.unsure = rate
 			c.note(fmt.Sprintf("at %s/s all trials held, but they achieved %s of the offered rate with a lower bound of %s",
 				figure.Rate(rate), figure.Percent(mean), figure.Percent(iv.Low)))
-			return nil, false, nil
+			return false, nil, false, nil
 		}
-		low = rate * iv.Low
+		x := rate * iv.Low
+		low = &x
 	}
-	return &low, ups > 0 && upHeld == ups, nil
+	return true, low, ups > 0 && upHeld == ups, nil
 }
 
 // order is the random order of the trials of a round, as multiples of the rate.

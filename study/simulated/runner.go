@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -57,8 +58,12 @@ func (r *Runner) Trial(ctx context.Context, q study.Request) (study.Result, erro
 	r.mu.Unlock()
 	switch {
 	case trouble.Hang:
-		<-ctx.Done()
-		return study.Result{}, ctx.Err()
+		select {
+		case <-ctx.Done():
+			return study.Result{}, ctx.Err()
+		case <-q.Abort:
+			return study.Result{}, errAborted
+		}
 	case trouble.Err != nil:
 		r.clock.advance(r.target.Overhead)
 		return study.Result{}, trouble.Err
@@ -71,6 +76,8 @@ func (r *Runner) Trial(ctx context.Context, q study.Request) (study.Result, erro
 	r.clock.advance(t.end + r.target.Overhead)
 	return r.result(t, intervals, q)
 }
+
+var errAborted = errors.New("the simulated trial was aborted")
 
 // begin decides what is random about a trial as a whole.
 func (r *Runner) begin(q study.Request) (*trial, Trouble) {
