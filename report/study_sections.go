@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -119,8 +118,9 @@ func metricsOf(trials []record.Trial) []metric {
 	seen := map[string]bool{}
 	var list []metric
 	for i := range trials {
-		for name := range trials[i].Values {
-			if !seen[name] {
+		for name, x := range trials[i].Values {
+			class, rest := splitMetric(name)
+			if none := class != "" && rest == "errors" && x == 0; !none && !seen[name] {
 				seen[name] = true
 				list = append(list, metric{name, unitOf(name)})
 			}
@@ -294,7 +294,7 @@ func procedureSection(p *record.ProcedureResult) Section {
 // procedureValue prints what a procedure chose: seconds or a number of things.
 func procedureValue(path string, x float64) string {
 	if strings.HasSuffix(path, "duration") {
-		return time.Duration(x * float64(time.Second)).String()
+		return record.Duration(x * 1e9).String()
 	}
 	return figure.Count(int64(x))
 }

@@ -19,14 +19,14 @@ var plural = figure.Plural
 
 // ownFindings are the findings about a study that are made here.
 var ownFindings = []string{"no-baseline", "few-trials", "failed-trials", "invalid-trials", "doubtful-trials", "repeated-trials",
-	"missing-trials", "batched-order", "drift", "outliers", "not-settled", "not-confirmed"}
+	"missing-trials", "unknown-objective", "batched-order", "drift", "outliers", "not-settled", "not-confirmed"}
 
 // findings looks for reasons not to believe a study.
 func (j *judgement) findings() []measure.Finding {
 	var all []measure.Finding
 	for _, check := range []func() []measure.Finding{
 		j.checkBaseline, j.checkNumber, j.checkFailed, j.checkInvalid, j.checkDoubtful, j.checkRepeated, j.checkMissing,
-		j.checkOrder, j.checkDrift, j.checkOutliers, j.checkProcedures,
+		j.checkObjectives, j.checkOrder, j.checkDrift, j.checkOutliers, j.checkProcedures,
 	} {
 		all = append(all, check()...)
 	}
@@ -62,12 +62,18 @@ func (j *judgement) checkNumber() []measure.Finding {
 	if len(j.final) == 0 || least >= trialsForMedian {
 		return nil
 	}
-	f := finding("few-trials", measure.Note, "%s of %s count: the medians have no interval of 95 %% below %d trials; raise trials", plural(least, "trial"), which, trialsForMedian)
-	if least < trialsForRanks {
-		f[0].Severity = measure.Warning
-		f[0].Text = fmt.Sprintf("only %s of %s count, so a verdict rests on the t distribution alone and the rank test cannot confirm it "+
-			"(it needs %d, an interval of medians %d); raise trials", plural(least, "trial"), which, trialsForRanks, trialsForMedian)
+	severity, text := measure.Warning, ""
+	switch {
+	case least == 0:
+		text = "nothing can be said of it"
+	case least == 1:
+		text = "one trial tells nothing of how much trials differ"
+	case least < trialsForRanks:
+		text = fmt.Sprintf("a verdict rests on the t distribution alone, and the rank test, which needs %d, cannot confirm it", trialsForRanks)
+	default:
+		severity, text = measure.Note, fmt.Sprintf("a median has no interval of 95 %% below %d", trialsForMedian)
 	}
+	f := finding("few-trials", severity, "the fewest trials that count are those of %s, %d: %s; raise trials", which, least, text)
 	value, limit := float64(least), float64(trialsForMedian)
 	f[0].Value, f[0].Limit, f[0].Unit = &value, &limit, "trials"
 	return f
@@ -169,6 +175,28 @@ func (j *judgement) checkMissing() []measure.Finding {
 	}
 	return finding("missing-trials", measure.Warning, "%s of %d have not been done, so this is what can be said so far; plimsoll study resume does them",
 		plural(len(missing), "trial"), len(j.final))
+}
+
+// checkObjectives tells of objectives that hold or are missed for no reason but that nobody knows.
+func (j *judgement) checkObjectives() []measure.Finding {
+	var unknown []string
+	for _, o := range objectives(j.study.Specification) {
+		name, known, asked := ofObjective(o), false, false
+		for _, trials := range j.counted {
+			for _, t := range trials {
+				_, has := t.Values[name]
+				known, asked = known || has, true
+			}
+		}
+		if asked && !known {
+			unknown = append(unknown, o.Text)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return finding("unknown-objective", measure.Warning, "no trial could state what %s limits, so it counts as missed: there is no such operation in the workload, "+
+		"or too few of them for such a percentile; run longer, or ask for another one", strings.Join(unknown, ", "))
 }
 
 func (j *judgement) checkOrder() []measure.Finding {

@@ -181,6 +181,9 @@ func TestObjectives(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if !hasFinding(s.Validity, "unknown-objective", measure.Warning) {
+		t.Errorf("%+v", s.Validity)
+	}
 	s.Trials[0].Status = record.TrialDone
 	Study(s)
 	if o := s.Objectives[0]; !o.Holds || o.Met != 6 {

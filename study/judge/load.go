@@ -178,8 +178,8 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	t.Why, t.Doubts = standing(r.Validity)
 	switch {
 	case t.Why != "":
-	case r.Status == record.Failed:
-		t.Why = "failed"
+	case r.Status == record.Failed, r.Status == record.Killed:
+		t.Why = string(r.Status)
 	case len(t.Values) == 0:
 		t.Why = "nothing was measured"
 	}
