@@ -66,7 +66,9 @@ func parent() {
 		cmd := launcher("client")()
 		p.commands = append(p.commands, cmd)
 		if len(p.commands) == 3 {
-			p.on = func(p *watcher) { fmt.Println(p.commands[0].Process.Pid, p.commands[1].Process.Pid, p.commands[2].Process.Pid) }
+			p.on = func(p *watcher) {
+				fmt.Println(p.commands[0].Process.Pid, p.commands[1].Process.Pid, p.commands[2].Process.Pid)
+			}
 		}
 		return cmd
 	})
@@ -132,12 +134,14 @@ func finding(r *record.Run, id string) *measure.Finding {
 // What the clients have in records of their own is in the record of the run, operation by operation.
 func TestExecute(t *testing.T) {
 	for name, change := range map[string]func(*record.LoadSpec){
-		"closed loop": func(l *record.LoadSpec) { l.Duration, l.Warmup = record.Duration(2300*time.Millisecond), record.Duration(time.Second) },
-		"open loop":   func(l *record.LoadSpec) { l.Rate, l.Duration = 300, record.Duration(2300*time.Millisecond) },
-		"operations":  func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
+		"closed loop": func(l *record.LoadSpec) {
+			l.Duration, l.Warmup = record.Duration(2300*time.Millisecond), record.Duration(time.Second)
+		},
+		"open loop":  func(l *record.LoadSpec) { l.Rate, l.Duration = 300, record.Duration(2300*time.Millisecond) },
+		"operations": func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
 		"users": func(l *record.LoadSpec) {
 			l.Workers, l.Pace, l.Duration = 1, 50, 0
-			l.Stages = []record.StageSpec{{Duration: record.Duration(2*time.Second), Workers: 9}}
+			l.Stages = []record.StageSpec{{Duration: record.Duration(2 * time.Second), Workers: 9}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,155 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// fakeSource is looked at by a function.
+type fakeSource struct {
+	look   func(n int) (Reading, error)
+	n      int
+	closed atomic.Bool
+}
+
+func (s *fakeSource) Look(context.Context) (Reading, error) { s.n++; return s.look(s.n) }
+func (s *fakeSource) Close() error                          { s.closed.Store(true); return nil }
+
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quick := &fakeSource{look: func(n int) (Reading, error) {
+			return Reading{Source: "quick", Values: map[string]float64{"n": float64(n)}, Notes: []string{"the same"}}, nil
+		}}
+		slow := &fakeSource{look: func(n int) (Reading, error) {
+			time.Sleep(3500 * time.Millisecond)
+			return Reading{Source: "slow", Values: map[string]float64{"n": float64(n)}}, nil
+		}}
+		broken := &fakeSource{look: func(n int) (Reading, error) {
+			return Reading{Source: "broken", Events: []Event{{Kind: "e", Text: fmt.Sprint(n)}}}, errors.New("not now")
+		}}
+		refused := &fakeSource{look: func(int) (Reading, error) { return Reading{}, never("nobody may look") }}
+		w := New()
+		w.Follow(time.Second, quick, slow, broken, refused)
+		w.Tell("told", "by a driver", nil)
+		time.Sleep(10*time.Second + time.Millisecond)
+		samples, events, lost := w.Take()
+		count := map[string]int{}
+		for i, s := range samples {
+			count[s.Source]++
+			if i > 0 && s.Time.Before(samples[i-1].Time) {
+				t.Errorf("sample %d is earlier than the one before", i)
+			}
+		}
+		// The slow one is looked at back to back: its looks end after 3.5, 7 and 10.5 s.
+		if count["quick"] != 11 || count["slow"] != 2 || count["broken"] != 0 || len(events) != 12 || lost != 0 || refused.n != 1 {
+			t.Errorf("samples %v, %d events, %d lost, looked %d times at the one that refuses", count, len(events), lost, refused.n)
+		}
+		if notes := w.Notes(); len(notes) != 2 {
+			t.Errorf("notes %q", notes)
+		}
+		if samples, events, _ := w.Take(); len(samples)+len(events) != 0 {
+			t.Errorf("taken twice: %v %v", samples, events)
+		}
+		w.Stop()
+		time.Sleep(time.Minute)
+		for i, s := range []*fakeSource{quick, slow, broken, refused} {
+			if !s.closed.Load() {
+				t.Errorf("source %d is not closed", i)
+			}
+		}
+		if samples, _, _ := w.Take(); len(samples) > 2 {
+			t.Errorf("%d samples after the end", len(samples))
+		}
+	})
+}
+
+// What nobody takes does not fill the memory.
+func TestWatchIsBounded(t *testing.T) {
+	w := New()
+	defer w.Stop()
+	for range maxEvents + 7 {
+		w.Tell("k", "", nil)
+	}
+	for range maxSamples + 7 {
+		w.keep(Reading{Source: "s", Values: map[string]float64{"x": 1}})
+	}
+	if samples, events, lost := w.Take(); len(samples) != maxSamples || len(events) != maxEvents || lost != 7 {
+		t.Errorf("%d samples, %d events, %d lost", len(samples), len(events), lost)
+	}
+}
+
+// fakeServer is a store of which only the statistics are asked.
+type fakeServer struct {
+	store.Store
+	status  func(n int) (bson.Raw, error)
+	replica func() (bson.Raw, error)
+	n, sets int
+	closed  int
+}
+
+func (s *fakeServer) ServerStatus(context.Context) (bson.Raw, error)  { s.n++; return s.status(s.n) }
+func (s *fakeServer) ReplicaStatus(context.Context) (bson.Raw, error) { s.sets++; return s.replica() }
+func (s *fakeServer) Close() error                                    { s.closed++; return nil }
+
+func TestServer(t *testing.T) {
+	opened := 0
+	fake := &fakeServer{
+		status: func(n int) (bson.Raw, error) {
+			if n == 2 {
+				return nil, errors.New("connection reset")
+			}
+			return document(t, "status-4.4.json"), nil
+		},
+		replica: func() (bson.Raw, error) {
+			return nil, &store.ServerError{Code: 76, CodeName: "NoReplicationEnabled"}
+		},
+	}
+	s := NewServer("db:27017", func(context.Context) (store.Store, error) {
+		if opened++; opened == 1 {
+			return nil, errors.New("nobody there yet")
+		}
+		return fake, nil
+	})
+	for i, want := range []bool{false, true, false, true, true} {
+		r, err := s.Look(t.Context())
+		if (err == nil) != want || want && (r.Source != "server:db1.example:27017" || r.Values["connections.current"] != 20) || errors.Is(err, ErrNever) {
+			t.Errorf("look %d: %+v, %v", i, r, err)
+		}
+	}
+	if opened != 2 || fake.sets != 1 {
+		t.Errorf("opened %d times, asked %d times for a replica set that is none", opened, fake.sets)
+	}
+	if err := s.Close(); err != nil || fake.closed != 1 {
+		t.Errorf("closed %d times: %v", fake.closed, err)
+	}
+}
+
+// A server that will not tell is asked once, and the reason is kept.
+func TestServerThatDoesNotTell(t *testing.T) {
+	for name, status := range map[string]func(int) (bson.Raw, error){
+		"refuses": func(int) (bson.Raw, error) {
+			return nil, &store.ServerError{Code: 13, CodeName: "Unauthorized", Message: "not authorized on admin"}
+		},
+		"says nothing": func(int) (bson.Raw, error) { return raw(t, bson.D{{Key: "ok", Value: 1}}), nil },
+	} {
+		fake := &fakeServer{status: status}
+		s := NewServer("db:27017", func(context.Context) (store.Store, error) { return fake, nil })
+		if _, err := s.Look(t.Context()); !errors.Is(err, ErrNever) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.Close()
+	}
+	s := NewServer("x", func(context.Context) (store.Store, error) { return struct{ store.Store }{&fakeServer{}}, nil })
+	if _, err := s.Look(t.Context()); !errors.Is(err, ErrNever) {
+		t.Errorf("a store without statistics: %v", err)
+	}
+}
