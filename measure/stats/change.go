@@ -114,12 +114,16 @@ func (h history) candidates() []int {
 	return slices.Sorted(maps.Keys(places))
 }
 
+// longestStretch bounds the time for long histories, which grows with the square of a stretch. A change that so many
+// values do not show is not worth telling.
+const longestStretch = 512
+
 // stretches are the whole history, its half, a quarter and so on, each overlapping the next by half, so that an episode
 // is seen beside what surrounds it.
 func (h history) stretches() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		n := len(h.values)
-		for length := n; length >= 2*h.o.Segment; length /= 2 {
+		for length := min(n, longestStretch); length >= 2*h.o.Segment; length /= 2 {
 			for start, last := 0, false; !last; start += max(1, length/2) {
 				last = start >= n-length
 				if start = min(start, n-length); !yield(start, start+length) {
@@ -186,20 +190,34 @@ func (h history) split(from, to int) (at int, ok bool) {
 // join drops the least significant cut, over and over, until all that are left count.
 func (h history) join(cuts []int) []int {
 	cuts = slices.Clone(cuts)
-	for len(cuts) > 0 {
-		worst, worstP := -1, -1.0
-		for k := range cuts {
+	type verdict struct {
+		p      float64
+		counts bool
+	}
+	verdicts := make([]verdict, len(cuts))
+	judge := func(k int) {
+		if k >= 0 && k < len(cuts) {
 			p := h.judge(cuts, k)
-			if p.P > worstP && !h.counts(cuts, k, p) {
-				worst, worstP = k, p.P
+			verdicts[k] = verdict{p.P, h.counts(cuts, k, p)}
+		}
+	}
+	for k := range cuts {
+		judge(k)
+	}
+	for {
+		worst := -1
+		for k, v := range verdicts {
+			if !v.counts && (worst < 0 || v.p > verdicts[worst].p) {
+				worst = k
 			}
 		}
 		if worst < 0 {
 			return cuts
 		}
-		cuts = slices.Delete(cuts, worst, worst+1)
+		cuts, verdicts = slices.Delete(cuts, worst, worst+1), slices.Delete(verdicts, worst, worst+1)
+		judge(worst - 1) // only its neighbours have new ones
+		judge(worst)
 	}
-	return cuts
 }
 
 // falseAlarms is how many histories in which nothing changes may have a change called at all.
