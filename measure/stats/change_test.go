@@ -48,7 +48,7 @@ func TestChangePoints(t *testing.T) {
 		{"too short", []float64{1, 1, 1, 1, 2, 2, 2, 2, 2}, nil},
 		{"from zero", []float64{0, 0, 0, 0, 0, 2, 2, 2, 2, 2}, []int{5}},
 		{"nothing", nil, nil},
-		{"a change far from everything", levels(r, 700, 100, 800, 103), []int{700}},
+		{"a change far from everything", levels(r, 300, 100, 400, 103), []int{300}},
 	} {
 		found := ChangePoints(c.xs, ChangeOptions{})
 		if !slices.Equal(indices(found), c.want) {
