@@ -28,7 +28,7 @@ func NewCheck() func(record.RunSpec) error {
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d", spec.Workload, spec.Load.Operations)
+		key := fmt.Sprintf("%#v %d %d", spec.Workload, spec.Load.Operations, spec.Load.Clients)
 		err, known := opened[key]
 		if !known {
 			_, err = openWorkload(spec, Options{}, time.Now())
@@ -38,6 +38,9 @@ func NewCheck() func(record.RunSpec) error {
 			return err
 		}
 		if _, err := loadConfig(spec, Options{}); err != nil {
+			return err
+		}
+		if err := CheckClients(spec); err != nil {
 			return err
 		}
 		if target.Kind == "mongodb" {

@@ -35,10 +35,15 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 		Params:     spec.Workload.Params,
 		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	})
-	if err != nil || opts.Clients <= 1 {
-		return w, err
+	switch {
+	case err != nil:
+		return nil, err
+	case opts.Clients > 1:
+		return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
+	case spec.Load.Clients > 1: // this process loads the data; whether others can share the rest is known before
+		_, err = workload.Share(w, 0, int(spec.Load.Clients), int(spec.Load.Clients))
 	}
-	return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
+	return w, err
 }
 
 // loadConfig translates the load of a specification.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 func testSpec(clients int) record.RunSpec {
@@ -76,7 +77,7 @@ func TestCheck(t *testing.T) {
 	} {
 		spec := testSpec(3)
 		c.change(&spec)
-		err := Check(spec)
+		err := run.CheckClients(spec)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}

@@ -35,7 +35,7 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 	if start == nil {
 		return nil, wrong(errors.New("load.clients: this command runs with one client only"))
 	}
-	if err := Check(spec); err != nil {
+	if err := run.CheckClients(spec); err != nil {
 		return nil, wrong(err)
 	}
 	if o.Now == nil {

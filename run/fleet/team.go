@@ -100,7 +100,7 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 // startAll starts the clients and gives them their orders.
 func (t *team) startAll() {
 	n := int(t.spec.Load.Clients)
-	streams := int(streams(t.spec))
+	streams := int(run.Streams(t.spec))
 	for i := range n {
 		p, err := startProcess(i, t.launch, t.reports)
 		if err != nil {
