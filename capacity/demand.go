@@ -340,6 +340,7 @@ const (
 	seriesPagesRead      = "cache.pages_read"
 	seriesPagesRequested = "cache.pages_requested"
 	seriesCacheMax       = "cache.max"
+	seriesSyncTime       = "log.sync_time"
 )
 
 // served returns a value of each server that has the series.

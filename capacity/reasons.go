@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,18 +16,16 @@ import (
 // checkJournal says what the disk's sync time allows, for workloads whose writes wait for it. It returns false where
 // no number of nodes helps.
 func (s *sizer) checkJournal() bool {
-	if s.in.Sync <= 0 {
-		return true
-	}
 	waits, possible := false, true
 	for _, d := range s.demands {
-		if !d.durable || d.writes == 0 {
+		sync, from := s.syncTime(d)
+		if sync <= 0 || !d.durable || d.writes == 0 {
 			continue
 		}
 		waits = true
-		g := GroupCommit{Sync: s.in.Sync}
+		g := GroupCommit{Sync: sync}
 		shards := float64(d.nodes) / float64(d.copies)
-		j := &record.SizeJournal{Sync: int64(s.in.Sync), Batch: s.in.Batch, Writes: d.writes, Mean: int64(g.OpenLatency()), Floor: int64(g.Floor())}
+		j := &record.SizeJournal{Sync: int64(sync), From: from, Batch: s.in.Batch, Writes: d.writes, Mean: int64(g.OpenLatency()), Floor: int64(g.Floor())}
 		if j.Batch == 0 {
 			j.Batch = max(1, float64(d.p.trials[0].run.Phase("measure").Workers)/shards/2)
 		}
@@ -37,15 +36,34 @@ func (s *sizer) checkJournal() bool {
 			j.Clients = g.Clients(j.Needed)
 			if j.Needed > j.Ceiling && s.in.Batch == 0 {
 				s.doubt("journal-clients", measure.Warning, "workload %s: %s durable commits per second and shard need %s writing at once when a sync takes %s; the workers of the measurement reach %s/s",
-					d.w.name, figure.Rate(j.Needed), figure.Plural(j.Clients, "client"), figure.Duration(s.in.Sync), figure.Rate(j.Ceiling))
+					d.w.name, figure.Rate(j.Needed), figure.Plural(j.Clients, "client"), figure.Duration(sync), figure.Rate(j.Ceiling))
 			}
 		}
 		possible = s.checkFloor(d, g) && possible
 	}
-	if !waits {
+	if !waits && s.in.Sync > 0 {
 		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync changes nothing")
 	}
 	return possible
+}
+
+// syncTime is how long a sync takes: as given, or as the servers of the measurement counted, the slowest of them.
+func (s *sizer) syncTime(d *demand) (sync time.Duration, from string) {
+	if s.in.Sync > 0 {
+		return s.in.Sync, "given"
+	}
+	means := served(d.p.trials[0].run, seriesSyncTime, func(s record.Series) *float64 { return &s.Mean })
+	if len(means) == 0 {
+		return 0, ""
+	}
+	return time.Duration(slices.Max(means)), "serverStatus"
+}
+
+func syncText(from string) string {
+	if from == "given" {
+		return "given, not probed"
+	}
+	return "the mean of the measured servers' own"
 }
 
 // checkFloor looks for objectives that no disk with this sync time meets.
@@ -59,7 +77,7 @@ func (s *sizer) checkFloor(d *demand, g GroupCommit) bool {
 		concerns := o.Class == "" && d.writes > 1-percent/100 || strings.Contains("insert update", o.Class) && o.Class != ""
 		if concerns && o.Limit < float64(g.Floor()) {
 			s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: durable writes on a disk that syncs in %s take up to two syncs, so %s cannot hold with any number of nodes: "+
-				"plan a disk that syncs in %s or less", d.w.name, figure.Duration(s.in.Sync), o.Text, figure.Duration(time.Duration(o.Limit/1.99))))
+				"plan a disk that syncs in %s or less", d.w.name, figure.Duration(g.Sync), o.Text, figure.Duration(time.Duration(o.Limit/1.99))))
 			possible = false
 		}
 	}
@@ -104,8 +122,8 @@ func (s *sizer) explainDemands() {
 			}
 		}
 		if j := d.out.Journal; j != nil {
-			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (given, not probed) a commit takes %s in the mean and up to %s, and a sync that carries %s commits allows %s/s per shard.",
-				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.Floor)), number(j.Batch), figure.Rate(j.Ceiling))
+			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (%s) a commit takes %s in the mean and up to %s, and a sync that carries %s commits allows %s/s per shard.",
+				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), syncText(j.From), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.Floor)), number(j.Batch), figure.Rate(j.Ceiling))
 		}
 		if s.copies() > d.copies {
 			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document and the answer has %d: what the others cost (majority, replication) is not in the measurement",

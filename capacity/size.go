@@ -24,8 +24,9 @@ type Input struct {
 	Need *Need
 	// Deployment is what the records do not say of what was measured.
 	Deployment Deployment
-	// Sync is how long the disk takes to sync the journal, 0 if unknown, and Batch how many commits one sync carries at
-	// most, 0 for half of the clients. They come from the user: no probe of disks leaves a record yet.
+	// Sync is how long the disk takes to sync the journal, 0 for what the measured servers counted, if they did. Batch is
+	// how many commits one sync carries at most, 0 for half of the clients. Both come from the user: no probe of disks
+	// leaves a record yet.
 	Sync  time.Duration
 	Batch float64
 	// Prices are the nodes that can be had, nil for nodes like the measured ones.

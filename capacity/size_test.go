@@ -280,7 +280,12 @@ func TestSizeByJournal(t *testing.T) {
 	if s = size(t, in); s.Answer == nil || s.Answer.Decides != "journal" || s.Answer.Shards != 20 {
 		t.Error(text(s))
 	}
-	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond})...)
+	counted := sizetest.Run{Workload: "a", Durability: durable, P99: 8 * time.Millisecond,
+		Series: []record.Series{{Source: "server:a", Name: "log.sync_time", Unit: "ns", Mean: 3e6}, {Source: "server:b", Name: "log.sync_time", Unit: "ns", Mean: 4e6}}}
+	if s = size(t, Input{Records: made(t, open(2000, counted)...), Need: in.Need}); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.Sync != 4e6 {
+		t.Error("the servers' own count of their syncs is not used")
+	}
+	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond, Durability: record.DurabilitySpec{Name: "balanced"}})...)
 	if s = size(t, in); s.Workloads[0].Journal != nil || !strings.Contains(text(s), "journal-unused") {
 		t.Error("writes that do not wait for the journal are limited by it")
 	}

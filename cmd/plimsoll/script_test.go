@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 //	exits CODE COMMAND…         runs it and compares the exit code; output is in the files out and err
 //	interrupted AFTER COMMAND…  the same with SIGINT after a time; the exit code must be 130
 //	field FILE PATH… VALUE      compares one value of a JSON file
+//	made DIR KEY=VALUE…         writes a record whose results are made up (size_test.go)
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -31,7 +32,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "interrupted": scriptInterrupted, "field": scriptField,
+			"exits": scriptExits, "interrupted": scriptInterrupted, "field": scriptField, "made": scriptMade,
 		},
 	})
 }
