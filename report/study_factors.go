@@ -228,7 +228,7 @@ func changesSection(title string, list []record.Comparison) Section {
 
 // valueText is a value with its interval, where there is one.
 func valueText(x, low, high *float64, unit string) string {
-	if x == nil || low == nil || high == nil {
+	if x == nil || low == nil || high == nil || *low == *high {
 		return optional(x, unit)
 	}
 	return optional(x, unit) + " " + span(low, high, unit)

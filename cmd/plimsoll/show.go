@@ -59,13 +59,13 @@ func showRun(env *environment, dir, format string) error {
 	return verdictOf(r, nil)
 }
 
-// showStudy prints a study. One that did not end has no verdicts yet, so that it is judged as far as it came.
+// showStudy prints a study. One that did not end may have no verdicts yet, so that it is judged as far as it came.
 func showStudy(env *environment, dir, format string) error {
 	s, err := record.OpenStudy(dir)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if s.Status != record.Complete {
+	if s.Status != record.Complete || len(s.Comparisons) == 0 {
 		judge.Study(s)
 	}
 	if err := printStudy(env.stdout, s, format); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,9 +76,14 @@ func compareDirs(t *testing.T, o CompareOptions, names ...string) *record.Compar
 	return r
 }
 
-// fitsSchema makes sure that what other programs read is what was promised to them.
-func fitsSchema(t *testing.T, content []byte, v any) {
+// compiled are the schemas that were compiled already, which takes a while.
+var compiled sync.Map
+
+func compile(t *testing.T, content []byte) *jsonschema.Schema {
 	t.Helper()
+	if s, ok := compiled.Load(string(content)); ok {
+		return s.(*jsonschema.Schema)
+	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(content)))
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +96,13 @@ func fitsSchema(t *testing.T, content []byte, v any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiled.Store(string(content), s)
+	return s
+}
+
+// fitsSchema makes sure that what other programs read is what was promised to them.
+func fitsSchema(t *testing.T, content []byte, v any) {
+	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +111,7 @@ func fitsSchema(t *testing.T, content []byte, v any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Validate(value); err != nil {
+	if err := compile(t, content).Validate(value); err != nil {
 		t.Errorf("%v\n%s", err, b)
 	}
 }
