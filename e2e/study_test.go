@@ -1,0 +1,290 @@
+//go:build !race
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// writeStudy writes the file of a study and returns its path and that of the directory that it will have.
+func writeStudy(t *testing.T, text string) (file, dir string) {
+	t.Helper()
+	in := t.TempDir()
+	file, dir = filepath.Join(in, "study.yaml"), filepath.Join(in, "study")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file, dir
+}
+
+// study reads a study that was printed as JSON, and compares it with what is on the disk.
+func (e ended) study(t *testing.T, dir string) *record.Study {
+	t.Helper()
+	var s record.Study
+	d := json.NewDecoder(strings.NewReader(e.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		t.Fatalf("plimsoll %q printed no study: %v\n%s\n%s", e.args, err, e.stdout, e.stderr)
+	}
+	onDisk, err := record.OpenStudy(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if onDisk.Status != s.Status || len(onDisk.Trials) != len(s.Trials) || len(onDisk.Comparisons) != len(s.Comparisons) {
+		t.Errorf("printed are status %s, %d trials, %d comparisons; the directory has %s, %d, %d",
+			s.Status, len(s.Trials), len(s.Comparisons), onDisk.Status, len(onDisk.Trials), len(onDisk.Comparisons))
+	}
+	return &s
+}
+
+// judged fails the test unless a study was done, whatever the machine made of its figures.
+func (e ended) judged(t *testing.T) ended {
+	t.Helper()
+	if e.code != 6 {
+		e.must(t, 0)
+	}
+	return e
+}
+
+// checkDone makes sure that each of the trials of a study was done exactly once, and that no other record is complete.
+func checkDone(t *testing.T, s *record.Study, dir string, trials int) {
+	t.Helper()
+	if s.Status != record.Complete {
+		t.Errorf("status %s (%s)", s.Status, s.Problem)
+	}
+	done := map[string]bool{}
+	numbers := map[int]int{}
+	for _, tr := range s.Trials {
+		if tr.Status == record.TrialDone {
+			done[tr.Record] = true
+			numbers[tr.Number]++
+		} else if tr.Status != record.TrialLost {
+			t.Errorf("trial %d.%d is %s: %s", tr.Number, tr.Attempt, tr.Status, tr.Problem)
+		}
+	}
+	for n := 1; n <= trials; n++ {
+		if numbers[n] != 1 {
+			t.Errorf("trial %d was done %d times", n, numbers[n])
+		}
+	}
+	if len(numbers) != trials {
+		t.Errorf("%d trials were done, want %d", len(numbers), trials)
+	}
+	complete := completeRecords(t, dir)
+	for rec := range done {
+		if !slices.Contains(complete, rec) {
+			t.Errorf("%s counts, but is not complete", rec)
+		}
+	}
+	if len(complete) != len(done) {
+		t.Errorf("%d records are complete, %d count: a finished trial was repeated", len(complete), len(done))
+	}
+}
+
+// completeRecords lists the records of the trials of a study that were finished.
+func completeRecords(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, record.TrialsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range entries {
+		rec := record.TrialsDir + "/" + e.Name()
+		if r, err := record.Open(filepath.Join(dir, rec)); err == nil && r.Status == record.Complete {
+			list = append(list, rec)
+		}
+	}
+	return list
+}
+
+// tiny has eight trials of a few milliseconds each.
+const tiny = `
+name: killed
+run:
+  target: "null:"
+  workload: {name: a, records: 100}
+  load: {workers: 2, operations: 3000}
+factors:
+  - path: load.workers
+    levels: [2, 3]
+trials: 4
+canary: -1
+metrics: [throughput]
+`
+
+// TestStudyKilledAgainAndAgain kills a study at random moments, again and again, and lets it go on. No trial that was
+// finished is lost or repeated.
+func TestStudyKilledAgainAndAgain(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	file, dir := writeStudy(t, tiny)
+	args := func() []string {
+		if _, err := os.Stat(filepath.Join(dir, record.StudyFile)); err != nil {
+			return []string{"study", "run", file, "--out", dir, "--quiet", "--format", "json"}
+		}
+		return []string{"study", "resume", dir, "--quiet", "--format", "json"}
+	}
+	kills, kept := 0, 0
+	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 8*time.Second); {
+		c := start(t, args()...)
+		// Not a wait for anything: where in its life it is hit is what varies. It takes some 50 ms to begin.
+		time.Sleep(time.Duration(20+rng.IntN(180)) * time.Millisecond)
+		_ = c.cmd.Process.Kill() // it may have ended
+		if e := c.wait(t); e.code != -1 {
+			e.judged(t)
+			break
+		}
+		kills++
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if s, err := record.OpenStudy(dir); err == nil {
+			for _, tr := range s.Trials {
+				if tr.Status == record.TrialRunning {
+					t.Errorf("after it was killed, trial %d is %s", tr.Number, tr.Status)
+				}
+			}
+			now := len(completeRecords(t, dir))
+			if now < kept {
+				t.Errorf("%d records were complete, now %d", kept, now)
+			}
+			kept = now
+		}
+	}
+	t.Logf("killed %d times, %d trials were finished by then", kills, kept)
+	s := plimsoll(t, args()...).judged(t).study(t, dir)
+	checkDone(t, s, dir, 8)
+	if len(s.Comparisons) == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// TestStudyAtOnce: two processes cannot work on one study, Ctrl-C ends it cleanly, and it goes on.
+func TestStudyAtOnce(t *testing.T) {
+	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 4", "trials: 1", 1))
+	c := start(t, "study", "run", file, "--out", dir)
+	until(t, "a trial under way", func() bool {
+		r, err := record.Open(filepath.Join(dir, "trials/0001-1"))
+		return err == nil && r.Phase("measure") != nil
+	})
+	status := plimsoll(t, "study", "status", dir).must(t, 0).stdout
+	if pid := fmt.Sprintf("process %d", c.cmd.Process.Pid); !strings.Contains(status, pid) || !strings.Contains(status, "1 running") {
+		t.Errorf("status without %q:\n%s", pid, status)
+	}
+	for _, args := range [][]string{{"study", "resume", dir}, {"study", "run", file, "--out", dir}} {
+		if e := plimsoll(t, args...).must(t, 1); !strings.Contains(e.stderr, fmt.Sprintf("process %d", c.cmd.Process.Pid)) {
+			t.Errorf("%q says %q", args, e.stderr)
+		}
+	}
+	c.signal(t, os.Interrupt)
+	e := c.wait(t).must(t, 130)
+	if !strings.Contains(e.stderr, "plimsoll study resume "+dir) {
+		t.Errorf("it does not say how to go on:\n%s", e.stderr)
+	}
+	s, err := record.OpenStudy(dir)
+	if err != nil || s.Status != record.Interrupted || s.Trials[0].Status != record.TrialLost {
+		t.Fatalf("%v, study %+v", err, s)
+	}
+	if r, err := record.Open(filepath.Join(dir, s.Trials[0].Record)); err != nil || r.Status != record.Interrupted {
+		t.Errorf("the record of the trial that was under way: %v", err)
+	}
+	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "go on with: plimsoll study resume "+dir) {
+		t.Errorf("status:\n%s", status)
+	}
+	// Twice is at once.
+	c = start(t, "study", "resume", dir)
+	until(t, "the trial under way again", func() bool {
+		r, err := record.Open(filepath.Join(dir, "trials/0001-2"))
+		return err == nil && r.Phase("measure") != nil
+	})
+	c.signal(t, syscall.SIGTERM)
+	_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended by then
+	c.wait(t).must(t, 130)
+}
+
+// TestStudyOfAServer compares both clients on a real server, and finds what was asked for in the records.
+func TestStudyOfAServer(t *testing.T) {
+	forEachServer(t, func(t *testing.T, s *server) {
+		file, dir := writeStudy(t, fmt.Sprintf(`
+name: clients
+run:
+  target: %q
+  database: %s
+  workload: {name: a, records: 300}
+  load: {workers: 2, operations: 400}
+factors:
+  - path: client
+    levels: [wire, driver]
+  - path: workload.records
+    levels: [300, 500]
+trials: 2
+canary: -1
+`, s.uri, newDatabase("study", "clients")))
+		e := plimsoll(t, "study", "run", file, "--out", dir, "--format", "json")
+		study := e.judged(t).study(t, dir)
+		checkDone(t, study, dir, 6)
+		for _, tr := range study.Trials {
+			r, err := record.Open(filepath.Join(dir, tr.Record))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, records := "wire", 300
+			if strings.Contains(tr.Configuration, "driver") {
+				client = "driver"
+			}
+			if strings.Contains(tr.Configuration, "500") {
+				records = 500
+			}
+			if r.Specification.Client != client || int(r.Specification.Workload.Records) != records || r.Phase("measure").Counts.Succeeded != 400 {
+				t.Errorf("trial %s has the run %+v", tr.Configuration, r.Specification)
+			}
+			if n := s.count(t, r.Specification.Database, "usertable"); n != int64(records) {
+				t.Errorf("trial %s ran on %d documents, want %d", tr.Configuration, n, records)
+			}
+		}
+		if n := strings.Count(e.stderr, "loading "); n != 2 {
+			t.Errorf("data were loaded %d times, want once per data set:\n%s", n, e.stderr)
+		}
+	})
+}
+
+// TestStudyOfTheEmbeddedStore runs a whole study on this disk, with a procedure before it, and prints it in every form.
+func TestStudyOfTheEmbeddedStore(t *testing.T) {
+	file, dir := writeStudy(t, fmt.Sprintf(`
+name: embedded
+run:
+  target: %q
+  workload: {name: a, records: 300, params: {fieldlength: 10}}
+  load: {workers: 2, operations: 500}
+  durability: {name: balanced}
+procedures:
+  threads: {levels: [1, 2], trials: 1, duration: 1s}
+factors:
+  - path: durability.name
+    levels: [balanced, throughput]
+trials: 2
+objectives: ["errors<50%%"]
+`, "embedded:"+filepath.Join(t.TempDir(), "data")))
+	study := plimsoll(t, "study", "run", file, "--out", dir, "--format", "json", "--quiet").judged(t).study(t, dir)
+	if len(study.Procedures) != 1 || study.Base.Load.Workers < 1 || len(study.Objectives) == 0 {
+		t.Errorf("procedures %+v, base %+v, objectives %+v", study.Procedures, study.Base.Load, study.Objectives)
+	}
+	for _, format := range []string{"text", "md", "json", "csv", "gobench"} {
+		if e := plimsoll(t, "study", "resume", dir, "--format", format).judged(t); strings.TrimSpace(e.stdout) == "" {
+			t.Errorf("nothing is printed as %s", format)
+		}
+	}
+}
