@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// endsAfter ends a run when enough intervals were measured.
+type endsAfter struct {
+	silent
+	intervals int
+	end       func()
+}
+
+func (e *endsAfter) Interval(_ measure.Dims, iv *measure.Interval) {
+	if iv.Phase == load.PhaseMeasure {
+		if e.intervals--; e.intervals == 0 {
+			e.end()
+		}
+	}
+}
+
+// A run says what the machine and its own process did beside the load, on the clock of the record.
+func TestWhatHappensBesideTheLoad(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Log("NOT TESTED: only Linux tells what a machine does")
+		return
+	}
+	spec := small("", func(s *record.RunSpec) {
+		s.Target, s.Load = "null:", record.LoadSpec{Workers: 1, Rate: 50, Warmup: record.Duration(time.Second), Duration: record.Duration(5 * time.Minute)}
+	})
+	dir := filepath.Join(t.TempDir(), "record")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := Execute(ctx, spec, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(err) {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]int64{}
+	if _, err := record.EachSample(dir, func(s record.Sample) error {
+		if s.At < 0 || s.At > int64(r.Ended.Sub(r.Started)) || s.At <= last[s.Source] && last[s.Source] > 0 {
+			t.Errorf("a sample of %s at %v comes after one at %v, of a run of %v", s.Source, time.Duration(s.At), time.Duration(last[s.Source]), r.Ended.Sub(r.Started))
+		}
+		last[s.Source] = s.At
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	for _, want := range []struct{ source, name string }{
+		{"client", "cpu.used"}, {"client", "memory.resident"}, {"host:" + host, "cpu.busy"}, {"host:" + host, "memory.used"},
+	} {
+		if !slices.ContainsFunc(r.Series, func(s record.Series) bool { return s.Source == want.source && s.Name == want.name }) {
+			t.Errorf("%s has no series %s: %+v", want.source, want.name, r.Series)
+		}
+	}
+}
+
+// One of several load processes looks at itself alone: the machine is looked at once.
+func TestMembersLookAtThemselves(t *testing.T) {
+	t.Parallel()
+	spec := small("", func(s *record.RunSpec) {
+		s.Target, s.LoadPhase.Skip, s.Load = "null:", true, record.LoadSpec{Workers: 1, Rate: 50, Duration: record.Duration(5 * time.Minute)}
+	})
+	dir := filepath.Join(t.TempDir(), "record")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	opts := Options{Dir: dir, Client: 1, Clients: 2, Streams: 2, Progress: &endsAfter{intervals: 2, end: cancel}}
+	if _, err := Execute(ctx, spec, opts); !interrupted(err) {
+		t.Fatal(err)
+	}
+	if _, err := record.EachSample(dir, func(s record.Sample) error {
+		if s.Source != "client" {
+			t.Errorf("there are samples of %s", s.Source)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a driver notices reaches the record, on its clock; what it noticed before the run does not.
+func TestWhatADriverTells(t *testing.T) {
+	t.Parallel()
+	spec := small("", func(s *record.RunSpec) {
+		s.Target, s.Client, s.Load = "null:tcp", ClientDriver, record.LoadSpec{Workers: 1, Rate: 50, Duration: record.Duration(5 * time.Minute)}
+	})
+	dir := filepath.Join(t.TempDir(), "record")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := prepare(spec, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.opts.Progress = &endsAfter{intervals: 2, end: func() {
+		r.watch.Tell("pool-cleared", "connections given up", map[string]string{"server": "db:1"})
+		cancel()
+	}}
+	if err := r.openTarget(ctx); err != nil { // which tells of servers that were found
+		t.Fatal(err)
+	}
+	defer r.closeTarget()
+	if err := r.openRecord(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.finish(r.perform(ctx)); !interrupted(err) {
+		t.Fatal(err)
+	}
+	events, err := record.Events(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := slices.DeleteFunc(slices.Clone(events), func(e measure.Event) bool { return e.Kind != "pool-cleared" })
+	if len(told) != 1 || told[0].Data["server"] != "db:1" || told[0].At < time.Second {
+		t.Errorf("events %+v", events)
+	}
+	if slices.ContainsFunc(events, func(e measure.Event) bool { return e.At < 0 }) {
+		t.Errorf("there are events from before the run: %+v", events)
+	}
+}
