@@ -82,6 +82,18 @@ func checkMeans(t *testing.T, xs []float64, confidence float64) {
 		bracketed(t, name, mean, iv, ok)
 	}
 	Outliers(xs)
+	n := len(xs) * len(xs) * len(xs) * len(xs)
+	if low, high, ok := QuantileRanks(n, math.Abs(fraction(xs)), confidence); ok && (low < 1 || low > high || high > n) {
+		t.Errorf("ranks %d and %d of %d", low, high, n)
+	}
+}
+
+// fraction is that of the first value, which may be no number.
+func fraction(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	return math.Mod(xs[0], 1)
 }
 
 func checkSeries(t *testing.T, a, b, xs []float64, part float64) {

@@ -14,6 +14,7 @@ func TestQuantileRanks(t *testing.T) {
 	}{
 		{6, 0.5, 0.95, 1, 6}, {10, 0.5, 0.95, 2, 9}, {25, 0.5, 0.90, 8, 18}, {400, 0.99, 0.95, 392, 400},
 		{1000, 0.5, 0.99, 459, 542}, {5000, 0.999, 0.95, 4990, 5000},
+		{1e6, 0.99999, 0.95, 999983, 999997}, {1e9, 1e-6, 0.95, 938, 1063}, {40000, 0.5, 0.95, 19804, 20197}, {1010000, 0.99, 0.95, 999704, 1000097},
 	} {
 		low, high, ok := QuantileRanks(c.n, c.q, c.confidence)
 		if !ok || low != c.low || high != c.high {
@@ -25,11 +26,26 @@ func TestQuantileRanks(t *testing.T) {
 			t.Errorf("%v of %d: ranks %d and %d are not the mirror image of %d and %d", 1-c.q, c.n, mirrorLow, mirrorHigh, c.low, c.high)
 		}
 	}
-	// Where exact probabilities hand over to the normal approximation, the ranks do not jump.
-	lowExact, highExact, _ := QuantileRanks(exactBinomial, 0.9, 0.95)
-	lowNormal, highNormal, _ := QuantileRanks(exactBinomial+10, 0.9, 0.95)
-	if lowNormal-lowExact != 9 || highNormal-highExact != 9 {
-		t.Errorf("ten more values move the ranks from %d, %d to %d, %d", lowExact, highExact, lowNormal, highNormal)
+}
+
+// Where exact probabilities hand over to the normal approximation, the ranks do not jump; and no number of values is too
+// large.
+func TestQuantileRanksOfMany(t *testing.T) {
+	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+		n := int(exactBinomial / (q * (1 - q)))
+		low, high, ok := QuantileRanks(n, q, 0.95)
+		lowMore, highMore, okMore := QuantileRanks(n+1000, q, 0.95)
+		if rise := int(1000 * q); !ok || !okMore || max(lowMore-low-rise, low+rise-lowMore, highMore-high-rise, high+rise-highMore) > 2 {
+			t.Errorf("the %v-quantile: a thousand more than %d values move the ranks from %d, %d to %d, %d", q, n, low, high, lowMore, highMore)
+		}
+	}
+	for _, n := range []int{1, 100, 1e6, 1e9} {
+		for _, q := range []float64{1e-12, 1e-6, 0.001, 0.3, 0.5, 0.99, 1 - 1e-9} {
+			low, high, ok := QuantileRanks(n, q, 0.95)
+			if at := float64(n) * q; ok && (low < 1 || high > n || float64(low) > at+1 || float64(high) < at) {
+				t.Errorf("%v of %d: ranks %d and %d", q, n, low, high)
+			}
+		}
 	}
 }
 
