@@ -78,9 +78,6 @@ func generate(root string) (map[string][]byte, error) {
 
 // loosen lets values that are kept as text be written as YAML reads them best: w: 1, fieldcount: 10.
 func loosen(s *jsonschema.Schema) {
-	plain := func() *jsonschema.Schema {
-		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
-	}
 	if s.Definitions["DurabilitySpec"] == nil { // there is no run in it
 		return
 	}
@@ -88,11 +85,16 @@ func loosen(s *jsonschema.Schema) {
 		p.Type, p.OneOf = "", []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
 	}
 	if p, ok := s.Definitions["WorkloadSpec"].Properties.Get("params"); ok {
-		p.AdditionalProperties = plain()
+		p.AdditionalProperties = plain("")
 	}
 	if p, ok := s.Definitions["RunSpec"].Properties.Get("labels"); ok {
-		p.AdditionalProperties = plain()
+		p.AdditionalProperties = plain("")
 	}
+}
+
+// plain is a value that may be written as text, number or truth value.
+func plain(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Description: description, OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 }
 
 // addComments reads the comments of one package. The library finds packages below the working directory
@@ -151,7 +153,7 @@ func marshal(v any) ([]byte, error) {
 // levelProperties are the keys of a level that is written as a mapping.
 func levelProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
 	p := jsonschema.NewProperties()
-	p.Set("name", &jsonschema.Schema{Type: "string", Description: "Name is what tables call it; absent, it is the value."})
+	p.Set("name", plain("Name is what tables call it; absent, it is the value."))
 	p.Set("value", &jsonschema.Schema{Description: "Value is what Path of the factor is set to."})
 	p.Set("set", &jsonschema.Schema{Type: "object", Description: "Set sets several keys by their paths at once: paired levels."})
 	p.Set("baseline", &jsonschema.Schema{Type: "boolean", Description: "Baseline marks what the other levels are compared with."})

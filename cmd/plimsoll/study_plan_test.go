@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// sections cuts the template into the lines that belong to each of its top-level keys, commented out or not.
+func sections() map[string]string {
+	key := regexp.MustCompile(`^(?:# )?([a-z_]+):(?: |$)`)
+	out, at := map[string]string{}, ""
+	for line := range strings.SplitSeq(string(studyTemplate), "\n") {
+		// Prose may begin with a word and a colon as well; only keys of a study begin a section.
+		if m := key.FindStringSubmatch(line); m != nil && hasKey(reflect.TypeFor[record.StudySpec](), m[1]) {
+			at = m[1]
+		}
+		out[at] += line + "\n"
+	}
+	return out
+}
+
+func hasKey(t reflect.Type, name string) bool {
+	for i := range t.NumField() {
+		if yamlKey(t.Field(i)) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func yamlKey(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}
+
+// Every key that a study has is in the template, with a word on it or an example.
+func TestTemplateHasEveryKey(t *testing.T) {
+	all := sections()
+	var look func(typ reflect.Type, path, text string)
+	look = func(typ reflect.Type, path, text string) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for i := range typ.NumField() {
+			name := yamlKey(typ.Field(i))
+			part := text
+			if path == "" {
+				part = all[name]
+			}
+			if !regexp.MustCompile(`(?m)(^|[ {])` + name + `:( |$)`).MatchString(part) {
+				t.Errorf("the template of a study says nothing of %s", strings.TrimPrefix(path+"."+name, "."))
+			}
+			look(typ.Field(i).Type, path+"."+name, part)
+		}
+	}
+	look(reflect.TypeFor[record.StudySpec](), "", "")
+}
+
+// The template is a study that can be run, fits its schema, and shows defaults where it says so.
+func TestTemplateIsAStudy(t *testing.T) {
+	spec, err := record.ReadStudySpec(bytes.NewReader(studyTemplate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := study.NewPlan(spec, planOptions()); err != nil {
+		t.Error(err)
+	}
+	fitsSchema(t, "the template", studyTemplate)
+}
+
+// Each optional part of the template can be used as it is shown.
+func TestTemplateWithoutItsComments(t *testing.T) {
+	all := sections()
+	for _, name := range []string{"procedures", "labels", "objectives", "metrics", "canary", "reload", "deadline", "confidence", "out", "published"} {
+		text := regexp.MustCompile(`(?m)^# ?`).ReplaceAllString(all[name], "")
+		text = text[strings.Index(text, name+":"):]
+		if end := regexp.MustCompile(`(?m)^[A-Z]`).FindStringIndex(text); end != nil {
+			text = text[:end[0]] // the prose about the next key
+		}
+		if _, err := record.ReadStudySpec(strings.NewReader(text)); err != nil {
+			t.Errorf("%s, without the signs of a comment: %v\n%s", name, err, text)
+		}
+	}
+}
+
+func fitsSchema(t *testing.T, name string, text []byte) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.StudySpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%s does not fit the schema: %v", name, err)
+	}
+}
+
+// Every example can be planned within a quarter of an hour, and fits the schema. Its text names it as its file.
+func TestExamplesCanBePlanned(t *testing.T) {
+	files, err := filepath.Glob("../../examples/study/*.yaml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("only %v (%v)", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := record.ReadStudySpec(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		p, err := study.NewPlan(spec, planOptions())
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if s := p.Estimate.Seconds; s > 15*60 {
+			t.Errorf("%s takes %s", file, p.Estimate.Text())
+		}
+		fitsSchema(t, file, text)
+		fmt.Fprintf(t.Output(), "%s: %s\n", file, p.Estimate.Text())
+	}
+}
