@@ -218,12 +218,22 @@ func changesSection(title string, list []record.Comparison) Section {
 	s := Section{Title: title, Table: t}
 	for i := range list {
 		c := &list[i]
+		if !worthALine(c) {
+			continue
+		}
 		cells := []string{c.Configuration, heading(c.Metric)}
 		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
 			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 		t.row(cells...)
 	}
 	return s
+}
+
+// worthALine says whether a comparison is worth a line: what only one side does, such as the scans of another
+// workload, is not compared with anything. Where nothing at all counts, the throughput says so.
+func worthALine(c *record.Comparison) bool {
+	class, _ := splitMetric(c.Metric)
+	return class == "" || c.N > 0 && c.NBase > 0
 }
 
 // valueText is a value with its interval, where there is one.

@@ -235,8 +235,10 @@ func validityWords(list []measure.Finding) string {
 // verdictCounts counts the verdicts.
 func verdictCounts(list []record.Comparison) string {
 	count := map[record.Verdict]int{}
-	for _, c := range list {
-		count[c.Verdict]++
+	for i := range list {
+		if worthALine(&list[i]) {
+			count[list[i].Verdict]++
+		}
 	}
 	var parts []string
 	for _, verdict := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {

@@ -46,9 +46,9 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 	case len(xs) == 0 && len(ys) == 0:
 		c.silent = "no trial that counts has it"
 	case len(xs) == 0:
-		c.silent = "the baseline does not have it"
+		c.silent = "no trial of the baseline that counts has it"
 	case len(ys) == 0:
-		c.silent = "the configuration does not have it"
+		c.silent = "no trial of the configuration that counts has it"
 	case !positive(xs) || !positive(ys):
 		c.compareZeros(xs, ys)
 	case len(xs) < 2 || len(ys) < 2:

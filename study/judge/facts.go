@@ -149,6 +149,7 @@ var weights = map[string]weight{
 	"target.hosts":                {measure.Note, "other members, perhaps like ones"},
 	"target.set_name":             {measure.Note, "a name"},
 	"target.version":              {measure.Warning, "another version of the server"},
+	"target.settings.directory":   {measure.Note, "a name"},
 	"target.settings":             {measure.Warning, "the server is set up differently"},
 	"environment":                 {measure.Warning, "another machine, or one that is set up differently"},
 	"environment.cpu":             {measure.Invalid, "another processor"},

@@ -157,7 +157,7 @@ func TestNothingToCompareWith(t *testing.T) {
 	}
 	Study(s)
 	c := verdict(s, "level=1", "throughput")
-	if c == nil || c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "the baseline does not have it") {
+	if c == nil || c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "no trial of the baseline") {
 		t.Errorf("%+v", c)
 	}
 	if !hasFinding(s.Validity, "no-baseline", measure.Invalid) {
