@@ -315,9 +315,12 @@ func TestCompareStudyWithRecord(t *testing.T) {
 	top := t.TempDir()
 	study := keepStudy(t, filepath.Join(top, "a"), made(1, 8, 0.01, 1, 1.2))
 	run := keep(t, filepath.Join(top, "run"), measured())
-	r := compareDirs(t, CompareOptions{Force: true}, study, run)
+	r := compareDirs(t, CompareOptions{}, study, run)
 	if len(r.Sides) != 2 || r.Sides[0].Name != study+"#baseline" || r.Sides[0].N != 8 {
 		t.Errorf("%+v", r.Sides)
+	}
+	if measure.Worst(r.Validity) == measure.Invalid { // what a study without its records does not know differs in nothing
+		t.Errorf("%+v\n%+v", r.Validity, r.Differences)
 	}
 }
 
@@ -377,6 +380,41 @@ func BenchmarkCompare(b *testing.B) {
 	sides := []Side{side("a", 1), side("b", 1.01)}
 	for b.Loop() {
 		if _, err := Compare(sides, CompareOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Two studies of a thousand configurations and ten thousand trials each are read and compared.
+func BenchmarkCompareStudies(b *testing.B) {
+	factors := make([]float64, 1000)
+	for i := range factors {
+		factors[i] = 1 + float64(i)/10000
+	}
+	var dirs []string
+	for i := range 2 {
+		s := made(uint64(i), 10, 0.02, factors...)
+		s.SchemaVersion, s.Kind = record.SchemaVersion, record.KindStudy
+		content, err := json.Marshal(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		dir := b.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, record.StudyFile), content, 0o644); err != nil {
+			b.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	for b.Loop() {
+		var sources []Source
+		for _, dir := range dirs {
+			s, err := Open(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sources = append(sources, s)
+		}
+		if _, err := Compare(Sides(sources, nil), CompareOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,6 +17,19 @@ import (
 // sides that are compared should be equal, but for what is compared.
 type Facts map[string]string
 
+// partial marks the facts of a configuration whose records were not read: those of the target are not known then.
+const partial = "\x00partial"
+
+// unknown says whether a side cannot know a fact.
+func (f Facts) unknown(path string) bool {
+	if _, ok := f[partial]; !ok {
+		return false
+	}
+	first, _, _ := strings.Cut(path, ".")
+	_, known := f[path]
+	return !known && slices.Contains([]string{"target", "client_settings", "scheduled", "data"}, first) || path == partial
+}
+
 // absent stands for a fact that a side does not have.
 const absent = "-"
 
@@ -188,6 +201,9 @@ func differences(sides []Facts, varied []string) []record.Difference {
 	}
 	list := []record.Difference{}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if slices.ContainsFunc(sides, func(f Facts) bool { return f.unknown(path) }) {
+			continue
+		}
 		values := make([]string, len(sides))
 		equal := true
 		for i, f := range sides {

@@ -150,6 +150,7 @@ func newGroup(sides []*Side, asked []string, r rules) record.HistoryGroup {
 // common returns the facts that all sides share.
 func common(sides []*Side) map[string]string {
 	shared := maps.Clone(sides[0].facts())
+	delete(shared, partial)
 	for _, s := range sides[1:] {
 		facts := s.facts()
 		maps.DeleteFunc(shared, func(path, v string) bool { return facts[path] != v })

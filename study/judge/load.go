@@ -25,6 +25,9 @@ type Source struct {
 	Configuration string
 	// Skipped says which records could not be read, and why.
 	Skipped []record.SkippedRecord
+	// trials are those of the study, by configuration, as far as they began; opened is how many were read for facts.
+	trials map[string][]*record.Trial
+	opened int
 }
 
 // Run is a record with its directory.
@@ -65,7 +68,12 @@ func (s Source) openStudy() (Source, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Study = study
+	s.Study, s.trials = study, map[string][]*record.Trial{}
+	for _, t := range newJudgement(study).final {
+		if t.Kind == record.TrialCompared && t.Status != record.TrialPlanned {
+			s.trials[t.Configuration] = append(s.trials[t.Configuration], t)
+		}
+	}
 	if s.Configuration == "" {
 		return s, nil
 	}
@@ -211,10 +219,8 @@ func (s *Source) configuration(id string, metrics []string) Side {
 	}
 	slices.Sort(side.Varied)
 	facts := s.facts(id)
-	for _, t := range newJudgement(s.Study).final {
-		if t.Configuration == id && t.Kind == record.TrialCompared && t.Status != record.TrialPlanned {
-			side.Trials = append(side.Trials, s.trial(t, facts, metrics))
-		}
+	for _, t := range s.trials[id] {
+		side.Trials = append(side.Trials, s.trial(t, facts, metrics))
 	}
 	return side
 }
@@ -241,19 +247,23 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	return trial
 }
 
+// maxOpened is how many records of a study are read for facts: reading one takes a while, and a study of a thousand
+// configurations need not wait for that.
+const maxOpened = 100
+
 // facts are those of the record of the first trial that counts, or, where that is gone, what the study says.
 func (s *Source) facts(id string) Facts {
-	for i := range s.Study.Trials {
-		t := &s.Study.Trials[i]
-		if t.Configuration != id || t.Kind != record.TrialCompared || !counts(t) || t.Record == "" {
+	for _, t := range s.trials[id] {
+		if !counts(t) || t.Record == "" || s.opened >= maxOpened {
 			continue
 		}
+		s.opened++
 		if r, err := record.Open(filepath.Join(s.Path, t.Record)); err == nil {
 			return NewFacts(r)
 		}
 		break
 	}
-	f := Facts{}
+	f := Facts{partial: ""}
 	f.put("", s.Study.Base)
 	f.addEnvironment(s.Study.Environment)
 	f.addTool(s.Study.Tool)
