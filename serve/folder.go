@@ -1,0 +1,237 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// Bounds of what is looked at in a folder. A folder with more shows the newest that were found within them.
+const (
+	maxDepth   = 8
+	maxEntries = 20_000
+	// maxHead bounds how much is read of a record for the list; run.json is some kilobytes, study.json some megabytes.
+	maxHead = 64 << 20
+)
+
+// Entry is one record in the list.
+type Entry struct {
+	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a request.
+	ID string
+	// Path is relative to the folder, with slashes.
+	Path  string
+	Kind  string // of record: run, study or comparison
+	Title string
+	// Status is that of the record; one that is being written is running, whatever it says.
+	Status  record.Status
+	Verdict string
+	Started time.Time
+	Live    bool
+	Labels  map[string]string
+}
+
+// Folder is a folder of records. It may be used by several goroutines.
+type Folder struct {
+	dir  string
+	root *os.Root
+
+	mu    sync.Mutex
+	known map[string]seen // by path
+}
+
+// seen is what was read of a record, and of which state of its file.
+type seen struct {
+	modified time.Time
+	size     int64
+	entry    Entry
+}
+
+// OpenFolder opens a folder, which must exist. Nothing outside of it is shown, whatever links lead there.
+func OpenFolder(dir string) (*Folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{dir: dir, root: root, known: map[string]seen{}}, nil
+}
+
+// Close releases the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Dir is the directory of a record, for the rooms that read it.
+func (f *Folder) Dir(e Entry) string { return filepath.Join(f.dir, filepath.FromSlash(e.Path)) }
+
+// List returns the records, the newest first. Those that cannot be read are left out: they are no records, or are
+// being made at this moment.
+func (f *Folder) List() []Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := map[string]seen{}
+	f.walk(".", 0, found)
+	f.known = found
+	list := make([]Entry, 0, len(found))
+	for _, s := range found {
+		list = append(list, s.entry)
+	}
+	slices.SortFunc(list, func(a, b Entry) int {
+		if c := b.Started.Compare(a.Started); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return list
+}
+
+// Find returns a record by its id.
+func (f *Folder) Find(id string) (Entry, bool) {
+	for range 2 { // from what is known first: listing again is for records that came since
+		f.mu.Lock()
+		for _, s := range f.known {
+			if s.entry.ID == id {
+				f.mu.Unlock()
+				_, held := record.Holder(f.Dir(s.entry))
+				return withLive(s.entry, held), true
+			}
+		}
+		f.mu.Unlock()
+		f.List()
+	}
+	return Entry{}, false
+}
+
+func withLive(e Entry, held bool) Entry {
+	e.Live = held
+	if held {
+		e.Status = record.Running
+	}
+	return e
+}
+
+// Search returns the records that have all words in their title, path, kind, status or labels.
+func Search(list []Entry, words string) []Entry {
+	var found []Entry
+	fields := strings.Fields(strings.ToLower(words))
+	for _, e := range list {
+		text := strings.ToLower(strings.Join([]string{e.Title, e.Path, e.Kind, string(e.Status), e.Verdict}, " "))
+		for k, v := range e.Labels {
+			text += strings.ToLower(" " + k + "=" + v)
+		}
+		if !slices.ContainsFunc(fields, func(w string) bool { return !strings.Contains(text, w) }) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// walk looks for records in a directory and below it. The parts of a run belong to the run; the trials of a study are
+// records of their own.
+func (f *Folder) walk(dir string, depth int, found map[string]seen) {
+	if depth > maxDepth || len(found) >= maxEntries {
+		return
+	}
+	entries, err := fs.ReadDir(f.root.FS(), dir)
+	if err != nil {
+		return
+	}
+	for _, file := range []string{record.RunFile, record.StudyFile, html.ComparisonFile} {
+		if s, ok := f.look(dir, file); ok {
+			found[dir] = s
+			if file == record.RunFile {
+				return
+			}
+			break
+		}
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") { // a link is no directory here
+			f.walk(path.Join(dir, e.Name()), depth+1, found)
+		}
+	}
+}
+
+// look reads what the list shows of a record, unless it was read before and has not changed.
+func (f *Folder) look(dir, file string) (seen, bool) {
+	name := path.Join(dir, file)
+	info, err := f.root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHead {
+		return seen{}, false
+	}
+	old, ok := f.known[dir]
+	if !ok || !old.modified.Equal(info.ModTime()) || old.size != info.Size() {
+		e, err := f.read(name, file)
+		if err != nil {
+			return seen{}, false
+		}
+		e.ID, e.Path = idOf(dir), dir
+		html.Tidy(&e)
+		if e.Title == "" {
+			e.Title = path.Base(dir)
+		}
+		old = seen{info.ModTime(), info.Size(), e}
+	}
+	_, held := record.Holder(filepath.Join(f.dir, filepath.FromSlash(dir)))
+	shown := old
+	if shown.entry = withLive(old.entry, held); !held && shown.entry.Status == record.Running {
+		shown.entry.Status = record.Killed
+	}
+	return shown, true
+}
+
+func idOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// read reads the head of a record.
+func (f *Folder) read(name, file string) (Entry, error) {
+	in, err := f.root.Open(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, maxHead))
+	if err != nil {
+		return Entry{}, err
+	}
+	switch file {
+	case record.RunFile:
+		var r record.Run
+		if err := json.Unmarshal(b, &r); err != nil {
+			return Entry{}, err
+		}
+		return Entry{Kind: record.KindRun, Title: html.Headline(&r), Status: r.Status, Verdict: html.Verdict(&r), Started: r.Started,
+			Labels: r.Specification.Labels}, nil
+	case record.StudyFile:
+		var s record.Study
+		if err := json.Unmarshal(b, &s); err != nil {
+			return Entry{}, err
+		}
+		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Started: s.Started,
+			Labels: s.Specification.Labels}, nil
+	}
+	var c record.ComparisonReport
+	if err := json.Unmarshal(b, &c); err != nil {
+		return Entry{}, err
+	}
+	var names []string
+	for _, s := range c.Sides {
+		names = append(names, s.Name)
+	}
+	e := Entry{Kind: record.KindComparison, Title: strings.Join(names, " against "), Status: record.Complete}
+	if info, err := in.Stat(); err == nil { // it says nothing of when it was made
+		e.Started = info.ModTime()
+	}
+	return e, nil
+}

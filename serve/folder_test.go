@@ -1,0 +1,141 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// writeRun leaves the head of a record; nothing else of it is looked at by the list.
+func writeRun(t *testing.T, dir, started, workload, status string) {
+	t.Helper()
+	text := `{"schema_version":"1.0","kind":"run","status":"` + status + `","started":"` + started + `",
+		"specification":{"workload":{"name":"` + workload + `"},"load":{},"load_phase":{},"durability":{},"labels":{"team":"blue"}},
+		"target":{"address":"embedded:x","kind":"embedded"},"validity":[],"phases":[]}`
+	writeFile(t, filepath.Join(dir, record.RunFile), text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openFolder(t *testing.T, dir string) *Folder {
+	t.Helper()
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func paths(list []Entry) []string {
+	out := []string{}
+	for _, e := range list {
+		out = append(out, e.Path)
+	}
+	return out
+}
+
+func TestFolderListsRecordsNewestFirst(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, filepath.Join(dir, "runs", "old"), "2026-01-01T00:00:00Z", "a", "complete")
+	writeRun(t, filepath.Join(dir, "runs", "new"), "2026-03-01T00:00:00Z", "b", "complete")
+	writeFile(t, filepath.Join(dir, "sweep", record.StudyFile), `{"kind":"study","status":"complete","started":"2026-02-01T00:00:00Z","specification":{"name":"threads"}}`)
+	writeRun(t, filepath.Join(dir, "sweep", "trials", "0001"), "2026-02-01T00:01:00Z", "c", "complete")
+	writeRun(t, filepath.Join(dir, "runs", "new", "clients", "00"), "2026-03-01T00:00:00Z", "b", "complete")
+	writeRun(t, filepath.Join(dir, ".hidden"), "2026-03-01T00:00:00Z", "b", "complete")
+	writeFile(t, filepath.Join(dir, "broken", record.RunFile), `{"kind":`)
+	f := openFolder(t, dir)
+	want := []string{"runs/new", "sweep/trials/0001", "sweep", "runs/old"}
+	if diff := cmp.Diff(want, paths(f.List())); diff != "" {
+		t.Error(diff)
+	}
+	e, ok := f.Find(f.List()[0].ID)
+	if !ok || e.Path != "runs/new" {
+		t.Errorf("found %v, %v", e, ok)
+	}
+	if _, ok := f.Find("../../etc/passwd"); ok {
+		t.Error("something was found by a path")
+	}
+}
+
+func TestFolderShowsWhatIsBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "r")
+	writeRun(t, run, "2026-01-01T00:00:00Z", "a", "running")
+	f := openFolder(t, dir)
+	if got := f.List()[0]; got.Status != record.Killed || got.Live {
+		t.Errorf("nobody writes it, and it is %s", got.Status)
+	}
+	release, err := record.Hold(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.List()[0]; got.Status != record.Running || !got.Live {
+		t.Errorf("it is being written, and it is %s", got.Status)
+	}
+	release()
+	writeRun(t, run, "2026-01-01T00:00:00Z", "a", "complete")
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(run, record.RunFile), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.List()[0]; got.Status != record.Complete {
+		t.Errorf("it has ended, and it is %s", got.Status)
+	}
+}
+
+func TestLinksDoNotLeadOutside(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	writeRun(t, filepath.Join(outside, "secret"), "2026-01-01T00:00:00Z", "a", "complete")
+	for name, to := range map[string]string{"a": outside, "b": filepath.Join(outside, "secret")} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "secret", record.RunFile), filepath.Join(dir, "c", record.RunFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(openFolder(t, dir).List()); len(got) != 0 {
+		t.Errorf("links led to %v", got)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	list := []Entry{
+		{Path: "x/1", Kind: "run", Title: "workload a on embedded", Status: "complete", Labels: map[string]string{"team": "blue"}},
+		{Path: "x/2", Kind: "study", Title: "threads", Status: "running"},
+	}
+	for words, want := range map[string][]string{
+		"": {"x/1", "x/2"}, "WORKLOAD a": {"x/1"}, "team=blue": {"x/1"}, "study": {"x/2"}, "x/ running": {"x/2"}, "nothing": {},
+	} {
+		if diff := cmp.Diff(want, paths(Search(list, words))); diff != "" {
+			t.Errorf("%q: %s", words, diff)
+		}
+	}
+}
+
+func TestHostileNamesInTheListAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, filepath.Join(dir, "r"), "2026-01-01T00:00:00Z", strings.Repeat("x", 1<<20)+`\u0007<script>`, "complete")
+	e := openFolder(t, dir).List()[0]
+	if len(e.Title) > 1<<16 || strings.ContainsRune(e.Title, 7) {
+		t.Errorf("a title of %d bytes", len(e.Title))
+	}
+}
