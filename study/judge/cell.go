@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -174,16 +175,22 @@ const maxAdvised = 1000
 // trials differ as much as these did.
 func (c *cell) askForMore(r rules) {
 	n, ok := needed(c.ratio, r)
+	margin := percent(r.margin)
 	switch {
 	case !c.tested || !ok:
+	case min(c.N, c.NBase) < 3:
+		c.notes = append(c.notes, "more trials would tell; from so few nobody knows how many")
 	case n <= max(c.N, c.NBase):
 		c.notes = append(c.notes, "on the edge; some more trials would tell")
 	case n > maxAdvised:
-		c.notes = append(c.notes, fmt.Sprintf("trials differ too much to find a change of %s by repeating them", figure.Percent(r.margin)))
+		c.notes = append(c.notes, "trials differ too much to find a change of "+margin+" by repeating them")
 	default:
-		c.notes = append(c.notes, fmt.Sprintf("about %d trials of each would find a change of %s", n, figure.Percent(r.margin)))
+		c.notes = append(c.notes, fmt.Sprintf("about %d trials of each would find a change of %s", n, margin))
 	}
 }
+
+// percent prints a share that somebody chose: "3 %".
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
 
 // needed is the number of trials of each configuration that find a change as large as the margin with a probability
 // of 80 %. The standard deviation of one log-ratio is that of the estimate times the root of what it was made of.
