@@ -30,13 +30,13 @@ type sample struct {
 	late    int64
 }
 
-// randomSamples makes the samples of a run of two seconds of warm-up, five measured ones and a tail. The ends of
+// randomSamples makes the samples of a run of a second of warm-up, three measured ones and a tail. The ends of
 // histograms, empty classes and failures of the same kind at several clients are all among them.
 func randomSamples(rng *rand.Rand, n int) []sample {
 	list := make([]sample, n)
 	for i := range list {
 		s := &list[i]
-		s.End = rng.Int64N(int64(7500 * time.Millisecond))
+		s.End = rng.Int64N(int64(4500 * time.Millisecond))
 		s.Class, s.Docs, s.Bytes, s.Attempts = uint8(rng.IntN(3)), rng.Int32N(3), rng.Int32N(2000), 1+rng.Int32N(2)
 		s.Retries = uint16(s.Attempts - 1)
 		s.Service = int64(1) << rng.IntN(40)
@@ -59,8 +59,8 @@ func intervalsOf(t *testing.T, d measure.Dims, list []sample, end time.Duration)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Phase(load.PhaseMeasure, 2*time.Second)
-	c.Phase(load.PhaseDrain, 7*time.Second)
+	c.Phase(load.PhaseMeasure, time.Second)
+	c.Phase(load.PhaseDrain, 4*time.Second)
 	r := c.Recorder()
 	for i := range list {
 		s := &list[i]
@@ -150,20 +150,20 @@ var sameHistogram = cmp.Comparer(func(a, b *measure.Histogram) bool {
 
 // The merge of the records of n clients is the record of one client that took all samples.
 func TestMergeIsTheWhole(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		d := testDims(seed%2 == 0)
 		all := randomSamples(rng, 100+rng.IntN(700))
-		parts := make([][]sample, 1+rng.IntN(5))
+		parts := make([][]sample, 1+rng.IntN(4))
 		for _, s := range all {
 			i := rng.IntN(len(parts))
 			parts[i] = append(parts[i], s)
 		}
 		var clients [][]*measure.Interval
 		for _, p := range parts {
-			clients = append(clients, intervalsOf(t, d, p, 7600*time.Millisecond))
+			clients = append(clients, intervalsOf(t, d, p, 4600*time.Millisecond))
 		}
-		whole, err := summaries(d, intervalsOf(t, d, all, 7600*time.Millisecond))
+		whole, err := summaries(d, intervalsOf(t, d, all, 4600*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
