@@ -153,17 +153,20 @@ func CompareCSV(w io.Writer, r *record.ComparisonReport) error {
 	return t.comparisons(r.Comparisons, nil)
 }
 
-// trialsOf turns the values of a side by metric into values by trial. A metric that some trial could not state has
-// fewer values than trials, and which ones are missing is not known; then they are put to the first ones.
+// trialsOf turns the values of a side by metric into values by trial. Of a metric that some trial could not state it is
+// not known which trials the values belong to, so they follow in entries of their own.
 func trialsOf(side *record.ComparisonSide) []map[string]float64 {
 	list := make([]map[string]float64, side.N)
 	for i := range list {
 		list[i] = map[string]float64{}
 	}
-	for name, values := range side.Values {
+	for _, name := range slices.Sorted(maps.Keys(side.Values)) {
+		values := side.Values[name]
 		for i, x := range values {
-			if i < len(list) {
+			if len(values) == side.N {
 				list[i][name] = x
+			} else {
+				list = append(list, map[string]float64{name: x})
 			}
 		}
 	}

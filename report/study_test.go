@@ -281,6 +281,50 @@ func TestHostileNamesSpoilNothing(t *testing.T) {
 	}
 }
 
+func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
+	c, h, r := sampleComparison(), sampleHistory(), sample()
+	for i := range c.Sides {
+		c.Sides[i].Name, c.Sides[i].Records = hostile, []string{hostile, hostile}
+	}
+	for i := range c.Comparisons {
+		c.Comparisons[i].Baseline, c.Comparisons[i].Configuration, c.Comparisons[i].Note = hostile, hostile, hostile
+	}
+	c.Differences = append(c.Differences, record.Difference{What: hostile, Values: []string{hostile, hostile, hostile}, Why: hostile})
+	h.Directory, h.Groups[0].Name, h.Skipped[0].Problem, h.Groups[0].Points[3].Why = hostile, hostile, hostile, hostile
+	h.Groups[0].Series[0].Changes[0].Differences[0].Values = []string{hostile}
+	r.Target.Address, r.Problem, r.Command = hostile, hostile, []string{hostile}
+	r.Target.Settings = map[string]string{hostile: hostile}
+	r.Phases[1].Failures = []measure.FailureCount{{Failure: measure.Failure{Class: hostile, Reason: hostile}, Example: hostile}}
+	r.Phases[1].Classes[0].Name = hostile
+	r.Validity[0].Text = hostile
+	for name, write := range map[string]func(io.Writer) error{
+		"comparison": func(w io.Writer) error { return CompareMarkdown(w, c) },
+		"history":    func(w io.Writer) error { return HistoryMarkdown(w, h) },
+		"run":        func(w io.Writer) error { return Markdown(w, r) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if i := strings.IndexFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || r == '\u202e' }); i >= 0 {
+			t.Errorf("%s: a control character got through at %d", name, i)
+		}
+		checkMarkdown(t, b.String())
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"comparison": func(w io.Writer) error { return CompareCSV(w, c) },
+		"history":    func(w io.Writer) error { return HistoryCSV(w, h) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := csv.NewReader(&b).ReadAll(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // checkMarkdown makes sure that no text opened markup of its own, and that all lines of a table have as many cells.
 func checkMarkdown(t *testing.T, text string) {
 	t.Helper()
