@@ -38,7 +38,11 @@ func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 	if _, err := os.Lstat(filepath.Join(dir, RunFile)); err == nil {
 		return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, RunFile)
 	}
-	return ContinueStudy(dir, spec)
+	w, err := ContinueStudy(dir, spec)
+	if err == nil {
+		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // where that is not allowed, the study is not worse off than any other file
+	}
+	return w, err
 }
 
 // ContinueStudy goes on writing a study.

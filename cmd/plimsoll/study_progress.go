@@ -39,7 +39,7 @@ func (p *studyProgress) Begin(s conduct.Standing) {
 	if s.Trial.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.Trial.Attempt)
 	}
-	if s.Left > 0 {
+	if s.Left >= time.Second {
 		text += ", about " + clock(s.Left) + " left"
 	}
 	fmt.Fprintln(p.lines.w, text)

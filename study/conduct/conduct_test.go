@@ -377,13 +377,35 @@ func TestStudyStopsAfterFailuresInARow(t *testing.T) {
 	}
 }
 
+// A study all of whose trials failed is through, and says that it is worth nothing.
+func TestNothingDone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{Trouble: func(int, study.Request) simulated.Trouble {
+		return simulated.Trouble{Err: errors.New("it fell over")}
+	}})
+	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Trials = 1 }), b.options(dir))
+	if err != nil || s.Status != record.Complete || !has(s.Validity, "nothing-done") || measure.Worst(s.Validity) != measure.Invalid {
+		t.Fatalf("%v, study %s, findings %+v", err, s.Status, s.Validity)
+	}
+	again := newBench(simulated.Target{})
+	o := again.options("")
+	o.RetryFailed = true
+	if s, err = Resume(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 2)
+	if has(s.Validity, "nothing-done") {
+		t.Errorf("it is still said: %+v", s.Validity)
+	}
+}
+
 func TestWhatPausesAStudy(t *testing.T) {
 	for _, c := range []struct {
 		reason Reason
 		err    error
 		text   string
 	}{
-		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "Free space, then go on"},
+		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "trial 2 was given up and will be repeated: free space"},
 		{Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then go on"},
 	} {
 		dir := filepath.Join(t.TempDir(), "study")

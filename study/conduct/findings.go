@@ -12,12 +12,12 @@ import (
 )
 
 // ownFindings are those that only the conductor can know of.
-var ownFindings = []string{"data-grew", "tool-changed", "machine-changed", "journal-damaged"}
+var ownFindings = []string{"nothing-done", "data-grew", "tool-changed", "machine-changed", "journal-damaged"}
 
 // findings replaces what was found out about how the study was conducted.
 func (c *conductor) findings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.grew(), c.changed())
+	all := slices.Concat(others, c.nothingDone(), c.grew(), c.changed())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
@@ -26,6 +26,17 @@ func (c *conductor) findings() {
 	slices.SortStableFunc(all, func(a, b measure.Finding) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) })
 	measure.SortFindings(all)
 	c.study.Validity = all
+}
+
+// nothingDone is the finding about a study that is through and has nothing to show.
+func (c *conductor) nothingDone() []measure.Finding {
+	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Status == record.TrialDone && t.Kind == record.TrialCompared })
+	if c.study.Status != record.Complete || c.total == 0 || done {
+		return nil
+	}
+	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
+		"none of the trials was finished, so there is nothing to compare; the last one failed with: %s. Remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
+		c.lastProblem(), c.o.Dir)}}
 }
 
 // changed compares the sessions of the study: trials of other programs or machines may differ because of them.

@@ -171,7 +171,8 @@ func (c *conductor) conclude(t *record.Trial, r study.Result, e ending) error {
 	case full(e.err):
 		t.Status, t.Problem = record.TrialLost, e.err.Error()
 		return &Stop{Reason: DiskFull, Err: e.err, Text: fmt.Sprintf(
-			"trial %d: %v. Free space, then go on with plimsoll study resume %s", t.Number, e.err, c.o.Dir)}
+			"a disk is full, so trial %d was given up and will be repeated: free space for the study in %s and for its target, then go on with plimsoll study resume %s",
+			t.Number, c.o.Dir, c.o.Dir)}
 	case errors.As(e.err, &at) && at.Stage == run.Reaching:
 		t.Status, t.Problem = record.TrialLost, e.err.Error()
 		return &Stop{Reason: Unreachable, Err: e.err, Text: fmt.Sprintf(
