@@ -109,6 +109,7 @@ type comparing struct {
 	rules   rules
 	metrics []Metric
 	report  *record.ComparisonReport
+	unknown []string // metrics that nothing can state
 	mixed   []measure.Finding
 	refused bool
 }
@@ -141,7 +142,9 @@ func (c *comparing) chooseMetrics(sides []Side) []Metric {
 			values = append(values, t.Values)
 		}
 	}
-	return compared(c.o.Metrics, values)
+	metrics := compared(c.o.Metrics, values)
+	c.unknown = unstated(metrics, values)
+	return metrics
 }
 
 func (c *comparing) addSide(s *Side) {

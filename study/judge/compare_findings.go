@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
 	all := []measure.Finding{}
 	for _, f := range [][]measure.Finding{
-		c.checkDifferences(), checkSides(sides), c.checkFew(sides), checkInterleaved(points), checkUnmatched(points, sides), c.mixed,
+		c.checkDifferences(), checkSides(sides), c.checkFew(sides), checkInterleaved(points), checkUnmatched(points, sides), c.mixed, unknownMetrics(c.unknown), checkSame(points),
 	} {
 		all = append(all, f...)
 	}
@@ -170,6 +171,24 @@ func apart(a, b []Trial) bool {
 	first := func(list []Trial) time.Time { return list[0].Started }
 	last := func(list []Trial) time.Time { return list[len(list)-1].Started }
 	return last(a).Before(first(b)) || last(b).Before(first(a))
+}
+
+// checkSame tells of records that are on both sides.
+func checkSame(points [][]*Side) []measure.Finding {
+	for _, p := range points {
+		mine := map[string]bool{}
+		for _, t := range p[0].counted() {
+			mine[filepath.Clean(t.Record)] = t.Record != ""
+		}
+		for _, s := range p[1:] {
+			for _, t := range s.counted() {
+				if mine[filepath.Clean(t.Record)] {
+					return finding("same-records", measure.Warning, "%s is on both sides, so it is compared with itself; give another side", t.Record)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func checkUnmatched(points [][]*Side, sides []Side) []measure.Finding {

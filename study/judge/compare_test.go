@@ -338,6 +338,31 @@ func TestCompareReadsTrialsForOtherMetrics(t *testing.T) {
 	}
 }
 
+func TestCompareTellsOfMistakes(t *testing.T) {
+	top := t.TempDir()
+	a, b := keepAll(t, filepath.Join(top, "a"), 0, 1, 1.01), keepAll(t, filepath.Join(top, "b"), time.Minute, 1, 1.01)
+	r := compareDirs(t, CompareOptions{Metrics: []string{"scan.p99", "throughput", "throughput"}}, a, b)
+	if !hasFinding(r.Validity, "unknown-metric", measure.Warning) || len(r.Comparisons) != 1 {
+		t.Errorf("%+v\n%+v", r.Validity, r.Comparisons)
+	}
+	r = compareDirs(t, CompareOptions{}, a, a+"/")
+	if !hasFinding(r.Validity, "same-records", measure.Warning) {
+		t.Errorf("%+v", r.Validity)
+	}
+}
+
+func TestCompareTellsOfCapacities(t *testing.T) {
+	top := t.TempDir()
+	small, large := made(1, 2, 0.01, 1), made(2, 2, 0.01, 1)
+	small.Capacity = &record.CapacityResult{Rate: 9000, Confirmed: true, Objectives: []string{}, Steps: []record.CapacityStep{}}
+	large.Capacity = &record.CapacityResult{Rate: 12000, Confirmed: true, Objectives: []string{}, Steps: []record.CapacityStep{}}
+	r := compareDirs(t, CompareOptions{}, keepStudy(t, filepath.Join(top, "a"), small), keepStudy(t, filepath.Join(top, "b"), large))
+	want := []record.Difference{{What: "capacity.rate", Values: []string{"9,000/s", "12,000/s"}, Severity: measure.Note, Why: "what the capacity search of the study found"}}
+	if diff := cmp.Diff(want, r.Differences); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCompareErrors(t *testing.T) {
 	top := t.TempDir()
 	run := keep(t, filepath.Join(top, "run"), measured())

@@ -155,6 +155,7 @@ var weights = map[string]weight{
 	"load":                        {measure.Warning, "another load has other response times"},
 	"load.workers":                {measure.Note, "more workers, more throughput and longer response times"},
 	"load_phase":                  {measure.Note, "it says how the data were loaded"},
+	"capacity":                    {measure.Note, "what the capacity search of the study found"},
 	"objectives":                  {measure.Note, "objectives change no result"},
 	"database":                    {measure.Note, "a name"},
 	"target":                      {measure.Warning, "another deployment"},

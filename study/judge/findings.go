@@ -19,14 +19,14 @@ var plural = figure.Plural
 
 // ownFindings are the findings about a study that are made here.
 var ownFindings = []string{"no-baseline", "few-trials", "failed-trials", "invalid-trials", "doubtful-trials", "repeated-trials",
-	"missing-trials", "unknown-objective", "batched-order", "drift", "outliers", "not-settled", "not-confirmed"}
+	"missing-trials", "unknown-objective", "unknown-metric", "batched-order", "drift", "outliers", "not-settled", "not-confirmed"}
 
 // findings looks for reasons not to believe a study.
 func (j *judgement) findings() []measure.Finding {
 	var all []measure.Finding
 	for _, check := range []func() []measure.Finding{
 		j.checkBaseline, j.checkNumber, j.checkFailed, j.checkInvalid, j.checkDoubtful, j.checkRepeated, j.checkMissing,
-		j.checkObjectives, j.checkOrder, j.checkDrift, j.checkOutliers, j.checkProcedures,
+		j.checkObjectives, j.checkMetrics, j.checkOrder, j.checkDrift, j.checkOutliers, j.checkProcedures,
 	} {
 		all = append(all, check()...)
 	}
@@ -197,6 +197,25 @@ func (j *judgement) checkObjectives() []measure.Finding {
 	}
 	return finding("unknown-objective", measure.Warning, "no trial could state what %s limits, so it counts as missed: there is no such operation in the workload, "+
 		"or too few of them for such a percentile; run longer, or ask for another one", strings.Join(unknown, ", "))
+}
+
+func (j *judgement) checkMetrics() []measure.Finding {
+	var values []map[string]float64
+	for _, trials := range j.counted {
+		for _, t := range trials {
+			values = append(values, t.Values)
+		}
+	}
+	return unknownMetrics(unstated(j.metrics, values))
+}
+
+// unknownMetrics tells of metrics that were asked for and that nobody can compare.
+func unknownMetrics(names []string) []measure.Finding {
+	if len(names) == 0 {
+		return nil
+	}
+	return finding("unknown-metric", measure.Warning, "nothing could state %s, so it is not compared: there is no such operation in the workload, "+
+		"or too few of them for such a percentile; see the operations with plimsoll show", strings.Join(names, ", "))
 }
 
 func (j *judgement) checkOrder() []measure.Finding {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -219,6 +220,9 @@ func (s *Source) configuration(id string, metrics []string) Side {
 	}
 	slices.Sort(side.Varied)
 	facts := s.facts(id)
+	if c := s.Study.Capacity; c != nil {
+		facts["capacity.rate"] = figure.Rate(c.Rate) + "/s"
+	}
 	for _, t := range s.trials[id] {
 		side.Trials = append(side.Trials, s.trial(t, facts, metrics))
 	}

@@ -265,11 +265,27 @@ func compared(asked []string, trials []map[string]float64) []Metric {
 	if len(names) == 0 {
 		names = found(trials)
 	}
-	metrics := make([]Metric, len(names))
-	for i, name := range names {
-		metrics[i] = parseMetric(name)
+	var metrics []Metric
+	for _, name := range names {
+		if !slices.ContainsFunc(metrics, func(m Metric) bool { return m.Name == name }) {
+			metrics = append(metrics, parseMetric(name))
+		}
 	}
 	return metrics
+}
+
+// unstated returns the metrics that no trial has, none if there are no trials.
+func unstated(metrics []Metric, trials []map[string]float64) []string {
+	var names []string
+	for _, m := range metrics {
+		if !slices.ContainsFunc(trials, func(values map[string]float64) bool { _, ok := values[m.Name]; return ok }) {
+			names = append(names, m.Name)
+		}
+	}
+	if len(trials) == 0 {
+		return nil
+	}
+	return names
 }
 
 // found returns the usual metrics that some trial has. Errors of a class are among them only if there were any.
