@@ -22,7 +22,6 @@ const (
 	minAchieved = 0.99 // of what was offered must succeed within the measured time
 	mostDescent = 12   // steps down from a first rate that does not hold
 	mostAscent  = 40   // steps up
-	mostRounds  = 12   // of confirming trials
 	mostReturns = 2    // times that the search goes up again because a rate above the found one held
 )
 
@@ -224,10 +223,15 @@ func (c *capacity) bisect(low, high float64) (float64, error) {
 // above and below are the rates around the found one that are tried between its confirming trials, as its multiples.
 const above, below = 1.1, 0.9
 
+// stepsDown is by how many steps of the precision the rate is lowered after each round that does not hold: by one at
+// first, and by more where that does not help, so that a noisy target is left behind in a few rounds. If that was too
+// far, the search goes up again.
+var stepsDown = []float64{1, 1, 2, 3, 4, 6, 8}
+
 // confirm makes fresh trials of a rate and lowers it until all of them hold, or a rate that was confirmed before is
 // reached. again is true if every trial well above held, so that the search had been led astray.
 func (c *capacity) confirm(rate float64) (again bool, err error) {
-	for round := 0; round < mostRounds && rate > c.result.Rate; round++ {
+	for round := 0; rate > c.result.Rate; round++ {
 		held, low, upper, err := c.round(rate)
 		if err != nil {
 			return false, err
@@ -236,7 +240,10 @@ func (c *capacity) confirm(rate float64) (again bool, err error) {
 			c.result.Rate, c.result.Confirmed, c.result.Low = rate, true, low
 			return upper, nil
 		}
-		rate = c.rounded(rate * (1 - float64(c.spec.Precision)))
+		if round == len(stepsDown) {
+			break
+		}
+		rate = c.rounded(rate * math.Pow(1-float64(c.spec.Precision), stepsDown[round]))
 	}
 	return false, nil
 }

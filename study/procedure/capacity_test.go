@@ -184,6 +184,24 @@ func TestCapacityAfterADisturbance(t *testing.T) {
 	}
 }
 
+// Where results scatter too much for any rate to hold every time, the search says so instead of naming one, and whose
+// fault it may be.
+func TestCapacityOfANoisyClient(t *testing.T) {
+	g := queueing
+	g.Noise = 0.01
+	g.Trouble = func(n int, _ study.Request) simulated.Trouble {
+		if n > 2 && n%3 != 0 {
+			return simulated.Trouble{Slow: 100, ClientShare: 0.95}
+		}
+		return simulated.Trouble{}
+	}
+	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, record.CapacitySpec{})
+	if got.Rate != 0 || got.Confirmed || len(got.Steps) > 60 {
+		t.Errorf("%+v", got)
+	}
+	say(t, got.Reason, "no rate was confirmed", "scatter too much", "load generator", "client-cpu")
+}
+
 // Failed operations are missed objectives, and a trial that ends badly is a miss that is told.
 func TestCapacityWithFailures(t *testing.T) {
 	g := queueing

@@ -66,14 +66,40 @@ func (c *capacity) nothing() string {
 		return fmt.Sprintf("no trial had enough operations to tell (%s): search at higher rates, or measure longer", lowest.missed)
 	}
 	if held := c.heldAbove(0); held > 0 {
-		return fmt.Sprintf("no rate was confirmed: %s/s held once, but fresh trials down to %s/s did not all hold: the results scatter too "+
+		text := fmt.Sprintf("no rate was confirmed: %s/s held once, but fresh trials down to %s/s did not all hold: the results scatter too "+
 			"much for a capacity at these objectives", figure.Rate(held), figure.Rate(c.tries[len(c.tries)-1].rate))
+		if ids := c.blamed(); len(ids) > 0 {
+			text += "; most of what was missed may be the load generator's doing (" + strings.Join(ids, ", ") + "): use a less busy machine, " +
+				"more cores or several clients"
+		}
+		return text
 	}
 	text := fmt.Sprintf("not even %s/s held: %s", figure.Rate(lowest.rate), lowest.missed)
 	if len(lowest.client) > 0 {
 		text += "; the load generator may be the reason (" + strings.Join(lowest.client, ", ") + ")"
 	}
 	return text
+}
+
+// blamed returns what speaks against the load generator where it does so in most of the trials that were missed.
+func (c *capacity) blamed() []string {
+	missed, theirs := 0, 0
+	var ids []string
+	for _, p := range c.tries {
+		if p.holds {
+			continue
+		}
+		missed++
+		if len(p.client) > 0 {
+			theirs++
+			ids = append(ids, p.client...)
+		}
+	}
+	if 2*theirs <= missed {
+		return nil
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // missedAbove is the lowest rate above a given one that was missed for a reason of the target's, or else of the load

@@ -82,8 +82,11 @@ func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 	case !settled:
 		g.problem = fmt.Sprintf("throughput did not settle: MSER would cut %d of %d bins of %s, more than half", g.cut, g.bins, figure.Duration(g.width))
 	case math.Abs(g.bias) > maxTrend:
-		g.problem = fmt.Sprintf("the target was still warming up for the first %s, which moves the mean by %s",
-			figure.Duration(time.Duration(g.cut)*g.width), signed(g.bias))
+		what := "the target was still warming up for the first %s, which moves the mean by %s"
+		if g.bias > 0 {
+			what = "the first %s were faster than what came later, which moves the mean by %s"
+		}
+		g.problem = fmt.Sprintf(what, figure.Duration(time.Duration(g.cut)*g.width), signed(g.bias))
 	}
 }
 

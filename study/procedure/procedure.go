@@ -91,7 +91,7 @@ func (o *outcome) read(run *record.Run) {
 	}
 	for _, f := range o.findings {
 		if f.Severity == measure.Invalid && unbelievable(f.ID) {
-			o.problem = f.ID + ": " + f.Text
+			o.problem = "its run is not to be believed (" + f.ID + ")"
 		}
 	}
 }

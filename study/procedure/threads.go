@@ -3,6 +3,7 @@ package procedure
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 // Threads raises the workers of a closed loop until throughput stops rising or the response time passes its limit,
 // and chooses the fewest that are worth having. A level that does not gain is followed by one more, so that neither
 // chance nor the end of a range is taken for the knee; where the levels run out before that, or the load generator
-// was the limit, the result is not settled. The result is then the best guess, and 0 only if nothing was measured.
+// was the limit, or trials scatter too much to tell a gain from chance, the result is not settled. It is then the best
+// guess, and 0 only if nothing was measured.
 //
 // A rate of the base run is left out: an open loop offers the same to any number of workers.
 func Threads(ctx context.Context, base record.RunSpec, spec record.ThreadsSpec, try Try) (record.ProcedureResult, error) {
@@ -178,7 +180,7 @@ func (t *threads) choose(result *record.ProcedureResult) {
 
 // verdict says whether the search found what it looked for, and why this level was chosen.
 func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
-	reason = fmt.Sprintf("%s reach %s operations/s", figure.Plural(int(chosen.Value), "worker"), figure.Rate(chosen.Throughput))
+	reason = fmt.Sprintf("%s operations/s with %s", figure.Rate(chosen.Throughput), figure.Plural(int(chosen.Value), "worker"))
 	if chosen != best {
 		reason += fmt.Sprintf(", %s of the best, which needs %d", figure.Percent(chosen.Throughput/best.Throughput), int(best.Value))
 	}
@@ -193,6 +195,10 @@ func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 		return false, reason + fmt.Sprintf("; but beyond that the load generator may be the limit, not the target (%s): give it more cores or "+
 			"several clients, and search again", strings.Join(found, ", "))
 	}
+	if se := t.scatter(); se > float64(t.spec.Gain) && t.late < t.idle {
+		return false, reason + fmt.Sprintf("; but trials of one level scatter so much that levels are compared only to within %s, and a gain of %s "+
+			"cannot be told from chance: make more trials, or longer ones, or calm the machine", figure.Percent(se), figure.Percent(float64(t.spec.Gain)))
+	}
 	switch {
 	case t.late == t.idle:
 		reason += "; more workers pass the limit of the response time"
@@ -202,6 +208,26 @@ func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 		reason += "; more gain less than " + figure.Percent(float64(t.spec.Gain))
 	}
 	return true, reason + t.asymptotes(best)
+}
+
+// scatter is the standard error of the ratio of two levels, from the scatter of trials of the same level, all levels
+// together since each has only a few: √(Σ(x−x̄)²/Σ(n−1)) · √(2/n) on logarithms. It is 0 where no level has two trials.
+func (t *threads) scatter() float64 {
+	sum, freedom, trials := 0.0, 0, 0
+	for _, p := range t.points {
+		for _, x := range p.rates {
+			d := math.Log(x / p.Throughput)
+			sum += d * d
+		}
+		if p.N > 0 {
+			freedom += p.N - 1
+			trials = max(trials, p.N)
+		}
+	}
+	if freedom == 0 {
+		return 0
+	}
+	return math.Sqrt(sum / float64(freedom) * 2 / float64(trials))
 }
 
 // clientLimited returns the findings that speak against the load generator at the levels that ended the search.

@@ -164,6 +164,20 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 	say(t, got.Reason, "the load generator may be the limit", "client-cpu")
 }
 
+// Where trials scatter more than the gain that is looked for, nothing is settled, whatever the means look like.
+func TestThreadsOfANoisyTarget(t *testing.T) {
+	for seed := range uint64(20) {
+		g := simulated.Target{Servers: 4, Noise: 0.3, Interval: 10 * time.Second}
+		got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Duration: short}, newTries(t, g, seed).try)
+		if err != nil || got.Settled || got.Chosen < 1 {
+			t.Errorf("seed %d: %+v, %v", seed, got, err)
+		}
+		if seed == 1 {
+			say(t, got.Reason, "scatter so much", "cannot be told from chance")
+		}
+	}
+}
+
 // Trials that fail are kept, shown and not counted; levels that cannot be had end the search.
 func TestThreadsWithFailedTrials(t *testing.T) {
 	refused := errors.New("too many connections")
