@@ -264,17 +264,19 @@ func writeShare(run *record.Run) float64 {
 			continue
 		}
 		all += c.Counts.Attempted
-		for _, word := range []string{"insert", "update", "write", "delete", "upsert", "replace"} {
-			if strings.Contains(c.Name, word) {
-				writes += c.Counts.Attempted
-				break
-			}
+		if writeClass(c.Name) {
+			writes += c.Counts.Attempted
 		}
 	}
 	if all == 0 {
 		return 0
 	}
 	return float64(writes) / float64(all)
+}
+
+// writeClass says whether operations of a class write.
+func writeClass(name string) bool {
+	return slices.ContainsFunc([]string{"insert", "update", "write", "delete", "upsert", "replace"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // waitsForJournal says whether writes are acknowledged when they are on the disk. A majority implies it by default.

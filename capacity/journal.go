@@ -37,21 +37,43 @@ func (g GroupCommit) Latency(clients int, think time.Duration) time.Duration {
 	return max(g.Sync, 2*g.Sync-think)
 }
 
-// OpenLatency returns the mean time of a durable commit of clients that are independent of each other, when commits
-// come more often than syncs: the rest of the sync that runs, and a whole one: E[S²]/(2E[S]) + E[S]. A disk that is
-// usually fast and at times slow is far worse than its mean says, as more commits fall into the slow syncs.
-func (g GroupCommit) OpenLatency() time.Duration {
+// Busy returns the share of time in which a sync runs, with so many commits per second of independent clients. A sync is
+// followed by another one if somebody came meanwhile, with probability 1−exp(−λS), so one in exp(λS) of them is the last
+// of its row; between two rows nobody comes for 1/λ:
+//
+//	b = λS·exp(λS) / (1 + λS·exp(λS))
+func (g GroupCommit) Busy(rate float64) float64 {
+	x := rate * g.Sync.Seconds()
+	if !(x > 0) {
+		return 0
+	}
+	if x > 500 {
+		return 1
+	}
+	return 1 / (1 + math.Exp(-x)/x)
+}
+
+// OpenLatency returns the mean time of a durable commit of independent clients: one sync, and for those that come while
+// another one runs also the rest of that, E[S²]/(2E[S]). A disk that is usually fast and at times slow is far worse than
+// its mean says, as more commits fall into the slow syncs.
+func (g GroupCommit) OpenLatency(rate float64) time.Duration {
 	s := g.Sync.Seconds()
-	square := max(g.Square, s*s)
 	if s <= 0 {
 		return 0
 	}
-	return time.Duration((s + square/(2*s)) * float64(time.Second))
+	rest := max(g.Square, s*s) / (2 * s)
+	return time.Duration((s + g.Busy(rate)*rest) * float64(time.Second))
 }
 
-// Floor returns the p99 of a durable commit below which no load and no number of nodes gets, if all syncs take the
-// same: commits are spread evenly between one sync and two.
-func (g GroupCommit) Floor() time.Duration { return time.Duration(1.99 * float64(g.Sync)) }
+// Quantile returns the time that a share q of the durable commits of independent clients stays below, if all syncs take
+// the same: one sync for those that find the disk idle, evenly between one and two for the others.
+func (g GroupCommit) Quantile(rate, q float64) time.Duration {
+	b := g.Busy(rate)
+	if q <= 1-b {
+		return g.Sync
+	}
+	return time.Duration(float64(g.Sync) * (1 + (q-1+b)/b))
+}
 
 // Ceiling returns the durable commits per second if each sync carries batch of them. Batch is half of the clients that
 // wait, as the other half waits for the next sync.

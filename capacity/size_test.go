@@ -269,11 +269,12 @@ func TestSizeByJournal(t *testing.T) {
 		t.Fatal(text(s))
 	}
 	j := s.Workloads[0].Journal
-	if j == nil || j.Batch != 8 || j.Ceiling != 1600 || j.Mean != 7_500_000 || j.Floor != 9_950_000 {
+	// Half of 2,000/s and shard, ten times as many as syncs: evenly between one sync and two.
+	if j == nil || j.Batch != 8 || j.Ceiling != 1600 || j.Mean < 7.4e6 || j.Mean > 7.5e6 || j.P99 < 9.8e6 || j.P99 > 9.95e6 {
 		t.Fatalf("the journal is %+v", j)
 	}
 	in.Sync = 6 * time.Millisecond
-	if s = size(t, in); s.Verdict != record.SizeImpossible || !strings.Contains(strings.Join(s.Reasons, " "), "cannot hold with any number of nodes") {
+	if s = size(t, in); s.Verdict != record.SizeImpossible || !strings.Contains(strings.Join(s.Reasons, " "), "cannot hold: it would be") {
 		t.Error(text(s))
 	}
 	in.Sync, in.Batch = time.Millisecond, 0.5 // half a commit per sync: 500 durable commits per second and shard

@@ -239,11 +239,11 @@ type SizeJournal struct {
 	// Ceiling is in durable commits per second and member; Needed is how many the need asks of the busiest one.
 	Ceiling float64 `json:"ceiling"`
 	Needed  float64 `json:"needed,omitempty"`
-	// Clients is how many must be writing at once for that. Mean and Floor are the mean and the p99 of a commit that no
-	// load and no number of nodes gets below.
+	// Clients is how many must be writing at once for that. Mean and P99 are times of a commit at that rate, of
+	// independent clients, from the journal alone.
 	Clients int   `json:"clients,omitempty"`
 	Mean    int64 `json:"mean_ns"`
-	Floor   int64 `json:"p99_floor_ns"`
+	P99     int64 `json:"p99_ns"`
 }
 
 // SizeMultiplier says how many nodes of one deployment match another.

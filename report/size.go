@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -47,8 +49,33 @@ func sizeText(a *record.SizeAnswer) string {
 	return text
 }
 
+// money prints a price, with cents where it has any.
 func money(x float64, currency string) string {
-	return figure.Count(int64(x+0.5)) + " " + currency
+	whole, cents := math.Modf(math.Round(x*100) / 100)
+	text := figure.Count(int64(whole))
+	if cents > 0 {
+		text += strings.TrimPrefix(strconv.FormatFloat(cents, 'f', 2, 64), "0")
+	}
+	return text + " " + currency
+}
+
+// sizeNumber prints a size: whole ones as they are counted.
+func sizeNumber(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e9 {
+		return figure.Count(int64(x))
+	}
+	return figure.Significant(x)
+}
+
+// peakRange is the interval of the peak, of which the upper end may not be known.
+func peakRange(l *record.SizeLaw) string {
+	switch {
+	case l.PeakLow == nil:
+		return ""
+	case l.PeakHigh == nil:
+		return ", at " + figure.Significant(*l.PeakLow) + " or more"
+	}
+	return ", interval " + span(l.PeakLow, l.PeakHigh, "")
 }
 
 // SizeSections is everything about a size: why, what it costs, what was measured, what else would do, what to doubt.
@@ -199,15 +226,13 @@ func sizeScaling(w *record.SizeWorkload) Section {
 	if l := c.Law; l != nil {
 		line := fmt.Sprintf("Scalability law: %s/s for one, contention %s, coherency %s, off by %s.", figure.Rate(l.Lambda), figure.Significant(l.Sigma), figure.Significant(l.Kappa), figure.Percent(l.Error))
 		if l.Peak != nil {
-			line += fmt.Sprintf(" Throughput peaks at %s (%s).", figure.Significant(*l.Peak), span(l.PeakLow, l.PeakHigh, ""))
+			line += fmt.Sprintf(" Throughput peaks at %s%s.", figure.Significant(*l.Peak), peakRange(l))
 		}
 		s.Lines = append(s.Lines, line)
 	}
-	for _, warning := range c.Warnings {
-		s.Points = append(s.Points, warning)
-	}
+	s.Points = append(s.Points, c.Warnings...)
 	for _, p := range c.Points {
-		s.Table.row(figure.Significant(p.Size), figure.Rate(p.Throughput), span(p.Low, p.High, measure.UnitRate), strconv.Itoa(p.N))
+		s.Table.row(sizeNumber(p.Size), figure.Rate(p.Throughput), span(p.Low, p.High, measure.UnitRate), strconv.Itoa(p.N))
 	}
 	return s
 }
