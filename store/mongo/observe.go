@@ -17,3 +17,5 @@ func (s *Store) ServerStatus(ctx context.Context) (bson.Raw, error) {
 func (s *Store) ReplicaStatus(ctx context.Context) (bson.Raw, error) {
 	return store.ReplicaStatus(ctx, s)
 }
+
+var _ store.Observer = (*Store)(nil)
