@@ -106,13 +106,19 @@ type sharer struct {
 	shapes map[string]shape // by the JSON of the workload
 	sets   []*DataSet
 	at     map[string]*DataSet // by target, database, collection and id
-	home   map[string]string   // by target, database and collection: the id that has the name as it is given
+	home   map[string]string   // by target, database and collection: the id of the documents that belong there
 }
 
 // shareData settles which configuration uses which data set.
 func (p *Plan) shareData() error {
 	s := sharer{shapes: map[string]shape{}, at: map[string]*DataSet{}, home: map[string]string{}}
 	p.setOf, p.inserts, p.classes = map[string]*DataSet{}, map[string]bool{}, map[string]bool{}
+	// What the base run names belongs to the documents of the base run, even if no configuration has them.
+	if sh, err := s.shape(&p.Base); err == nil {
+		if target, err := run.ParseTarget(p.Base.Target); err == nil {
+			s.home[placeOf(&p.Base, target.Kind, sh)] = sh.id
+		}
+	}
 	for _, c := range p.Configurations {
 		spec := p.specs[c.ID]
 		sh, err := s.shape(&spec)
@@ -140,10 +146,7 @@ func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
 		return nil, err
 	}
 	keeps := target.Kind == "mongodb" || target.Kind == "embedded"
-	place := strings.Join([]string{spec.Target, spec.Database, sh.collection}, "\x00")
-	if target.Kind == "embedded" {
-		place = strings.Join([]string{spec.Target, sh.collection}, "\x00")
-	}
+	place := placeOf(spec, target.Kind, sh)
 	if _, taken := s.home[place]; !taken {
 		s.home[place] = sh.id
 	}
@@ -165,6 +168,15 @@ func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
 	s.at[key] = set
 	s.sets = append(s.sets, set)
 	return set, nil
+}
+
+// placeOf names where a run has its documents. Embedded targets have no databases.
+func placeOf(spec *record.RunSpec, kind string, sh shape) string {
+	database := spec.Database
+	if kind == "embedded" {
+		database = ""
+	}
+	return strings.Join([]string{spec.Target, database, sh.collection}, "\x00")
 }
 
 // moveTo names a database or directory after the data set.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // factor is a factor whose paths were followed and whose values were read.
@@ -177,11 +178,30 @@ func (f *factor) findBaseline(raw, base *record.RunSpec) (note string) {
 // in reports whether a run has all that the level sets.
 func (l *level) in(spec *record.RunSpec) bool {
 	for _, c := range l.set {
-		if v, _ := c.field.get(spec); !reflect.DeepEqual(plain(v), c.plain) {
+		v, given := c.field.get(spec)
+		if !given && strings.HasPrefix(c.field.path, "workload.params.") {
+			if c.plain != paramDefault(spec.Workload.Name, c.field.key) {
+				return false
+			}
+		} else if !reflect.DeepEqual(plain(v), c.plain) {
 			return false
 		}
 	}
 	return true
+}
+
+// paramDefault is the value of a parameter that a run does not give.
+func paramDefault(name, param string) any {
+	params, err := workload.ParamsOf(name)
+	if err != nil {
+		return nil
+	}
+	for _, p := range params {
+		if p.Name == param {
+			return p.Default
+		}
+	}
+	return nil
 }
 
 // point is one configuration as indices into the levels of the factors.

@@ -114,6 +114,7 @@ func TestBaseline(t *testing.T) {
 		{"the first level", "factors: [{path: load.rate, levels: [10, 20]}]", "10", ""},
 		{"the level that the base run has", "run: {load: {rate: 20}}\nfactors: [{path: load.rate, levels: [10, 20]}]", "20", ""},
 		{"the level that is the default", "factors: [{path: load.workers, levels: [8, 16, 32]}]", "16", ""},
+		{"the level that is the default of the workload", "factors: [{path: workload.params.fieldlength, levels: [20, 100]}]", "100", ""},
 		{"the same value, written otherwise", "run: {load: {rate: 20000}}\nfactors: [{path: load.rate, levels: [10k, 20k/s]}]", "20k/s", ""},
 		{"the level that is marked", "run: {load: {rate: 20}}\nfactors: [{path: load.rate, levels: [{value: 10, baseline: true}, 20]}]", "10", ""},
 		{"all keys of a paired level", "run: {load: {workers: 8, rate: 5}}\nfactors: [{name: x, levels: [{name: p, set: {load.workers: 8, load.rate: 6}}, {name: q, set: {load.workers: 8, load.rate: 5}}]}]", "q", ""},
@@ -212,7 +213,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
 	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration name=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
-	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x is opened by one process")
+	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: target, levels: ['null:', 'redis://u:secret@h/']}]", "unknown target")
 	mistake(t, "run: {target: 'mongodb://u:secret@h:x/'}", "trial 1, configuration baseline", "cannot be read")
 	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nprocedures: {threads: {}}"), "procedures.threads finds would never be used")

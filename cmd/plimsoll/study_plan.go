@@ -126,8 +126,12 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 	p := plan.Shown()
 	b := &strings.Builder{}
 	spec, e := p.Spec, p.Estimate
-	fmt.Fprintf(b, "study %s: %s, %s of each, %s in all\n", spec.Name,
-		plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
+	if len(p.Trials) == 0 {
+		fmt.Fprintf(b, "study %s: procedures alone, nothing is compared\n", spec.Name)
+	} else {
+		fmt.Fprintf(b, "study %s: %s, %s of each, %s in all\n", spec.Name,
+			plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
+	}
 	writeProcedures(b, spec.Procedures)
 	fmt.Fprintln(b)
 	writeConfigurations(b, p)
