@@ -100,7 +100,7 @@ func changedSettings(spec record.RunSpec) *Table {
 	base.Defaults()
 	was, is := flat(base), flat(spec)
 	delete(is, "out")
-	t := &Table{Caption: "Settings that differ from their defaults", Columns: columns(3, "setting", "value", "default")}
+	t := &Table{Caption: "Settings that differ from their defaults", Quiet: true, Columns: columns(3, "setting", "value", "default")}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if is[key] == was[key] {
 			continue
@@ -177,7 +177,7 @@ func facts(pairs ...string) (list []Fact) {
 }
 
 func effectiveSettings(r *record.Run) *Table {
-	t := &Table{Caption: "Effective settings of client and server", Columns: columns(3, "side", "setting", "value")}
+	t := &Table{Caption: "Effective settings of client and server", Quiet: true, Columns: columns(3, "side", "setting", "value")}
 	for _, side := range []struct {
 		name   string
 		values map[string]string

@@ -75,7 +75,10 @@ func comparisonSections(src *Source, prefix string) []Section {
 	}
 	list := []Section{ratios}
 	all := report.CompareSections(c)
-	for i := 1; i < len(all); i++ { // the first one is the answer
+	for i := 1; i < len(all); i++ { // the first one is the answer, which has the findings too
+		if all[i].Title == "validity" {
+			continue
+		}
 		sec := shared(all[i])
 		sec.ID = fmt.Sprintf("%s%s-%d", prefix, sec.ID, i)
 		list = append(list, sec)

@@ -51,6 +51,9 @@ func newPage(sources []*Source, o Options) (*Page, error) {
 		return nil, fmt.Errorf("a report needs a record: give the directory of one")
 	case 1:
 		p.add(sources[0], "")
+		for i := range p.Answers {
+			p.Answers[i].Headline = "" // it is the title of the page
+		}
 	default:
 		p.several(sources)
 	}

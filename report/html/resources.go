@@ -80,7 +80,7 @@ func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, tra
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
 		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(s.Samples.At), "bin")), Unit: chart.Seconds},
-		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170,
+		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170, Aligned: true,
 	}
 	if track != nil {
 		for _, x := range track.Spans {

@@ -125,7 +125,7 @@ func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *char
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
 		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(t.bins), "bin")), Unit: chart.Seconds},
-		Y:     y, Height: 220,
+		Y:     y, Height: 220, Aligned: true,
 	}
 	c.X.Low, c.X.High = t.bins[0].Start.Seconds(), t.bins[len(t.bins)-1].End.Seconds()
 	for _, l := range lines {

@@ -11,10 +11,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
 func studyTitle(s *record.Study) string { return capital(report.StudyTitle(s)) }
+
+// maxAnswered is how many objectives the first screen has room for.
+const maxAnswered = 12
 
 // studyAnswer is the first screen of a study.
 func studyAnswer(s *record.Study, prefix string) Answer {
@@ -44,7 +46,7 @@ func studyAnswer(s *record.Study, prefix string) Answer {
 		}
 		a.Objectives = append(a.Objectives, p)
 	}
-	a.Objectives = short(a.Objectives, 12, "objective")
+	a.Objectives = short(a.Objectives, maxAnswered, "objective")
 	a.Findings = append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)
 	a.Tiles = studyTiles(s)
 	a.Badges = studyBadges(s)
@@ -192,7 +194,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 		points = append(points, Point{kind, string(c.Verdict), fmt.Sprintf("%s against %s: %s %s %s, n = %d + %d", c.Configuration, c.Baseline,
 			c.Metric, report.ChangeText(c), report.IntervalText(c), c.N, c.NBase)})
 	}
-	points = short(points, 8, "change")
+	points = short(points, 6, "change")
 	if open > 0 {
 		points = append(points, Point{"note", "~", fmt.Sprintf("of %s nothing can be said; more trials would tell", figure.Plural(open, "other comparison"))})
 	}
@@ -249,6 +251,9 @@ func studySections(src *Source, prefix string) []Section {
 	var list []Section
 	all := report.StudySections(s)
 	for i := 1; i < len(all); i++ { // the first one is the answer
+		if all[i].Title == "validity" || all[i].Title == "objectives" && len(s.Objectives) <= maxAnswered {
+			continue // the answer has them
+		}
 		sec := shared(all[i])
 		sec.ID = prefix + sec.ID
 		var figures []Block
@@ -307,5 +312,3 @@ func studyDisclosure(src *Source, prefix string) Section {
 	}
 	return sec
 }
-
-var _ chart.Chart = (*chart.Rows)(nil)

@@ -67,10 +67,21 @@ func unitOf(metric string) string {
 }
 
 func metricWords(m string) string {
-	if m == "throughput" {
-		return m
+	if unitOf(m) != chart.Nanoseconds {
+		return strings.ReplaceAll(m, ".", " ")
 	}
-	return strings.ReplaceAll(m, ".", " ")
+	kind := "response time"
+	class, what := "", m
+	for _, p := range []string{"p99.99", "p99.9", "p99", "p95", "p90", "p50", "mean", "max"} {
+		if rest, ok := strings.CutSuffix(m, p); ok {
+			class, what = strings.TrimSuffix(rest, "."), p
+			break
+		}
+	}
+	if rest, ok := strings.CutSuffix(class, "service"); ok {
+		class, kind = strings.TrimSuffix(rest, "."), "service time"
+	}
+	return strings.TrimSpace(class + " " + kind + " " + what)
 }
 
 func metricLabel(m string) string {
@@ -84,7 +95,7 @@ func metricLabel(m string) string {
 	if strings.Contains(m, "service") {
 		kind = "service time"
 	}
-	return kind + ", " + m[strings.LastIndexByte(m, '.')+1:]
+	return kind + " of an operation"
 }
 
 // levelRows are the configurations of a factor with one metric.
@@ -177,7 +188,7 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 	if f == nil || len(rows) < 3 {
 		return nil
 	}
-	line := chart.Series{Name: metricWords(metric), Dots: true}
+	line := chart.Series{Name: metric, Dots: true}
 	for _, r := range rows {
 		x, err := strconv.ParseFloat(strings.TrimSuffix(r.Name, " (baseline)"), 64)
 		if err != nil || x <= 0 {
@@ -215,8 +226,12 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 			c.Series = append(c.Series, ideal)
 		}
 	}
+	note := ""
+	if len(c.Series) > 0 {
+		note = "Dots with intervals were measured; the dotted line was not."
+	}
 	c.Series = append(c.Series, line)
-	return newFigure(c, "Dots with intervals were measured; the dotted line was not.", nil)
+	return newFigure(c, note, nil)
 }
 
 // forestFigures draw the ratios of all comparisons: one chart per metric where there are many configurations.

@@ -12,13 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// procedureFigure draws what a procedure tried, with the value that it chose.
+// procedureFigure draws what a procedure tried, with the value that it chose. Its numbers are in the table below it.
 func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 	if len(p.Points) < 2 {
 		return nil
 	}
 	line := chart.Series{Name: "throughput", Dots: true}
-	t := &Table{Columns: columns(0, p.Path, "n", "ok/s", "low", "high", "p99", "note")}
 	points := slices.Clone(p.Points)
 	slices.SortStableFunc(points, func(a, b record.ProcedurePoint) int { return cmp.Compare(a.Value, b.Value) })
 	chosen := chart.Series{Style: chart.Points, Colour: 3, Dots: true, Name: "chosen"}
@@ -30,7 +29,6 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 		if x.Value == p.Chosen {
 			chosen.X, chosen.Y, chosen.Notes = append(chosen.X, x.Value), append(chosen.Y, x.Throughput), append(chosen.Notes, "chosen: "+words)
 		}
-		t.Rows = append(t.Rows, []string{procedureValue(p.Path, x.Value), strconv.Itoa(x.N), figure.Rate(x.Throughput), bound(x.Low), bound(x.High), duration(or(x.P99)), x.Note})
 	}
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id + "-procedure", Title: "Procedure " + p.Name + ": what was tried"},
@@ -42,10 +40,10 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: procedureValue(p.Path, x.Value)})
 	}
 	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"), procedureValue(p.Path, p.Chosen), p.Reason)
-	return newFigure(c, p.Reason, t)
+	return newFigure(c, "", nil)
 }
 
-// capacityFigure shows the search for the capacity, step by step.
+// capacityFigure shows the search for the capacity, step by step. Its numbers are in the table below it.
 func capacityFigure(c *record.CapacityResult, id string) *Figure {
 	if c == nil || len(c.Steps) == 0 {
 		return nil
@@ -53,17 +51,14 @@ func capacityFigure(c *record.CapacityResult, id string) *Figure {
 	holds := chart.Series{Name: "held", Style: chart.Points, Dots: true, Colour: 2}
 	missed := chart.Series{Name: "missed", Style: chart.Points, Dots: true, Colour: 1, Hollow: true}
 	path := chart.Series{Style: chart.Solid, Colour: 5, Unnamed: true}
-	t := &Table{Columns: []Column{{Name: "step", Number: true}, {Name: "phase"}, {Name: "offered/s", Number: true}, {Name: "achieved/s", Number: true},
-		{Name: "p99", Number: true}, {Name: "not ok", Number: true}, {Name: "held"}, {Name: "missed"}}}
 	for i, s := range c.Steps {
 		x, words := float64(i+1), fmt.Sprintf("step %d, %s: %s/s offered", i+1, s.Phase, figure.Rate(s.Offered))
 		path.X, path.Y = append(path.X, x), append(path.Y, s.Offered)
-		to, held := &missed, "no"
+		to := &missed
 		if s.Holds {
-			to, held = &holds, "yes"
+			to = &holds
 		}
 		to.X, to.Y, to.Notes = append(to.X, x), append(to.Y, s.Offered), append(to.Notes, words)
-		t.Rows = append(t.Rows, []string{strconv.Itoa(i + 1), s.Phase, figure.Rate(s.Offered), figure.Rate(s.Achieved), duration(or(s.P99)), figure.Percent(s.Errors), held, s.Missed})
 	}
 	x := &chart.XY{
 		Frame:  chart.Frame{ID: id + "-search", Title: "Search for the capacity"},
@@ -75,7 +70,7 @@ func capacityFigure(c *record.CapacityResult, id string) *Figure {
 		x.Limits = []chart.Limit{{Y: c.Rate, Text: "capacity " + figure.Rate(c.Rate) + "/s"}}
 	}
 	x.Description = fmt.Sprintf("Offered rates in the order in which they were tried. %s", c.Reason)
-	return newFigure(x, c.Reason, t)
+	return newFigure(x, "", nil)
 }
 
 func orderTicks(n int) []chart.Tick {

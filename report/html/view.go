@@ -51,8 +51,9 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Notes   []string
-	// Folded tables are shown when they are asked for.
+	// Folded tables are shown when they are asked for; the caption of Quiet ones repeats a heading and is not shown.
 	Folded bool
+	Quiet  bool
 }
 
 // Column is the head of a column.
@@ -133,7 +134,7 @@ func shared(s report.Section) Section {
 		b.Points = append(b.Points, pointOf(p))
 	}
 	if s.Table != nil && len(s.Table.Rows) > 0 {
-		b.Table = &Table{Caption: capital(s.Title), Columns: columns(max(1, s.Table.Left), s.Table.Header...), Rows: s.Table.Rows, Folded: s.Long}
+		b.Table = &Table{Caption: capital(s.Title), Columns: columns(max(1, s.Table.Left), s.Table.Header...), Rows: s.Table.Rows, Folded: s.Long, Quiet: true}
 		for i := max(0, len(b.Table.Columns)-s.Table.Last); i < len(b.Table.Columns); i++ {
 			b.Table.Columns[i].Number = false
 		}

@@ -1,6 +1,6 @@
 // Looking closer at charts over time. Without this script the page has the same charts as pictures.
 "use strict";
-(() => {
+const zoom = (() => {
   const tracks = new Map();
   const track = id => {
     if (!tracks.has(id)) tracks.set(id, JSON.parse(document.getElementById(id).textContent));
@@ -80,9 +80,9 @@
       this.tools.append(this.open);
       element.querySelector(".drawing").before(this.tools);
     }
-    data() { return track(this.element.dataset.track); }
+    data() { return this.drawn || track(this.element.dataset.track); }
     start() {
-      const data = this.data(), names = this.element.dataset.lines.split(",");
+      const data = this.drawn = track(this.element.dataset.track), names = this.element.dataset.lines.split(",");
       const lines = names.map(n => data.lines.find(l => l.name === n)).filter(Boolean);
       this.place = document.createElement("div");
       this.place.className = "zoomed";
@@ -107,7 +107,7 @@
     stop() {
       this.resized.disconnect();
       this.plot.destroy();
-      this.plot = null;
+      this.plot = this.drawn = null;
       this.place.remove();
       this.more.forEach(b => b.remove());
       this.element.classList.remove("zooming");
@@ -131,6 +131,13 @@
     again() { if (this.plot) { const { min, max } = this.plot.scales.x; this.stop(); this.start(); this.range(min, max); } }
   }
 
-  const all = Array.from(document.querySelectorAll("figure[data-track]"), e => (e.zoom = new Zoom(e)));
+  let all = [];
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => all.forEach(z => z.again()));
+  // A live page calls it again when it has new figures; those that are zoomed then stay as they are.
+  const attach = () => {
+    tracks.clear();
+    all = Array.from(document.querySelectorAll("figure[data-track]"), e => e.zoom || (e.zoom = new Zoom(e)));
+  };
+  attach();
+  return { attach };
 })();

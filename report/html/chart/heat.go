@@ -59,10 +59,9 @@ func (c *Heat) Draw(s Size) string {
 }
 
 func (c *Heat) layout(s Size, height float64) plot {
-	p := plot{top: 40, bottom: height - 38, left: 10, right: s.Width - 8}
-	if (&XY{Marks: c.Marks}).rows() > 0 {
-		p.top += 2 * lineHeight
-	}
+	p := plot{top: 40, bottom: height - 38, left: alignedLeft, right: s.Width - 8}
+	p.right -= (&XY{Aligned: true}).nameRoom(s)
+	p.top += lineHeight * float64((&XY{Marks: c.Marks}).rows())
 	var xs, ys []float64
 	for _, cell := range c.Cells {
 		xs = append(xs, cell.Left, cell.Right)

@@ -46,7 +46,7 @@ func spread(labels []placed, top, bottom float64) {
 
 // touch says whether two labels lie above each other.
 func touch(a, b placed) bool {
-	return a.x < b.x+width(b.text) && b.x < a.x+width(a.text)
+	return a.x < b.x+boldWidth(b.text) && b.x < a.x+boldWidth(a.text)
 }
 
 // lastOf returns the last point of a series that can be drawn.

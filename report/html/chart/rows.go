@@ -87,7 +87,7 @@ func (c *Rows) Draw(s Size) string {
 	c.axis(&b, s, l, y, bottom)
 	for i, r := range c.Rows {
 		if r.Group != "" && (i == 0 || c.Rows[i-1].Group != r.Group) {
-			b.label(0, y+15, left, "gh", Shorten(r.Group, int(s.Width/6.6)))
+			b.label(0, y+15, left, "gh", Shorten(r.Group, int(s.Width/perBoldChar)))
 			y += rowHeight
 		}
 		c.row(&b, s, l, r, y)
@@ -127,7 +127,7 @@ func (c *Rows) axis(b *builder, s Size, l rowsLayout, top, bottom float64) {
 			b.label(max(half, min(x, s.Width-half)), top-6, middle, "lt", c.ReferenceText)
 		}
 	}
-	b.label(min(l.left, 60), bottom+36, left, "at", Shorten(c.X.Label, int((s.Width-60)/5.9)))
+	b.label(min(l.left, 60), bottom+36, left, "at", Shorten(c.X.Label, int((s.Width-60)/perChar)))
 	b.raw("</g>\n")
 }
 
@@ -135,7 +135,7 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 	class := colour(r.Colour)
 	mid := y + rowHeight/2
 	if l.under {
-		b.label(0, y+11, left, "rn", Shorten(r.Name, int((s.Width-width(r.Text)-10)/6.3)))
+		b.label(0, y+11, left, "rn", Shorten(r.Name, int((s.Width-width(r.Text)-10)/perChar)))
 		b.label(s.Width, y+11, right, "", r.Text)
 		mid = y + lineHeight + 11
 	} else {

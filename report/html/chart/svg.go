@@ -97,5 +97,14 @@ func (b *builder) shape(kind int, x, y, r float64, class string) {
 	}
 }
 
-// width estimates how wide a text is at the size of labels, 11 pixels.
-func width(text string) float64 { return 6.3 * float64(utf8.RuneCountInString(text)) }
+// Estimates of how wide a character is at the size of labels, 11 pixels, in the widest of the usual system fonts.
+const (
+	perChar     = 6.6
+	perBoldChar = 7.6
+)
+
+// width estimates how wide a text is.
+func width(text string) float64 { return perChar * float64(utf8.RuneCountInString(text)) }
+
+// boldWidth is the same for the names of lines and groups.
+func boldWidth(text string) float64 { return perBoldChar * float64(utf8.RuneCountInString(text)) }

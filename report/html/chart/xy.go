@@ -18,7 +18,12 @@ type XY struct {
 	Spans []Span
 	// Height is that of the drawing in pixels, 280 if absent.
 	Height float64
+	// Aligned charts have the same margins, so that a moment is at the same place in all of them.
+	Aligned bool
 }
+
+// The margins of aligned charts on the left; on the right they are as wide as names may be.
+const alignedLeft = 68
 
 // Series is one line or one set of points. It has the class of its colour, "c0" to "c5".
 type Series struct {
@@ -43,7 +48,7 @@ type Limit struct {
 	Text string
 }
 
-// Mark is a moment with its text. The kind is part of its class: "mark-KIND".
+// Mark is a moment with its text. The kind is part of its class: "mk-KIND".
 type Mark struct {
 	X    float64
 	Text string
@@ -98,6 +103,9 @@ func (c *XY) layout(s Size, height float64) plot {
 	}
 	xs, ys := c.values()
 	p.y = newScale(c.Y, p.bottom, p.top, ys...)
+	if c.Aligned {
+		p.left = alignedLeft
+	}
 	for _, t := range p.y.ticks(6) {
 		p.left = max(p.left, width(t.Text)+10)
 	}
@@ -114,7 +122,7 @@ func (c *XY) rows() int {
 			n++
 		}
 	}
-	return min(n, 2)
+	return min(n, 3)
 }
 
 func (c *XY) values() (xs, ys [][]float64) {
@@ -133,13 +141,20 @@ func (c *XY) values() (xs, ys [][]float64) {
 
 // nameRoom is the width of the longest name, within reason.
 func (c *XY) nameRoom(s Size) float64 {
+	most := s.Width * 0.2
+	if s.narrow() {
+		most = s.Width * 0.35
+	}
+	if c.Aligned {
+		return min(most, 110)
+	}
 	room := 0.0
 	for _, x := range c.Series {
-		if !x.Unnamed && x.Name != "" {
-			room = max(room, width(x.Name)+10)
+		if !x.Unnamed && x.Name != "" && x.Style != Points {
+			room = max(room, boldWidth(x.Name)+10)
 		}
 	}
-	return min(room, s.Width*0.28)
+	return min(room, most)
 }
 
 func (c *XY) grid(b *builder, s Size, p plot, height float64) {
@@ -167,7 +182,7 @@ func (c *XY) grid(b *builder, s Size, p plot, height float64) {
 		last = at + half
 		b.label(at, p.bottom+16, middle, "", t.Text)
 	}
-	b.label(p.left, height-5, left, "at", Shorten(c.X.Label, int((s.Width-p.left)/5.9)))
+	b.label(p.left, height-5, left, "at", Shorten(c.X.Label, int((s.Width-p.left)/perChar)))
 	b.raw("</g>\n")
 }
 
@@ -191,7 +206,7 @@ func (c *XY) limits(b *builder, p plot) {
 		}
 		y := p.y.at(l.Y)
 		b.line(p.left, y, p.right, y, "limit")
-		b.label(p.right-3, y-4, right, "lt", Shorten(l.Text, int((p.right-p.left)/6.3)))
+		b.label(p.right-3, y-4, right, "lt", Shorten(l.Text, int((p.right-p.left)/perChar)))
 	}
 }
 
@@ -207,7 +222,7 @@ func (c *XY) marks(b *builder, p plot) {
 			continue
 		}
 		x := p.x.at(m.X)
-		b.raw(`<g class="mark mark-`)
+		b.raw(`<g class="mk mk-`)
 		b.text(m.Kind)
 		b.raw(`"><title>`)
 		b.text(TickText(m.X, 0, c.X.Unit) + ": " + m.Text)
@@ -231,8 +246,12 @@ func (c *XY) name(names []placed, s Size, p plot, series *Series) []placed {
 	if !ok {
 		return names
 	}
-	text := Shorten(series.Name, int((s.Width-p.right)/6.1))
-	x = min(max(x, p.left)+6, s.Width-width(text))
+	text := Shorten(series.Name, int(max((s.Width-p.right)/perBoldChar, 12)))
+	x = max(x, p.left) + 6
+	if series.Style == Points { // nothing leads to the name, so it stands above the last point
+		x, y = x-boldWidth(text)/2, y-11
+	}
+	x = min(x, s.Width-boldWidth(text))
 	return append(names, placed{x: x, y: y, text: text, class: colour(series.Colour) + " name"})
 }
 

@@ -1,0 +1,206 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// hostile is a name that would do harm if it were taken for anything but text.
+var hostile = `</script><script>window.harmed=1</script><img src=x onerror="window.harmed=1"><svg onload=alert(1)>` +
+	"\x1b[31m\u202e'\"`${window.harmed=1}" + `{{template "x"}} javascript:alert(1) ` + strings.Repeat("A", 1<<20)
+
+// write makes a page about records.
+func write(t *testing.T, paths ...string) string {
+	t.Helper()
+	var sources []*html.Source
+	for _, p := range paths {
+		s, err := html.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, s)
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := html.Write(f, sources, html.Options{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// aRun is a run in an open loop with a stall in it.
+func aRun(t *testing.T, change func(*recordtest.Run)) (string, *record.Run) {
+	t.Helper()
+	limit, got := 20e6, 9.4e6
+	o := recordtest.Run{
+		Warmup: 5, Seconds: 40, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 11, StallAt: 20,
+		Objectives: []measure.ObjectiveResult{
+			{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true},
+			{Objective: "errors<0.1%", Measured: new(float64), Limit: 0.001, Unit: measure.UnitShare},
+		},
+		Validity: []measure.Finding{{ID: "outage", Severity: measure.Warning, Text: "for 1.04 s operations failed and none succeeded; look for what happened at 25 s"},
+			{ID: "few-samples", Severity: measure.Note, Text: "there are too few values to state p99.99"}},
+	}
+	if change != nil {
+		change(&o)
+	}
+	dir := filepath.Join(t.TempDir(), "my-record")
+	r, err := o.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, r
+}
+
+func aStudy(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "my-study")
+	if _, err := (recordtest.Study{Workers: []int{8, 16, 32, 64, 128}, Blocks: 5, Seed: 4, Name: name}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func aComparison(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "comparison.json")
+	if _, err := recordtest.Comparison(path, name); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPages opens each kind of page in every way that people do.
+func TestPages(t *testing.T) {
+	b, ok := browsertest.Start(t)
+	if !ok {
+		return
+	}
+	run, _ := aRun(t, nil)
+	second, _ := aRun(t, func(o *recordtest.Run) { o.Rate, o.Seed = 1200, 12 })
+	bad, _ := aRun(t, func(o *recordtest.Run) {
+		o.Name = hostile
+		o.Validity = append(o.Validity, measure.Finding{ID: "null", Severity: measure.Invalid, Text: hostile})
+	})
+	for _, c := range []struct {
+		name  string
+		paths []string
+		svgs  int  // at least
+		every bool // in every way; the parts of the others are the same
+	}{
+		{"run", []string{run}, 12, true},
+		{"study", []string{aStudy(t, "threads")}, 12, true},
+		{"comparison", []string{aComparison(t, "after")}, 4, false},
+		{"several", []string{run, second}, 20, false},
+		{"hostile", []string{bad, aStudy(t, hostile), aComparison(t, hostile)}, 20, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := write(t, c.paths...)
+			p := b.Page(t)
+			for _, look := range []struct {
+				name          string
+				width         int64
+				phone         bool
+				medium, shade string
+			}{
+				{"light", 1120, false, "screen", "light"}, {"dark", 1120, false, "screen", "dark"},
+				{"phone", 390, true, "screen", "light"}, {"print", 760, false, "print", "dark"},
+			} {
+				if !c.every && (look.name == "dark" || look.name == "print") {
+					continue
+				}
+				p.Size(look.width, 900, look.phone)
+				p.Media(look.medium, look.shade)
+				p.Open("file://" + path)
+				p.Wait(`document.readyState === "complete"`)
+				checkLook(t, p, look.name, c.svgs)
+				picture(t, p, c.name+"-"+look.name)
+			}
+			checkHarmless(t, p, path)
+		})
+	}
+}
+
+// picture keeps what a page looks like, for people, where PLIMSOLL_PICTURES names a directory.
+func picture(t *testing.T, p *browsertest.Page, name string) {
+	t.Helper()
+	dir := os.Getenv("PLIMSOLL_PICTURES")
+	if dir == "" {
+		return
+	}
+	p.Screenshot(filepath.Join(dir, name+".png"))
+	if strings.HasSuffix(name, "-print") {
+		p.PDF(filepath.Join(dir, name+".pdf"))
+	}
+}
+
+// checkLook looks for what is wrong with a page in one size and colour.
+func checkLook(t *testing.T, p *browsertest.Page, look string, svgs int) {
+	t.Helper()
+	var wide []string
+	p.Eval(`(() => { const max = document.documentElement.clientWidth; return [document.documentElement.scrollWidth > max ? "the page" : "",
+		...Array.from(document.querySelectorAll("body *"), e => {
+			if (e.closest(".scroll, pre, svg, .skip") && !e.matches("svg, .scroll, pre")) return "";
+			const r = e.getBoundingClientRect();
+			return r.width > 0 && (r.right > max + 1 || r.left < -1) ? e.tagName + "." + e.className + " " + r.left + " to " + r.right : ""; })]
+		.filter(Boolean).slice(0, 5); })()`, &wide)
+	if len(wide) > 0 && look != "print" {
+		t.Errorf("%s: wider than the window: %q", look, wide)
+	}
+	var drawn, texts int
+	p.Eval(`Array.from(document.querySelectorAll("figure svg")).filter(s => s.getBoundingClientRect().height > 50 && s.querySelector("path, rect, circle")).length`, &drawn)
+	p.Eval(`document.querySelectorAll("figure svg title, figure svg desc").length`, &texts)
+	if drawn*2 < svgs || texts < svgs*2 {
+		t.Errorf("%s: %d charts are visible and have %d titles and descriptions, want at least %d drawings", look, drawn, texts, svgs)
+	}
+	var outside []string
+	p.Eval(`Array.from(document.querySelectorAll("figure svg")).flatMap(s => { const box = s.getBoundingClientRect(); if (!box.height) return [];
+		return Array.from(s.querySelectorAll("text"), x => { const r = x.getBoundingClientRect();
+			return r.left < box.left - 3 || r.right > box.right + 3 ? s.querySelector("title").textContent + ": " + x.textContent : ""; }); }).filter(Boolean).slice(0, 5)`, &outside)
+	if len(outside) > 0 {
+		t.Errorf("%s: texts that stick out of their charts: %q", look, outside)
+	}
+	if look == "light" || look == "dark" { // a phone has the same elements, only smaller
+		for _, f := range p.Faults() {
+			t.Errorf("%s: %s", look, f)
+		}
+	}
+	if got := p.Problems(); len(got) > 0 {
+		t.Errorf("%s: the browser complains: %q", look, got)
+	}
+}
+
+// checkHarmless makes sure that the page asked nobody and that no name became code.
+func checkHarmless(t *testing.T, p *browsertest.Page, path string) {
+	t.Helper()
+	for _, r := range p.Requests() {
+		if r != "file://"+path && !strings.HasPrefix(r, "data:,") {
+			t.Errorf("the page asked for %s", r)
+		}
+	}
+	if got := p.Text(`typeof window.harmed + document.querySelectorAll("main img, main script, main iframe, svg script").length`); got != "undefined0" {
+		t.Errorf("a name became code: %s", got)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 5e6 {
+		t.Errorf("the page has %d bytes", info.Size())
+	}
+}
