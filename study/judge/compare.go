@@ -3,10 +3,12 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -82,6 +84,9 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 			return nil, err
 		}
 	}
+	if err := checkVaried(o.Varied, sides); err != nil {
+		return nil, err
+	}
 	if len(sides) < 2 {
 		return nil, errors.New("a comparison needs at least two sides: give a second record or study")
 	}
@@ -101,6 +106,26 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c.compare(points)
 	c.report.Validity = c.findings(sides, points)
 	return c.report, nil
+}
+
+// checkVaried refuses paths that no side has anything at or below: a typing error would leave a refusal unexplained.
+func checkVaried(varied []string, sides []Side) error {
+	known := map[string]bool{}
+	for i := range sides {
+		for path := range sides[i].facts() {
+			for at := path; at != ""; {
+				known[at] = path != partial
+				at = at[:max(0, strings.LastIndexByte(at, '.'))]
+			}
+		}
+	}
+	for _, v := range varied {
+		if !known[v] {
+			return fmt.Errorf("%q is nothing that the sides say of themselves%s (for example durability, client, workload, load.rate, target.version, environment.cpu)",
+				v, nearest.DidYouMean(v, slices.Sorted(maps.Keys(known))))
+		}
+	}
+	return nil
 }
 
 // comparing is a comparison while it is made.

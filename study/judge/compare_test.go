@@ -383,6 +383,12 @@ func TestCompareErrors(t *testing.T) {
 	if _, err := Compare(Sides([]Source{a, b}, nil), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "in common") {
 		t.Errorf("%v", err)
 	}
+	if _, err := Compare(Sides([]Source{a, a}, nil), CompareOptions{Varied: []string{"durabilty"}}); err == nil || !strings.Contains(err.Error(), "did you mean durability") {
+		t.Errorf("%v", err)
+	}
+	if s, err := Open(filepath.Join(run, record.RunFile)); err != nil || s.Path != run || len(s.Runs) != 1 {
+		t.Errorf("the file of a record: %+v, %v", s, err)
+	}
 	if _, err := Compare(Sides([]Source{a}, nil), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "two sides") {
 		t.Errorf("%v", err)
 	}

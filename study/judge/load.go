@@ -40,10 +40,13 @@ type Run struct {
 // Open reads what an argument names.
 func Open(name string) (Source, error) {
 	s := Source{Name: name, Path: name}
-	if _, err := os.Stat(name); err != nil {
+	info, err := os.Stat(name)
+	if err != nil {
 		if i := strings.LastIndexByte(name, '#'); i > 0 {
 			s.Path, s.Configuration = name[:i], name[i+1:]
 		}
+	} else if base := filepath.Base(name); !info.IsDir() && (base == record.RunFile || base == record.StudyFile) {
+		s.Path = filepath.Dir(name) // a file of the record stands for it
 	}
 	if has(s.Path, record.StudyFile) {
 		return s.openStudy()
