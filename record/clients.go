@@ -48,7 +48,7 @@ func ownFiles(dir, client string) ([]string, error) {
 	}
 	var names []string
 	for _, f := range files {
-		if name := path.Join(client, f.Name()); f.Type().IsRegular() && clientFile.MatchString(name) {
+		if name := path.Join(client, f.Name()); f.Type().IsRegular() && f.Name() != LockFile && clientFile.MatchString(name) {
 			names = append(names, name)
 		}
 	}

@@ -188,6 +188,9 @@ func ratio(a, b float64) float64 {
 func describeLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
 	workers := plural(p.Workers, "worker")
+	if n := len(r.Clients); n > 0 {
+		workers += fmt.Sprintf(" in %d load processes", n)
+	}
 	var how string
 	switch {
 	case l.Open() && l.Rate > 0:
