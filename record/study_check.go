@@ -100,13 +100,16 @@ func (s *StudySpec) Validate() error {
 	if s.Settle > maxSettle {
 		errs = append(errs, fmt.Errorf("settle: %v is longer than a day", s.Settle))
 	}
+	if s.Published != "" {
+		errs = append(errs, errors.New("published: this version has no published figures to show beside results; leave it out"))
+	}
 	for _, m := range s.Metrics {
 		if strings.TrimSpace(m) == "" {
 			errs = append(errs, errors.New("metrics: an empty one"))
 		}
 	}
 	if s.Procedures != nil {
-		errs = append(errs, s.Procedures.validate(len(s.Objectives) > 0))
+		errs = append(errs, s.Procedures.validate(len(s.Objectives)+len(s.Run.Objectives) > 0))
 	}
 	return errors.Join(errs...)
 }

@@ -221,7 +221,7 @@ func (e *estimator) procedures() {
 	if p == nil {
 		return
 	}
-	base := e.plan.specs[e.plan.Configurations[0].ID]
+	base := e.plan.Base
 	each := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
 	with := func(d record.Duration) float64 {
 		spec := base

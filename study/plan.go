@@ -142,9 +142,9 @@ func clone[T any](p *T) *T {
 
 // configure makes the configurations. Points that would be the same run are run once.
 func (p *Plan) configure(factors []factor) error {
-	raw := &p.Spec.Run
+	raw, meant := &p.Spec.Run, effective(p.Base)
 	for i := range factors {
-		if note := factors[i].findBaseline(raw, &p.Base); note != "" {
+		if note := factors[i].findBaseline(raw, &meant); note != "" {
 			p.Notes = append(p.Notes, note)
 		}
 	}
@@ -176,12 +176,19 @@ func (p *Plan) configure(factors []factor) error {
 	return nil
 }
 
-// identity is equal for runs that do the same. A durability level is the write concern that it stands for.
+// effective writes out what a run leaves to names and rules: the write concern that its durability level stands for,
+// and one client where none are given.
+func effective(spec record.RunSpec) record.RunSpec {
+	d, concern := &spec.Durability, run.Concern(spec.Durability)
+	d.W, d.Journal = concern.W, concern.Journal
+	spec.Load.Clients = max(spec.Load.Clients, 1)
+	return spec
+}
+
+// identity is equal for runs that do the same, whatever they call it.
 func identity(spec record.RunSpec) string {
-	concern := run.Concern(spec.Durability)
-	spec.Durability = record.DurabilitySpec{
-		W: concern.W, Journal: concern.Journal, ReadConcern: concern.Read, ReadPreference: concern.Preference,
-	}
+	spec = effective(spec)
+	spec.Durability.Name = ""
 	b, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Sprintf("%+v", spec)

@@ -115,6 +115,8 @@ func TestBaseline(t *testing.T) {
 		{"the level that the base run has", "run: {load: {rate: 20}}\nfactors: [{path: load.rate, levels: [10, 20]}]", "20", ""},
 		{"the level that is the default", "factors: [{path: load.workers, levels: [8, 16, 32]}]", "16", ""},
 		{"the level that is the default of the workload", "factors: [{path: workload.params.fieldlength, levels: [20, 100]}]", "100", ""},
+		{"one client", "factors: [{path: load.clients, levels: [2, 1]}]", "1", ""},
+		{"the journal that the level of durability means", "run: {durability: {name: durable}}\nfactors: [{path: durability.journal, levels: [false, true]}]", "true", ""},
 		{"the same value, written otherwise", "run: {load: {rate: 20000}}\nfactors: [{path: load.rate, levels: [10k, 20k/s]}]", "20k/s", ""},
 		{"the level that is marked", "run: {load: {rate: 20}}\nfactors: [{path: load.rate, levels: [{value: 10, baseline: true}, 20]}]", "10", ""},
 		{"all keys of a paired level", "run: {load: {workers: 8, rate: 5}}\nfactors: [{name: x, levels: [{name: p, set: {load.workers: 8, load.rate: 6}}, {name: q, set: {load.workers: 8, load.rate: 5}}]}]", "q", ""},
@@ -400,20 +402,33 @@ func TestPlanChangesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan plans 10,000 trials: 1,000 configurations with 10 trials each. It must stay far below two seconds.
+// BenchmarkPlan plans 10,000 trials in three forms: many repetitions, as many configurations as trials, and a grid of
+// data sets, each of which has to be looked at. Two seconds are the limit.
 func BenchmarkPlan(b *testing.B) {
-	var levels []string
-	for i := range 1000 {
-		levels = append(levels, fmt.Sprint(i+1))
-	}
-	spec := read(b, withTarget("trials: 10\nfactors: [{path: load.workers, levels: ["+strings.Join(levels, ", ")+"]}]"))
-	for b.Loop() {
-		p, err := NewPlan(spec, PlanOptions{})
-		if err != nil || len(p.Trials) < 10_000 {
-			b.Fatal(err)
+	list := func(from, n int) string {
+		var levels []string
+		for i := range n {
+			levels = append(levels, fmt.Sprint(from+i))
 		}
+		return "[" + strings.Join(levels, ", ") + "]"
 	}
-	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/plan")
+	for name, text := range map[string]string{
+		"1000x10": "trials: 10\nfactors: [{path: load.workers, levels: " + list(1, 1000) + "}]",
+		"10000x1": "trials: 1\nfactors: [{path: labels.x, levels: " + list(1, 10_000) + "}]",
+		"grid": "trials: 10\ncombine: grid\nfactors: [{path: workload.records, levels: " + list(1000, 100) + "}, {path: load.workers, levels: " +
+			list(1, 10) + "}]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			spec := read(b, withTarget(text))
+			for b.Loop() {
+				p, err := NewPlan(spec, PlanOptions{})
+				if err != nil || len(p.Trials) < 10_000 {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/plan")
+		})
+	}
 }
 
 func TestRoughly(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 
 // studyFlags are the flags that change a study without changing its file.
 type studyFlags struct {
-	trials, budget, out string
-	seed                uint64
+	trials, budget string
+	seed           uint64
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
