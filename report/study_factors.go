@@ -119,7 +119,7 @@ func (v *studyView) levelCells(factors []string, c *record.Configuration) []stri
 	if len(cells) == 0 {
 		cells = []string{c.ID}
 	}
-	if c.ID == v.baseline {
+	if c.ID == v.baseline && cells[0] != "baseline" {
 		cells[0] += " (baseline)"
 	}
 	if c.Exploratory {

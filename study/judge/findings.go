@@ -68,6 +68,8 @@ func (j *judgement) checkNumber() []measure.Finding {
 		text = "nothing can be said of it"
 	case least == 1:
 		text = "one trial tells nothing of how much trials differ"
+	case least < trialsForRanks && len(j.study.Configurations) < 2:
+		text = "they say little of how much trials differ"
 	case least < trialsForRanks:
 		text = fmt.Sprintf("a verdict rests on the t distribution alone, and the rank test, which needs %d, cannot confirm it", trialsForRanks)
 	default:
