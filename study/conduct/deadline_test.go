@@ -184,3 +184,25 @@ func planOf(t *testing.T, spec record.StudySpec) *study.Plan {
 	}
 	return p
 }
+
+// A trial that ends in the very moment in which the study is to end is lost, never failed.
+func TestInterruptedAtTheSameMoment(t *testing.T) {
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := conductor{o: Options{Runner: runnerFunc(func(context.Context, study.Request) (study.Result, error) {
+			cancel()
+			return study.Result{}, context.Canceled
+		})}}
+		_, e := c.supervise(ctx, study.Request{}, time.Hour)
+		var tr record.Trial
+		if err := c.conclude(&tr, study.Result{}, e); tr.Status != record.TrialLost || !errors.Is(err, context.Canceled) {
+			t.Fatalf("trial %+v, error %v", tr, err)
+		}
+	}
+}
+
+type runnerFunc func(context.Context, study.Request) (study.Result, error)
+
+func (f runnerFunc) Trial(ctx context.Context, q study.Request) (study.Result, error) {
+	return f(ctx, q)
+}

@@ -239,6 +239,7 @@ func (c *conductor) supervise(ctx context.Context, q study.Request, limit time.D
 		select {
 		case a := <-answers:
 			e.err = a.err
+			e.asked = e.asked || ctx.Err() != nil || closed(c.o.Abort) // both may have come at once
 			return a.result, e
 		case <-ended: // trial ends with it
 			e.asked, ended = true, nil
@@ -263,5 +264,14 @@ func (c *conductor) supervise(ctx context.Context, q study.Request, limit time.D
 				timer.Reset(q.Spec.Load.Timeout.Std() + cancelGrace)
 			}
 		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
