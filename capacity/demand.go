@@ -334,6 +334,9 @@ func (p *point) describe() string {
 	case sourceCapacity:
 		return fmt.Sprintf("%s/s offered, the capacity that a search confirmed", figure.Rate(p.load))
 	}
+	if p.verdict == holds {
+		return fmt.Sprintf("%s/s offered and held, so they carry at least that", figure.Rate(p.load))
+	}
 	return fmt.Sprintf("%s/s offered", figure.Rate(p.load))
 }
 

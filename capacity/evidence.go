@@ -260,6 +260,9 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 	if !c.Confirmed {
 		g.note("capacity-unconfirmed", measure.Warning, "%s: the capacity search did not confirm a rate (%s)", dir, c.Reason)
 	}
+	if c.AtLeast && c.Confirmed {
+		g.note("capacity-at-least", measure.Note, "%s: the search ended at the highest rate that it was allowed, which held: the capacity is higher, and fewer nodes may do", dir)
+	}
 	for _, step := range c.Steps {
 		if step.Phase != "confirm" || !step.Holds || step.Trial == "" || step.Offered < c.Rate*0.999 || step.Offered > c.Rate*1.001 {
 			continue
