@@ -96,17 +96,25 @@ func (f *Folder) List() []Entry {
 
 // Find returns a record by its id.
 func (f *Folder) Find(id string) (Entry, bool) {
-	for range 2 { // from what is known first: listing again is for records that came since
-		f.mu.Lock()
-		for _, s := range f.known {
-			if s.entry.ID == id {
-				f.mu.Unlock()
-				_, held := record.Holder(f.Dir(s.entry))
-				return withLive(s.entry, held), true
+	for range 2 { // from what is known first: listing again is for records that came, began or ended since
+		if e, ok := f.lookup(id); ok {
+			if _, held := record.Holder(f.Dir(e)); held == e.Live {
+				return e, true
 			}
 		}
-		f.mu.Unlock()
 		f.List()
+	}
+	return f.lookup(id) // what began or ended at this very moment is as it was just listed
+}
+
+// lookup returns a record as it was listed last.
+func (f *Folder) lookup(id string) (Entry, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.known {
+		if s.entry.ID == id {
+			return s.entry, true
+		}
 	}
 	return Entry{}, false
 }

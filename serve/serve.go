@@ -4,3 +4,148 @@
 // It shows what the records say and nothing else: it measures nothing, and it makes nothing of its own but the
 // request that something which runs should end. What a page looks like comes from report/html.
 package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Bounds of what a client may take. Event streams renew their deadline with everything that is sent.
+const (
+	readTimeout  = 15 * time.Second
+	writeTimeout = 2 * time.Minute
+	idleTimeout  = 2 * time.Minute
+	maxHeader    = 32 << 10
+	maxBody      = 4 << 10
+	maxStreams   = 64
+	atOnce       = 2 // pages that are made at the same time
+)
+
+// Options say what is served.
+type Options struct {
+	// Dir is a folder of records. With Alone it is the directory of one record, which need not be there yet.
+	Dir   string
+	Alone bool
+	// Token is what a client must know to change something, and beyond loopback to see anything; made if empty.
+	Token string
+	// Names are further names by which the page is reached.
+	Names []string
+	// Metrics adds /metrics for Prometheus.
+	Metrics bool
+	Tool    record.Tool
+}
+
+// Server is the page. It serves from [Server.Serve] to [Server.Close].
+type Server struct {
+	o       Options
+	guard   *Guard
+	ln      net.Listener
+	http    *http.Server
+	library *library
+	pages   *pages
+	actions []action
+	asked   asked
+	meters  *meters // nil without metrics
+
+	ctx    context.Context // ends when the server closes, and with it every stream
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	followers map[string]*follower
+	streams   int
+}
+
+// New makes a server on a listener, which it closes in the end. The error says what is wrong with the options.
+func New(ln net.Listener, o Options) (*Server, error) {
+	guard, err := NewGuard(ln.Addr(), o.Token, o.Names...)
+	if err != nil {
+		return nil, err
+	}
+	lib, err := openLibrary(o.Dir, o.Alone)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
+	}
+	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o.Tool), actions: actions(), followers: map[string]*follower{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if o.Metrics {
+		s.meters = newMeters(s)
+	}
+	s.http = &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return s.ctx },
+	}
+	return s, nil
+}
+
+// Address is what to open in a browser, with the token in it.
+func (s *Server) Address() string { return s.guard.Address() }
+
+// Serve answers requests until the server is closed.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// closeWithin is how long pages that are open get to take the last picture.
+const closeWithin = 500 * time.Millisecond
+
+// Close ends the server. Who follows a record that has ended is shown its end if that takes no longer than half a
+// second; nobody is waited for otherwise.
+func (s *Server) Close() error {
+	s.finish(closeWithin)
+	s.cancel()
+	ctx, stop := context.WithTimeout(context.Background(), closeWithin)
+	defer stop()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close()
+	}
+	return errors.Join(err, s.library.close())
+}
+
+// finish lets followers of records that have ended say so.
+func (s *Server) finish(limit time.Duration) {
+	s.mu.Lock()
+	var all []*follower
+	for _, f := range s.followers {
+		all = append(all, f)
+	}
+	s.mu.Unlock()
+	deadline := time.After(limit)
+	for _, f := range all {
+		f.hurry()
+	}
+	for _, f := range all {
+		if _, held := record.Holder(f.dir); held {
+			continue
+		}
+		select {
+		case <-f.done:
+		case <-deadline:
+			return
+		}
+	}
+	for s.streaming() > 0 && len(all) > 0 { // they end by themselves when they have sent the end
+		select {
+		case <-deadline:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Server) streaming() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
+}

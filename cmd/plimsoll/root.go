@@ -45,7 +45,8 @@ and durability, and what the numbers are worth.
   plimsoll run mongodb://host/ --workload b       load a deployment
   plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
   plimsoll show DIR                               print a recorded result again
-  plimsoll report DIR                             a page with charts, to decide from`,
+  plimsoll report DIR                             a page with charts, to decide from
+  plimsoll serve                                  all records in the browser, and what runs now`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -64,6 +65,7 @@ and durability, and what the numbers are worth.
 		newClientCommand(env),
 		newShowCommand(env),
 		newReportCommand(env),
+		newServeCommand(env),
 		newCompareCommand(env),
 		newHistoryCommand(env),
 		newSizeCommand(env),

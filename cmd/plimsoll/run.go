@@ -25,6 +25,7 @@ type runOptions struct {
 	format string
 	quiet  bool
 	dry    bool
+	web    string
 }
 
 func newRunCommand(env *environment) *cobra.Command {
@@ -56,6 +57,7 @@ must not be believed, 130 interrupted, 1 anything else.`,
 	o.spec = addSpecFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	webFlag(cmd, &o.web)
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
 	return cmd
 }
@@ -75,7 +77,13 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	if o.dry {
 		return printSpec(env, spec)
 	}
-	result, err := execute(cmd.Context(), env, spec, run.Options{}, o.quiet)
+	opts := run.Options{Dir: recordDir(env, spec)}
+	end, err := startWeb(env, o.web, opts.Dir)
+	if err != nil {
+		return err
+	}
+	defer end()
+	result, err := execute(cmd.Context(), env, spec, opts, o.quiet)
 	if result == nil {
 		return runError(err)
 	}
@@ -98,7 +106,9 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
-	opts.Dir = orElse(spec.Out, run.NewRecordDir(spec.Workload.Name, env.now()))
+	if opts.Dir == "" {
+		opts.Dir = recordDir(env, spec)
+	}
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
 	opts.Ceiling = ceiling(env)
 	progress := newProgress(env, quiet)
@@ -110,6 +120,11 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 		p.end()
 	}
 	return result, err
+}
+
+// recordDir is where a run leaves its record.
+func recordDir(env *environment, spec record.RunSpec) string {
+	return orElse(spec.Out, run.NewRecordDir(spec.Workload.Name, env.now()))
 }
 
 // endOrAbort ends ctx at the first interrupt and closes abort at the second one.

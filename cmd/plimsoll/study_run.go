@@ -26,6 +26,7 @@ type studyRunOptions struct {
 	quiet       bool
 	retryFailed bool
 	drop        bool
+	web         string
 }
 
 // studyExits ends the help of commands that run studies.
@@ -83,6 +84,7 @@ where the target needs some, give the file again.
 func (o *studyRunOptions) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	webFlag(cmd, &o.web)
 	cmd.Flags().BoolVar(&o.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
 }
 
@@ -96,7 +98,7 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	}
 	spec.Defaults()
 	dir := orElse(o.out, orElse(spec.Out, newStudyDir(spec.Name, env.now())))
-	return o.conduct(ctx, env, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
+	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Dir = dir
 		return conduct.Run(ctx, spec, c)
 	})
@@ -116,14 +118,19 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	} else if o.flags != (studyFlags{}) {
 		return usageError("--trials, --seed and --budget change what is in a file: they need --file")
 	}
-	return o.conduct(ctx, env, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
+	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Spec, c.RetryFailed = given, o.retryFailed
 		return conduct.Resume(ctx, filepath.Clean(dir), c)
 	})
 }
 
 // conduct begins or resumes a study under the eyes of a person, and prints what came out.
-func (o *studyRunOptions) conduct(ctx context.Context, env *environment, do func(context.Context, conduct.Options) (*record.Study, error)) error {
+func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir string, do func(context.Context, conduct.Options) (*record.Study, error)) error {
+	end, err := startWeb(env, o.web, dir)
+	if err != nil {
+		return err
+	}
+	defer end()
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	command := redactAll(append([]string{"plimsoll"}, env.args...))

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+const (
+	// sendWithin is how long a client may take for one event; one that is slower is dropped, and comes back.
+	sendWithin = 15 * time.Second
+	// aliveEvery is how often something is sent at least, so that a client that is gone is noticed.
+	aliveEvery = 15 * time.Second
+)
+
+// stream writes server-sent events.
+type stream struct {
+	w http.ResponseWriter
+	c *http.ResponseController
+	b bytes.Buffer
+}
+
+// send writes an event. id may be empty. Lines of data are put together again by the browser.
+func (s *stream) send(event, id, data string) error {
+	s.b.Reset()
+	if id != "" {
+		fmt.Fprintf(&s.b, "id: %s\n", id)
+	}
+	fmt.Fprintf(&s.b, "event: %s\n", event)
+	for line := range bytes.SplitSeq([]byte(data), []byte("\n")) {
+		s.b.WriteString("data: ")
+		s.b.Write(bytes.ReplaceAll(line, []byte("\r"), nil)) // it would end the line as well
+		s.b.WriteByte('\n')
+	}
+	s.b.WriteByte('\n')
+	return s.flush()
+}
+
+func (s *stream) flush() error {
+	if err := s.c.SetWriteDeadline(time.Now().Add(sendWithin)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write(s.b.Bytes()); err != nil {
+		return err
+	}
+	return s.c.Flush()
+}
+
+// events sends what is to be seen of a record as it changes: event "picture" with all that is in main, "now" with a
+// line, and "end" when nobody writes the record any longer.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	e, dir, ok := s.library.find(r.PathValue("id"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, errNoRecord)
+		return
+	}
+	if !s.enter() {
+		s.fail(w, r, http.StatusServiceUnavailable, errTooMany)
+		return
+	}
+	defer s.leave()
+	f, leave := s.follow(e, dir)
+	defer leave()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no")
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{}) // nothing more is read; where it cannot be lifted, the client comes back
+	st := &stream{w: w, c: c}
+	st.b.WriteString("retry: 1000\n\n")
+	if st.flush() != nil {
+		return
+	}
+	seen := r.Header.Get("Last-Event-ID")
+	if seen == "" {
+		seen = r.URL.Query().Get("seen")
+	}
+	st.follow(r, f, seen)
+}
+
+// follow sends what a follower has until the client is gone or it has ended.
+func (s *stream) follow(r *http.Request, f *follower, seen string) {
+	now := ""
+	alive := time.NewTicker(aliveEvery)
+	defer alive.Stop()
+	for {
+		p, changed := f.get()
+		var err error
+		if p.picture != nil && p.picture.id != seen {
+			seen = p.picture.id
+			err = s.send("picture", seen, string(p.picture.body))
+		}
+		if err == nil && string(p.now) != now && !p.ended {
+			now = string(p.now)
+			err = s.send("now", "", now)
+		}
+		if err == nil && p.ended {
+			_ = s.send("end", "", "ended") // the client is done with either way
+			return
+		}
+		if err != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		case <-alive.C:
+			s.b.Reset()
+			s.b.WriteString(": alive\n\n")
+			if s.flush() != nil {
+				return
+			}
+		}
+	}
+}
+
+// enter counts a stream, if there is room for one.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams >= maxStreams || s.ctx.Err() != nil {
+		return false
+	}
+	s.streams++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams--
+}

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// maxRows bounds the list on one page; the search reaches the others.
+const maxRows = 500
+
+// frame is what stands around the content of a page.
+type frame struct {
+	Title string
+	// Top is true for the page that has no page above it.
+	Top   bool
+	Entry Entry
+	// File is where the report can be had as a file.
+	File string
+	Body template.HTML
+	// Events is where what changes comes from; Seen is the picture that the page has, Final the page after the end.
+	Events, Seen, Final string
+	// Refresh is after how many seconds a page is loaded again where scripts do not run; with Always, everywhere.
+	Refresh int
+	Always  bool
+	Buttons []button
+
+	Alone bool
+	Nonce string
+	Style template.HTML
+	Code  template.HTML
+}
+
+// list is what the list of records shows.
+type list struct {
+	Query        string
+	Total, Found int
+	Rows         []Entry
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"when": func(t time.Time) string {
+		if t.IsZero() {
+			return "-"
+		}
+		return t.UTC().Format("2006-01-02 15:04:05")
+	},
+	"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+}).ParseFS(assets, "assets/*.tmpl"))
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic("a file of the page was not built in: " + name) // the embed directive above is wrong
+	}
+	return string(b)
+}
+
+// show writes a page. Its style and script are let in by a nonce that no other page has.
+func (s *Server) show(w http.ResponseWriter, status int, f frame) {
+	nonce := make([]byte, 16)
+	_, _ = rand.Read(nonce) // never fails, says its documentation
+	f.Nonce = base64.RawURLEncoding.EncodeToString(nonce)
+	f.Alone = s.o.Alone
+	//nolint:gosec // files of this program
+	f.Style = template.HTML(`<style nonce="` + f.Nonce + `">` + html.StyleSheet() + asset("serve.css") + `</style>`)
+	//nolint:gosec // files of this program
+	f.Code = template.HTML(`<script nonce="` + f.Nonce + `">` + html.Script() + "\n" + asset("live.js") + `</script>`)
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, "frame", f); err != nil {
+		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy(f.Nonce))
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the client may be gone
+}

@@ -1,0 +1,206 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// handler is all addresses. Every one of them goes through the guard, also those that are not there.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]http.HandlerFunc{
+		"/{$}": s.top, "/compare": s.compare, "/record/{id}": s.record, "/report/{id}": s.report,
+		"/live/{id}": s.live, "/live/{id}/events": s.events,
+	} {
+		mux.HandleFunc(pattern, s.guarded(false, h))
+	}
+	for _, a := range s.actions {
+		mux.HandleFunc("/"+a.Name+"/{id}", s.guarded(true, s.act(a)))
+	}
+	if s.meters != nil {
+		mux.HandleFunc("/metrics", s.guarded(false, s.meters.handler().ServeHTTP))
+	}
+	mux.HandleFunc("/", s.guarded(false, func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, errors.New("there is nothing at this address"))
+	}))
+	return mux
+}
+
+// guarded lets the guard decide about a request before anything else looks at it.
+func (s *Server) guarded(change bool, h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		headers(w.Header())
+		w.Header().Set("Content-Security-Policy", policy("none"))
+		if status, err := s.guard.check(r, change); err != nil {
+			http.Error(w, err.Error(), status) // not even a page: whoever asks is not known
+			return
+		}
+		if s.guard.keep(w, r) {
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		h(w, r)
+	}
+}
+
+// top is the list; of a server for one record it is that record.
+func (s *Server) top(w http.ResponseWriter, r *http.Request) {
+	if s.o.Alone {
+		s.alone(w, r)
+		return
+	}
+	all := s.library.list()
+	q := r.URL.Query().Get("q")
+	found := Search(all, q)
+	l := list{Query: q, Total: len(all), Found: len(found)}
+	for _, e := range found {
+		if len(l.Rows) == maxRows {
+			break
+		}
+		l.Rows = append(l.Rows, e)
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, "list", l); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	//nolint:gosec // html/template made it
+	s.show(w, http.StatusOK, frame{Title: "Records", Top: true, Body: template.HTML(b.String())})
+}
+
+// alone shows the one record that is served, once it is there.
+func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
+	e, _, ok := s.library.find(idOf("."))
+	if !ok {
+		s.show(w, http.StatusOK, frame{Title: "Nothing is written yet", Top: true, Refresh: 1, Always: true,
+			Body: "<p>The record is not begun yet. This page looks again every second.</p>"})
+		return
+	}
+	to := "/record/"
+	if e.Live {
+		to = "/live/"
+	}
+	http.Redirect(w, r, to+e.ID, http.StatusSeeOther)
+}
+
+// record shows the report of a record.
+func (s *Server) record(w http.ResponseWriter, r *http.Request) {
+	e, dir, ok := s.library.find(r.PathValue("id"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, errNoRecord)
+		return
+	}
+	if e.Live {
+		http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
+		return
+	}
+	pic, err := s.pages.of(e.ID, dir)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: pic.body})
+}
+
+// live shows a record that is being written.
+func (s *Server) live(w http.ResponseWriter, r *http.Request) {
+	e, dir, ok := s.library.find(r.PathValue("id"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, errNoRecord)
+		return
+	}
+	if !e.Live {
+		http.Redirect(w, r, "/record/"+e.ID, http.StatusSeeOther)
+		return
+	}
+	pic, err := s.pages.of(e.ID, dir)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.show(w, http.StatusOK, frame{
+		Title: pic.title, Entry: e, Body: pic.body, Refresh: 10, Events: "/live/" + e.ID + "/events", Seen: pic.id,
+		Final: "/record/" + e.ID, Buttons: s.buttons(r, e, dir),
+	})
+}
+
+// report sends the file that `plimsoll report` writes.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	e, dir, ok := s.library.find(r.PathValue("id"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, errNoRecord)
+		return
+	}
+	raw, err := s.pages.write([]shown{{dir, e.Live}})
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	h := w.Header()
+	// The page has a policy of its own, by the hashes of its style and script; this one adds what only a header can say.
+	h.Set("Content-Security-Policy", "sandbox allow-scripts; frame-ancestors 'none'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+fileName(e.Path)+`"`)
+	_, _ = w.Write(raw) // the client may be gone
+}
+
+// fileName is a name that every system takes.
+func fileName(path string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, path[strings.LastIndexByte(path, '/')+1:])
+	name = strings.Trim(name[:min(len(name), 80)], "-")
+	if name == "" {
+		name = "report"
+	}
+	return name + ".html"
+}
+
+// maxCompared bounds how many records are put beside each other on a page.
+const maxCompared = 20
+
+// compare puts records beside each other.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	ids := r.URL.Query()["r"]
+	if len(ids) < 2 || len(ids) > maxCompared {
+		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("tick between 2 and %d records to compare", maxCompared))
+		return
+	}
+	var records []shown
+	for _, id := range ids {
+		e, dir, ok := s.library.find(id)
+		if !ok {
+			s.fail(w, r, http.StatusNotFound, errNoRecord)
+			return
+		}
+		records = append(records, shown{dir, e.Live})
+	}
+	raw, err := s.pages.write(records)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	pic, err := split(raw)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	s.show(w, http.StatusOK, frame{Title: pic.title, Body: pic.body})
+}
+
+// fail shows an error as a page.
+func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, err error) {
+	text := err.Error()
+	html.Tidy(&text)
+	//nolint:gosec // escaped here
+	s.show(w, status, frame{Title: http.StatusText(status), Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
+}

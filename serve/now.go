@@ -1,0 +1,198 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html/template"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// now says in one line what a record that is being written is at. It costs next to nothing, so it can be said every
+// second.
+type now struct {
+	text func() template.HTML
+}
+
+func newNow(ctx context.Context, e Entry, dir string) now {
+	if e.Kind == record.KindStudy {
+		s := &studyNow{dir: dir, path: e.Path}
+		return now{s.text}
+	}
+	r := &runNow{dir: dir}
+	go r.last.follow(ctx, dir)
+	return now{r.text}
+}
+
+// runNow is the newest interval of a run.
+type runNow struct {
+	dir  string
+	last newest
+	head *record.Run
+}
+
+func (n *runNow) text() template.HTML {
+	l := n.last.interval()
+	if l == nil {
+		return "Nothing is measured yet."
+	}
+	if n.head == nil || len(n.head.Classes) == 0 {
+		n.head, _ = readHead(n.dir) // it is tried again as long as it cannot be read
+	}
+	if n.head == nil {
+		return ""
+	}
+	return escaped(nowText(n.head, l))
+}
+
+// escaped is a text as HTML.
+func escaped(text string) template.HTML {
+	html.Tidy(&text)
+	//nolint:gosec // escaped here
+	return template.HTML(template.HTMLEscapeString(text))
+}
+
+// nowText says what happened in an interval. Percentiles stay those of each class: there is nothing here to merge.
+func nowText(r *record.Run, l *record.IntervalLine) string {
+	seconds := time.Duration(l.End - l.Start).Seconds()
+	if seconds <= 0 {
+		return ""
+	}
+	t := tallyOf(r, l)
+	text := fmt.Sprintf("%s, %s: %s ok/s", l.Phase, clock(l.End), figure.Rate(float64(t.ok)/seconds))
+	if r.Scheduled {
+		text += fmt.Sprintf(" of %s/s offered", figure.Rate(float64(l.Offered)/seconds))
+	}
+	if t.bad > 0 {
+		text += fmt.Sprintf(", %s not ok", figure.Count(t.bad))
+	}
+	if l.Dropped > 0 {
+		text += fmt.Sprintf(", %s dropped", figure.Count(l.Dropped))
+	}
+	var times []string
+	for _, c := range l.Classes {
+		if x, ok := c.Times[timeKind(r)]; ok && x.Count >= measure.MinCount(0.99) && len(times) < 4 && !partOf(r, c.Class) {
+			times = append(times, c.Class+" "+figure.Duration(time.Duration(x.P99)))
+		}
+	}
+	if len(times) > 0 {
+		text += "; p99 of " + strings.Join(times, ", ")
+	}
+	return text
+}
+
+// timeKind is the kind of latencies that count.
+func timeKind(r *record.Run) string {
+	if r.Scheduled {
+		return "response"
+	}
+	return "service"
+}
+
+func partOf(r *record.Run, class string) bool {
+	for _, c := range r.Classes {
+		if c.Name == class {
+			return c.Part
+		}
+	}
+	return false
+}
+
+func clock(ns int64) string {
+	return time.Duration(ns).Round(time.Second).String()
+}
+
+// tally counts the operations of an interval.
+type tally struct{ ok, bad int64 }
+
+func tallyOf(r *record.Run, l *record.IntervalLine) (t tally) {
+	for _, c := range l.Classes {
+		if partOf(r, c.Class) {
+			continue
+		}
+		for name, n := range c.Outcomes {
+			if succeeds(r, name) {
+				t.ok += n
+			} else {
+				t.bad += n
+			}
+		}
+	}
+	return t
+}
+
+func succeeds(r *record.Run, outcome string) bool {
+	for _, o := range r.Outcomes {
+		if o.Name == outcome {
+			return o.Success
+		}
+	}
+	return false
+}
+
+// studyNow is how far a study is.
+type studyNow struct {
+	dir, path string
+	state     string
+	last      template.HTML
+}
+
+var studyTemplate = template.Must(template.New("").Parse(`{{.Text}}{{range .Running}}; <a href="/live/{{.ID}}">trial {{.Number}} ({{.Configuration}}) is running</a>{{end}}`))
+
+type runningTrial struct {
+	ID            string
+	Number        int
+	Configuration string
+}
+
+// text reads the study only if it has changed.
+func (n *studyNow) text() template.HTML {
+	state := stateOf(n.dir, true)
+	if state == n.state {
+		return n.last
+	}
+	s, err := record.OpenStudy(n.dir)
+	if err != nil {
+		return n.last
+	}
+	html.Tidy(s)
+	var b bytes.Buffer
+	if err := studyTemplate.Execute(&b, studyProgress(s, n.path, n.dir)); err != nil {
+		return n.last
+	}
+	//nolint:gosec // html/template made it
+	n.state, n.last = state, template.HTML(b.String())
+	return n.last
+}
+
+type progress struct {
+	Text    string
+	Running []runningTrial
+}
+
+func studyProgress(s *record.Study, where, dir string) progress {
+	counts := map[record.TrialStatus]int{}
+	var p progress
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		counts[t.Status]++
+		if t.Status == record.TrialRunning && t.Record != "" {
+			if _, held := record.Holder(filepath.Join(dir, filepath.FromSlash(t.Record))); held || len(p.Running) == 0 {
+				p.Running = append(p.Running, runningTrial{idOf(path.Join(where, t.Record)), t.Number, t.Configuration})
+			}
+		}
+	}
+	p.Text = fmt.Sprintf("%d of %s done", counts[record.TrialDone], figure.Plural(len(s.Trials), "trial"))
+	if n := counts[record.TrialFailed] + counts[record.TrialTimeout]; n > 0 {
+		p.Text += fmt.Sprintf(", %d failed", n)
+	}
+	return p
+}

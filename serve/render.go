@@ -1,0 +1,203 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	stdhtml "html"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// A picture of something that runs is made anew after a pause of so many times what making it took, so that it
+// takes at most 1/61 of a core however long the record becomes.
+const (
+	restFor  = 60
+	shortest = time.Second
+)
+
+// maxKept bounds the bytes of pictures that are kept.
+const maxKept = 64 << 20
+
+// picture is what a page shows of a record: the same as the report, without the frame around it.
+type picture struct {
+	// id is different for each picture of this process and of any other one.
+	id    string
+	title string
+	// body is what is in the element main; the data that its script reads are behind it.
+	body template.HTML
+	made time.Time
+	took time.Duration
+	// state is that of the files it was made of.
+	state string
+}
+
+// fresh says whether a picture of something that runs need not be made anew yet.
+func (p *picture) fresh(now time.Time) bool {
+	return now.Sub(p.made) < max(shortest, restFor*p.took)
+}
+
+// pages makes pictures, one of a record at a time, and keeps them.
+type pages struct {
+	tool  record.Tool
+	slots chan struct{}
+	born  string
+	count atomic.Int64
+
+	mu   sync.Mutex
+	kept map[string]*keep // by id of the record
+}
+
+// keep is the last picture of a record; its lock is held while a new one is made.
+type keep struct {
+	mu   sync.Mutex
+	last *picture
+	used time.Time // guarded by pages.mu
+	size int       // guarded by pages.mu
+}
+
+func newPages(tool record.Tool) *pages {
+	return &pages{tool: tool, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: strconv.FormatInt(time.Now().UnixNano(), 36)}
+}
+
+// of returns the picture of a record as it is now. While the record is being written the picture may be as old as
+// [picture.fresh] allows.
+func (p *pages) of(id, dir string) (*picture, error) {
+	k := p.place(id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, held := record.Holder(dir) // before the files are looked at: what ends in between is shown by the next picture
+	state := stateOf(dir, held)
+	if k.last != nil && (k.last.state == state || held && k.last.fresh(time.Now())) {
+		return k.last, nil
+	}
+	start := time.Now()
+	raw, err := p.write([]shown{{dir, held}})
+	if err != nil {
+		return nil, err
+	}
+	pic, err := split(raw)
+	if err != nil {
+		return nil, err
+	}
+	pic.id = fmt.Sprintf("%s-%d", p.born, p.count.Add(1))
+	pic.made, pic.state = time.Now(), state
+	pic.took = pic.made.Sub(start)
+	k.last = pic
+	p.forget(k, len(pic.body))
+	return pic, nil
+}
+
+func (p *pages) place(id string) *keep {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kept[id]
+	if k == nil {
+		k = &keep{}
+		p.kept[id] = k
+	}
+	k.used = time.Now()
+	return k
+}
+
+// forget drops the pictures that were not asked for longest until the others have room. k has one of a new size.
+func (p *pages) forget(k *keep, size int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k.size = size
+	sum := 0
+	for _, x := range p.kept {
+		sum += x.size
+	}
+	for sum > maxKept && len(p.kept) > 1 {
+		oldest := ""
+		for id, x := range p.kept {
+			if x != k && (oldest == "" || x.used.Before(p.kept[oldest].used)) {
+				oldest = id
+			}
+		}
+		sum -= p.kept[oldest].size
+		delete(p.kept, oldest)
+	}
+}
+
+// shown is a record that is to be shown, and whether somebody writes it.
+type shown struct {
+	dir  string
+	held bool
+}
+
+// write makes the page that `plimsoll report` makes. A record that somebody writes is not killed, although its files
+// look so.
+func (p *pages) write(records []shown) ([]byte, error) {
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	sources := make([]*html.Source, len(records))
+	for i, x := range records {
+		s, err := html.Open(x.dir)
+		if err != nil {
+			return nil, err
+		}
+		if x.held && s.Run != nil {
+			goesOn(s.Run)
+		}
+		sources[i] = s
+	}
+	var b bytes.Buffer
+	err := html.Write(&b, sources, html.Options{Tool: p.tool})
+	return b.Bytes(), err
+}
+
+// goesOn takes back what reading the files of a run concludes from its having no end.
+func goesOn(r *record.Run) {
+	if r.Status != record.Killed {
+		return
+	}
+	r.Status = record.Running
+	r.Validity = slices.DeleteFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
+}
+
+// stateOf is a text that changes with the files of a record.
+func stateOf(dir string, held bool) string {
+	var b strings.Builder
+	fmt.Fprint(&b, held)
+	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, html.ComparisonFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			fmt.Fprintf(&b, " %s %d %d", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}
+
+var errParts = errors.New("the page of report/html has other parts than expected: this is a mistake in plimsoll, please report it")
+
+// split takes a page apart. Nothing that comes from a record can look like these marks: the page escapes it.
+func split(raw []byte) (*picture, error) {
+	_, rest, ok1 := bytes.Cut(raw, []byte("<h1>"))
+	title, rest, ok2 := bytes.Cut(rest, []byte("</h1>"))
+	_, rest, ok3 := bytes.Cut(rest, []byte(`<main id="content">`))
+	body, rest, ok4 := bytes.Cut(rest, []byte("</main>"))
+	_, rest, ok5 := bytes.Cut(rest, []byte("</footer>"))
+	tracks, _, ok6 := bytes.Cut(rest, []byte("<script>"))
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
+		return nil, errParts
+	}
+	var b strings.Builder
+	b.Write(body)
+	b.WriteString(`<div hidden>`)
+	b.Write(bytes.TrimSpace(tracks))
+	b.WriteString(`</div>`)
+	//nolint:gosec // parts of a page that html/template has made
+	return &picture{title: stdhtml.UnescapeString(string(title)), body: template.HTML(b.String())}, nil
+}

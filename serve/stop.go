@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// action is something that can be done to what runs.
+type action struct {
+	// Name is in its address, Label on its button; Again is on the button when it was pressed before.
+	Name, Label, Again string
+	// do does it to the process that writes a record.
+	do func(pid int) error
+}
+
+// actions are all that there are.
+func actions() []action {
+	return []action{{
+		Name: "stop", Label: "Stop", Again: "End at once", do: interrupt,
+	}}
+}
+
+var (
+	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, or belongs to another folder")
+	errTooMany  = errors.New("too many pages follow something at the same time: close some")
+	errEnded    = errors.New("nobody writes this record any longer, so there is nothing to stop")
+	errOther    = errors.New("another process writes this record by now: load the page again")
+)
+
+// asked remembers what was asked of which process, so that a second press means the second step.
+type asked struct {
+	mu   sync.Mutex
+	when map[string]time.Time
+}
+
+func askedKey(name, id string, pid int) string { return fmt.Sprintf("%s %s %d", name, id, pid) }
+
+func (a *asked) add(name, id string, pid int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.when == nil || len(a.when) > 1000 {
+		a.when = map[string]time.Time{}
+	}
+	a.when[askedKey(name, id, pid)] = time.Now()
+}
+
+func (a *asked) before(name, id string, pid int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.when[askedKey(name, id, pid)]
+	return ok
+}
+
+// button is an action as a page offers it.
+type button struct {
+	Action, Label, Note string
+	Pid                 int
+	// Allowed is true for a client that knows the token.
+	Allowed bool
+}
+
+// buttons are the actions for a record that is being written.
+func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
+	pid, held := record.Holder(dir)
+	if !held || pid == 0 {
+		return nil
+	}
+	what := e.Kind
+	if s.partOfStudy(e, pid) {
+		what = "study"
+	}
+	var list []button
+	for _, a := range s.actions {
+		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Pid: pid, Allowed: s.guard.known(r)}
+		if s.asked.before(a.Name, e.ID, pid) {
+			b.Label, b.Note = a.Again, "The "+what+" was asked to end; operations under way are awaited."
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// partOfStudy says whether the process that writes a run writes a study around it as well, which ends with it.
+func (s *Server) partOfStudy(e Entry, pid int) bool {
+	for p := path.Dir(e.Path); e.Path != "."; p = path.Dir(p) {
+		if f := s.library.open(); f != nil {
+			if around, held := record.Holder(f.Dir(Entry{Path: p})); held && around == pid {
+				return true
+			}
+		}
+		if p == "." || p == "/" {
+			return false
+		}
+	}
+	return false
+}
+
+// act does an action. The page names the process that it was made for: a study that was resumed since is another
+// process, which nobody asked to end.
+func (s *Server) act(a action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		e, dir, ok := s.library.find(r.PathValue("id"))
+		if !ok {
+			s.fail(w, r, http.StatusNotFound, errNoRecord)
+			return
+		}
+		pid, held := record.Holder(dir)
+		switch {
+		case !held:
+			s.fail(w, r, http.StatusConflict, errEnded)
+			return
+		case r.PostFormValue("pid") != strconv.Itoa(pid) || pid <= 1:
+			s.fail(w, r, http.StatusConflict, errOther)
+			return
+		}
+		if err := a.do(pid); err != nil {
+			s.fail(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		s.asked.add(a.Name, e.ID, pid)
+		http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
+	}
+}

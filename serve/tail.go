@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// lookEvery is how often a file is looked at for what was appended.
+const lookEvery = 250 * time.Millisecond
+
+// growing reads a file that another process appends to: at its end it waits for more until ctx ends. It reads only
+// what is new.
+type growing struct {
+	ctx  context.Context
+	file *os.File
+	// idle is called when everything that is there has been read.
+	idle func()
+}
+
+func (g *growing) Read(p []byte) (int, error) {
+	for {
+		n, err := g.file.Read(p)
+		if n > 0 || err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		g.idle()
+		select {
+		case <-g.ctx.Done():
+			return 0, io.ErrUnexpectedEOF
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// awaitFile opens a file as soon as it is there.
+func awaitFile(ctx context.Context, name string, idle func()) (*os.File, error) {
+	for {
+		f, err := os.Open(name)
+		if err == nil || !errors.Is(err, os.ErrNotExist) {
+			return f, err
+		}
+		idle()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// tailIntervals calls f with each line of the intervals of a record that is being written, and idle when there is no
+// more at the moment, until ctx ends or the file cannot be read.
+func tailIntervals(ctx context.Context, dir string, f func([]byte), idle func()) error {
+	file, err := awaitFile(ctx, filepath.Join(dir, record.IntervalsFile), idle)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	// Without concurrency the decoder hands out what it has before it asks for more.
+	z, err := zstd.NewReader(&growing{ctx, file, idle}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	return eachLine(z, f)
+}
+
+// tailLog does the same with the lines of the histogram log.
+func tailLog(ctx context.Context, dir string, f func([]byte), idle func()) error {
+	file, err := awaitFile(ctx, filepath.Join(dir, record.LatencyFile), idle)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return eachLine(&growing{ctx, file, idle}, f)
+}
+
+func eachLine(r io.Reader, f func([]byte)) error {
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for {
+		b, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		f(b)
+	}
+}
+
+// newest keeps the last interval of a run that goes on.
+type newest struct {
+	mu   sync.Mutex
+	line []byte
+}
+
+// follow reads until ctx ends. Only lines are kept, the past is not even parsed.
+func (n *newest) follow(ctx context.Context, dir string) {
+	var last []byte
+	_ = tailIntervals(ctx, dir, func(b []byte) { last = b }, func() { // a file that cannot be read has no newest line
+		n.mu.Lock()
+		n.line = last
+		n.mu.Unlock()
+	})
+}
+
+// interval is the last one, nil if there is none.
+func (n *newest) interval() *record.IntervalLine {
+	n.mu.Lock()
+	b := n.line
+	n.mu.Unlock()
+	var l record.IntervalLine
+	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
+		return nil
+	}
+	return &l
+}
+
+// readHead reads run.json as it is, without putting anything together from the other files.
+func readHead(dir string) (*record.Run, error) {
+	b, err := os.ReadFile(filepath.Join(dir, record.RunFile))
+	if err != nil {
+		return nil, err
+	}
+	var r record.Run
+	return &r, json.Unmarshal(b, &r)
+}
