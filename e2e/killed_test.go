@@ -52,6 +52,9 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	for _, client := range clients {
 		e := runs[client].wait(t).must(t, 6)
 		results[client] = e.record(t)
+		if client == "driver" && !strings.HasSuffix(t.Name(), "its_storage") {
+			checkDriverTold(t, filepath.Join(e.dir, out))
+		}
 		again := e.showAgain(t, 6)
 		if again.Phase("measure").Counts != results[client].Phase("measure").Counts || again.Status != record.Complete {
 			t.Errorf("%s: the record shows %+v", client, again.Phase("measure").Counts)
@@ -60,6 +63,20 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	s = begin(t, name, "--data", data)
 	for _, client := range clients {
 		t.Run(client, func(t *testing.T) { checkSurvivors(t, s, dbs[client], results[client]) })
+	}
+}
+
+// checkDriverTold looks for what the official driver noticed by itself among the events of a record.
+func checkDriverTold(t *testing.T, dir string) {
+	t.Helper()
+	events, err := record.Events(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events, func(e measure.Event) bool {
+		return (e.Kind == "server-unknown" || e.Kind == "pool-cleared") && e.Data["server"] != "" && e.At > 0
+	}) {
+		t.Errorf("the driver noticed nothing of a server that was killed: %+v", events)
 	}
 }
 

@@ -85,6 +85,11 @@ func recoverRun(dir string, r *Run) error {
 		return err
 	}
 	r.Status = Killed
+	for i := range r.Clients {
+		if c := &r.Clients[i]; c.Status == "running" {
+			c.Status, c.Problem = "lost", "the run did not end properly"
+		}
+	}
 	if s := sums.get(phaseMeasure); s != nil {
 		objectives, err := measure.ParseObjectives(strings.Join(r.Specification.Objectives, ","))
 		if err != nil {

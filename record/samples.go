@@ -32,8 +32,8 @@ type ClientShare struct {
 	// Number counts from 0.
 	Number int `json:"number"`
 	PID    int `json:"pid,omitempty"`
-	// Status is "complete", "lost" (it ended without its results) or "failed".
-	Status  string `json:"status" jsonschema:"enum=complete,enum=lost,enum=failed"`
+	// Status is "complete", "lost" (it ended without its results), "failed", or "running" as long as the run goes on.
+	Status  string `json:"status" jsonschema:"enum=running,enum=complete,enum=lost,enum=failed"`
 	Problem string `json:"problem,omitempty"`
 	// StartSkew is how much later than the common start it began, in nanoseconds.
 	StartSkew int64 `json:"start_skew_ns"`

@@ -100,9 +100,12 @@ type Options struct {
 // process had measured it, with the dimensions d. An error means what one of [load.Run] means.
 type Team func(ctx context.Context, d measure.Dims, sink Sink) (Teamwork, error)
 
-// Sink takes what a load reports. Begin says when run time zero was, before anything else is said.
+// Sink takes what a load reports.
 type Sink interface {
 	measure.Sink
+	// Clients says which processes make the load, before Begin.
+	Clients(list []record.ClientShare)
+	// Begin says when run time zero was, before anything else is said.
 	Begin(started time.Time) error
 }
 
@@ -256,6 +259,9 @@ func (t *tee) Begin(started time.Time) error {
 	t.run.shift = started.Sub(t.run.begun)
 	return t.run.writer.Begin(t.dims, started)
 }
+
+// Clients implements [Sink].
+func (t *tee) Clients(list []record.ClientShare) { t.run.writer.SetClients(list) }
 
 func (t *tee) Interval(iv *measure.Interval) error {
 	if err := t.begin(iv.End); err != nil {

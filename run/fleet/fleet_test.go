@@ -347,6 +347,7 @@ type nopSink struct{}
 func (nopSink) Interval(*measure.Interval) error { return nil }
 func (nopSink) Event(measure.Event) error        { return nil }
 func (nopSink) Begin(time.Time) error            { return nil }
+func (nopSink) Clients([]record.ClientShare)     {}
 
 func TestWithoutLauncher(t *testing.T) {
 	_, err := Execute(t.Context(), testSpec(2), run.Options{Dir: t.TempDir()}, nil)

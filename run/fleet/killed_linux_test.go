@@ -53,6 +53,9 @@ func TestParentKilled(t *testing.T) {
 	if r.Status != record.Killed || counted(r, "measure").Succeeded == 0 {
 		t.Errorf("the record is %s and has %+v", r.Status, counted(r, "measure"))
 	}
+	if len(r.Clients) != 3 || r.Clients[2].Status != "lost" || r.Clients[2].PID != pids[2] {
+		t.Errorf("clients %+v, want those of the processes %v", r.Clients, pids)
+	}
 }
 
 // running reports whether a process of this test is still there. One that has ended but was not waited for, by

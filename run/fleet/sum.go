@@ -62,8 +62,11 @@ func (t *team) shares() []record.ClientShare {
 		s := record.ClientShare{
 			Number: i, PID: m.cmd.Process.Pid, Status: "complete", StartSkew: int64(m.skew), Record: recordOf(i),
 		}
-		if m.status != "" {
+		switch {
+		case m.status != "":
 			s.Status, s.Problem = m.status, m.why
+		case m.done == nil:
+			s.Status = "running"
 		}
 		measured := t.merger.clients[i]
 		s.Succeeded = measured.sum.Succeeded

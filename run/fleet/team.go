@@ -100,6 +100,9 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 // startAll starts the clients and gives them their orders.
 func (t *team) startAll() {
 	n := int(t.spec.Load.Clients)
+	if t.opts.Progress != nil {
+		t.opts.Progress.Step(fmt.Sprintf("starting %d load processes", n))
+	}
 	streams := int(run.Streams(t.spec))
 	for i := range n {
 		p, err := startProcess(i, t.launch, t.reports)
@@ -179,6 +182,7 @@ func (t *team) startLoad() {
 	}
 	ahead := 100*time.Millisecond + time.Duration(len(t.members))*5*time.Millisecond
 	t.started = time.Now().Add(ahead)
+	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
 	t.each(func(m *member) { m.tell(command{Start: t.started.UnixNano()}) })
 }
