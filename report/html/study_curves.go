@@ -67,7 +67,7 @@ func capacityFigure(c *record.CapacityResult, id string) *Figure {
 		Series: []chart.Series{path, holds, missed}, Height: 240,
 	}
 	if c.Rate > 0 {
-		x.Limits = []chart.Limit{{Y: c.Rate, Text: "capacity " + figure.Rate(c.Rate) + "/s"}}
+		x.Limits = []chart.Limit{{Y: c.Rate, Text: "capacity " + figure.Rate(c.Rate) + "/s", Left: true}}
 	}
 	x.Description = fmt.Sprintf("Offered rates in the order in which they were tried. %s", c.Reason)
 	return newFigure(x, "", nil)

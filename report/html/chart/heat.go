@@ -35,6 +35,7 @@ func (c *Heat) Draw(s Size) string {
 	if height == 0 {
 		height = 260
 	}
+	height += lineHeight * float64((&XY{Marks: c.Marks}).rows())
 	p := c.layout(s, height)
 	c.start(&b, s, height)
 	most := int64(1)

@@ -42,10 +42,11 @@ type Series struct {
 	Unnamed bool
 }
 
-// Limit is a horizontal line with its text.
+// Limit is a horizontal line with its text, at its right end unless Left says otherwise.
 type Limit struct {
 	Y    float64
 	Text string
+	Left bool
 }
 
 // Mark is a moment with its text. The kind is part of its class: "mk-KIND".
@@ -74,6 +75,7 @@ func (c *XY) Draw(s Size) string {
 	if height == 0 {
 		height = 280
 	}
+	height += lineHeight * float64(c.rows())
 	p := c.layout(s, height)
 	c.start(&b, s, height)
 	c.spans(&b, p)
@@ -206,7 +208,11 @@ func (c *XY) limits(b *builder, p plot) {
 		}
 		y := p.y.at(l.Y)
 		b.line(p.left, y, p.right, y, "limit")
-		b.label(p.right-3, y-4, right, "lt", Shorten(l.Text, int((p.right-p.left)/perChar)))
+		x, anchor := p.right-3, right
+		if l.Left {
+			x, anchor = p.left+3, left
+		}
+		b.label(x, y-4, anchor, "lt", Shorten(l.Text, int((p.right-p.left)/perChar)))
 	}
 }
 
