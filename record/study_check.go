@@ -123,6 +123,9 @@ func (s *StudySpec) checkRun() error {
 	if s.Reload && s.Run.LoadPhase.Skip {
 		errs = append(errs, errors.New("reload and run.load_phase.skip exclude each other: the data cannot be loaded before every trial and taken as they are"))
 	}
+	if s.Procedures != nil && len(s.Run.Load.Stages) > 0 {
+		errs = append(errs, errors.New("run.load.stages: procedures raise one thing from trial to trial and need a load without stages"))
+	}
 	if s.Run.LoadPhase.Only {
 		errs = append(errs, errors.New("run.load_phase.only: a trial that ends after loading measures nothing"))
 	}

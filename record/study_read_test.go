@@ -202,12 +202,12 @@ func TestStudyDefaults(t *testing.T) {
 
 func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 	spec := StudySpec{
-		Run: RunSpec{Out: "x", LoadPhase: LoadPhaseSpec{Only: true, Skip: true}}, Reload: true,
+		Run: RunSpec{Out: "x", Load: LoadSpec{Stages: []StageSpec{{Rate: 1}}}, LoadPhase: LoadPhaseSpec{Only: true, Skip: true}}, Reload: true,
 		Combine: "gird", Order: "blocs", Fraction: 3, Batch: []string{"x"}, Trials: -1, Canary: -2, Margin: 2, Confidence: 0.2,
 		Settle: -1, Budget: -1, Deadline: -1, Objectives: []string{"p99<20"}, Metrics: []string{" "}, Name: "a\nb", Published: "x",
 		Procedures: &ProceduresSpec{
 			Threads: &ThreadsSpec{From: 8, To: 4, Levels: []Count{4, 2}}, Steady: &SteadySpec{By: "hours", From: 4, To: 2, Factor: 1},
-			Capacity: &CapacitySpec{From: 4, To: 2, Growth: 0.5},
+			Capacity: &CapacitySpec{From: 4, To: 2, Growth: 0.5, Precision: 0.9},
 		},
 		Factors: []FactorSpec{
 			{Levels: []LevelSpec{{Value: 1}}},
@@ -224,7 +224,7 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 		"run.out: the study says", "run.load_phase.only", "reload and run.load_phase.skip", "did you mean grid?", "did you mean blocks?",
 		"fraction: it has no effect", "batch: it has no effect", "trials: -1", "canary: -2", "margin: 2", "confidence: 0.2", "settle:", "budget:", "deadline:",
 		"objectives:", "metrics: an empty one", "no published figures", "control character", "procedures.threads: levels and from/to", "procedures.threads: to (4) is below from (8)",
-		"procedures.threads: levels: numbers of workers", "procedures.steady: by: unknown value", "procedures.steady: factor", "procedures.capacity: growth",
+		"procedures.threads: levels: numbers of workers", "procedures.steady: by: unknown value", "procedures.steady: factor", "procedures.capacity: growth", "procedures.capacity: precision", "need a load without stages",
 		"factors[1]: it needs a path", "factors[1]: it has 1 of the two", "a value needs the path", `factor "a=b": name:`,
 		"level 1: it needs a value", "value and set exclude each other", "set is empty", "2 levels are marked", "another level has this name",
 		"level 3: it needs a name", `factor "two": another factor has this name`, "is longer than 80",

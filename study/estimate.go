@@ -325,7 +325,7 @@ func detectable(alpha float64, trials int) float64 {
 	if !found(high) {
 		return math.Inf(1)
 	}
-	for range 26 {
+	for range 22 {
 		if mid := (low + high) / 2; found(mid) {
 			high = mid
 		} else {

@@ -57,7 +57,7 @@ func spread(k int, of func(point) int, rows []point) (low, high int) {
 func TestFractionIsBalanced(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for range 80 {
+	for range 50 {
 		var levels []int
 		size := 1
 		for range 2 + rng.IntN(4) {

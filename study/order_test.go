@@ -43,7 +43,7 @@ func mustPlan(t *testing.T, spec record.StudySpec) *Plan {
 func TestOrderOfBlocks(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range 60 {
+	for i := range 30 {
 		spec := someStudy(rng)
 		p := mustPlan(t, spec)
 		where := fmt.Sprintf("seed %d, study %d", seed, i)
@@ -155,7 +155,7 @@ func TestOrderIsFair(t *testing.T) {
 func TestOrderOfBatches(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range 40 {
+	for i := range 25 {
 		spec := someStudy(rng)
 		spec.Order, spec.Batch = record.OrderBatched, []string{"f0"}
 		checkBatches(t, fmt.Sprintf("seed %d, study %d", seed, i), mustPlan(t, spec))

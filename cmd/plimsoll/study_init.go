@@ -25,7 +25,7 @@ func newStudyInitCommand(env *environment) *cobra.Command {
 is not overwritten.
 
 What is written is a whole study: it compares numbers of workers on documents on this machine's
-disk and takes about twenty minutes.`,
+disk and takes about a quarter of an hour.`,
 		Args: atMostOne("file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

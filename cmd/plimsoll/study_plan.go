@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -148,9 +150,9 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 		}
 	}
 	writePower(b, spec, e)
-	if len(p.Notes) > 0 {
+	if notes := append(slices.Clone(p.Notes), roomNotes(plan)...); len(notes) > 0 {
 		fmt.Fprintln(b, "\nto know")
-		writeParagraphs(b, p.Notes)
+		writeParagraphs(b, notes)
 	}
 	if len(e.Assumptions) > 0 {
 		fmt.Fprintln(b, "\nassumed")
@@ -252,6 +254,27 @@ func dataSetText(s study.DataSet) string {
 		return fmt.Sprintf("%s: %s documents, loaded once", at, size)
 	}
 	return fmt.Sprintf("%s: %s documents, loaded %d times", at, size, s.Loads)
+}
+
+// embeddedFactor is how many times the size of the documents an embedded store takes at its peak, while it compacts.
+const embeddedFactor = 2
+
+// roomNotes warns where the disk of embedded data is too small for them.
+func roomNotes(p *study.Plan) []string {
+	need := map[string]int64{} // by directory, because data sets may share a disk
+	for _, s := range p.Estimate.DataSets {
+		if t, err := run.ParseTarget(s.Target); err == nil && t.Kind == "embedded" && s.Loads > 0 {
+			need[filepath.Dir(filepath.Clean(t.Dir))] += embeddedFactor * s.Bytes
+		}
+	}
+	var notes []string
+	for _, dir := range slices.Sorted(maps.Keys(need)) {
+		if free, known := record.FreeBytes(dir); known && uint64(need[dir]) > free {
+			notes = append(notes, fmt.Sprintf("the disk of %s has %s left, and loading takes up to %s there: make room, or load fewer records",
+				dir, formatBytes(int64(free)), formatBytes(need[dir])))
+		}
+	}
+	return notes
 }
 
 func writePower(w io.Writer, spec record.StudySpec, e study.Estimate) {
