@@ -1,0 +1,112 @@
+package judge
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Where the rate is offered, the throughput cannot drift; the response times do.
+func TestDriftOfAnOpenLoop(t *testing.T) {
+	s := made(20, 12, 0.001, 1, 1)
+	s.Base.Load.Rate = 1000
+	for i := range s.Trials {
+		s.Trials[i].Values["throughput"] = 1000
+		s.Trials[i].Values["read.mean"] *= 1 + 0.3*float64(i)/float64(len(s.Trials))
+	}
+	Study(s)
+	if s.Canary == nil || s.Canary.Metric != "read.mean" || s.Canary.Drift < 0.2 {
+		t.Fatalf("%+v", s.Canary)
+	}
+	if !hasFinding(s.Validity, "drift", measure.Warning) { // another system at the end than at the beginning
+		t.Errorf("%+v", s.Validity)
+	}
+}
+
+// Very many trials are looked at in groups, and drift as much as they do.
+func TestDriftOfManyTrials(t *testing.T) {
+	s := made(21, 3000, 0.01, 1)
+	for i := range s.Trials {
+		s.Trials[i].Values["throughput"] *= 1 + 0.5*float64(i)/float64(len(s.Trials))
+	}
+	Study(s)
+	if s.Canary.N != 3000 || math.Abs(s.Canary.Drift-0.4) > 0.02 { // half of the first, a fifth less of the median
+		t.Errorf("%+v", s.Canary)
+	}
+}
+
+// Canaries count for the drift and for nothing else, and trials without a time by their numbers.
+func TestCanariesShowDriftOnly(t *testing.T) {
+	s := made(22, 2, 0.001, 1, 1.1)
+	for i := range 6 {
+		s.Trials = append(s.Trials, record.Trial{Number: 10 + i, Attempt: 1, Configuration: "baseline", Kind: record.TrialCanary, Status: record.TrialDone,
+			Values: map[string]float64{"throughput": 1000 - 20*float64(i)}})
+	}
+	Study(s)
+	if s.Canary == nil || s.Canary.N != 8 || s.Canary.Drift > -0.08 || s.Canary.P == nil {
+		t.Errorf("%+v", s.Canary)
+	}
+	if c := verdict(s, "level=1", "throughput"); c.NBase != 2 {
+		t.Errorf("canaries count in the comparison: %+v", c)
+	}
+}
+
+// Two trials a side are enough for the t test where they hardly differ, and never for ranks.
+func TestRankTestMayDisagree(t *testing.T) {
+	list := func(xs ...float64) (all []observation) {
+		for _, x := range xs {
+			all = append(all, observation{value: x})
+		}
+		return all
+	}
+	r := newRules(0.03, 0.95)
+	few := newCell(parseMetric("throughput"), list(1000, 1001, 1002), list(1100, 1101, 1102), false, r)
+	decide([]*cell{few}, r)
+	if few.Verdict != record.Better || strings.Contains(few.Note, "rank") || *few.RankP > 0.101 {
+		t.Errorf("%+v", few.Comparison)
+	}
+	few = newCell(parseMetric("throughput"), list(1000, 1001), list(1100, 1101), false, r)
+	decide([]*cell{few}, r)
+	if few.Verdict != record.Better || !strings.Contains(few.Note, "the rank test does not confirm it") {
+		t.Errorf("%+v", few.Comparison)
+	}
+}
+
+func TestOpenFindsWhatIsThere(t *testing.T) {
+	top := t.TempDir()
+	keepStudy(t, filepath.Join(top, "one", "deep"), made(1, 2, 0.01, 1))
+	s, err := Open(filepath.Join(top, "one"))
+	if err != nil || s.Study == nil {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	keepStudy(t, filepath.Join(top, "two"), made(1, 2, 0.01, 1))
+	if _, err := Open(top); err == nil || !strings.Contains(err.Error(), "holds 2 studies") {
+		t.Errorf("%v", err)
+	}
+	keepJSON(t, filepath.Join(top, "torn", "a"), record.RunFile, 5)
+	if _, err := Open(filepath.Join(top, "torn")); err == nil || !strings.Contains(err.Error(), "can be read") {
+		t.Errorf("%v", err)
+	}
+	keepJSON(t, filepath.Join(top, "newer"), record.StudyFile, map[string]any{"schema_version": "7.0", "kind": "study"})
+	if _, err := Open(filepath.Join(top, "newer")); err == nil || !strings.Contains(err.Error(), "schema version") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestObjectivesInAllDirections(t *testing.T) {
+	objectives, err := measure.ParseObjectives("p99<2ns, p99<=2ns, rate>2, rate>=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][3]bool{{true, false, false}, {true, true, false}, {false, false, true}, {false, true, true}} {
+		for k, x := range []float64{1, 2, 3} {
+			if got := met(objectives[i], x); got != want[k] {
+				t.Errorf("%v %s is %v", x, objectives[i].Text, got)
+			}
+		}
+	}
+}
