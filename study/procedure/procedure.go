@@ -51,7 +51,10 @@ func attempt(ctx context.Context, try Try, spec record.RunSpec, what string) (ou
 	}
 	result, trial, err := try(ctx, spec, what)
 	failed := trial.Status == record.TrialFailed || trial.Status == record.TrialTimeout
-	if err != nil && (!failed || ctx.Err() != nil) {
+	if err != nil && ctx.Err() != nil {
+		return outcome{}, fmt.Errorf("%s: %w", what, errors.Join(ctx.Err(), err)) // however the trial calls it
+	}
+	if err != nil && !failed {
 		return outcome{}, fmt.Errorf("%s: %w", what, err)
 	}
 	o := outcome{record: trial.Record, seconds: result.Seconds, problem: trial.Problem}

@@ -14,8 +14,9 @@ var strata = func() []float64 {
 			ends = append(ends, from+(to-from)*float64(i+1)/float64(n))
 		}
 	}
-	add(0, 0.9, 18)
-	add(0.9, 0.99, 9)
+	add(0, 0.9, 9)
+	add(0.9, 0.95, 1)
+	add(0.95, 0.99, 2)
 	add(0.99, 0.999, 3)
 	add(0.999, 0.9999, 1)
 	add(0.9999, 0.999999, 1)

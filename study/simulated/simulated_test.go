@@ -164,13 +164,13 @@ func TestCourse(t *testing.T) {
 		return list
 	}
 	minute := closed(8, time.Minute)
-	drift := rates(Target{Drift: 0.1, Session: 10 * time.Minute}, 11, minute)
+	drift := rates(Target{Drift: 0.1, Session: 10 * time.Minute, Interval: time.Minute}, 11, minute)
 	near(t, "drift over the session", drift[10]/drift[0], 1.1, 1e-3)
 	near(t, "checkpoints", rates(Target{Checkpoint: 0.5}, 1, minute)[0], 8000*0.95, 1e-3)
 	near(t, "warm-up", rates(Target{Warmup: 0.3, WarmupTime: time.Minute}, 1, minute)[0], 8000*(1-0.3*(1-math.Exp(-1))), 1e-3)
 	warm := minute
 	warm.Load.Warmup = record.Duration(10 * time.Minute)
-	near(t, "after the warm-up", rates(Target{Warmup: 0.3, WarmupTime: time.Minute}, 1, warm)[0], 8000, 1e-3)
+	near(t, "after the warm-up", rates(Target{Warmup: 0.3, WarmupTime: time.Minute, Interval: 10 * time.Second}, 1, warm)[0], 8000, 1e-3)
 	near(t, "an effect", rates(Target{Effects: []Effect{{Durability("durable"), 1.05}}}, 1, minute)[0], 8400, 1e-3)
 	near(t, "no effect", rates(Target{Effects: []Effect{{Durability("balanced"), 1.05}, {Param("x", "1"), 2}}}, 1, minute)[0], 8000, 1e-3)
 	fine := Target{Checkpoint: 0.5, Warmup: 0.3, WarmupTime: 20 * time.Second}
@@ -185,7 +185,7 @@ func TestNoise(t *testing.T) {
 	g := Target{Noise: 0.02, NoiseAR: 0.7, Interval: 10 * time.Second}
 	r := New(g, 7)
 	var logs []float64
-	for range 4000 {
+	for range 2000 {
 		logs = append(logs, math.Log(trialOf(t, r, closed(8, 10*time.Second)).Run.Phase("measure").Rates.Achieved/8000))
 	}
 	sum, lag := 0.0, 0.0
@@ -195,8 +195,8 @@ func TestNoise(t *testing.T) {
 			lag += x * logs[i-1]
 		}
 	}
-	near(t, "standard deviation", math.Sqrt(sum/float64(len(logs))), 0.02, 0.06)
-	near(t, "correlation", lag/sum, 0.7, 0.06)
+	near(t, "standard deviation", math.Sqrt(sum/float64(len(logs))), 0.02, 0.08)
+	near(t, "correlation", lag/sum, 0.7, 0.08)
 }
 
 func TestSameSeedSameTrials(t *testing.T) {

@@ -33,7 +33,7 @@ func whole() record.StudySpec {
 // store is a target with 8 servers that checkpoints every ten seconds; a deadline of 12 s makes it a tenth faster.
 func store() simulated.Target {
 	return simulated.Target{
-		Servers: 8, Think: time.Millisecond, Noise: 0.01, SecondNoise: 0.02, Checkpoint: 0.1, Cycle: 10 * time.Second,
+		Servers: 8, Think: time.Millisecond, Noise: 0.01, SecondNoise: 0.02, Checkpoint: 0.1, Cycle: 10 * time.Second, Interval: 2500 * time.Millisecond,
 		Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}}, Effects: []simulated.Effect{{When: level(2), Factor: 1.1}},
 	}
 }
@@ -84,48 +84,50 @@ func TestWholeStudy(t *testing.T) {
 	}
 }
 
-// A study that is cut off in the middle of a procedure and resumed measures nothing twice, and finds the same as one
-// that was not. The target does not scatter, so that it does not matter which runner makes which trial.
+// A study that is cut off in the middle of a search and resumed measures nothing twice, and finds the same as one that
+// was not. The target does not scatter, so that it does not matter which runner makes which trial.
 func TestWholeStudyResumed(t *testing.T) {
 	g := store()
 	g.Noise, g.SecondNoise, g.Checkpoint, g.Interval = 0, 0, 0, 10*time.Second
+	spec := whole()
+	spec.Procedures.Threads.Levels, spec.Procedures.Threads.To, spec.Procedures.Threads.Trials = []record.Count{4, 8, 32, 64, 128}, 0, 1
+	spec.Procedures.Capacity.From, spec.Trials = 5000, 2
 	o, all := conducted(t, g)
-	want, err := conduct.Run(context.Background(), whole(), o)
+	want, err := conduct.Run(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, after := range []int{3, 30} {
-		ctx, cancel := context.WithCancel(context.Background())
-		cut := g
-		cut.Trouble = func(n int, _ study.Request) simulated.Trouble {
-			if n == after {
-				cancel()
-				return simulated.Trouble{Hang: true}
-			}
-			return simulated.Trouble{}
+	const after = 15 // in the search for the capacity
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cut := g
+	cut.Trouble = func(n int, _ study.Request) simulated.Trouble {
+		if n == after {
+			cancel()
+			return simulated.Trouble{Hang: true}
 		}
-		o, first := conducted(t, cut)
-		if _, err := conduct.Run(ctx, whole(), o); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut off in trial %d: %v", after, err)
-		}
-		cancel()
-		second := simulated.New(g, 1)
-		second.Write = true
-		if err := second.Clock().Sleep(context.Background(), first.Clock().Now().Sub(simulated.Epoch)); err != nil {
-			t.Fatal(err)
-		}
-		dir := o.Dir
-		o.Runner, o.Clock = second, second.Clock()
-		got, err := conduct.Resume(context.Background(), dir, o)
-		if err != nil {
-			t.Fatalf("resumed after trial %d: %v", after, err)
-		}
-		if n := first.Trials() - 1 + second.Trials(); n != all.Trials() {
-			t.Errorf("cut off in trial %d: %d trials were finished in both sessions, %d in one", after, n, all.Trials())
-		}
-		if d := cmp.Diff(chosen(want), chosen(got)); d != "" {
-			t.Errorf("cut off in trial %d, the study found something else:\n%s", after, d)
-		}
+		return simulated.Trouble{}
+	}
+	o, first := conducted(t, cut)
+	half, err := conduct.Run(ctx, spec, o)
+	if !errors.Is(err, context.Canceled) || len(half.Procedures) != 2 || half.Capacity != nil {
+		t.Fatalf("cut off in trial %d: %v", after, err)
+	}
+	second := simulated.New(g, 1)
+	second.Write = true
+	if err := second.Clock().Sleep(context.Background(), first.Clock().Now().Sub(simulated.Epoch)); err != nil {
+		t.Fatal(err)
+	}
+	o.Runner, o.Clock = second, second.Clock()
+	got, err := conduct.Resume(context.Background(), o.Dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := first.Trials() - 1 + second.Trials(); n != all.Trials() {
+		t.Errorf("%d trials were finished in both sessions, %d in one", n, all.Trials())
+	}
+	if d := cmp.Diff(chosen(want), chosen(got)); d != "" {
+		t.Errorf("cut off and resumed, the study found something else:\n%s", d)
 	}
 }
 
