@@ -170,7 +170,7 @@ func (l layout) characteristicTime() float64 {
 // logBisect finds where below changes from true to false, by bisection on the logarithm.
 func logBisect(below func(float64) bool) float64 {
 	low, high := -2.0, 80.0
-	for range 56 { // to 1e-15
+	for range 44 { // to 5e-12
 		if mid := (low + high) / 2; below(math.Exp(mid)) {
 			low = mid
 		} else {

@@ -213,6 +213,9 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 	keys := d.keys.Sized(d.recordsPerMember())
 	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), keys.Records, keys.DocBytes, assumedHit
 	d.required = assumedHit
+	if kind := run.Target.Kind; kind != "mongod" && kind != "mongos" && kind != "" {
+		s.doubt("memory-of-mongod", measure.Warning, "workload %s was measured on %s, whose cache is not WiredTiger's: all figures of memory are those of a mongod", d.w.name, kind)
+	}
 	if d.cache == 0 {
 		s.doubt("cache-unknown", measure.Warning, "the cache of the servers that did %s is not in the record, so it is assumed that %s of the requests found their page in it: give --memory of a node",
 			d.w.name, figure.Percent(assumedHit))

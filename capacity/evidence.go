@@ -208,6 +208,9 @@ func (g *gathered) addStudy(dir string) error {
 	if measure.Worst(s.Validity) == measure.Invalid {
 		return unusable{fmt.Sprintf("%s: the study must not be believed (%s), so no size follows from it", dir, firstInvalid(s.Validity))}
 	}
+	if s.Status != record.Complete {
+		g.note("study-incomplete", measure.Warning, "%s: the study is not complete (%s), so this is what its finished trials say", dir, s.Status)
+	}
 	before := g.count()
 	if err := g.addCapacity(dir, s); err != nil {
 		return err
@@ -307,6 +310,9 @@ func scalingFactor(s *record.Study) string {
 	return ""
 }
 
+// maxSize is the largest size of a deployment that is believed.
+const maxSize = 1e6
+
 // sizeOf reads the size out of the level of a factor: 4, "4 nodes", "8-node".
 func sizeOf(c record.Configuration, factor string) (float64, bool) {
 	level, ok := c.Levels[factor]
@@ -314,7 +320,7 @@ func sizeOf(c record.Configuration, factor string) (float64, bool) {
 		return 0, false
 	}
 	var n float64
-	if _, err := fmt.Sscanf(strings.TrimSpace(level), "%f", &n); err != nil || n <= 0 {
+	if _, err := fmt.Sscanf(strings.TrimSpace(level), "%f", &n); err != nil || !(n > 0 && n <= maxSize) {
 		return 0, false
 	}
 	return n, true

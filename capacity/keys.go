@@ -143,7 +143,7 @@ type class struct{ items, each float64 }
 
 // popularity returns the items by how often they are asked for, the most popular first. Their probabilities add up
 // to 1. Single ranks first, then ranks in groups that grow with the rank: within a group the density of a zipfian
-// changes by less than 2 %.
+// changes by less than 4 %.
 func (k Keys) popularity() []class {
 	n := k.Records
 	switch k.Distribution {
@@ -181,7 +181,7 @@ func grouped(n float64, below func(r float64) float64) []class {
 	var out []class
 	from, lower := 0.0, 0.0
 	for from < n {
-		to := min(n, math.Floor(from*1.02)+1)
+		to := min(n, math.Floor(from*1.04)+1)
 		upper := below(to)
 		if p := upper - lower; p > 0 {
 			out = append(out, class{to - from, p / (to - from)})

@@ -35,6 +35,7 @@ const (
 	maxCopies   = 50      // members of a replica set
 	maxFailures = 1000    //
 	minData     = 1 << 20 // less than a MiB is a forgotten unit
+	maxData     = 1 << 57 // 128 PiB; sums of disks stay far below what 63 bits hold
 )
 
 // ParseNeed reads a need, parts separated by commas: ops=50000 (operations per second), data=2TiB (documents, one
@@ -109,6 +110,9 @@ func (n *Need) set(key, value string) (err error) {
 		var s record.Size
 		if s, err = record.ParseSize(value); err == nil && s < minData {
 			err = fmt.Errorf("%d bytes are less than any disk: did you forget the unit, as in 2TiB?", s)
+		}
+		if err == nil && s > maxData {
+			err = fmt.Errorf("%s is more than any deployment holds: at most 128PiB can be sized", value)
 		}
 		n.Data = int64(s)
 	case needCopies:

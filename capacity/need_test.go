@@ -51,6 +51,7 @@ func TestParseNeedMistakes(t *testing.T) {
 		"ops<5000":            "write ops=",
 		"ops>=5000":           "write ops=",
 		"data=2":              "forget the unit",
+		"data=400000TiB":      "at most 128PiB",
 		"data=2tib":           "did you mean TiB?",
 		"data=2 bananas":      "not a unit of size",
 		"ops=1,p99=20ms":      "did you mean p99<…?",
@@ -89,7 +90,7 @@ func FuzzParseNeed(f *testing.F) {
 			}
 			return
 		}
-		if !(n.Operations > 0 || n.Data >= minData) || n.Operations < 0 || n.Copies < 0 || n.Failures < 0 || !(n.Free >= 0 && n.Free <= 0.9) {
+		if !(n.Operations > 0 || n.Data >= minData && n.Data <= maxData) || n.Operations < 0 || n.Copies < 0 || n.Failures < 0 || !(n.Free >= 0 && n.Free <= 0.9) {
 			t.Errorf("%q gives %+v", text, n.SizeNeed)
 		}
 		again, err := ParseNeed(n.Text)

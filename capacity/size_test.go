@@ -177,6 +177,18 @@ func TestSizeTakesTheHighestRateThatHolds(t *testing.T) {
 	}
 }
 
+func TestSizeOfWhatIsNoMongod(t *testing.T) {
+	t.Parallel()
+	s := size(t, Input{Records: made(t, sizetest.Run{Rate: 1000, Target: record.Target{Kind: "ferretdb"}}), Need: need(t, "data=1TiB"), Deployment: Deployment{Memory: 8 << 30}})
+	if s.Verdict != record.SizeAnswered || !strings.Contains(text(s), "memory-of-mongod") || s.Answer.Shards < 100 {
+		t.Error(text(s))
+	}
+	// Without operations there is nothing that they need, and no price by them.
+	if w := s.Workloads[0]; w.Needed != nil || w.Assumption != "" || s.Answer.Decides != "memory" {
+		t.Errorf("the workload is %+v, decided by %s", w, s.Answer.Decides)
+	}
+}
+
 func TestSizeOfSeveralWorkloadsDoesForAll(t *testing.T) {
 	t.Parallel()
 	runs := append(open(10_000, sizetest.Run{Workload: "b"}), open(2000, sizetest.Run{Workload: "a"})...)

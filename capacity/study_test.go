@@ -144,6 +144,8 @@ func TestSizeDoubtsStudies(t *testing.T) {
 		"invalid": {func(s *record.Study) {
 			s.Validity = []measure.Finding{{ID: "drift", Severity: measure.Invalid, Text: "the machine drifted"}}
 		}, record.SizeUnknown, "the machine drifted"},
+		"at least":      {func(s *record.Study) { s.Capacity.AtLeast = true }, record.SizeAnswered, "capacity-at-least"},
+		"interrupted":   {func(s *record.Study) { s.Status = record.Interrupted }, record.SizeAnswered, "study-incomplete"},
 		"nothing in it": {func(s *record.Study) { s.Capacity, s.Trials = nil, nil }, record.SizeUnknown, "no trial that counts"},
 		"another deployment": {func(s *record.Study) {
 			s.Capacity = nil
