@@ -58,6 +58,7 @@ func parts() []part {
 		{"binary", binarySize},
 		{"lateness", lateness},
 		{"accuracy", accuracy},
+		{"report", reportCost},
 		{"study", studyCost},
 	}
 }

@@ -68,20 +68,27 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 	if len(c.Series) == 0 {
 		return nil
 	}
-	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1, High: max(float64(total)*1.05, 12), Ticks: percentileTicks}
-	c.Limits = timeLimits(s.Run)
-	if from := float64(total) / 3.689; from > 1 {
-		c.Spans = []chart.Span{{From: from, To: float64(total) * 1.05, Text: "few values"}}
-	}
+	spectrumAxes(c, s.Run, total)
 	c.Description = spectrumWords(p, s.Run.Scheduled)
-	note := "Solid: response time, what a user feels. Dashed: service time. In the shaded part there are too few values to state a percentile with 95 % confidence."
-	if !s.Run.Scheduled {
-		note = "In the shaded part there are too few values to state a percentile with 95 % confidence."
+	note := "In the shaded part there are too few values to state a percentile with 95 % confidence."
+	if s.Run.Scheduled {
+		note = "Solid: response time, what a user feels. Dashed: service time. " + note
 	}
 	if left > 0 {
 		note += fmt.Sprintf(" %s of steps or rarer classes are in the table only.", figure.Plural(left, "line"))
 	}
 	return newFigure(c, note, spectrumTable(names, counts, largest))
+}
+
+// spectrumAxes sets the axis of nines, shades where values are few, and adds the objectives. A percentile needs
+// ln 0.025 / ln p ≈ 3.689/(1−p) values; see [measure.MinCount].
+func spectrumAxes(c *chart.XY, r *record.Run, total int64) {
+	n := float64(total)
+	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1, High: max(n*1.05, 12), Ticks: percentileTicks}
+	c.Limits = timeLimits(r)
+	if from := n / 3.689; from > 1 {
+		c.Spans = []chart.Span{{From: from, To: n * 1.05, Text: "few values"}}
+	}
 }
 
 func spectraOf(c *course.Course) []course.Spectrum {
@@ -112,8 +119,7 @@ func spectrumLine(n *course.Counts, largest int64) (x, y []float64) {
 func spectrumTable(names []string, counts []*course.Counts, largest []int64) *Table {
 	t := &Table{Columns: columns(1, append([]string{"percentile"}, names...)...)}
 	for _, q := range []float64{0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} {
-		row := []string{fmt.Sprintf("p%s", strings.TrimSuffix(fmt.Sprintf("%.3f", q*100), ".000"))}
-		row[0] = strings.TrimRight(strings.TrimRight(fmt.Sprintf("p%.3f", q*100), "0"), ".")
+		row := []string{strings.TrimRight(strings.TrimRight(fmt.Sprintf("p%.3f", q*100), "0"), ".")}
 		for i, c := range counts {
 			if c.Total() < measure.MinCount(q) {
 				row = append(row, "-")

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// The goals of a page.
+const (
+	pageTime  = 3 * time.Second
+	pageBytes = 5e6
+)
+
+// reportCost shows how long it takes to make a page about a day of seconds and about a thousand trials, and how
+// large it is.
+func reportCost(_ context.Context, w io.Writer, _ config) error {
+	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintf(w, "\nReports, from opening the record to the whole page (goals: under 3 s, under 5 MB)\n")
+	for _, open := range []bool{false, true} {
+		short, long := filepath.Join(dir, fmt.Sprint("short", open)), filepath.Join(dir, fmt.Sprint("day", open))
+		what := "24 h closed loop"
+		if open {
+			what = "24 h open loop"
+		}
+		if _, err := (recordtest.Run{Seconds: 240, Rate: 500, Open: open, Median: 2 * time.Millisecond, Seed: 1}).Write(short); err != nil {
+			return err
+		}
+		if err := recordtest.Repeat(short, long, 360); err != nil {
+			return err
+		}
+		if err := timePage(w, what+", 500 ok/s", long); err != nil {
+			return err
+		}
+	}
+	study := filepath.Join(dir, "study")
+	var workers []int
+	for n := range 50 {
+		workers = append(workers, 4*(n+1))
+	}
+	if _, err := (recordtest.Study{Workers: workers, Blocks: 20, Seed: 1}).Write(study); err != nil {
+		return err
+	}
+	return timePage(w, "study of 1,020 trials", study)
+}
+
+// timePage makes a page and shows what it took.
+func timePage(w io.Writer, what, dir string) error {
+	begin, before := time.Now(), processorTime()
+	s, err := html.Open(dir)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := html.Write(&page, []*html.Source{s}, html.Options{}); err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	fmt.Fprintf(w, "  %-28s %6.2f s (%5.2f s of processor time)  %s   %5.2f MB  %s\n", what, took.Seconds(), (processorTime() - before).Seconds(),
+		verdict(took < pageTime), float64(page.Len())/1e6, verdict(page.Len() < pageBytes))
+	return nil
+}
+
+// processorTime is what this process used so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
