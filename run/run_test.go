@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,8 +236,19 @@ func TestInterruptWhileNobodyAnswers(t *testing.T) {
 
 func TestAbortDoesNotWait(t *testing.T) {
 	for _, client := range []string{ClientWire, ClientDriver} {
-		r, err := null.Listen(null.Options{Count: 400, Fail: func(n uint64, _ string) *null.Failure {
-			if n < 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		abort := make(chan struct{})
+		var asked atomic.Int64
+		r, err := null.Listen(null.Options{Count: 400, Fail: func(_ uint64, name string) *null.Failure {
+			if name != "find" && name != "update" { // not an operation: somebody looks at the server
+				return nil
+			}
+			n := asked.Add(1)
+			if n == 303 { // all three workers wait
+				cancel()
+				close(abort)
+			}
+			if n <= 300 {
 				return nil
 			}
 			return &null.Failure{Form: null.NoAnswer}
@@ -244,13 +256,10 @@ func TestAbortDoesNotWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		abort := make(chan struct{})
 		spec := small("", func(s *record.RunSpec) {
 			s.Target, s.Client, s.LoadPhase.Skip = r.URI(), client, true
 			s.Load.Timeout = record.Duration(time.Hour)
 		})
-		time.AfterFunc(time.Second, func() { cancel(); close(abort) })
 		result, err := Execute(ctx, spec, Options{Dir: filepath.Join(t.TempDir(), "record"), Abort: abort})
 		if !errors.Is(err, context.Canceled) || result == nil || result.Course.Abandoned != 3 {
 			t.Errorf("%s: Execute: %v, %+v", client, err, result)
