@@ -155,7 +155,7 @@ func whyUnusable(r *record.Run) string {
 		return "nothing was measured in it, so it says nothing about capacity: run it again"
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "its result must not be believed (" + firstInvalid(r.Validity) + "), so no size follows from it: run it again without that"
-	case strings.HasPrefix(r.Target.Kind, "null") || r.Target.Topology == "null":
+	case strings.HasPrefix(r.Target.Address, "null:") || slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
 		return "its target stores nothing, so it speaks of the client only: run against the deployment"
 	case len(r.Specification.Load.Stages) > 0:
 		return "its load changes on purpose (stages), so no single rate was held: run it with one rate"

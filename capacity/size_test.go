@@ -121,7 +121,8 @@ func TestSizeKeepsReplicasOfAReplicaSet(t *testing.T) {
 func TestSizeRefuses(t *testing.T) {
 	t.Parallel()
 	invalid := []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid, Text: "the client was the limit"}}
-	null := record.Target{Kind: "null", Topology: "null"}
+	null := record.Target{Address: "null:tcp"} // which says that it is a mongod
+	storesNothing := []measure.Finding{{ID: "null", Severity: measure.Note, Text: "the target stores nothing"}}
 	sharded := record.Target{Kind: "mongos", Topology: "sharded", Hosts: []string{"r1:1", "r2:1"}}
 	for name, c := range map[string]struct {
 		run           sizetest.Run
@@ -130,6 +131,7 @@ func TestSizeRefuses(t *testing.T) {
 	}{
 		"invalid record":      {sizetest.Run{Rate: 1000, Findings: invalid}, "ops=5000", record.SizeUnknown, "client-cpu"},
 		"a null target":       {sizetest.Run{Rate: 1000, Target: null}, "ops=5000", record.SizeUnknown, "stores nothing"},
+		"another null target": {sizetest.Run{Rate: 1000, Findings: storesNothing}, "ops=5000", record.SizeUnknown, "stores nothing"},
 		"routers only":        {sizetest.Run{Rate: 1000, Target: sharded}, "ops=5000", record.SizeUnknown, "--nodes"},
 		"closed loop and p99": {sizetest.Run{Achieved: 1000}, "ops=5000,p99<20ms", record.SizeUnknown, "closed loop"},
 		"closed loop, worse":  {sizetest.Run{Achieved: 1000}, "ops=5000,p99<5ms", record.SizeImpossible, "is missed"},
