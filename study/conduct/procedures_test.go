@@ -88,7 +88,7 @@ func TestProceduresAreResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < len(killed); i += 3 {
+	for i := 0; i < len(killed); i += 5 {
 		again := newBench(searchTarget())
 		again.alike = true
 		s, err := Resume(t.Context(), killed[i], again.options(""))
