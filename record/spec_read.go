@@ -104,22 +104,33 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 		return k.check(n, t.Elem(), path, depth)
 	case t == reflect.TypeFor[LevelSpec]() && n.Kind != yaml.MappingNode:
 		return notALevel(n) // it may be its value alone
-	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
-		for _, item := range n.Content {
-			if err := k.check(item, t.Elem(), path, depth+1); err != nil {
-				return err
-			}
-		}
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		return nil // as if it were not there
 	case t.Kind() == reflect.Struct:
 		return k.checkStruct(n, t, path, depth)
+	case t.Kind() == reflect.Slice:
+		return k.checkList(n, t, path, depth)
+	case t.Kind() == reflect.Map && n.Kind != yaml.MappingNode:
+		return fmt.Errorf("line %d: %s needs names with values below it", n.Line, k.place(path))
+	case t.Kind() != reflect.Map && t.Kind() != reflect.Interface && n.Kind != yaml.ScalarNode:
+		return fmt.Errorf("line %d: %s: a single value is needed here", n.Line, k.place(path))
+	}
+	return nil
+}
+
+func (k *keyCheck) checkList(n *yaml.Node, t reflect.Type, path string, depth int) error {
+	if n.Kind != yaml.SequenceNode {
+		return fmt.Errorf("line %d: %s needs a list", n.Line, k.place(path))
+	}
+	for _, item := range n.Content {
+		if err := k.check(item, t.Elem(), path, depth+1); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (k *keyCheck) checkStruct(n *yaml.Node, t reflect.Type, path string, depth int) error {
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return nil
-	}
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, k.place(path), strings.Join(keysOf(t), ", "))
 	}
