@@ -77,6 +77,14 @@ func newReader(r *record.Run) *reader {
 }
 
 func (d *reader) line(text []byte) (line, error) {
+	if l, ok := d.scan(text); ok {
+		return l, nil
+	}
+	return d.decode(text)
+}
+
+// decode reads a line in any form.
+func (d *reader) decode(text []byte) (line, error) {
 	var r raw
 	if err := json.Unmarshal(text, &r); err != nil {
 		return line{}, err

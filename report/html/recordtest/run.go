@@ -37,8 +37,8 @@ type Run struct {
 // Started is when all made runs begin.
 var Started = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
-// dims are those of a run with reads and updates.
-func (o Run) dims() measure.Dims {
+// Dims are those of a run with reads and updates.
+func (o Run) Dims() measure.Dims {
 	return measure.Dims{
 		Scheduled: o.Open,
 		Classes:   []measure.Class{{Name: "read"}, {Name: "update"}},
@@ -66,7 +66,7 @@ func (o Run) Write(dir string) (*record.Run, error) {
 	w.SetClientSettings(map[string]string{"client": "wire", "connections": "16"})
 	w.SetEnvironment(environment())
 	w.SetFill(record.FillResult{Records: 100_000, Present: 100_000, Counted: 100_000, Skipped: true})
-	if err := w.Begin(o.dims(), Started); err != nil {
+	if err := w.Begin(o.Dims(), Started); err != nil {
 		return nil, err
 	}
 	if err := o.play(w); err != nil {
