@@ -10,10 +10,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
+// testSpec is a load that leaves the processor to others: what answers at once could take all of it.
 func testSpec(clients int) record.RunSpec {
 	s := record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100}}
 	s.Load.Clients = record.Count(clients)
-	s.Load.Workers, s.Load.Duration = 7, record.Duration(time.Second)
+	s.Load.Workers, s.Load.Pace, s.Load.Duration = 7, 50, record.Duration(time.Second)
 	s.Defaults()
 	return s
 }
@@ -73,7 +74,7 @@ func TestCheck(t *testing.T) {
 		}, ""},
 		{"few operations", func(s *record.RunSpec) { s.Load.Operations = 2 }, "2 operations cannot be divided"},
 		{"too many", func(s *record.RunSpec) { s.Load.Clients, s.Load.Workers = 300, 1000 }, "limit of 256"},
-		{"constant", func(s *record.RunSpec) { s.Load.Rate, s.Load.Arrivals = 100, "constant" }, "bursts"},
+		{"constant", func(s *record.RunSpec) { s.Load.Pace, s.Load.Rate, s.Load.Arrivals = 0, 100, "constant" }, "bursts"},
 	} {
 		spec := testSpec(3)
 		c.change(&spec)

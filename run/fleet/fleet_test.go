@@ -135,9 +135,9 @@ func finding(r *record.Run, id string) *measure.Finding {
 func TestExecute(t *testing.T) {
 	for name, change := range map[string]func(*record.LoadSpec){
 		"closed loop": func(l *record.LoadSpec) {
-			l.Duration, l.Warmup = record.Duration(2300*time.Millisecond), record.Duration(time.Second)
+			l.Pace, l.Duration, l.Warmup = 0, record.Duration(2300*time.Millisecond), record.Duration(time.Second)
 		},
-		"open loop":  func(l *record.LoadSpec) { l.Rate, l.Duration = 300, record.Duration(2300*time.Millisecond) },
+		"open loop":  func(l *record.LoadSpec) { l.Pace, l.Rate, l.Duration = 0, 300, record.Duration(2300*time.Millisecond) },
 		"operations": func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
 		"users": func(l *record.LoadSpec) {
 			l.Workers, l.Pace, l.Duration = 1, 50, 0
@@ -213,7 +213,7 @@ func checkAltered(t *testing.T, dir string) {
 func TestClientKilled(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(3)
-	spec.Load.Duration, spec.Load.Rate = record.Duration(10*time.Minute), 100
+	spec.Load.Duration, spec.Load.Pace, spec.Load.Rate = record.Duration(10*time.Minute), 0, 100
 	spec.Defaults()
 	w := &watcher{on: func(w *watcher) { _ = w.commands[1].Process.Kill() }}
 	r, err := execute(t, t.Context(), spec, run.Options{Progress: w}, func() *exec.Cmd {
