@@ -1,0 +1,231 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// overflow is how many pixels of a page are beyond the right edge of the window.
+const overflow = `document.documentElement.scrollWidth - innerWidth`
+
+// sound checks what must hold for every page.
+func sound(t *testing.T, what string, p *browsertest.Page) {
+	t.Helper()
+	for _, f := range p.Faults() {
+		t.Errorf("%s: %v", what, f)
+	}
+	var wide float64
+	if p.Eval(overflow, &wide); wide > 0 {
+		t.Errorf("%s: the page is %v pixels too wide", what, wide)
+	}
+	for _, x := range p.Problems() {
+		t.Errorf("%s: the browser complains: %s", what, x)
+	}
+}
+
+// keepPicture keeps what a person would see, where PLIMSOLL_PICTURES names a directory.
+func keepPicture(p *browsertest.Page, name string) {
+	if dir := os.Getenv("PLIMSOLL_PICTURES"); dir != "" {
+		p.Screenshot(filepath.Join(dir, name+".png"))
+	}
+}
+
+func TestBrowserShowsAFolder(t *testing.T) {
+	b, ok := browsertest.Start(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	made(t, filepath.Join(dir, "nightly", "one"), recordtest.Run{Seed: 1, Name: "a.example"})
+	made(t, filepath.Join(dir, "nightly", "two"), recordtest.Run{Seed: 2, Name: "b.example"})
+	made(t, filepath.Join(dir, "hostile"), recordtest.Run{Seed: 3, Name: `<script>document.title="harmed"</script>` + strings.Repeat("W", 5000)})
+	s := start(t, Options{Dir: dir})
+	p := b.Page(t)
+	p.Open(s.Address())
+	if got := p.Text("location.search"); got != "" {
+		t.Errorf("the token stays in the address: %s", got)
+	}
+	sound(t, "list", p)
+	keepPicture(p, "list")
+	p.Media("screen", "dark")
+	sound(t, "list, dark", p)
+	keepPicture(p, "list-dark")
+	p.Size(390, 844, true)
+	sound(t, "list on a phone", p)
+	keepPicture(p, "list-phone")
+	p.Size(1200, 900, false)
+	p.Media("screen", "light")
+	p.Click("#q")
+	p.Keys("a.example\r")
+	p.Wait(`location.search.includes("a.example") && document.querySelectorAll(".records tbody tr").length === 1`)
+	p.Click(".records a")
+	p.Wait(`location.pathname.startsWith("/record/") && document.querySelector("figure .tools button")`)
+	sound(t, "record", p)
+	keepPicture(p, "record")
+	p.Click("figure .tools button")
+	p.Wait(`document.querySelector(".uplot canvas")`)
+	p.Click(".crumbs a")
+	p.Wait(`document.querySelectorAll(".records tbody tr").length === 3`)
+	p.Click(`[aria-label="Compare nightly/one"]`)
+	p.Click(`[aria-label="Compare nightly/two"]`)
+	p.Click(`main form:nth-of-type(2) button`)
+	p.Wait(`location.pathname === "/compare" && document.querySelector("h1").textContent === "Report of 2 records"`)
+	sound(t, "compared", p)
+	keepPicture(p, "compare")
+	if got := p.Text("document.title"); strings.Contains(got, "harmed") {
+		t.Error("a name was run as a script")
+	}
+	for _, u := range p.Requests() {
+		if !strings.HasPrefix(u, s.url("/")) && !strings.HasPrefix(u, "data:") {
+			t.Errorf("the page asked %s", u)
+		}
+	}
+}
+
+func TestBrowserWithoutScripts(t *testing.T) {
+	b, ok := browsertest.Start(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	startRun(t, filepath.Join(dir, "r"))
+	s := start(t, Options{Dir: dir})
+	p := b.Page(t)
+	p.NoScript(true)
+	p.Open(s.Address())
+	p.Click(".records a")
+	p.Wait(`location.pathname.startsWith("/live/") && document.querySelector("main .tiles")`)
+	p.Click("#actions button")
+	await(t, "the run ends", func() bool { _, held := record.Holder(filepath.Join(dir, "r")); return !held })
+	p.Open(s.url("/record/" + idOf("r")))
+	p.Wait(`document.querySelector(".verdict").textContent.includes("(interrupted)")`)
+}
+
+func TestBrowserFollowsARun(t *testing.T) {
+	b, ok := browsertest.Start(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	startRun(t, filepath.Join(dir, "r"))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	s := startAt(t, ln, Options{Dir: dir})
+	p := b.Page(t)
+	p.Open(s.Address())
+	p.Click(".records a")
+	p.Wait(`document.getElementById("now").textContent.includes("ok/s")`)
+	p.Wait(`document.querySelector("figure[data-track] .tools button")`)
+	sound(t, "live", p)
+	keepPicture(p, "live")
+	p.Size(390, 844, true)
+	sound(t, "live on a phone", p)
+	keepPicture(p, "live-phone")
+	p.Size(1200, 900, false)
+
+	const count = `document.querySelector(".tiles small").textContent + document.querySelector(".facts").textContent + document.querySelectorAll("main td").length`
+	keepsItsPlace(t, p)
+	p.Reload()
+	p.Wait(`document.getElementById("now").textContent.includes("ok/s")`)
+
+	// A server that is started again at the same place goes on where the page was.
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	p.Wait(`document.querySelector(".live.lost")`)
+	keepPicture(p, "live-lost")
+	await(t, "the port is free again", func() bool { ln, err = net.Listen("tcp", addr); return err == nil })
+	before := p.Text(count)
+	s = startAt(t, ln, Options{Dir: dir})
+	p.Wait(`!document.querySelector(".live.lost") && document.getElementById("now").textContent.includes("ok/s")`)
+	p.Wait(fmt.Sprintf("%s !== %q", count, before))
+
+	// The button ends the run, and the page becomes its report.
+	p.Click("#actions button")
+	p.Wait(`document.querySelector(".live.ended") || location.pathname.startsWith("/record/")`)
+	p.Wait(`document.querySelector(".verdict").textContent.includes("(interrupted)")`)
+	p.Reload()
+	p.Wait(`location.pathname.startsWith("/record/") && document.querySelector(".verdict").textContent.includes("(interrupted)")`)
+	keepPicture(p, "live-ended")
+}
+
+// keepsItsPlace looks at what a new picture leaves alone: opened details, the focus, the place on the page, and a
+// figure that somebody looks into.
+func keepsItsPlace(t *testing.T, p *browsertest.Page) {
+	t.Helper()
+	p.Click("figure[data-track] .tools button")
+	p.Wait(`document.querySelector("figure.zooming canvas")`)
+	p.Eval(`(() => {
+		const all = document.querySelectorAll("main figure:not(.zooming) details"), d = all[all.length - 1];
+		d.open = true; d.querySelector("summary").focus(); d.scrollIntoView();
+		window.kept = { old: d, text: d.querySelector("summary").textContent, top: d.getBoundingClientRect().top };
+	})()`, nil)
+	p.Wait(`!kept.old.isConnected`) // a new picture came
+	const now = `[...document.querySelectorAll("main details")].find(d => d.querySelector("summary").textContent === kept.text)`
+	if got := p.Text(now + `.open`); got != "true" {
+		t.Error("details that were open are closed")
+	}
+	if got := p.Text(`document.activeElement === ` + now + `.querySelector("summary")`); got != "true" {
+		t.Errorf("the focus went to %s", p.Text(`document.activeElement.outerHTML.slice(0, 200)`))
+	}
+	if got := p.Text(`Math.abs(` + now + `.getBoundingClientRect().top - kept.top) < 60`); got != "true" {
+		t.Errorf("the page moved from %s to %s", p.Text("kept.top"), p.Text(now+`.getBoundingClientRect().top`))
+	}
+	if got := p.Text(`document.querySelectorAll("figure.zooming canvas").length`); got != "1" {
+		t.Errorf("%s figures are zoomed, want the one that was", got)
+	}
+	if got := p.Text(`[...document.querySelectorAll("figure[data-track]")].every(f => f.querySelectorAll(".tools").length === 1)`); got != "true" {
+		t.Error("a figure cannot be zoomed any longer, or twice")
+	}
+}
+
+// A page of somebody else that runs in the same browser, which has the cookie, gets nothing.
+func TestBrowserForeignPageGetsNothing(t *testing.T) {
+	b, ok := browsertest.Start(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	startRun(t, filepath.Join(dir, "r"))
+	s := start(t, Options{Dir: dir})
+	holder, _ := record.Holder(filepath.Join(dir, "r"))
+	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<!doctype html><html lang=en><title>foreign</title><iframe src="%[1]s"></iframe>
+			<form id=f method=post action="%[1]sstop/%[2]s"><input name=pid value=%[3]d></form>`, s.url("/"), idOf("r"), holder)
+	}))
+	defer foreign.Close()
+	p := b.Page(t)
+	p.Open(s.Address()) // the cookie is there now
+	p.Open(strings.Replace(foreign.URL, "127.0.0.1", "localhost", 1))
+	for _, path := range []string{"/", "/record/" + idOf("r"), "/live/" + idOf("r") + "/events", "/report/" + idOf("r")} {
+		got := ""
+		p.Eval(fmt.Sprintf(`fetch(%q, {credentials: "include"}).then(r => r.text(), () => "refused")`, s.url(path)), &got)
+		if got != "refused" {
+			t.Errorf("a foreign page read %s: %.200s", path, got)
+		}
+	}
+	p.Eval(`document.getElementById("f").submit()`, nil)
+	p.Wait(`document.body && document.body.textContent.includes("other sites are refused")`)
+	if _, held := record.Holder(filepath.Join(dir, "r")); !held {
+		t.Error("a foreign form ended the run")
+	}
+	other := b.Page(t) // another person's browser, with a wrong token
+	other.Open(s.url("/live/" + idOf("r") + "?token=wrong-token-of-some-length"))
+	other.Wait(`document.querySelector("#actions")`)
+	if got := other.Text(`document.querySelectorAll("#actions button").length`); got != "0" {
+		t.Errorf("with a wrong token there are %s buttons", got)
+	}
+}
