@@ -48,7 +48,7 @@ func aRun(t *testing.T, change func(*recordtest.Run)) (string, *record.Run) {
 	t.Helper()
 	limit, got := 20e6, 9.4e6
 	o := recordtest.Run{
-		Warmup: 5, Seconds: 40, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 11, StallAt: 20,
+		Warmup: 5, Seconds: 40, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 11, StallAt: 20, Sampled: true,
 		Objectives: []measure.ObjectiveResult{
 			{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true},
 			{Objective: "errors<0.1%", Measured: new(float64), Limit: 0.001, Unit: measure.UnitShare},

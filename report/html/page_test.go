@@ -55,7 +55,7 @@ func run(t *testing.T, o recordtest.Run) string {
 func small() recordtest.Run {
 	limit, got := 20e6, 9.4e6
 	return recordtest.Run{
-		Warmup: 2, Seconds: 6, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 3,
+		Warmup: 2, Seconds: 6, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 3, Sampled: true,
 		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true}},
 		Validity:   []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "6 s are less than a checkpoint cycle; measure for minutes"}},
 	}
@@ -119,6 +119,32 @@ func TestGoldenPages(t *testing.T) {
 		if d := cmp.Diff(string(want), got); d != "" {
 			t.Errorf("%s (want -, got +; -update writes it anew):\n%.4000s", name, d)
 		}
+	}
+}
+
+func TestResources(t *testing.T) {
+	dir := run(t, small())
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, openAll(t, dir)...)
+	for _, want := range []string{"Machine client-1", "Server db.example:27017", "Cpu of machine client-1", "Opcounters of server db.example:27017", "<td>opcounters.query</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	found := 0
+	for _, s := range r.Series {
+		if s.Name == "log.syncs" && s.PerOperation != nil {
+			found++
+			if row := "<td>log.syncs</td><td class=\"n\">" + figure.Rate(s.Mean) + "</td>"; !strings.Contains(page, row) {
+				t.Errorf("no row %s", row)
+			}
+		}
+	}
+	if found != 1 {
+		t.Error("the record has no series of log.syncs")
 	}
 }
 

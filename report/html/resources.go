@@ -76,7 +76,7 @@ func unitLabel(unit string) string {
 
 // sampleFigure draws the series of a group over time, those with the highest mean.
 func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, track *Track) *Figure {
-	title := capital(g.subject) + " of " + strings.ToLower(sourceName(source.Name)[:1]) + sourceName(source.Name)[1:]
+	title := capital(g.subject) + " of " + chart.Shorten(lower(sourceName(source.Name)), 80)
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
 		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(s.Samples.At), "bin")), Unit: chart.Seconds},
@@ -121,7 +121,7 @@ func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, tra
 
 // sampleTable has all series of a source over the measured time, with what one operation costs.
 func sampleTable(source *SampleSource) *Table {
-	t := &Table{Caption: "All figures of " + strings.ToLower(sourceName(source.Name)[:1]) + sourceName(source.Name)[1:] + " in the measured time",
+	t := &Table{Caption: "All figures of " + lower(sourceName(source.Name)) + " in the measured time",
 		Columns: columns(1, "figure", "mean", "most", "last", "per operation")}
 	for _, x := range source.Series {
 		per := "-"

@@ -83,12 +83,12 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 }
 
 func (s *Samples) add(series record.Series, values []float64) {
+	series.Source, series.Name = visible(series.Source), visible(series.Name)
 	i := slices.IndexFunc(s.Sources, func(x SampleSource) bool { return x.Name == series.Source })
 	if i < 0 {
 		i = len(s.Sources)
 		s.Sources = append(s.Sources, SampleSource{Name: series.Source})
 	}
-	series.Source, series.Name = visible(series.Source), visible(series.Name)
 	s.Sources[i].Series = append(s.Sources[i].Series, SampleSeries{series, values})
 }
 

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -52,10 +53,10 @@ func (p *Page) several(sources []*Source) {
 }
 
 func lower(s string) string {
-	if s == "" {
-		return s
+	for _, r := range s {
+		return string(unicode.ToLower(r)) + s[len(string(r)):]
 	}
-	return strings.ToLower(s[:1]) + s[1:]
+	return s
 }
 
 // uniqueNames calls each record by its directory, and numbers those with the same name.

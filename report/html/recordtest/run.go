@@ -27,6 +27,8 @@ type Run struct {
 	Name string
 	// Templates makes that many different seconds and repeats them, for very long runs; 0 makes each anew.
 	Templates int
+	// Sampled runs have samples of a machine and a server.
+	Sampled bool
 	// Change is called with what is known before the run.
 	Change func(*record.RunSpec)
 	// Objectives and Validity are stored with the result.
@@ -138,6 +140,9 @@ func (o Run) play(w *record.Writer) error {
 			iv.Phase = "warmup"
 		}
 		if err := w.Interval(iv); err != nil {
+			return err
+		}
+		if err := o.samples(w, s); err != nil {
 			return err
 		}
 	}
