@@ -299,7 +299,11 @@ func (s *sizer) weigh(d *demand) {
 			"more nodes of which each carries less may do", d.w.name, d.p.describe(), d.p.why))
 		return
 	case d.p.verdict == untold:
-		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. Run it with --rate, or let a study search the capacity", d.w.name, d.p.describe(), d.p.why))
+		advice := "Measure longer, and with every operation that has an objective"
+		if d.p.source == sourceClosed {
+			advice = "Run it with --rate, or let a study search the capacity"
+		}
+		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. %s", d.w.name, d.p.describe(), d.p.why, advice))
 		return
 	}
 	d.shards = 1
@@ -331,16 +335,21 @@ func (s *sizer) weigh(d *demand) {
 // describe says what the load of a point was.
 func (p *point) describe() string {
 	mean, _, _ := p.rate()
-	switch p.source {
-	case sourceClosed:
+	if p.source == sourceClosed {
 		return fmt.Sprintf("%s in a closed loop, %s/s", figure.Plural(int(p.load), "worker"), figure.Rate(mean))
-	case sourceCapacity:
-		return fmt.Sprintf("%s/s offered, the capacity that a search confirmed", figure.Rate(p.load))
 	}
-	if p.verdict == holds {
-		return fmt.Sprintf("%s/s offered and held, so they carry at least that", figure.Rate(p.load))
+	var offered []float64 // what fell due differs a little from the rate that was asked for
+	for _, t := range p.trials {
+		offered = append(offered, t.run.Phase("measure").Rates.Offered)
 	}
-	return fmt.Sprintf("%s/s offered", figure.Rate(p.load))
+	text := figure.Rate(geoMean(offered)) + "/s offered"
+	switch {
+	case p.source == sourceCapacity:
+		text += ", the capacity that a search confirmed"
+	case p.verdict == holds:
+		text += " and held, so they carry at least that"
+	}
+	return text
 }
 
 // The series of servers that say what their caches did, as package observe names them.
