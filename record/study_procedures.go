@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // defaults fills in what the procedures were not told.
@@ -78,6 +79,9 @@ func (s *SteadySpec) validate() error {
 	}
 	if s.Factor != 0 {
 		errs = append(errs, between("factor", s.Factor, 1.05, 100))
+	}
+	if s.Cycle > 0 && s.Cycle < Duration(time.Second) {
+		errs = append(errs, fmt.Errorf("cycle: runs are recorded second by second, so %v cannot be seen; say 1s or more", s.Cycle))
 	}
 	return errors.Join(errs...)
 }

@@ -147,6 +147,10 @@ func TestRefused(t *testing.T) {
 			_, err := procedure.Steady(ctx, base(), record.SteadySpec{From: 100, To: 10}, x.try)
 			return err
 		}},
+		{"second by second", func() error {
+			_, err := procedure.Steady(ctx, base(), record.SteadySpec{Cycle: 1000}, x.try)
+			return err
+		}},
 		{"growth", func() error {
 			_, err := procedure.Capacity(ctx, base(), nil, record.CapacitySpec{Growth: 1}, x.try)
 			return err

@@ -53,9 +53,10 @@ type steady struct {
 
 func (s *steady) rule() string {
 	return fmt.Sprintf("the %s is multiplied by %s until the next step changes throughput by at most %s and p99 by at most %s; chosen is the shorter of "+
-		"the two, if both were steady: at least %d checkpoint cycles of %s, MSER cuts at most half, and the trend over cycles is at most %s",
+		"the two, if both were steady: at least %d checkpoint cycles of %s, MSER cuts at most half of the bins and no warm-up that moves the mean "+
+		"by more than %s, and the trend over cycles is at most %s",
 		s.spec.By, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)), figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
-		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend))
+		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend), figure.Percent(maxTrend))
 }
 
 func (s *steady) check() error {
@@ -64,6 +65,8 @@ func (s *steady) check() error {
 		return fmt.Errorf("the procedure steady cannot raise %q: say by: duration or by: operations", s.spec.By)
 	case s.spec.Factor <= 1:
 		return fmt.Errorf("the procedure steady cannot get anywhere with a factor of %v: it must be above 1", s.spec.Factor)
+	case s.spec.Cycle > 0 && s.spec.Cycle.Std() < time.Second:
+		return fmt.Errorf("the procedure steady cannot see cycles of %v: runs are recorded second by second, so give a cycle of 1s or more", s.spec.Cycle)
 	case s.spec.From < 1 || s.spec.To < s.spec.From || s.spec.Cycle <= 0:
 		return fmt.Errorf("the procedure steady cannot go from %v to %v in cycles of %v: give rising values and a cycle", s.spec.From, s.spec.To, s.spec.Cycle)
 	}

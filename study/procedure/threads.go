@@ -184,20 +184,20 @@ func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 	if chosen != best {
 		reason += fmt.Sprintf(", %s of the best, which needs %d", figure.Percent(chosen.Throughput/best.Throughput), int(best.Value))
 	}
+	if se := t.scatter(); se > float64(t.spec.Gain) && (t.idle == 0 || t.late < t.idle) {
+		return false, reason + fmt.Sprintf("; but trials of one level scatter so much that levels are compared only to within %s, and a gain of %s "+
+			"cannot be told from chance: make more trials, or longer ones, or calm the machine", figure.Percent(se), figure.Percent(float64(t.spec.Gain)))
+	}
 	last := t.points[len(t.points)-1]
 	switch {
 	case t.idle < 2 && t.idle > 0:
-		return false, reason + fmt.Sprintf("; only the last level, %d, did not gain, so the knee is not confirmed: try more workers", int(last.Value))
+		return false, reason + fmt.Sprintf("; only the last level, %d, was not worth having, so the knee is not confirmed: try more workers", int(last.Value))
 	case t.idle == 0:
 		return false, reason + fmt.Sprintf("; throughput was still rising at the last level, %d, so the knee lies beyond: try more workers", int(last.Value))
 	}
 	if found := t.clientLimited(); len(found) > 0 && t.late < t.idle {
 		return false, reason + fmt.Sprintf("; but beyond that the load generator may be the limit, not the target (%s): give it more cores or "+
 			"several clients, and search again", strings.Join(found, ", "))
-	}
-	if se := t.scatter(); se > float64(t.spec.Gain) && t.late < t.idle {
-		return false, reason + fmt.Sprintf("; but trials of one level scatter so much that levels are compared only to within %s, and a gain of %s "+
-			"cannot be told from chance: make more trials, or longer ones, or calm the machine", figure.Percent(se), figure.Percent(float64(t.spec.Gain)))
 	}
 	switch {
 	case t.late == t.idle:
