@@ -21,7 +21,7 @@ import (
 )
 
 // Limit is how long anything that a page is asked for may take.
-const Limit = 2 * time.Minute
+const Limit = 4 * time.Minute
 
 // Browser is one Chromium process with a profile of its own.
 type Browser struct {

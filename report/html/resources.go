@@ -2,11 +2,13 @@ package html
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
 
 // Bounds of the charts of one source.
@@ -74,15 +76,25 @@ func unitLabel(unit string) string {
 	return "number"
 }
 
+// subjectName is the subject of a group as the head of a chart.
+func subjectName(s string) string {
+	if s == "cpu" {
+		return "CPU"
+	}
+	return capital(s)
+}
+
 // sampleFigure draws the series of a group over time, those with the highest mean.
 func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, track *Track) *Figure {
-	title := capital(g.subject) + " of " + chart.Shorten(lower(sourceName(source.Name)), 80)
+	title := subjectName(g.subject) + " (" + unitLabel(g.unit) + ") of " + chart.Shorten(lower(sourceName(source.Name)), 80)
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
 		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(s.Samples.At), "bin")), Unit: chart.Seconds},
 		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170, Aligned: true,
 	}
-	if track != nil {
+	if n := len(s.Course.Bins); track != nil && n > 0 {
+		first := slices.IndexFunc(s.Course.Bins, func(b course.Bin) bool { return b.Phase != phaseLoad })
+		c.X.Low, c.X.High = s.Course.Bins[max(first, 0)].Start.Seconds(), s.Course.Bins[n-1].End.Seconds()
 		for _, x := range track.Spans {
 			c.Spans = append(c.Spans, chart.Span{From: x.At, To: x.To, Text: x.Text})
 		}

@@ -127,7 +127,11 @@ func (c *Rows) axis(b *builder, s Size, l rowsLayout, top, bottom float64) {
 			b.label(max(half, min(x, s.Width-half)), top-6, middle, "lt", c.ReferenceText)
 		}
 	}
-	b.label(min(l.left, 60), bottom+36, left, "at", Shorten(c.X.Label, int((s.Width-60)/perChar)))
+	from := min(l.left, 60)
+	if s.narrow() {
+		from = 0
+	}
+	b.label(from, bottom+36, left, "at", Shorten(c.X.Label, int((s.Width-from)/perChar)))
 	b.raw("</g>\n")
 }
 

@@ -100,7 +100,7 @@ func linePath(x, y scale, xs, ys []float64) string {
 		}
 	}
 	for i := range n {
-		if !x.drawable(xs[i]) || !y.drawable(ys[i]) {
+		if !x.in(xs[i]) || !y.drawable(ys[i]) {
 			flush()
 			pen = false
 			continue

@@ -184,7 +184,11 @@ func (c *XY) grid(b *builder, s Size, p plot, height float64) {
 		last = at + half
 		b.label(at, p.bottom+16, middle, "", t.Text)
 	}
-	b.label(p.left, height-5, left, "at", Shorten(c.X.Label, int((s.Width-p.left)/perChar)))
+	from := p.left
+	if s.narrow() {
+		from = 0 // there is no room to waste
+	}
+	b.label(from, height-5, left, "at", Shorten(c.X.Label, int((s.Width-from)/perChar)))
 	b.raw("</g>\n")
 }
 
