@@ -109,7 +109,7 @@ func completeRecords(t *testing.T, dir string) []string {
 	return list
 }
 
-// tiny has eight trials of a few milliseconds each.
+// tiny has sixteen trials of a few milliseconds each.
 const tiny = `
 name: killed
 run:
@@ -119,7 +119,7 @@ run:
 factors:
   - path: load.workers
     levels: [2, 3]
-trials: 4
+trials: 8
 canary: -1
 metrics: [throughput]
 `
@@ -138,10 +138,15 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 		return []string{"study", "resume", dir, "--quiet", "--format", "json"}
 	}
 	kills, kept := 0, 0
-	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 8*time.Second); {
+	files(t) // the program is built before the time counts
+	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 10*time.Second); {
+		before := journalSize(dir)
 		c := start(t, args()...)
-		// Not a wait for anything: where in its life it is hit is what varies. It takes some 50 ms to begin.
-		time.Sleep(time.Duration(20+rng.IntN(180)) * time.Millisecond)
+		if rng.IntN(4) > 0 { // otherwise it is hit on the way there
+			until(t, "the study to begin or to end", func() bool { return journalSize(dir) > before || c.over() })
+		}
+		// Not a wait for anything: where in its life it is hit is what varies.
+		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
 		_ = c.cmd.Process.Kill() // it may have ended
 		if e := c.wait(t); e.code != -1 {
 			e.judged(t)
@@ -166,15 +171,33 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 	}
 	t.Logf("killed %d times, %d trials were finished by then", kills, kept)
 	s := plimsoll(t, args()...).judged(t).study(t, dir)
-	checkDone(t, s, dir, 8)
+	checkDone(t, s, dir, 16)
 	if len(s.Comparisons) == 0 {
 		t.Error("nothing was compared")
 	}
 }
 
+func journalSize(dir string) int64 {
+	info, err := os.Stat(filepath.Join(dir, record.JournalFile))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// over reports whether the command has ended.
+func (c *command) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // TestStudyAtOnce: two processes cannot work on one study, Ctrl-C ends it cleanly, and it goes on.
 func TestStudyAtOnce(t *testing.T) {
-	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 4", "trials: 1", 1))
+	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 8", "trials: 1", 1))
 	c := start(t, "study", "run", file, "--out", dir)
 	until(t, "a trial under way", func() bool {
 		r, err := record.Open(filepath.Join(dir, "trials/0001-1"))
