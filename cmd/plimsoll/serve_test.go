@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// output is what a command prints, readable while it runs.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// background is a command that runs until it is interrupted.
+type background struct {
+	stdout, stderr output
+	signals        chan os.Signal
+	done           chan int
+}
+
+func inBackground(t *testing.T, args ...string) *background {
+	t.Helper()
+	b := &background{signals: make(chan os.Signal, 2), done: make(chan int, 1)}
+	home := t.TempDir()
+	go func() {
+		b.done <- mainRun(context.Background(), &environment{
+			args: args, stdin: strings.NewReader(""), stdout: &b.stdout, stderr: &b.stderr,
+			getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
+			now:    time.Now, width: func() int { return 80 },
+			signals: func() (<-chan os.Signal, func()) { return b.signals, func() {} },
+		})
+	}()
+	return b
+}
+
+// end interrupts it and returns its exit code.
+func (b *background) end(t *testing.T) int {
+	t.Helper()
+	b.signals <- os.Interrupt
+	select {
+	case code := <-b.done:
+		return code
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("it does not end; it printed\n%s%s", b.stdout.String(), b.stderr.String())
+	}
+	return -1
+}
+
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=[\w-]{32}\b`)
+
+// fetch asks the address that a command has printed, with its token, until the answer has a text.
+func fetch(t *testing.T, printed *output, path, want string) string {
+	t.Helper()
+	body := ""
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		at := address.FindString(printed.String())
+		if at == "" {
+			continue
+		}
+		base, token, _ := strings.Cut(at, "?token=")
+		r, err := http.NewRequest("GET", strings.TrimSuffix(base, "/")+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body = string(b); strings.Contains(body, want) {
+			return body
+		}
+	}
+	t.Fatalf("%s never had %q; printed was %q, the last answer\n%.1000s", path, want, printed.String(), body)
+	return ""
+}
+
+func TestServeCommand(t *testing.T) {
+	dir := t.TempDir()
+	if code := inBackgroundToItsEnd(t, "run", "null:", "-q", "--workload", "c", "--duration", "100ms", "--out", filepath.Join(dir, "r")); code != 0 && code != exitInvalid {
+		t.Fatalf("the run ended with %d", code)
+	}
+	b := inBackground(t, "serve", dir, "--metrics")
+	if list := fetch(t, &b.stdout, "/", "workload c on null:"); !strings.Contains(list, "/record/") {
+		t.Errorf("the list does not lead to the record:\n%s", list)
+	}
+	fetch(t, &b.stdout, "/metrics", "")
+	if code := b.end(t); code != exitSuccess {
+		t.Errorf("exit code %d: %s", code, b.stderr.String())
+	}
+}
+
+func inBackgroundToItsEnd(t *testing.T, args ...string) int {
+	t.Helper()
+	b := inBackground(t, args...)
+	select {
+	case code := <-b.done:
+		return code
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("%v does not end: %s", args, b.stderr.String())
+	}
+	return -1
+}
+
+func TestWebOfARun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--duration", "20m", "--out", dir, "--web")
+	page := fetch(t, &b.stderr, "/", `id="state"`)
+	if !strings.Contains(page, "workload c on null:") || !strings.Contains(page, "Stop the run") {
+		t.Errorf("the page is\n%s", page[strings.Index(page, "<body"):])
+	}
+	if code := b.end(t); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, b.stderr.String())
+	}
+	if at := address.FindString(b.stderr.String()); at != "" {
+		if resp, err := http.Get(at); err == nil {
+			resp.Body.Close()
+			t.Error("the page is still served after the end")
+		}
+	}
+}
+
+func TestWebOfAStudy(t *testing.T) {
+	dir := t.TempDir()
+	study := filepath.Join(dir, "study.yaml")
+	text := "name: web\nrun:\n  target: 'null:'\n  workload: {name: c, records: 500}\n  load: {workers: 2, duration: 20m}\nfactors:\n  - {name: workers, path: load.workers, levels: [1, 2]}\ntrials: 3\n"
+	if err := os.WriteFile(study, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := inBackground(t, "study", "run", study, "-q", "--out", filepath.Join(dir, "s"), "--web=127.0.0.1:0")
+	page := fetch(t, &b.stderr, "/", `id="state"`)
+	if !strings.Contains(page, "Stop the study") {
+		t.Errorf("the page is\n%s", page[strings.Index(page, "<body"):])
+	}
+	if code := b.end(t); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, b.stderr.String())
+	}
+}
+
+// Every call of serve that the page about it shows is tried, on loopback and with any port.
+func TestServeCommandsOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"results", "plimsoll-data"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("token", []byte(strings.Repeat("t", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^plimsoll (serve.*)$`).FindAllStringSubmatch(string(text), -1)
+	if len(lines) < 4 {
+		t.Fatalf("found only %q", lines)
+	}
+	for _, l := range lines {
+		call := regexp.MustCompile(`--listen \S+`).ReplaceAllString(l[1], "--listen "+anyPort)
+		b := inBackground(t, strings.Fields(call)...)
+		fetch(t, &b.stdout, "/", "There is no record in this folder yet")
+		if code := b.end(t); code != exitSuccess {
+			t.Errorf("%s: exit code %d: %s", l[1], code, b.stderr.String())
+		}
+	}
+}
