@@ -39,6 +39,7 @@ func fraction(factors []factor, base point, n int, seed uint64) ([]point, error)
 	for range restarts(n, len(levels)) {
 		a := newArray(levels, base, n, rng)
 		a.improve(rng)
+		a.separate()
 		if best == nil || a.cost() < best.cost() {
 			best = a
 		}
@@ -207,6 +208,52 @@ func (a *array) exchange(f, r, s int) {
 		*a.pair(f, g, x, v)++
 	}
 	a.rows[r][f], a.rows[s][f] = y, x
+}
+
+// separate makes rows that repeat another different by exchanges, which keep the levels balanced: of those after which
+// neither row is there twice, it takes the one that disturbs the pairs least.
+func (a *array) separate() {
+	rows := map[string]int{}
+	for _, row := range a.rows {
+		rows[row.key()]++
+	}
+	for r := 1; r < len(a.rows); r++ {
+		if rows[a.rows[r].key()] < 2 {
+			continue
+		}
+		f, s, ok := a.parting(r, rows)
+		if !ok {
+			continue
+		}
+		for _, row := range []int{r, s} {
+			rows[a.rows[row].key()]--
+		}
+		a.exchange(f, r, s)
+		for _, row := range []int{r, s} {
+			rows[a.rows[row].key()]++
+		}
+	}
+}
+
+// parting finds the exchange for a row that is there twice, given how often each row is there.
+func (a *array) parting(r int, rows map[string]int) (factor, other int, ok bool) {
+	best := 0
+	for f := range a.levels {
+		for s := 1; s < len(a.rows); s++ {
+			if s == r || a.rows[r][f] == a.rows[s][f] {
+				continue
+			}
+			p, q := slices.Clone(a.rows[r]), slices.Clone(a.rows[s])
+			p[f], q[f] = q[f], p[f]
+			if rows[p.key()] > 0 || rows[q.key()] > 0 {
+				continue
+			}
+			if gain := a.gain(f, r, s); !ok || gain < best {
+				factor, other, best, ok = f, s, gain, true
+			}
+		}
+	}
+	return factor, other, ok
 }
 
 // replaceTwins gives rows that repeat another the combination that is not there yet and disturbs the balance least.
