@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -81,6 +82,9 @@ func comparisonSections(src *Source, prefix string) []Section {
 		}
 		sec := shared(all[i])
 		sec.ID = fmt.Sprintf("%s%s-%d", prefix, sec.ID, i)
+		if strings.Contains(all[i].Title, " against ") {
+			sec.Title = all[i].Title // it begins with the name of a side
+		}
 		list = append(list, sec)
 	}
 	return append(list, Section{ID: prefix + "disclosure", Title: "Disclosure", Blocks: []Block{{Facts: facts(

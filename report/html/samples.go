@@ -48,7 +48,7 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 	}
 	cells := map[[2]string][]cell{}
 	_, err := record.EachSample(dir, func(s record.Sample) error {
-		i := s.At / width
+		i := max(0, s.At-1) / width // a rate is that of the time before the sample
 		if s.At < 0 || i >= int64(n) {
 			return nil
 		}

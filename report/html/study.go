@@ -196,7 +196,11 @@ func comparisonPoints(list []record.Comparison) []Point {
 	}
 	points = short(points, 6, "change")
 	if open > 0 {
-		points = append(points, Point{"note", "~", fmt.Sprintf("of %s nothing can be said; more trials would tell", figure.Plural(open, "other comparison"))})
+		what := "comparison"
+		if len(told) > 0 {
+			what = "other comparison"
+		}
+		points = append(points, Point{"note", "~", fmt.Sprintf("of %s nothing can be said; more trials would tell", figure.Plural(open, what))})
 	}
 	return points
 }

@@ -91,18 +91,25 @@ func linePath(x, y scale, xs, ys []float64) string {
 	d := pathBuilder{}
 	n := min(len(xs), len(ys))
 	dense := float64(n) > 2*math.Abs(x.b-x.a) && ascending(xs[:n])
-	pen := false
-	var col column
+	pen, joined := false, 0 // columns since the pen went down
+	var col, last column
 	flush := func() {
 		if col.n > 0 {
 			col.draw(&d, pen)
-			pen, col = true, column{}
+			pen, last, col = true, col, column{}
+			joined++
 		}
+	}
+	lift := func() {
+		if joined == 1 { // a point alone between gaps would not be seen
+			d.to(last.x+3, last.last)
+		}
+		pen, joined = false, 0
 	}
 	for i := range n {
 		if !x.in(xs[i]) || !y.drawable(ys[i]) {
 			flush()
-			pen = false
+			lift()
 			continue
 		}
 		px, py := x.at(xs[i]), y.clamp(y.at(ys[i]))
@@ -116,6 +123,7 @@ func linePath(x, y scale, xs, ys []float64) string {
 		col.add(py)
 	}
 	flush()
+	lift()
 	return d.String()
 }
 
