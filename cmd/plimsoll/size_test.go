@@ -51,4 +51,3 @@ func setMade(r *sizetest.Run, key, value string) (err error) {
 	}
 	return err
 }
-
