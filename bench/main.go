@@ -60,6 +60,7 @@ func parts() []part {
 		{"accuracy", accuracy},
 		{"report", reportCost},
 		{"study", studyCost},
+		{"serve", serveCost},
 	}
 }
 

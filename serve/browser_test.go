@@ -149,7 +149,7 @@ func TestBrowserFollowsARun(t *testing.T) {
 	keepPicture(p, "live-lost")
 	await(t, "the port is free again", func() bool { ln, err = net.Listen("tcp", addr); return err == nil })
 	before := p.Text(count)
-	s = startAt(t, ln, Options{Dir: dir})
+	startAt(t, ln, Options{Dir: dir})
 	p.Wait(`!document.querySelector(".live.lost") && document.getElementById("now").textContent.includes("ok/s")`)
 	p.Wait(fmt.Sprintf("%s !== %q", count, before))
 

@@ -44,13 +44,14 @@ type picture struct {
 }
 
 // fresh says whether a picture of something that runs need not be made anew yet.
-func (p *picture) fresh(now time.Time) bool {
-	return now.Sub(p.made) < max(shortest, restFor*p.took)
+func (p *picture) fresh(now time.Time, rest int) bool {
+	return now.Sub(p.made) < max(shortest, time.Duration(rest)*p.took)
 }
 
 // pages makes pictures, one of a record at a time, and keeps them.
 type pages struct {
 	tool  record.Tool
+	rest  int // restFor, but in tests, which cannot wait
 	slots chan struct{}
 	born  string
 	count atomic.Int64
@@ -68,7 +69,8 @@ type keep struct {
 }
 
 func newPages(tool record.Tool) *pages {
-	return &pages{tool: tool, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	born := strconv.FormatInt(time.Now().UnixNano(), 36)
+	return &pages{tool: tool, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
 }
 
 // of returns the picture of a record as it is now. While the record is being written the picture may be as old as
@@ -79,7 +81,7 @@ func (p *pages) of(id, dir string) (*picture, error) {
 	defer k.mu.Unlock()
 	_, held := record.Holder(dir) // before the files are looked at: what ends in between is shown by the next picture
 	state := stateOf(dir, held)
-	if k.last != nil && (k.last.state == state || held && k.last.fresh(time.Now())) {
+	if k.last != nil && (k.last.state == state || held && k.last.fresh(time.Now(), p.rest)) {
 		return k.last, nil
 	}
 	start := time.Now()

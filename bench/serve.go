@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What a page over records must cost at most.
+const (
+	serveShare   = 0.02 // of a core, with one client that follows a run
+	firstPicture = time.Second
+	listed       = 1000
+)
+
+// serveCost shows what following a run costs the server, and how long pages take. The run, the server and the client
+// are processes of their own.
+func serveCost(ctx context.Context, w io.Writer, c config) error {
+	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "plimsoll")
+	if err := build("plimsoll", "run go build ./cmd/plimsoll", exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll")); err != nil {
+		return err
+	}
+	records := filepath.Join(dir, "records")
+	load := exec.CommandContext(ctx, program, "run", "null:", "-q", "--workload", "a", "--rate", "1000", "--duration", "1h", "--out", filepath.Join(records, "r"))
+	if err := load.Start(); err != nil {
+		return fmt.Errorf("start a run: %w", err)
+	}
+	defer func() { _ = load.Process.Kill(); _ = load.Wait() }()
+	if err := awaitIntervals(ctx, filepath.Join(records, "r")); err != nil {
+		return err
+	}
+	s, err := startServe(ctx, program, records)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	fmt.Fprintf(w, "\nPages over records (plimsoll serve)\n")
+	live, err := s.live()
+	if err != nil {
+		return err
+	}
+	first, err := s.took(live)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "  first picture of a run that goes on    %8.1f ms  %s\n", float64(first.Microseconds())/1e3, verdict(first < firstPicture))
+	if err := s.follow(ctx, live+"/events", time.Duration(c.seconds)*time.Second); err != nil {
+		return err
+	}
+	share := s.end().Seconds() / float64(c.seconds)
+	fmt.Fprintf(w, "  following it for %2d s, start included  %8.2f %% of a core  %s\n", c.seconds, share*100, verdict(share < serveShare))
+	return listCost(ctx, w, program, records, filepath.Join(dir, "many"))
+}
+
+// listCost shows how long the list of many records takes, at first and again.
+func listCost(ctx context.Context, w io.Writer, program, from, dir string) error {
+	head, err := os.ReadFile(filepath.Join(from, "r", record.RunFile))
+	if err != nil {
+		return err
+	}
+	for i := range listed {
+		one := filepath.Join(dir, fmt.Sprintf("r%04d", i))
+		if err := errors.Join(os.MkdirAll(one, 0o755), os.WriteFile(filepath.Join(one, record.RunFile), head, 0o644)); err != nil {
+			return err
+		}
+	}
+	s, err := startServe(ctx, program, dir)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	for _, what := range []string{"at first", "again   "} {
+		took, err := s.took("/")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "  list of %d runs, %s               %8.1f ms  %s\n", listed, what, float64(took.Microseconds())/1e3, verdict(took < firstPicture))
+	}
+	return nil
+}
+
+// awaitIntervals waits until a run has measured something.
+func awaitIntervals(ctx context.Context, dir string) error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		n := 0
+		if _, err := record.EachLine(dir, func(*record.IntervalLine) error { n++; return nil }); err == nil && n > 2 {
+			return nil
+		}
+	}
+	return errors.Join(errors.New("the run to follow measured nothing within a minute"), ctx.Err())
+}
+
+// server is a process of plimsoll serve.
+type server struct {
+	cmd  *exec.Cmd
+	base string
+	used time.Duration
+}
+
+var printedAddress = regexp.MustCompile(`http://[^/]+`)
+
+func startServe(ctx context.Context, program, dir string) (*server, error) {
+	s := &server{cmd: exec.CommandContext(ctx, program, "serve", dir)}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start plimsoll serve: %w", err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if s.base = printedAddress.FindString(line); err != nil || s.base == "" {
+		s.end()
+		return nil, fmt.Errorf("plimsoll serve printed %q and no address (%v)", line, err)
+	}
+	return s, nil
+}
+
+// end ends the server and returns the processor time that it took from its start.
+func (s *server) end() time.Duration {
+	if s.cmd.ProcessState == nil {
+		_ = s.cmd.Process.Signal(os.Interrupt)
+		_ = s.cmd.Wait() // its exit code says nothing of what it took
+		s.used = s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
+	}
+	return s.used
+}
+
+// live finds the page of what runs.
+func (s *server) live() (string, error) {
+	body, err := s.get("/")
+	if err != nil {
+		return "", err
+	}
+	path := regexp.MustCompile(`/live/[\w-]+`).FindString(body)
+	if path == "" {
+		return "", errors.New("the list does not show the run that goes on")
+	}
+	return path, nil
+}
+
+func (s *server) took(path string) (time.Duration, error) {
+	begin := time.Now()
+	_, err := s.get(path)
+	return time.Since(begin), err
+}
+
+func (s *server) get(path string) (string, error) {
+	resp, err := http.Get(s.base + path)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, resp.Status)
+	}
+	return string(b), err
+}
+
+// follow takes events for a time.
+func (s *server) follow(ctx context.Context, path string, length time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	pictures := 0
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "event: picture") {
+			pictures++
+		}
+	}
+	if pictures == 0 || ctx.Err() == nil {
+		return fmt.Errorf("the stream ended early, with %d pictures", pictures)
+	}
+	return nil
+}
