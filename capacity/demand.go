@@ -300,7 +300,9 @@ func (s *sizer) weigh(d *demand) {
 		return
 	case d.p.verdict == untold:
 		advice := "Measure longer, and with every operation that has an objective"
-		if d.p.source == sourceClosed {
+		if d.p.behind {
+			advice = "Measure at a lower rate, or let a study search the capacity"
+		} else if d.p.source == sourceClosed {
 			advice = "Run it with --rate, or let a study search the capacity"
 		}
 		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. %s", d.w.name, d.p.describe(), d.p.why, advice))

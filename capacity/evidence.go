@@ -78,7 +78,8 @@ type unusable struct{ why string }
 
 func (u unusable) Error() string { return u.why }
 
-// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable].
+// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable]; what was noted
+// until then comes with them, because it may say why.
 func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range expand(dirs) {
@@ -93,7 +94,7 @@ func gather(dirs []string) (*gathered, error) {
 			}
 		}
 		if err != nil {
-			return nil, err
+			return g, err
 		}
 	}
 	g.sumUp()
@@ -220,10 +221,10 @@ func (g *gathered) addStudy(dir string) error {
 		if t.Kind != record.TrialCompared || t.Status != record.TrialDone || t.Record == "" {
 			continue
 		}
-		c := configurationOf(s, t.Configuration)
-		size, varies := sizeOf(c, factor)
-		if !varies && !onlyLoad(c) {
-			g.note("configuration-left-out", measure.Note, "%s: configuration %s changes more than load and workload, so it was left out; give its records to size it", dir, t.Configuration)
+		size, varies := sizeOf(configurationOf(s, t.Configuration), factor)
+		if paths := ofAnother(s, t.Configuration); !varies && len(paths) > 0 {
+			g.note("configuration-left-out", measure.Note, "%s: configuration %s differs from the baseline in %s, so it is sized apart from it: give the records of its trials to do that",
+				dir, t.Configuration, strings.Join(paths, " and "))
 			continue
 		}
 		path := filepath.Join(dir, t.Record)
@@ -324,16 +325,6 @@ func sizeOf(c record.Configuration, factor string) (float64, bool) {
 		return 0, false
 	}
 	return n, true
-}
-
-// onlyLoad says whether a configuration changes nothing of the deployment.
-func onlyLoad(c record.Configuration) bool {
-	for path := range c.Set {
-		if room, _, _ := strings.Cut(path, "."); room != "load" && room != "workload" {
-			return false
-		}
-	}
-	return true
 }
 
 // explain collects throughput over workers or the like, for the law.

@@ -33,6 +33,7 @@ type point struct {
 	rates   []float64 // achieved, one per trial
 	verdict held
 	why     string // what was missed, or cannot be told
+	behind  bool   // a trial did not keep up with its schedule, so that its response times are those of a growing queue
 	results []record.SizeObjective
 }
 
@@ -91,9 +92,9 @@ func (p *point) judge(objectives []measure.Objective) error {
 }
 
 func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
-	phase := t.run.Phase("measure")
-	if p.source != sourceClosed && phase.Rates.Achieved < minAchieved*phase.Rates.Offered {
-		p.worsen(misses, fmt.Sprintf("only %s of the %s/s offered were achieved", figure.Percent(phase.Rates.Achieved/phase.Rates.Offered), figure.Rate(phase.Rates.Offered)))
+	if why := fellBehind(t.run.Phase("measure")); p.source != sourceClosed && why != "" {
+		p.behind = true
+		p.worsen(untold, why)
 	}
 	if len(objectives) == 0 {
 		return nil
@@ -112,6 +113,25 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 	return nil
 }
 
+// fellBehind says what was left of the offered operations, "" if enough were done. What is under way when the time is
+// over is not behind: on average as much was under way at any moment. The finding of a run that does not sustain its
+// schedule counts alike.
+func fellBehind(phase *record.PhaseResult) string {
+	underWay := phase.LittleInFlight
+	if phase.InFlight != nil {
+		underWay = max(underWay, *phase.InFlight)
+	}
+	done := (float64(phase.Ended.Attempted) + underWay) / float64(max(1, phase.Offered))
+	worked := (float64(phase.Ended.Succeeded) + underWay) / float64(max(1, phase.Offered))
+	switch offered := figure.Rate(phase.Rates.Offered); {
+	case done < minAchieved:
+		return fmt.Sprintf("only %s of the %s/s offered were done in time, so it carries less, and how much less was not measured", figure.Percent(done), offered)
+	case worked < minAchieved:
+		return fmt.Sprintf("only %s of the %s/s offered succeeded, so it carries less, and how much less was not measured", figure.Percent(worked), offered)
+	}
+	return ""
+}
+
 func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r measure.ObjectiveResult) {
 	if r.Measured != nil && (to.Worst == nil || worse(o, *r.Measured, *to.Worst)) {
 		x := *r.Measured
@@ -128,6 +148,8 @@ func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r 
 			"one was answered, so nobody ever waits in a queue as users do", o.Text))
 	case r.Met:
 		to.Met++
+	case p.behind: // by how much at a load that it carries, nobody knows
+		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not carried: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	default:
 		p.worsen(misses, fmt.Sprintf("%s is missed: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	}

@@ -147,6 +147,7 @@ func (s *sizer) answer() error {
 	}
 	g, err := gather(s.in.Records)
 	if err != nil {
+		s.out.Validity = append(s.out.Validity, g.notes...)
 		return err
 	}
 	for _, w := range g.workloads {
@@ -195,10 +196,10 @@ func (s *sizer) match() error {
 		return nil
 	}
 	other, err := gather(s.in.Match)
+	s.out.Validity = append(s.out.Validity, other.notes...)
 	if err != nil {
 		return err
 	}
-	s.out.Validity = append(s.out.Validity, other.notes...)
 	found := 0
 	for _, w := range other.workloads {
 		i := slices.IndexFunc(s.demands, func(d *demand) bool { return d.w.name == w.name })

@@ -162,3 +162,58 @@ func TestSizeDoubtsStudies(t *testing.T) {
 		})
 	}
 }
+
+// variedStudy has a trial of each of three deployments, which its levels set, the baseline among them.
+func variedStudy(t *testing.T, set ...map[string]any) string {
+	s, trials := record.Study{}, map[string]sizetest.Run{}
+	for i, set := range set {
+		id, name := fmt.Sprintf("c%d", i), fmt.Sprintf("trials/%d", i+1)
+		s.Configurations = append(s.Configurations, record.Configuration{ID: id, Baseline: i == 0, Set: set})
+		s.Trials = append(s.Trials, record.Trial{Number: i + 1, Attempt: 1, Configuration: id, Kind: record.TrialCompared, Status: record.TrialDone, Record: name})
+		trials[name] = sizetest.Run{Rate: 1000 * float64(i+1)}
+	}
+	s.Base.Target, s.Base.Durability.Name = "mongodb://a.example", "durable"
+	return madeStudy(t, s, trials)
+}
+
+// The baseline of a study that varies the deployment is sized, with what is like it; the rest is named.
+func TestSizeTakesTheBaselineOfAStudyThatVariesTheDeployment(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set  []map[string]any
+		rate float64 // of the highest load that belongs to the baseline
+		left string
+	}{
+		"durability": {[]map[string]any{{"durability.name": "durable"}, {"durability.name": "balanced"}, {"durability.name": "durable", "load.workers": 9}}, 3000, "durability.name"},
+		"target":     {[]map[string]any{{"target": "mongodb://a.example"}, {"target": "mongodb://b.example"}, {"target": "mongodb://c.example"}}, 1000, "target"},
+		"client":     {[]map[string]any{{"client.max_pool": 100}, {"client.max_pool": 10}, {"client.max_pool": 100}}, 3000, "client.max_pool"},
+		"as the base": {[]map[string]any{{}, {"target": "mongodb://a.example"}, {"target": "mongodb://b.example", "durability.name": "fast"}}, 2000,
+			"durability.name and target"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := size(t, Input{Records: []string{variedStudy(t, c.set...)}, Need: need(t, "ops=20000")})
+			if s.Verdict != record.SizeAnswered || s.Workloads[0].Rate != c.rate {
+				t.Fatalf("want %v/s of the baseline: %s", c.rate, text(s))
+			}
+			if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool {
+				return f.ID == "configuration-left-out" && strings.Contains(f.Text, "differs from the baseline in "+c.left+",")
+			}) {
+				t.Errorf("it is not said that something was left out because of %s: %v", c.left, s.Validity)
+			}
+		})
+	}
+}
+
+// Where nothing is left to size, what was left out says why.
+func TestSizeShowsWhatWasLeftOutWhereNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	s := record.Study{
+		Configurations: []record.Configuration{{ID: "a", Baseline: true, Set: map[string]any{"target": "a"}}, {ID: "b", Set: map[string]any{"target": "b"}}},
+		Trials:         []record.Trial{{Number: 1, Attempt: 1, Configuration: "b", Kind: record.TrialCompared, Status: record.TrialDone, Record: "trials/1"}},
+	}
+	got := size(t, Input{Records: []string{madeStudy(t, s, map[string]sizetest.Run{"trials/1": {Rate: 1000}})}, Need: need(t, "ops=20000")})
+	if got.Verdict != record.SizeUnknown || !strings.Contains(text(got), "configuration-left-out") {
+		t.Error(text(got))
+	}
+}
