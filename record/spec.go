@@ -53,6 +53,10 @@ type LoadSpec struct {
 	Rate Rate `json:"rate,omitempty" yaml:"rate,omitempty"`
 	// Arrivals spreads the operations of an open loop: "poisson" (independent users) or "constant".
 	Arrivals string `json:"arrivals,omitempty" yaml:"arrivals,omitempty" jsonschema:"enum=poisson,enum=constant"`
+	// Seed makes the moments of Poisson arrivals and the stagger of paced workers repeatable; absent, it is that of
+	// the workload. A study that does not give one gives each block its own, because the same moments in every trial
+	// would show none of the scatter that they have.
+	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 	// Pace is the operations per second of each worker (YCSB's target divided by its threads).
 	Pace Rate `json:"pace,omitempty" yaml:"pace,omitempty"`
 	// Late is what becomes of operations that are due while all workers are busy: "queue" sends them

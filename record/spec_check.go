@@ -55,6 +55,9 @@ func (l *LoadSpec) defaults() {
 	def(&l.Timeout, Duration(10*time.Second)) // survives a failover of 2 to 12 s, and lets every run end
 }
 
+// Random reports whether it is left to chance, and so to the seed, when operations fall due.
+func (l *LoadSpec) Random() bool { return l.Open() && l.Arrivals != "constant" || l.Pace > 0 }
+
 // Open reports whether this is an open loop: operations fall due whether or not others are done.
 func (l *LoadSpec) Open() bool {
 	return l.Rate > 0 || slices.ContainsFunc(l.Stages, func(s StageSpec) bool { return s.Rate > 0 })

@@ -1,16 +1,28 @@
 package run
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func seeded(seed uint64) record.RunSpec {
+	return record.RunSpec{Workload: record.WorkloadSpec{Seed: seed}}
+}
 
 // The arrivals of each client are their own, and those of a client that is alone are those of the workload.
 func TestScheduleSeeds(t *testing.T) {
-	if got := scheduleSeed(7, 0); got != 7 {
+	if got := scheduleSeed(seeded(7), 0); got != 7 {
 		t.Errorf("the seed of a client that is alone is %d", got)
+	}
+	own := seeded(7)
+	if own.Load.Seed = 9; scheduleSeed(own, 0) != 9 {
+		t.Errorf("the seed of a load that has its own is %d", scheduleSeed(own, 0))
 	}
 	seen := map[uint64]bool{}
 	for seed := range uint64(20) {
 		for client := range 256 {
-			seen[scheduleSeed(seed, client)] = true
+			seen[scheduleSeed(seeded(seed), client)] = true
 		}
 	}
 	if len(seen) != 20*256 {

@@ -50,7 +50,7 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 func loadConfig(spec record.RunSpec, opts Options) (load.Config, error) {
 	l := spec.Load
 	c := load.Config{
-		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(spec.Workload.Seed, opts.Client),
+		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(spec, opts.Client),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
 	}
@@ -80,7 +80,11 @@ func loadConfig(spec record.RunSpec, opts Options) (load.Config, error) {
 
 // scheduleSeed is the seed of the arrivals of one client: each has its own, so that together they are as
 // independent as those of one schedule. The data have the seed of the workload everywhere.
-func scheduleSeed(seed uint64, client int) uint64 {
+func scheduleSeed(spec record.RunSpec, client int) uint64 {
+	seed := spec.Load.Seed
+	if seed == 0 {
+		seed = spec.Workload.Seed
+	}
 	return seed + uint64(client)*0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: no two are near each other
 }
 

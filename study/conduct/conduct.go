@@ -285,7 +285,7 @@ func (c *conductor) perform(ctx context.Context) error {
 			return wrong(fmt.Errorf("trial %d belongs to the configuration %s, which the plan does not have: this study was planned by another version of plimsoll, go on with that one",
 				t.Number, t.Configuration))
 		}
-		if _, _, err := c.try(ctx, job{trial: t, spec: spec}); err != nil && !counted(err) {
+		if _, _, err := c.try(ctx, job{trial: t, spec: c.seeded(t, spec)}); err != nil && !counted(err) {
 			return err
 		}
 		c.todo = c.todo[1:]

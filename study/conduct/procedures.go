@@ -152,7 +152,7 @@ func (c *conductor) trier(name string) procedure.Try {
 	return func(ctx context.Context, spec record.RunSpec, what string) (study.Result, record.Trial, error) {
 		step++
 		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what, Status: record.TrialPlanned}
-		j := job{trial: t, spec: spec, procedure: name, step: step}
+		j := job{trial: t, spec: c.seeded(t, spec), procedure: name, step: step}
 		if result, done, ok, err := c.replay(j); ok || err != nil {
 			return result, done, err
 		}

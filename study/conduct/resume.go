@@ -327,7 +327,7 @@ func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
 	switch {
 	case err != nil || r.Status != record.Complete || altered:
 		t.Status, t.Problem = record.TrialLost, "the study ended while it was under way"
-	case procedure == "" && (!planned || !sameRun(r.Specification, spec)):
+	case procedure == "" && (!planned || !sameRun(r.Specification, c.seeded(*t, spec))):
 		t.Status, t.Problem = record.TrialLost, "its record is that of another run"
 	default:
 		started := r.Started

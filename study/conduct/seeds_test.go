@@ -1,0 +1,126 @@
+package conduct
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study/simulated"
+)
+
+func openStudy(change func(*record.StudySpec)) record.StudySpec {
+	return smallStudy(func(s *record.StudySpec) {
+		s.Run.Load.Rate, s.Canary = 200, 2
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// Each block has arrivals of its own, the same for all its configurations, and its records say which.
+func TestArrivalsOfBlocks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(simulated.Target{})
+	s, err := Run(t.Context(), openStudy(nil), b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, seen := map[int]uint64{}, map[uint64]int{}
+	for _, tr := range s.Trials {
+		r, err := record.Open(filepath.Join(dir, tr.Record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed := r.Specification.Load.Seed
+		if seed == 0 || seed >= 1<<53 {
+			t.Errorf("trial %d has the seed %d", tr.Number, seed)
+		}
+		if first, known := blocks[tr.Block]; known && tr.Block > 0 && first != seed {
+			t.Errorf("trial %d of block %d has the seed %d, another one %d", tr.Number, tr.Block, seed, first)
+		}
+		blocks[tr.Block] = seed
+		if tr.Block == 0 {
+			seen[seed]++
+		}
+	}
+	for block, seed := range blocks {
+		if block > 0 {
+			seen[seed]++
+		}
+	}
+	for seed, n := range seen {
+		if n != 1 {
+			t.Errorf("the seed %d belongs to %d blocks or canaries", seed, n)
+		}
+	}
+	if len(seen) < 5 {
+		t.Errorf("only %d seeds: %v", len(seen), seen)
+	}
+}
+
+// A seed that is given stays, and loads without chance get none.
+func TestArrivalsAsAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*record.LoadSpec)
+		want   uint64
+	}{
+		"given":       {func(l *record.LoadSpec) { l.Seed = 7 }, 7},
+		"constant":    {func(l *record.LoadSpec) { l.Arrivals = "constant" }, 0},
+		"closed loop": {func(l *record.LoadSpec) { l.Rate = 0 }, 0},
+	} {
+		b := newBench(simulated.Target{})
+		_, err := Run(t.Context(), openStudy(func(s *record.StudySpec) { c.change(&s.Run.Load) }), b.options(filepath.Join(t.TempDir(), "study")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range b.asked {
+			if q.Spec.Load.Seed != c.want {
+				t.Errorf("%s: trial %d has the seed %d, want %d", name, q.Trial, q.Spec.Load.Seed, c.want)
+			}
+		}
+	}
+}
+
+// Trials of a search have arrivals of their own as well, and its resumption finds what was measured with them.
+func TestArrivalsOfProcedures(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b := newBench(searchTarget())
+	if _, err := Run(t.Context(), searching(), b.options(dir)); err != nil {
+		t.Fatal(err)
+	}
+	seen, open := map[uint64]bool{}, 0
+	for _, q := range b.asked {
+		if q.Spec.Load.Rate > 0 {
+			open++
+			seen[q.Spec.Load.Seed] = true
+		}
+	}
+	if open < 3 || len(seen) != open || seen[0] {
+		t.Errorf("%d trials with a rate have %d seeds", open, len(seen))
+	}
+}
+
+// Real open loops of unlike blocks do not have the same number of arrivals.
+func TestArrivalsDiffer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	spec := openStudy(func(s *record.StudySpec) {
+		s.Run.Load.Rate, s.Run.Load.Duration, s.Canary, s.Trials = 4000, record.Duration(250*time.Millisecond), -1, 4
+	})
+	s, err := Run(t.Context(), spec, Options{Runner: &Runs{Options: run.Options{}}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered := map[int64]bool{}
+	for _, tr := range s.Trials {
+		r, err := record.Open(filepath.Join(dir, tr.Record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		offered[r.Course.Offered] = true
+	}
+	if len(offered) < 2 {
+		t.Errorf("all trials had the same arrivals: %v", offered)
+	}
+}
