@@ -169,7 +169,7 @@ func keepsItsPlace(t *testing.T, p *browsertest.Page) {
 	p.Click("figure[data-track] .tools button")
 	p.Wait(`document.querySelector("figure.zooming canvas")`)
 	p.Eval(`(() => {
-		const all = document.querySelectorAll("main figure:not(.zooming) details"), d = all[all.length - 1];
+		const all = document.querySelectorAll("main figure:not(.zooming) details"), d = all[Math.floor(all.length / 2)];
 		d.open = true; d.querySelector("summary").focus(); d.scrollIntoView();
 		window.kept = { old: d, text: d.querySelector("summary").textContent, top: d.getBoundingClientRect().top };
 	})()`, nil)

@@ -19,12 +19,14 @@
   const keyed = (root, selector) => new Map(Array.from(root.querySelectorAll(selector), e => [key(e), e]));
 
   const focusable = "a[href], button, summary, [tabindex]";
+  // What is next to the upper edge of the window stays there, whatever is new above it.
   const anchor = () => {
+    let best = null;
     for (const e of main.querySelectorAll("section[id], figure[id], details")) {
       const box = e.getBoundingClientRect();
-      if (box.bottom > 0 && box.top > -200) return { key: key(e), top: box.top };
+      if (box.height > 0 && box.bottom > 0 && box.top < innerHeight && (!best || Math.abs(box.top) < Math.abs(best.top))) best = { key: key(e), top: box.top };
     }
-    return null;
+    return best;
   };
   const replace = text => {
     const next = document.createElement("template");
