@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
@@ -17,6 +18,7 @@ const phaseLoad = "load"
 type timeline struct {
 	s     *Source
 	bins  []course.Bin
+	late  measure.Tally // what ended after its phase, and is in no bin
 	track *Track
 	rows  map[string][]float64
 }
@@ -31,6 +33,10 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	n := len(t.bins)
 	sec.Lead = fmt.Sprintf("From the start of the run, in %s of %s; percentiles are those of the merged histograms of a bin. The measured time is shaded.",
 		figure.Plural(n, "bin"), figure.Duration(s.Course.Width))
+	if n := t.late.Attempted; n > 0 {
+		sec.Lead += fmt.Sprintf(" %s under way when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
+			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
+	}
 	if !s.Course.Complete {
 		sec.Lead += " The files end early, as those of a killed run do."
 	}
@@ -52,7 +58,12 @@ func newTimeline(s *Source, prefix string) *timeline {
 		return t
 	}
 	for _, b := range s.Course.Bins {
-		if b.Phase != phaseLoad && b.End > b.Start {
+		switch {
+		case b.Phase == "warmup-drain" || b.Phase == "drain":
+			// Its operations end beside those of the next phase, or when no load is offered any more: as a rate of its own,
+			// between the others, it would look like a standstill.
+			t.late = t.late.Add(b.Tally)
+		case b.Phase != phaseLoad && b.End > b.Start:
 			t.bins = append(t.bins, b)
 		}
 	}

@@ -20,7 +20,8 @@ const MaxBins = 3000
 
 // Course is a run in time.
 type Course struct {
-	// Width is the length of a bin; those at the end of a phase may be shorter.
+	// Width is the length of a bin. Only the last one of a phase differs: what is left at its end is a bin of its own if
+	// it is at least half as long, because the rate of a moment says nothing, or else part of the bin before it.
 	Width time.Duration
 	Bins  []Bin
 	// Spectra are the distributions of the measured phase by class, operations that ended after it included.
@@ -101,14 +102,17 @@ func newCourse(lines []line) *Course {
 		return c
 	}
 	c.Width = binWidth(lines)
-	var from time.Duration // of the phase
+	var from, until time.Duration // of the phase
 	for i := range lines {
 		l := &lines[i]
 		if i == 0 || lines[i-1].phase != l.phase {
-			from = l.start
+			from, until = l.start, phaseEnd(lines[i:])
 		}
 		n := len(c.Bins)
 		edge := from + (l.start-from)/c.Width*c.Width
+		if edge > from && until-edge < c.Width/2 {
+			edge -= c.Width
+		}
 		if i == 0 || lines[i-1].phase != l.phase || c.Bins[n-1].Start < edge {
 			c.Bins = append(c.Bins, Bin{Start: l.start, Phase: l.phase, P50: -1, P99: -1})
 			n++
@@ -122,6 +126,15 @@ func newCourse(lines []line) *Course {
 		}
 	}
 	return c
+}
+
+// phaseEnd is where the phase ends that begins with the first of the lines.
+func phaseEnd(lines []line) time.Duration {
+	end := lines[0].end
+	for i := 1; i < len(lines) && lines[i].phase == lines[0].phase; i++ {
+		end = max(end, lines[i].end)
+	}
+	return end
 }
 
 // binWidth is the shortest that people count in and that makes no more than MaxBins.

@@ -223,3 +223,24 @@ func FuzzDecode(f *testing.F) {
 		c.Quantile(0.99, measure.HighestValue)
 	})
 }
+
+// What is left at the end of a phase is a bin of its own only if it is long enough for a rate, and no bin mixes phases.
+func TestPhasesThatEndWithinASecond(t *testing.T) {
+	at := func(phase string, start, end float64, n int64) line {
+		return line{phase: phase, start: time.Duration(start * 1e9), end: time.Duration(end * 1e9), tally: measure.Tally{Attempted: n, Succeeded: n}}
+	}
+	c := newCourse([]line{
+		at("warmup", 0, 1, 1000), at("warmup", 1, 1.004, 0), at("warmup-drain", 1.004, 2.004, 3), at("measure", 1.004, 2.004, 1000),
+		at("measure", 2.004, 3.004, 1000), at("measure", 3.004, 3.604, 600), at("drain", 3.604, 3.61, 1),
+	})
+	var got []float64
+	for i := range c.Bins {
+		b := &c.Bins[i]
+		if b.Phase == "warmup" || b.Phase == "measure" {
+			got = append(got, math.Round(float64(b.Tally.Succeeded)/b.Seconds()))
+		}
+	}
+	if d := cmp.Diff([]float64{996, 1000, 1000, 1000}, got); d != "" || len(c.Bins) != 6 {
+		t.Errorf("%d bins, rates (want -, got +):\n%s", len(c.Bins), d)
+	}
+}

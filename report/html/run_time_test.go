@@ -1,0 +1,42 @@
+package html
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// The warm-up ends within a second and some of its operations later: no line falls to zero or jumps for that.
+func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
+	bin := func(phase string, from, to float64, n int64) course.Bin {
+		return course.Bin{Phase: phase, Start: time.Duration(from * 1e9), End: time.Duration(to * 1e9), Tally: measure.Tally{Attempted: n, Succeeded: n}, Offered: n, P50: 1e6, P99: 2e6, Max: 3e6}
+	}
+	s := &Source{Run: &record.Run{}, Course: &course.Course{Width: time.Second, Complete: true, Bins: []course.Bin{
+		bin("warmup", 0, 1, 1000), bin("warmup", 1, 1.6, 600), bin("warmup-drain", 1.6, 2.6, 2), bin("measure", 1.6, 2.6, 1000),
+		bin("warmup-drain", 2.6, 3.6, 1), bin("measure", 2.6, 3.6, 1000), bin("drain", 3.6, 3.61, 4),
+	}}}
+	line := newTimeline(s, "")
+	for name, rates := range map[string][]float64{"ok": line.rows["ok"], "offered": line.rows["offered"]} {
+		if len(rates) != 4 {
+			t.Fatalf("%s has %d points, want those of the four bins in which a load was offered", name, len(rates))
+		}
+		for i, rate := range rates {
+			if rate < 999 || rate > 1001 {
+				t.Errorf("%s at point %d is %v/s, want 1,000/s", name, i, rate)
+			}
+		}
+	}
+	for i := range line.track.T[1:] {
+		if line.track.T[i+1] <= line.track.T[i] {
+			t.Errorf("two points at one time: %v", line.track.T)
+		}
+	}
+	sec, _ := timeSection(s, "")
+	if !strings.Contains(sec.Lead, "7 operations under way when a phase ended are not in the lines (7 of them ok)") {
+		t.Errorf("it is not said what was left out: %s", sec.Lead)
+	}
+}
