@@ -126,7 +126,8 @@ type Trial struct {
 type CanaryResult struct {
 	Metric string `json:"metric"`
 	N      int    `json:"n"`
-	// Drift is the trend from the first to the last canary, as a share of their median; P is that of Mann-Kendall.
+	// Drift is the trend from the first to the last canary as a share of where it began: exp(slope of the logarithms ×
+	// time) − 1, so never below −1. P is that of Mann-Kendall.
 	Drift float64  `json:"drift"`
 	P     *float64 `json:"p" jsonschema:"nullable"`
 	// Spread is (max − min) / median.
@@ -138,9 +139,14 @@ type ConfigurationObjective struct {
 	Configuration string `json:"configuration"`
 	Objective     string `json:"objective"`
 	// Met is how many of N trials met it. It holds if all did and there was one.
-	Met   int  `json:"met"`
-	N     int  `json:"n"`
-	Holds bool `json:"holds"`
+	Met int `json:"met"`
+	N   int `json:"n"`
+	// Unknown is of how many of the N trials nobody can tell: they had too few operations for the percentile.
+	Unknown int  `json:"unknown,omitempty"`
+	Holds   bool `json:"holds"`
 	// Exploratory ones do not decide the exit code.
 	Exploratory bool `json:"exploratory,omitempty"`
 }
+
+// Missed says whether a trial did not meet the objective. One that is neither missed nor holds is unknown.
+func (o *ConfigurationObjective) Missed() bool { return o.N > o.Met+o.Unknown }

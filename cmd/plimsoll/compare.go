@@ -45,8 +45,12 @@ func (f *judgeFlags) check(formats, verdicts []string) (margin float64, err erro
 			return 0, withExit(exitUsage, fmt.Errorf("--metric: %w", err))
 		}
 	}
-	return shareFlag("margin", f.margin, 0, 10)
+	return shareFlag("margin", f.margin, 0, maxMargin)
 }
+
+// maxMargin is the largest margin, as a share; a study refuses more than that as well. Wider than a half, every change
+// would be equivalent.
+const maxMargin = 0.5
 
 // shareFlag reads a share that must be between two others.
 func shareFlag(name, text string, above, below float64) (float64, error) {
@@ -54,8 +58,8 @@ func shareFlag(name, text string, above, below float64) (float64, error) {
 	if err != nil {
 		return 0, withExit(exitUsage, fmt.Errorf("--%s: %w", name, err))
 	}
-	if !(float64(x) > above && float64(x) < below) {
-		return 0, usageError("--%s %s is out of range: it must be above %g %% and below %g %%", name, text, above*100, below*100)
+	if !(float64(x) > above && float64(x) <= below) {
+		return 0, usageError("--%s %s is out of range: it must be above %g %% and at most %g %%", name, text, above*100, below*100)
 	}
 	return float64(x), nil
 }
@@ -103,7 +107,7 @@ Exit codes: 0 compared, 2 an argument is wrong or cannot be read, 4 --fail-if fo
 				return err
 			}
 			o.Margin, o.Metrics, o.Tool = margin, f.metrics, tool()
-			if o.Confidence, err = shareFlag("confidence", confidence, 0.5, 1); err != nil {
+			if o.Confidence, err = shareFlag("confidence", confidence, 0.5, 0.9999); err != nil {
 				return err
 			}
 			if len(args) < 2 {

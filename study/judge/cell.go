@@ -142,6 +142,9 @@ func (c *cell) decide(r rules) {
 		c.Verdict = record.Inconclusive
 		c.notes = append(c.notes, c.silent)
 	case c.Verdict != "":
+	case c.tested && c.repetitions() < trialsForVerdict:
+		c.Verdict = record.Inconclusive
+		c.notes = append(c.notes, fmt.Sprintf("a verdict needs at least %d %s", trialsForVerdict, c.unit()))
 	case c.tested && stats.Equivalent(c.ratio, r.margin):
 		c.Verdict = record.Equivalent
 		if significant {
@@ -155,9 +158,40 @@ func (c *cell) decide(r rules) {
 		c.Verdict = record.Inconclusive
 		c.askForMore(r)
 	}
-	if c.tested && c.Pairs == 0 && significant && c.Verdict != record.Equivalent && c.RankP != nil && *c.RankP > 2*r.alpha() {
+	claimed := c.Verdict == record.Better || c.Verdict == record.Worse
+	if c.tested && c.Pairs == 0 && claimed && c.RankP != nil && *c.RankP > 2*r.alpha() {
 		c.notes = append(c.notes, "the rank test does not confirm it; look at the single trials")
 	}
+	if c.tested && c.Value != nil && c.Base != nil && (*c.Value-*c.Base)*(c.ratio.Ratio-1) < 0 {
+		c.notes = append(c.notes, "the two values differ the other way: each is that of all trials of its side, the change is the mean of the "+c.changes())
+	}
+}
+
+// trialsForVerdict is of how many pairs, or trials on each side, a verdict is given: a spread that was estimated from
+// two hits its interval by luck, and one disturbed trial of two cannot be seen.
+const trialsForVerdict = 3
+
+// repetitions is how many pairs there are, or trials on the smaller side where there are no pairs.
+func (c *cell) repetitions() int {
+	if c.Pairs > 0 {
+		return c.Pairs
+	}
+	return min(c.N, c.NBase)
+}
+
+func (c *cell) unit() string {
+	if c.Pairs > 0 {
+		return "blocks with trials of both"
+	}
+	return "trials on each side"
+}
+
+// changes says of what the ratio is the mean.
+func (c *cell) changes() string {
+	if c.Pairs > 0 {
+		return "changes within blocks"
+	}
+	return "logarithms"
 }
 
 // up says whether the configuration has the greater values.

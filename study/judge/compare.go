@@ -25,13 +25,14 @@ type Side struct {
 	// Varied are the paths that its study changed on purpose.
 	Varied []string
 	// Study is the directory of the study that it belongs to. Its trials ran in blocks with those of the other
-	// configurations, unless they were batched.
-	Study   string
-	Batched bool
+	// configurations of the same Batch.
+	Study, Batch string
 }
 
 // pairedWith says whether the trials of two sides ran in the same blocks.
-func (s *Side) pairedWith(o *Side) bool { return s.Study != "" && s.Study == o.Study && !s.Batched }
+func (s *Side) pairedWith(o *Side) bool {
+	return s.Study != "" && s.Study == o.Study && s.Batch == o.Batch
+}
 
 // Trial is one run of a side.
 type Trial struct {

@@ -34,7 +34,7 @@ func TestDriftOfManyTrials(t *testing.T) {
 		s.Trials[i].Values["throughput"] *= 1 + 0.5*float64(i)/float64(len(s.Trials))
 	}
 	Study(s)
-	if s.Canary.N != 3000 || math.Abs(s.Canary.Drift-0.4) > 0.02 { // half of the first, a fifth less of the median
+	if s.Canary.N != 3000 || math.Abs(s.Canary.Drift-0.5) > 0.02 { // a half of where it began
 		t.Errorf("%+v", s.Canary)
 	}
 }
@@ -55,7 +55,7 @@ func TestCanariesShowDriftOnly(t *testing.T) {
 	}
 }
 
-// Two trials a side are enough for the t test where they hardly differ, and never for ranks.
+// Three trials a side are enough for the t test where they hardly differ; ranks may say something else.
 func TestRankTestMayDisagree(t *testing.T) {
 	list := func(xs ...float64) (all []observation) {
 		for _, x := range xs {
@@ -69,10 +69,30 @@ func TestRankTestMayDisagree(t *testing.T) {
 	if few.Verdict != record.Better || strings.Contains(few.Note, "rank") || *few.RankP > 0.101 {
 		t.Errorf("%+v", few.Comparison)
 	}
-	few = newCell(parseMetric("throughput"), list(1000, 1001), list(1100, 1101), false, r)
-	decide([]*cell{few}, r)
-	if few.Verdict != record.Better || !strings.Contains(few.Note, "the rank test does not confirm it") {
-		t.Errorf("%+v", few.Comparison)
+	split := newCell(parseMetric("throughput"), list(1000, 1001, 1002, 1003, 1004, 1005, 1006), list(997, 998, 999, 1400, 1401, 1402, 1403), false, r)
+	decide([]*cell{split}, r)
+	if split.Verdict != record.Better || !strings.Contains(split.Note, "the rank test does not confirm it") {
+		t.Errorf("%+v", split.Comparison)
+	}
+}
+
+// A canary that collapses drifts by less than all of it, however fast it falls.
+func TestDriftNeverExceedsAll(t *testing.T) {
+	s := made(23, 8, 0.001, 1)
+	for i := range s.Trials {
+		s.Trials[i].Values["throughput"] = 1000 * math.Pow(0.3, float64(i))
+	}
+	Study(s)
+	if want := math.Pow(0.3, 7) - 1; s.Canary == nil || math.Abs(s.Canary.Drift-want) > 1e-9 {
+		t.Fatalf("%+v, want %v", s.Canary, want)
+	}
+	s.Trials[7].Values["throughput"] = 0
+	for i := range s.Trials[:7] {
+		s.Trials[i].Values["throughput"] = 1000 / float64(1+i*i)
+	}
+	Study(s)
+	if s.Canary.Drift < -1 || s.Canary.Drift >= 0 {
+		t.Errorf("%+v", s.Canary)
 	}
 }
 

@@ -19,7 +19,7 @@ var plural = figure.Plural
 
 // ownFindings are the findings about a study that are made here.
 var ownFindings = []string{"no-baseline", "few-trials", "failed-trials", "invalid-trials", "doubtful-trials", "repeated-trials",
-	"missing-trials", "unknown-objective", "unknown-metric", "batched-order", "drift", "outliers", "not-settled", "not-confirmed"}
+	"missing-trials", "unknown-objective", "unknown-metric", "batched-order", "drift", "outliers", "not-settled", "not-confirmed", "no-capacity"}
 
 // findings looks for reasons not to believe a study.
 func (j *judgement) findings() []measure.Finding {
@@ -179,25 +179,20 @@ func (j *judgement) checkMissing() []measure.Finding {
 		plural(len(missing), "trial"), len(j.final))
 }
 
-// checkObjectives tells of objectives that hold or are missed for no reason but that nobody knows.
+// checkObjectives tells of objectives of which nobody knows whether they hold.
 func (j *judgement) checkObjectives() []measure.Finding {
 	var unknown []string
 	for _, o := range objectives(j.study.Specification) {
-		name, known, asked := ofObjective(o), false, false
 		for _, trials := range j.counted {
-			for _, t := range trials {
-				_, has := t.Values[name]
-				known, asked = known || has, true
+			if !slices.Contains(unknown, o.Text) && slices.ContainsFunc(trials, func(t *record.Trial) bool { _, known := objectiveOf(t, o); return !known }) {
+				unknown = append(unknown, o.Text)
 			}
-		}
-		if asked && !known {
-			unknown = append(unknown, o.Text)
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
-	return finding("unknown-objective", measure.Warning, "no trial could state what %s limits, so it counts as missed: there is no such operation in the workload, "+
+	return finding("unknown-objective", measure.Warning, "not every trial could state what %s limits, so nobody knows whether it holds: there is no such operation in the workload, "+
 		"or too few of them for such a percentile; run longer, or ask for another one", strings.Join(unknown, ", "))
 }
 
@@ -224,8 +219,8 @@ func (j *judgement) checkOrder() []measure.Finding {
 	if !j.batched() {
 		return nil
 	}
-	return finding("batched-order", measure.Warning, "trials that share %s ran one after the other, so whatever else changed on the machine meanwhile counts as "+
-		"their effect; order: blocks is the certain way, and the canary shows how much moved", strings.Join(j.study.Specification.Batch, ", "))
+	return finding("batched-order", measure.Warning, "trials that share %s ran one after the other, so in comparisons between batches whatever else changed on the machine "+
+		"meanwhile counts as their effect; order: blocks is the certain way, and the canary shows how much moved", strings.Join(j.study.Specification.Batch, ", "))
 }
 
 // maxBlockDrift is the drift beyond which even a study in blocks is doubted: ratios within blocks stand it, but the
@@ -286,8 +281,12 @@ func (j *judgement) checkProcedures() []measure.Finding {
 				p.Name, strings.TrimSuffix(p.Reason, "."))...)
 		}
 	}
-	if c := j.study.Capacity; c != nil && !c.Confirmed && c.Rate > 0 {
+	switch c := j.study.Capacity; {
+	case c == nil || c.Confirmed:
+	case c.Rate > 0:
 		all = append(all, finding("not-confirmed", measure.Warning, "the capacity was not confirmed by fresh trials: %s", strings.TrimSuffix(c.Reason, "."))...)
+	default:
+		all = append(all, finding("no-capacity", measure.Warning, "the search for the capacity found no rate that holds: %s", strings.TrimSuffix(c.Reason, "."))...)
 	}
 	return all
 }
@@ -307,12 +306,26 @@ func (j *judgement) canary() *record.CanaryResult {
 	}
 	c := &record.CanaryResult{Metric: metric, N: len(values), Spread: (slices.Max(values) - slices.Min(values)) / middle}
 	at, values = thin(at, values)
-	c.Drift = measure.TheilSen(at, values) * (slices.Max(at) - slices.Min(at)) / middle
+	c.Drift = driftOf(at, values)
 	if len(values) >= trialsForRanks {
 		_, p := measure.MannKendall(values)
 		c.P = &p
 	}
 	return c
+}
+
+// driftOf is the trend from the first to the last value as a share of where it began. It is estimated on logarithms, so
+// that nothing can shrink by more than all of it; where a value is zero, it is a share of the median and bounded.
+func driftOf(at, values []float64) float64 {
+	length := slices.Max(at) - slices.Min(at)
+	if !positive(values) {
+		return max(-1, measure.TheilSen(at, values)*length/measure.Median(values))
+	}
+	logs := make([]float64, len(values))
+	for i, x := range values {
+		logs[i] = math.Log(x)
+	}
+	return math.Expm1(measure.TheilSen(at, logs) * length)
 }
 
 // course returns when trials ran, in seconds or, where that is not known of all, by their numbers, and their values.

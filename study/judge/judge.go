@@ -20,8 +20,8 @@
 //
 // Where a ratio makes no sense, because a value is zero (errors), the difference is shown, and the corrected
 // probability of the rank test (Mann-Whitney) decides; values that are all zero on both sides are equivalent. With
-// fewer than two trials on a side, or where what must be equal is not, nothing is claimed: the verdict is
-// inconclusive, with the reason.
+// fewer than three pairs, or three trials on each side where there are no pairs, or where what must be equal is not,
+// nothing is claimed: the verdict is inconclusive, with the reason.
 //
 // Beside it stand, for everyone who doubts the t distribution, the probability of the rank test and, for times,
 // medians with their order-statistic intervals, which need six trials. Percentiles of trials are never averaged: the

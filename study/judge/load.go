@@ -213,9 +213,10 @@ func standing(findings []measure.Finding) (why string, doubts []string) {
 
 // configuration makes a side of the trials of one configuration of a study.
 func (s *Source) configuration(id string, metrics []string) Side {
-	side := Side{Name: s.Path + "#" + id, Study: s.Path, Batched: s.Study.Specification.Order == "batched"}
+	side := Side{Name: s.Path + "#" + id, Study: s.Path}
 	for _, c := range s.Study.Configurations {
 		if c.ID == id {
+			side.Batch = batchOf(&s.Study.Specification, &c)
 			for path := range c.Set {
 				side.Varied = append(side.Varied, path)
 			}

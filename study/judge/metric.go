@@ -164,8 +164,8 @@ func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
 	switch m.Figure {
 	case "mean":
 		return l.Mean, true
-	case "max":
-		return float64(l.Max), true
+	case "max": // what was never sent waited longer
+		return float64(l.Max), r.Course.Unsent == 0
 	}
 	q := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999}
 	ns, stated := q[m.Figure]
@@ -197,7 +197,7 @@ func (m Metric) stated(r *record.Run) (float64, bool) {
 
 // Metrics returns the names of what to keep of a trial: what the study asks for, or else throughput, errors and of
 // each operation class the mean and the p99 of the response time and its errors; and beside it whatever its objectives
-// limit.
+// limit, or, where that cannot be stated, the greatest time, which may prove it.
 func Metrics(spec record.StudySpec, r *record.Run) []string {
 	names := slices.Clone(spec.Metrics)
 	if len(names) == 0 {
@@ -207,8 +207,20 @@ func Metrics(spec record.StudySpec, r *record.Run) []string {
 		if name := ofObjective(o); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+		if bound := boundOf(o); bound != "" && !slices.Contains(names, bound) && needsBound(r, o) {
+			names = append(names, bound)
+		}
 	}
 	return names
+}
+
+// needsBound says whether a run had too few operations for the percentile that an objective limits, so that only the
+// greatest time of all of them may tell.
+func needsBound(r *record.Run, o measure.Objective) bool {
+	values := Values(r, []string{ofObjective(o), boundOf(o)})
+	_, stated := values[ofObjective(o)]
+	_, bound := values[boundOf(o)]
+	return !stated && bound
 }
 
 func defaults(classes []string) []string {

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -111,10 +112,27 @@ func observations(trials []*record.Trial, metric string) []observation {
 
 func (j *judgement) batched() bool { return j.study.Specification.Order == "batched" }
 
-// comparisons holds every configuration against the baseline in every metric. In batched order the trials of a block
-// did not run near each other, so they are no pairs.
+// batchOf names the batch of a configuration: its levels of what is expensive to change. In blocks there is one batch.
+func batchOf(spec *record.StudySpec, c *record.Configuration) string {
+	if spec.Order != record.OrderBatched {
+		return ""
+	}
+	var levels []string
+	for _, f := range spec.Batch {
+		levels = append(levels, f+"="+c.Levels[f])
+	}
+	return strings.Join(levels, ",")
+}
+
+// comparisons holds every configuration against the baseline in every metric. Those of another batch did not run near
+// it, so they are no pairs, whatever their blocks are called.
 func (j *judgement) comparisons() []record.Comparison {
 	var all []*cell
+	batch := map[string]string{}
+	for i := range j.study.Configurations {
+		c := &j.study.Configurations[i]
+		batch[c.ID] = batchOf(&j.study.Specification, c)
+	}
 	for _, m := range j.metrics {
 		base := observations(j.counted[j.baseline], m.Name)
 		var family []*cell
@@ -123,7 +141,11 @@ func (j *judgement) comparisons() []record.Comparison {
 				continue
 			}
 			value := observations(j.counted[c.ID], m.Name)
-			one := newCell(m, base, value, !j.batched(), j.rules)
+			near := batch[c.ID] == batch[j.baseline]
+			one := newCell(m, base, value, near, j.rules)
+			if !near {
+				one.notes = append(one.notes, otherBatch)
+			}
 			one.Configuration, one.Baseline = c.ID, j.baseline
 			if missing := len(j.counted[c.ID]) - len(value); missing > 0 && len(value) > 0 {
 				one.notes = append(one.notes, plural(missing, "trial")+" could not state it")
@@ -154,8 +176,12 @@ func (j *judgement) ordered(cells []*cell) []record.Comparison {
 	return list
 }
 
+// otherBatch is the note of comparisons between batches.
+const otherBatch = "it ran in another batch than the baseline: whatever drifted in the meantime counts as its effect"
+
 // objectives holds the objectives against the trials of each configuration. A trial that failed did not meet them; one
-// that is invalid can neither meet nor miss them.
+// that is invalid can neither meet nor miss them. A study that compares nothing, such as a search for a capacity, has
+// no configuration that they could hold for.
 func (j *judgement) objectives() []record.ConfigurationObjective {
 	tried := map[string][]*record.Trial{}
 	for _, t := range j.final {
@@ -165,12 +191,21 @@ func (j *judgement) objectives() []record.ConfigurationObjective {
 		}
 	}
 	var results []record.ConfigurationObjective
+	if !slices.ContainsFunc(j.final, func(t *record.Trial) bool { return t.Kind == record.TrialCompared }) {
+		return nil
+	}
 	for _, c := range j.study.Configurations {
 		for _, o := range objectives(j.study.Specification) {
 			r := record.ConfigurationObjective{Configuration: c.ID, Objective: o.Text, Exploratory: c.Exploratory}
 			for _, t := range tried[c.ID] {
 				r.N++
-				if x, ok := t.Values[ofObjective(o)]; ok && t.Status == record.TrialDone && met(o, x) {
+				if t.Status != record.TrialDone {
+					continue
+				}
+				switch holds, known := objectiveOf(t, o); {
+				case !known:
+					r.Unknown++
+				case holds:
 					r.Met++
 				}
 			}
@@ -179,6 +214,27 @@ func (j *judgement) objectives() []record.ConfigurationObjective {
 		}
 	}
 	return results
+}
+
+// objectiveOf holds an objective against a trial. A time that it could not state is below any limit that its greatest
+// time is below.
+func objectiveOf(t *record.Trial, o measure.Objective) (holds, known bool) {
+	if x, ok := t.Values[ofObjective(o)]; ok {
+		return met(o, x), true
+	}
+	x, ok := t.Values[boundOf(o)]
+	below := o.Op == "<" || o.Op == "<="
+	return true, ok && below && met(o, x)
+}
+
+// boundOf is the metric that no percentile of an objective exceeds: the greatest time of the same operations. It is
+// empty for objectives of other figures.
+func boundOf(o measure.Objective) string {
+	if !strings.HasPrefix(o.Metric, "p") {
+		return ""
+	}
+	o.Metric = "max"
+	return ofObjective(o)
 }
 
 func met(o measure.Objective, x float64) bool {
