@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -62,9 +63,57 @@ func (r *redactor) text(s string) string {
 	}
 	s = redactAddresses(s)
 	for _, secret := range r.secrets {
+		if ordinary(secret) {
+			s = replaceWord(s, secret)
+			continue
+		}
 		s = strings.ReplaceAll(s, secret, hidden)
 	}
 	return s
+}
+
+// longestOrdinary is the length up to which a password of nothing but letters and digits may well be a part of
+// other words and of numbers, such as "run", "trial" or "2026".
+const longestOrdinary = 7
+
+// ordinary reports whether a secret is only looked for as a word by itself.
+func ordinary(secret string) bool {
+	return len(secret) <= longestOrdinary && !strings.ContainsFunc(secret, func(c rune) bool { return c >= utf8.RuneSelf || !wordy(byte(c)) })
+}
+
+func wordy(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// replaceWord hides a word where it stands by itself.
+func replaceWord(s, word string) string {
+	var out strings.Builder
+	at := 0
+	for from := 0; ; {
+		i := strings.Index(s[from:], word)
+		if i < 0 {
+			break
+		}
+		start, end := from+i, from+i+len(word)
+		from = start + 1
+		if start > 0 && wordy(s[start-1]) || end < len(s) && wordy(s[end]) {
+			continue
+		}
+		out.WriteString(s[at:start])
+		out.WriteString(hidden)
+		at, from = end, end
+	}
+	out.WriteString(s[at:])
+	return out.String()
+}
+
+// source returns the name of a source of samples without credentials; what kind it is stays.
+func (r *redactor) source(s string) string {
+	kind, name, ok := strings.Cut(s, ":")
+	if !ok {
+		return redactAddresses(s)
+	}
+	return kind + ":" + r.text(name)
 }
 
 // address is where in a text an address of a deployment stands.
@@ -171,7 +220,8 @@ func (r *redactor) texts(list []string) []string {
 }
 
 func (r *redactor) spec(s RunSpec) RunSpec {
-	s.Target, s.Out, s.Database = r.text(s.Target), r.text(s.Out), r.text(s.Database)
+	// A directory and a database are what is told apart by them, whatever words they share with a password.
+	s.Target, s.Out, s.Database = r.text(s.Target), redactAddresses(s.Out), redactAddresses(s.Database)
 	s.Workload.Params, s.Labels = r.values(s.Workload.Params), r.values(s.Labels)
 	return s
 }

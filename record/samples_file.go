@@ -57,7 +57,7 @@ func (w *Writer) Samples(list []Sample) error {
 		return w.failed
 	}
 	for i := range list {
-		list[i].Source, list[i].Values = w.red.text(list[i].Source), finite(list[i].Values)
+		list[i].Source, list[i].Values = w.red.source(list[i].Source), finite(list[i].Values)
 	}
 	if w.samples == nil {
 		var err error

@@ -94,7 +94,23 @@ func (w *StudyWriter) Append(e StudyEvent) error {
 // Redacted returns a copy of the study without credentials.
 func (w *StudyWriter) Redacted(s *Study) (*Study, error) {
 	out, err := redactedCopy(w.red, *s)
-	return &out, err
+	if err != nil {
+		return nil, err
+	}
+	return &out, sameStudy(s, &out)
+}
+
+// sameStudy makes sure that what is about to be written is still this study: it is what a resume goes by.
+func sameStudy(s, out *Study) error {
+	same := s.Status == out.Status && len(s.Trials) == len(out.Trials) && len(s.Configurations) == len(out.Configurations)
+	for i := 0; same && i < len(s.Trials); i++ {
+		a, b := &s.Trials[i], &out.Trials[i]
+		same = a.Number == b.Number && a.Attempt == b.Attempt && a.Status == b.Status && a.Kind == b.Kind && a.Record == b.Record
+	}
+	if !same {
+		return errors.New("the study without its credentials would not be the same study, so it was not written: this is a mistake in plimsoll, please report it")
+	}
+	return nil
 }
 
 // Write replaces study.json.

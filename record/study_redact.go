@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 )
 
@@ -25,9 +26,8 @@ func (s StudySpec) HasHidden() bool {
 	if err != nil {
 		return false
 	}
-	eachText(tree, "", func(_, text string) string {
+	eachText(tree, "", func(_, text string) {
 		found = found || strings.Contains(text, ":"+hidden+"@") || strings.Contains(text, "="+hidden) || text == hidden
-		return text
 	})
 	return found
 }
@@ -53,13 +53,12 @@ func newStudyRedactor(s StudySpec) *studyRedactor {
 	if err != nil {
 		return r // writing the specification fails for the same reason, and says so
 	}
-	eachText(tree, "", func(key, text string) string {
+	eachText(tree, "", func(key, text string) {
 		r.learn(RunSpec{Target: text})
 		if secretName(key) && text != "" {
 			r.sensitive = true
 			r.add(text)
 		}
-		return text
 	})
 	return r
 }
@@ -71,33 +70,18 @@ func redactedCopy[T any](r *studyRedactor, v T) (T, error) {
 	if err != nil {
 		return out, err
 	}
-	if r.needed(b) {
-		if b, err = r.json(b); err != nil {
-			return out, err
-		}
+	if err := json.Unmarshal(b, &out); err != nil {
+		return out, err
 	}
-	err = json.Unmarshal(b, &out)
-	return out, err
+	if r.needed(b) {
+		r.clean(reflect.ValueOf(&out).Elem(), place{})
+	}
+	return out, nil
 }
 
 // needed is a quick look at whether there can be anything to take out.
 func (r *studyRedactor) needed(b []byte) bool {
 	return r.sensitive || len(r.secrets) > 0 || bytes.Contains(bytes.ToLower(b), []byte("mongodb"))
-}
-
-// json takes credentials out of all texts of a JSON document.
-func (r *studyRedactor) json(b []byte) ([]byte, error) {
-	tree, err := parseTree(b)
-	if err != nil {
-		return nil, err
-	}
-	tree = eachText(tree, "", func(key, text string) string {
-		if secretName(key) && text != "" {
-			return hidden
-		}
-		return r.text(text)
-	})
-	return json.Marshal(tree)
 }
 
 func treeOf(v any) (any, error) {
@@ -115,22 +99,19 @@ func parseTree(b []byte) (tree any, err error) {
 	return tree, err
 }
 
-// eachText replaces every text of a tree by what change makes of it; key is the name under which it stands.
-// Names are changed as well: those of factors and configurations may be made of values.
-func eachText(v any, key string, change func(key, text string) string) any {
+// eachText shows every text of a tree, names included, with the name under which it stands.
+func eachText(v any, key string, show func(key, text string)) {
 	switch v := v.(type) {
 	case string:
-		return change(key, v)
+		show(key, v)
 	case []any:
-		for i := range v {
-			v[i] = eachText(v[i], key, change)
+		for _, x := range v {
+			eachText(x, key, show)
 		}
 	case map[string]any:
-		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[change("", k)] = eachText(x, k, change)
+			show("", k)
+			eachText(x, k, show)
 		}
-		return out
 	}
-	return v
 }
