@@ -13,6 +13,8 @@ import (
 // print the same sections, so that both say the same. Texts are as recorded; who prints them makes them harmless.
 type Section struct {
 	Title string
+	// Named sections have a title that begins with a name, whose letters stay as they are.
+	Named bool
 	// Lines are sentences, Points the items of a list.
 	Lines  []string
 	Points []string

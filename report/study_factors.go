@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +16,9 @@ import (
 // factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
 // grid.
 func (v *studyView) factors() []Section {
+	if len(v.trials) == 0 {
+		return nil // procedures alone compare nothing
+	}
 	var list []Section
 	shown := map[string]bool{v.baseline: true}
 	for i := range v.study.Specification.Factors {
@@ -28,6 +32,7 @@ func (v *studyView) factors() []Section {
 			} else if c.ID == v.baseline {
 				rows = append(rows, c)
 			}
+			rows = append(rows, twins(f, c)...)
 		}
 		if len(rows) > 1 {
 			slices.SortStableFunc(rows, func(a, b *record.Configuration) int { return levelPlace(f, a) - levelPlace(f, b) })
@@ -50,6 +55,24 @@ func (v *studyView) factors() []Section {
 	return list
 }
 
+// twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands
+// for each of them.
+func twins(f *record.FactorSpec, c *record.Configuration) []*record.Configuration {
+	var list []*record.Configuration
+	for _, id := range c.Same {
+		level, ok := strings.CutPrefix(id, factorName(f)+"=")
+		if !ok || levelOf(f, level) < 0 {
+			continue // of another factor, or of several
+		}
+		twin := *c
+		twin.Levels = map[string]string{}
+		maps.Copy(twin.Levels, c.Levels)
+		twin.Levels[factorName(f)] = level
+		list = append(list, &twin)
+	}
+	return list
+}
+
 // factorName is what a factor is called; without a name, the last part of its path.
 func factorName(f *record.FactorSpec) string {
 	if f.Name != "" {
@@ -60,7 +83,11 @@ func factorName(f *record.FactorSpec) string {
 
 // levelPlace is where the level of a configuration stands in the list of a factor.
 func levelPlace(f *record.FactorSpec, c *record.Configuration) int {
-	level := c.Levels[factorName(f)]
+	return levelOf(f, c.Levels[factorName(f)])
+}
+
+// levelOf is where a level stands in the list of its factor, -1 if it is none of them.
+func levelOf(f *record.FactorSpec, level string) int {
 	return slices.IndexFunc(f.Levels, func(l record.LevelSpec) bool {
 		return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level
 	})
@@ -82,7 +109,7 @@ func (v *studyView) levels(title string, factors []string, rows []*record.Config
 	if compared {
 		t.Header, t.Last = append(t.Header, "change of "+heading(v.metrics[0].name), "interval", "verdict"), 1
 	}
-	s := Section{Title: title, Table: t}
+	s := Section{Title: title, Named: len(factors) == 1 && factors[0] == title, Table: t}
 	for _, c := range rows {
 		cells := v.levelCells(factors, c)
 		counts, tried := v.counted(c.ID)
@@ -119,7 +146,10 @@ func (v *studyView) levelCells(factors []string, c *record.Configuration) []stri
 	if len(cells) == 0 {
 		cells = []string{c.ID}
 	}
-	if c.ID == v.baseline && cells[0] != "baseline" {
+	switch {
+	case len(factors) == 1 && slices.Contains(c.Same, factors[0]+"="+cells[0]):
+		cells[0] += " (the same run as " + c.ID + ")"
+	case c.ID == v.baseline && cells[0] != "baseline":
 		cells[0] += " (baseline)"
 	}
 	if c.Exploratory {

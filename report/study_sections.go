@@ -19,14 +19,37 @@ func StudyTitle(s *record.Study) string {
 		name += " " + s.Specification.Name
 	}
 	done, planned := progress(s)
+	if planned == 0 { // procedures alone compare nothing
+		return name + ": " + searches(s) + statusText(s)
+	}
 	text := fmt.Sprintf("%s: %s, %s", name, figure.Plural(len(s.Configurations), "configuration"), figure.Plural(planned, "trial"))
 	if done < planned {
 		text += fmt.Sprintf(" (%d done)", done)
 	}
-	if s.Status != record.Complete {
-		text += ", " + string(s.Status)
+	return text + statusText(s)
+}
+
+// statusText is the status of a study that is not complete.
+func statusText(s *record.Study) string {
+	if s.Status == record.Complete {
+		return ""
 	}
-	return text
+	return ", " + string(s.Status)
+}
+
+// searches names what a study without a comparison did.
+func searches(s *record.Study) string {
+	var names []string
+	for i := range s.Procedures {
+		names = append(names, s.Procedures[i].Name)
+	}
+	if s.Capacity != nil {
+		names = append(names, "capacity")
+	}
+	if len(names) == 0 {
+		return "nothing yet"
+	}
+	return strings.Join(names, ", ") + " in " + figure.Plural(len(s.Trials), "trial")
 }
 
 // progress counts the trials that are planned, attempts of the same one once, and those of them that are done.
@@ -186,26 +209,12 @@ func (v *studyView) counted(configuration string) (counts, tried int) {
 
 func (v *studyView) verdict() Section {
 	s := v.study
-	text := validityWords(s.Validity)
-	if s.Status != record.Complete {
-		text += " (" + string(s.Status) + ")"
-	}
-	holds, deciding := 0, 0
-	for _, o := range s.Objectives {
-		if o.Exploratory {
-			continue
-		}
-		deciding++
-		if o.Holds {
-			holds++
-		}
-	}
-	if deciding > 0 {
-		text += fmt.Sprintf("; %d of %d objectives hold", holds, deciding)
-	}
-	lines := []string{"verdict: " + text}
+	lines := []string{"verdict: " + StudyVerdict(s)}
 	if s.Problem != "" {
 		lines = append(lines, "problem: "+s.Problem)
+	}
+	if s.Capacity != nil {
+		lines = append(lines, "capacity: "+capacityText(s.Capacity))
 	}
 	if words := verdictCounts(s.Comparisons); words != "" {
 		lines = append(lines, "comparisons: "+words+marginText(s.Comparisons))
@@ -251,18 +260,23 @@ func verdictCounts(list []record.Comparison) string {
 
 func (v *studyView) objectives() Section {
 	s := Section{Title: "objectives", Table: &Table{Header: []string{"", "configuration", "objective", "trials that met it"}, Left: 3}}
-	for _, o := range v.study.Objectives {
-		mark := "✗ missed"
+	for i := range v.study.Objectives {
+		o := &v.study.Objectives[i]
+		mark := "? unknown"
 		switch {
 		case o.Holds:
 			mark = "✓ holds"
-		case o.N == 0:
-			mark = "? unknown"
+		case o.Missed():
+			mark = "✗ missed"
 		}
 		if o.Exploratory {
 			mark += " (exploratory)"
 		}
-		s.Table.row(mark, o.Configuration, o.Objective, fmt.Sprintf("%d of %d", o.Met, o.N))
+		met := fmt.Sprintf("%d of %d", o.Met, o.N)
+		if o.Unknown > 0 {
+			met += fmt.Sprintf(", %d cannot tell", o.Unknown)
+		}
+		s.Table.row(mark, o.Configuration, o.Objective, met)
 	}
 	return s
 }
@@ -301,17 +315,23 @@ func procedureValue(path string, x float64) string {
 	return figure.Count(int64(x))
 }
 
-func capacitySection(c *record.CapacityResult) Section {
+// capacityText is the rate that was found.
+func capacityText(c *record.CapacityResult) string {
 	text := figure.Rate(c.Rate) + " ops/s"
 	switch {
 	case c.Rate == 0:
-		text = "none of the rates that were tried held"
+		return "none of the rates that were tried held"
 	case c.AtLeast:
 		text = "at least " + text
 	}
-	if c.Rate > 0 && !c.Confirmed {
+	if !c.Confirmed {
 		text += " (NOT confirmed)"
 	}
+	return text
+}
+
+func capacitySection(c *record.CapacityResult) Section {
+	text := capacityText(c)
 	s := Section{Title: "capacity: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
 		Table: &Table{Header: []string{"phase", "offered/s", "achieved/s", "p99", "errors", "holds", "missed"}, Left: 1, Last: 2}}
 	if c.Low != nil {
