@@ -81,6 +81,9 @@ type CapacityResult struct {
 	// AtLeast is true if the highest rate that was allowed still held: the capacity is higher.
 	AtLeast bool   `json:"at_least,omitempty"`
 	Reason  string `json:"reason"`
+	// Doubts say why the rate must be taken with care although it was confirmed: several lower rates were missed, or what
+	// the target carries changed during the search. They are part of Reason as well.
+	Doubts []string `json:"doubts,omitempty"`
 	// Steps are all trials, in order.
 	Steps []CapacityStep `json:"steps"`
 }

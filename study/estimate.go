@@ -254,7 +254,9 @@ func (e *estimator) procedures() {
 	if c := p.Capacity; c != nil {
 		n := capacityTrials(c)
 		e.Procedures += float64(n) * with(c.Duration)
-		e.assume("the search for the capacity takes about %s", figure.Plural(n, "trial"))
+		most := mostCapacityTrials(c)
+		e.assume("the search for the capacity takes about %s if results are steady; if they scatter it may take up to %d, %s more than is estimated",
+			figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))
 	}
 }
 
@@ -277,15 +279,35 @@ const rampSteps = 6
 // capacityTrials is about how many trials a search takes: the ramp, the bisection of its last step down to the
 // precision, and the confirming trials of three rates.
 func capacityTrials(c *record.CapacitySpec) int {
-	ramp := rampSteps
+	ramp, bisection := capacitySteps(c)
+	return ramp + bisection + 3*int(c.Confirm)
+}
+
+// The most that a search does; see package procedure.
+const (
+	mostSearches = 3  // it goes up again twice
+	mostRounds   = 8  // of confirming trials in each, as the rate is lowered
+	mostDescent  = 12 // steps down from a first rate that does not hold
+)
+
+// mostCapacityTrials is how many trials a search takes at most, with a ramp as long as is assumed: every step of it is
+// tried twice, every round of confirming trials fails with its last one, and the search goes up again as often as it may.
+func mostCapacityTrials(c *record.CapacitySpec) int {
+	ramp, bisection := capacitySteps(c)
+	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round
+	return 1 + mostDescent + mostSearches*(2*ramp+bisection+mostRounds*(int(c.Confirm)+around))
+}
+
+// capacitySteps is how many steps the ramp has, and its bisection.
+func capacitySteps(c *record.CapacitySpec) (ramp, bisection int) {
+	ramp = rampSteps
 	if c.From > 0 && c.To > c.From {
 		ramp = 1 + int(math.Ceil(math.Log(float64(c.To/c.From))/math.Log(c.Growth)))
 	}
-	bisection := 0
 	if c.Precision > 0 {
 		bisection = max(0, int(math.Ceil(math.Log2((c.Growth-1)/float64(c.Precision)))))
 	}
-	return ramp + bisection + 3*int(c.Confirm)
+	return ramp, bisection
 }
 
 // power says which changes the comparisons could find: those within blocks. What is compared between batches drifts by

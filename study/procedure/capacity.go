@@ -74,6 +74,7 @@ type capacity struct {
 
 // probe is what one trial at a rate showed.
 type probe struct {
+	number int // of the trial in the search
 	rate   float64
 	share  float64 // of the offered operations that succeeded in time
 	holds  bool
@@ -314,6 +315,7 @@ func (c *capacity) at(phase string, rate float64) (probe, error) {
 		return probe{}, err
 	}
 	p := judge(o, rate)
+	p.number = len(c.tries)
 	c.tries = append(c.tries, p)
 	step := record.CapacityStep{
 		Phase: phase, Offered: rate, Achieved: o.rate, P99: o.p99, Errors: o.errors, Holds: p.holds, Missed: p.missed, Trial: o.record,

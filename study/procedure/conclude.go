@@ -40,9 +40,7 @@ func (c *capacity) conclude() {
 	if d := c.doubts(r.Rate); len(d) > 0 {
 		c.note("trials at this rate were in doubt: " + strings.Join(d, ", "))
 	}
-	if low := c.missedBelow(r.Rate); low != nil {
-		c.note(fmt.Sprintf("%s/s was missed once although more held: %s", figure.Rate(low.rate), low.missed))
-	}
+	c.doubt()
 	if len(c.notes) > 0 {
 		r.Reason += " (" + strings.Join(c.notes, "; ") + ")"
 	}
@@ -117,16 +115,6 @@ func (c *capacity) missedAbove(rate float64) *probe {
 		}
 	}
 	return lowest
-}
-
-// missedBelow is a rate below a given one that was missed, nil if none was.
-func (c *capacity) missedBelow(rate float64) *probe {
-	for i := range c.tries {
-		if p := &c.tries[i]; !p.holds && !p.untold && p.rate < rate {
-			return p
-		}
-	}
-	return nil
 }
 
 // heldAbove is the highest rate above a given one that held, 0 if none did.

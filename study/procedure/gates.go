@@ -43,8 +43,8 @@ func settle(seconds []study.Second, cycle time.Duration) settling {
 	perCycle := binned(measured, cycle)
 	g := settling{cycles: len(perCycle), p: 1}
 	if g.cycles < minCycles {
-		g.problem = fmt.Sprintf("%d whole checkpoint cycles of %s are too few to tell a steady state, which takes %d",
-			g.cycles, figure.Duration(cycle), minCycles)
+		g.problem = fmt.Sprintf("%s of %s cannot tell a steady state, which takes %d",
+			figure.Plural(g.cycles, "whole checkpoint cycle"), figure.Duration(cycle), minCycles)
 		return g
 	}
 	g.warmUp(measured, cycle)

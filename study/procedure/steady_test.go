@@ -104,7 +104,8 @@ func TestSteadyByOperations(t *testing.T) {
 	if got.Chosen != 2_000_000 {
 		t.Errorf("chose %v operations: %s", got.Chosen, got.Reason)
 	}
-	say(t, got.Points[0].Note, "1 whole checkpoint cycles of 60.0 s are too few")
+	say(t, got.Points[0].Note, "1 whole checkpoint cycle of 60.0 s cannot tell a steady state, which takes 4")
+	say(t, got.Rule, "the number of operations is multiplied by 2")
 	if l := x.specs[1].Load; l.Operations != 1_000_000 || l.Duration != 0 {
 		t.Errorf("the second trial: %+v", l)
 	}
