@@ -234,6 +234,14 @@ func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
 	return results
 }
 
+// Needs is the fewest operations that the objective can be told from; 0 where any number does.
+func (o Objective) Needs() int64 {
+	if math.IsNaN(o.percent) {
+		return 0
+	}
+	return int64(MinCount(o.percent / 100))
+}
+
 // measure returns the figure, or why there is none.
 func (o Objective) measure(s *Summary) (x float64, why string) {
 	class, t, why := o.class(s)

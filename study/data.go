@@ -129,6 +129,7 @@ func (p *Plan) shareData() error {
 		if err != nil {
 			return fmt.Errorf("configuration %s: %w", c.ID, err)
 		}
+		spec.Objectives = p.stated(spec, sh.classes)
 		p.specs[c.ID], p.setOf[c.ID], p.inserts[c.ID] = spec, set, sh.inserts
 		for _, class := range sh.classes {
 			p.classes[class] = true

@@ -98,7 +98,7 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if err := p.shareData(); err != nil {
 		return nil, err
 	}
-	if err := p.checkClasses(o); err != nil {
+	if err := errors.Join(p.checkClasses(o), p.checkDeadline(), p.checkProcedures()); err != nil {
 		return nil, err
 	}
 	p.estimate(o)

@@ -325,8 +325,8 @@ func TestEstimateOfProcedures(t *testing.T) {
 objectives: ["p99<1s"]
 procedures:
   threads: {from: 1, to: 8, trials: 2, duration: 9500ms}
-  steady: {from: 60, to: 240}
-  capacity: {from: 100, to: 225, precision: 25%, confirm: 1, duration: 500ms}
+  steady: {from: 60, to: 240, cycle: 15s}
+  capacity: {from: 1000, to: 2250, precision: 25%, confirm: 1, duration: 500ms}
 `)
 	// 4 levels twice at 10 s; 60, 120, 240 s; 3 steps up, 1 bisection, 3 confirming trials of 1 s.
 	if want := 80.0 + 420 + 1.5 + 7; p.Estimate.Procedures != want || p.Estimate.Seconds != want || len(p.Trials) != 0 {

@@ -195,17 +195,20 @@ type conductor struct {
 	sessions []record.StudySession        // all of them, this one last
 	// unreadable are the lines of the journal that say nothing.
 	unreadable int
+	number     uint64 // of the run that began last
 	data       map[string]dataState
 	pace       pace
 	began      time.Time // of this session
 	failures   int       // trials that failed, one after the other
-	total      int       // trials of the plan
+	// unreached are the trials that did not reach their target, by that, since one was reached last.
+	unreached map[string][]record.Trial
+	total     int // trials of the plan
 }
 
 func newConductor(o Options, w *record.StudyWriter, spec record.StudySpec) *conductor {
 	return &conductor{
 		o: o, w: w, spec: spec, began: o.Clock.Now(), attempts: map[string]int{}, data: map[string]dataState{},
-		specs: map[string]record.RunSpec{}, open: map[string]*record.TrialData{}, pace: newPace(),
+		specs: map[string]record.RunSpec{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
 	}
 }
 

@@ -195,7 +195,7 @@ func TestInterruptedAtTheSameMoment(t *testing.T) {
 		})}}
 		_, e := c.supervise(ctx, study.Request{}, time.Hour)
 		var tr record.Trial
-		if err := c.conclude(&tr, study.Result{}, e); tr.Status != record.TrialLost || !errors.Is(err, context.Canceled) {
+		if err := c.conclude(&tr, job{}, study.Result{}, e); tr.Status != record.TrialLost || !errors.Is(err, context.Canceled) {
 			t.Fatalf("trial %+v, error %v", tr, err)
 		}
 	}

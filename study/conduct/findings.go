@@ -12,12 +12,12 @@ import (
 )
 
 // ownFindings are those that only the conductor can know of.
-var ownFindings = []string{"nothing-done", "data-grew", "tool-changed", "machine-changed", "journal-damaged"}
+var ownFindings = []string{"nothing-done", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged"}
 
 // findings replaces what was found out about how the study was conducted.
 func (c *conductor) findings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.grew(), c.changed())
+	all := slices.Concat(others, c.nothingDone(), c.noResult(), c.grew(), c.changed())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
@@ -37,6 +37,38 @@ func (c *conductor) nothingDone() []measure.Finding {
 	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
 		"none of the trials was finished, so there is nothing to compare; the last one failed with: %s. Remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
 		c.lastProblem(), c.o.Dir)}}
+}
+
+// noResult names the configurations of a study that is through of which no trial counts: what was asked about them has
+// no answer. Exploratory ones decide nothing.
+func (c *conductor) noResult() []measure.Finding {
+	if c.study.Status != record.Complete || c.total == 0 || len(c.nothingDone()) > 0 {
+		return nil
+	}
+	var all []measure.Finding
+	for _, exploratory := range []bool{false, true} {
+		severity, ids := measure.Invalid, []string{}
+		if exploratory {
+			severity = measure.Warning
+		}
+		for _, configuration := range c.study.Configurations {
+			if configuration.Exploratory == exploratory && !c.hasResult(configuration.ID) {
+				ids = append(ids, configuration.ID)
+			}
+		}
+		if len(ids) > 0 {
+			all = append(all, measure.Finding{ID: "no-result", Severity: severity, Text: fmt.Sprintf(
+				"no trial of %s counts, so nothing is known of %s; see why its trials failed, remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
+				strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.o.Dir)})
+		}
+	}
+	return all
+}
+
+func (c *conductor) hasResult(configuration string) bool {
+	return slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
+		return t.Configuration == configuration && t.Kind == record.TrialCompared && t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
+	})
 }
 
 // changed compares the sessions of the study: trials of other programs or machines may differ because of them.

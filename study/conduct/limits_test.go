@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
@@ -134,5 +136,115 @@ func TestSettleAndReload(t *testing.T) {
 		if !q.Spec.LoadPhase.Drop {
 			t.Errorf("trial %d does not load anew", q.Trial)
 		}
+	}
+}
+
+// twoTargets is a study of two targets; the trials of those that are down do not reach them.
+func twoTargets(down ...string) (record.StudySpec, *bench) {
+	spec := smallStudy(func(s *record.StudySpec) {
+		s.Factors = []record.FactorSpec{{Path: "target", Levels: []record.LevelSpec{
+			{Name: "one", Value: "null:"}, {Name: "two", Value: "mongodb://someone:hunter2@db2/"}}}}
+	})
+	b := newBench(simulated.Target{})
+	b.before = func(_ context.Context, q study.Request) error {
+		if slices.Contains(down, q.Spec.Target) {
+			return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("nobody listens at %s", store.Redact(q.Spec.Target))}
+		}
+		return nil
+	}
+	return spec, b
+}
+
+// Where one target of several is down, its trials fail, the others are done, and the study says what has no result.
+func TestOneOfTheTargetsIsDown(t *testing.T) {
+	spec, b := twoTargets("mongodb://someone:hunter2@db2/")
+	dir := filepath.Join(t.TempDir(), "study")
+	s, err := Run(t.Context(), spec, b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range s.Trials {
+		want := record.TrialDone
+		if tr.Configuration != "baseline" {
+			want = record.TrialFailed
+		}
+		if tr.Status != want || want == record.TrialFailed && !strings.Contains(tr.Problem, "nobody listens at") {
+			t.Errorf("trial %+v", tr)
+		}
+	}
+	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "no-result" })
+	if s.Status != record.Complete || i < 0 || s.Validity[i].Severity != measure.Invalid || !strings.Contains(s.Validity[i].Text, "no trial of target=two counts") {
+		t.Errorf("status %s, findings %+v", s.Status, s.Validity)
+	}
+	up := newBench(simulated.Target{})
+	o := up.options("")
+	o.RetryFailed, o.Spec = true, &spec
+	if s, err = Resume(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	if has(s.Validity, "no-result") {
+		t.Errorf("it is still said: %+v", s.Validity)
+	}
+}
+
+// Where all targets are down the study stops, and repeats every trial that did not reach one.
+func TestAllTargetsAreDown(t *testing.T) {
+	spec, b := twoTargets("null:", "mongodb://someone:hunter2@db2/")
+	dir := filepath.Join(t.TempDir(), "study")
+	s, err := Run(t.Context(), spec, b.options(dir))
+	var stop *Stop
+	if !errors.As(err, &stop) || stop.Reason != Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") || strings.Contains(err.Error(), "hunter2") {
+		t.Fatalf("error %v", err)
+	}
+	lost := 0
+	for _, tr := range s.Trials {
+		if tr.Status == record.TrialLost {
+			lost++
+		} else if tr.Status != record.TrialPlanned {
+			t.Errorf("trial %+v", tr)
+		}
+	}
+	if lost != len(b.asked) || lost < 2 {
+		t.Errorf("%d trials were tried, %d are lost", len(b.asked), lost)
+	}
+	up := newBench(simulated.Target{})
+	o := up.options("")
+	o.Spec = &spec
+	if s, err = Resume(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+}
+
+// An exploratory configuration without a result is a warning.
+func TestNoResultOfWhatIsExploratory(t *testing.T) {
+	spec, b := twoTargets("mongodb://someone:hunter2@db2/")
+	spec.Factors[0].Exploratory = true
+	s, err := Run(t.Context(), spec, b.options(filepath.Join(t.TempDir(), "study")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "no-result" })
+	if i < 0 || s.Validity[i].Severity != measure.Warning {
+		t.Errorf("findings %+v", s.Validity)
+	}
+}
+
+// What an objective of the study limits is stated by the records of its trials, whatever metrics it compares.
+func TestObjectivesReachTheTrials(t *testing.T) {
+	b := newBench(simulated.Target{})
+	dir := filepath.Join(t.TempDir(), "study")
+	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range b.asked {
+		if !slices.Equal(q.Spec.Objectives, []string{"p97<10s"}) {
+			t.Errorf("trial %d has the objectives %v", q.Trial, q.Spec.Objectives)
+		}
+	}
+	if len(s.Objectives) == 0 {
+		t.Error("no objective was held against the configurations")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -55,15 +56,16 @@ func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial,
 	c.o.Progress.Begin(c.standing(t, j))
 	result, ending := c.supervise(ctx, study.Request{
 		Spec: j.spec, Dir: filepath.Join(c.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
+		Number: c.nextNumber(started),
 	}, c.deadline(j.spec))
-	t.Seconds = c.o.Clock.Now().Sub(started).Seconds()
-	stop := c.conclude(&t, result, ending)
+	t.Seconds = max(0, c.o.Clock.Now().Sub(started).Seconds()) // a clock may be set back
+	stop := c.conclude(&t, j, result, ending)
 	data = c.settled(data, result)
 	if err := c.over(t, j, data); err != nil {
 		return result, t, err
 	}
 	if stop != nil {
-		return result, t, stop
+		return result, t, errors.Join(stop, c.giveBack())
 	}
 	if t.Status != record.TrialDone {
 		return result, t, &countedError{errors.New(t.Problem)}
@@ -116,9 +118,13 @@ func (c *conductor) over(t record.Trial, j job, d *record.TrialData) error {
 	switch t.Status {
 	case record.TrialDone:
 		c.failures = 0
+		clear(c.unreached)
 		c.pace.learn(t)
 	case record.TrialFailed, record.TrialTimeout:
-		c.failures++
+		if !c.wasNotReached(t) {
+			c.failures++
+			clear(c.unreached)
+		}
 	}
 	c.o.Progress.End(t)
 	if err := c.w.Update(c.study); err != nil {
@@ -147,7 +153,7 @@ type ending struct {
 }
 
 // conclude says what became of a trial, and returns what stops the study, if that does.
-func (c *conductor) conclude(t *record.Trial, r study.Result, e ending) error {
+func (c *conductor) conclude(t *record.Trial, j job, r study.Result, e ending) error {
 	var at *run.Error
 	c.evaluate(t, r)
 	switch {
@@ -158,7 +164,7 @@ func (c *conductor) conclude(t *record.Trial, r study.Result, e ending) error {
 		t.Status, t.Problem = record.TrialTimeout, "it could not be ended within "+figure.Duration(e.limit)+", not even by aborting it"
 		return &Stop{Reason: Stuck, Err: e.err, Text: fmt.Sprintf(
 			"trial %d cannot be ended: its target may hang. See to that, then go on with plimsoll study resume %s", t.Number, c.o.Dir)}
-	case e.err == nil && r.Run != nil && r.Run.Status == record.Complete:
+	case e.err == nil && r.Run != nil && r.Run.Status == record.Complete && cutShort(r.Run) == "":
 		t.Status = record.TrialDone
 		return nil
 	case e.late:
@@ -174,9 +180,7 @@ func (c *conductor) conclude(t *record.Trial, r study.Result, e ending) error {
 			"a disk is full, so trial %d was given up and will be repeated: free space for the study in %s and for its target, then go on with plimsoll study resume %s",
 			t.Number, c.o.Dir, c.o.Dir)}
 	case errors.As(e.err, &at) && at.Stage == run.Reaching:
-		t.Status, t.Problem = record.TrialLost, e.err.Error()
-		return &Stop{Reason: Unreachable, Err: e.err, Text: fmt.Sprintf(
-			"trial %d: %v. Then go on with plimsoll study resume %s", t.Number, e.err, c.o.Dir)}
+		return c.notReached(t, j, e.err)
 	}
 	t.Status, t.Problem = record.TrialFailed, problemOf(r, e.err)
 	return nil
@@ -190,8 +194,24 @@ func problemOf(r study.Result, err error) string {
 		return "it left no result"
 	case r.Run.Problem != "":
 		return r.Run.Problem
+	case cutShort(r.Run) != "":
+		return cutShort(r.Run)
 	}
 	return "its run ended as " + string(r.Run.Status)
+}
+
+// cutShort says why a run that came to its end is no trial: it lost a load process, so its load became another one
+// than was asked for. "" for all others.
+func cutShort(r *record.Run) string {
+	if r.Course.EndedBy != fleet.EventLost {
+		return ""
+	}
+	for _, f := range r.Validity {
+		if f.ID == fleet.EventLost {
+			return f.Text
+		}
+	}
+	return "a load process was lost"
 }
 
 // evaluate takes from the result what the study keeps of it.
