@@ -135,13 +135,14 @@ func finding(r *record.Run, id string) *measure.Finding {
 func TestExecute(t *testing.T) {
 	for name, change := range map[string]func(*record.LoadSpec){
 		"closed loop": func(l *record.LoadSpec) {
-			l.Pace, l.Duration, l.Warmup = 0, record.Duration(2300*time.Millisecond), record.Duration(time.Second)
+			l.Pace, l.Duration, l.Warmup = 40, record.Duration(10300*time.Millisecond), record.Duration(time.Second)
 		},
-		"open loop":  func(l *record.LoadSpec) { l.Pace, l.Rate, l.Duration = 0, 300, record.Duration(2300*time.Millisecond) },
-		"operations": func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
+		"as fast as it can": func(l *record.LoadSpec) { l.Pace, l.Duration, l.Operations = 0, 0, 20_001 },
+		"open loop":         func(l *record.LoadSpec) { l.Pace, l.Rate, l.Duration = 0, 300, record.Duration(10300*time.Millisecond) },
+		"operations":        func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
 		"users": func(l *record.LoadSpec) {
 			l.Workers, l.Pace, l.Duration = 1, 50, 0
-			l.Stages = []record.StageSpec{{Duration: record.Duration(2 * time.Second), Workers: 9}}
+			l.Stages = []record.StageSpec{{Duration: record.Duration(10 * time.Second), Workers: 9}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
