@@ -264,6 +264,9 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 	if !c.Confirmed {
 		g.note("capacity-unconfirmed", measure.Warning, "%s: the capacity search did not confirm a rate (%s)", dir, c.Reason)
 	}
+	for _, doubt := range c.Doubts {
+		g.note("capacity-doubtful", measure.Warning, "%s: the capacity search is in doubt: %s", dir, doubt)
+	}
 	if c.AtLeast && c.Confirmed {
 		g.note("capacity-at-least", measure.Note, "%s: the search ended at the highest rate that it was allowed, which held: the capacity is higher, and fewer nodes may do", dir)
 	}

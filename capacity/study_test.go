@@ -144,6 +144,7 @@ func TestSizeDoubtsStudies(t *testing.T) {
 		"invalid": {func(s *record.Study) {
 			s.Validity = []measure.Finding{{ID: "drift", Severity: measure.Invalid, Text: "the machine drifted"}}
 		}, record.SizeUnknown, "the machine drifted"},
+		"doubtful":      {func(s *record.Study) { s.Capacity.Doubts = []string{"2 trials at lower rates"} }, record.SizeAnswered, "capacity-doubtful"},
 		"at least":      {func(s *record.Study) { s.Capacity.AtLeast = true }, record.SizeAnswered, "capacity-at-least"},
 		"interrupted":   {func(s *record.Study) { s.Status = record.Interrupted }, record.SizeAnswered, "study-incomplete"},
 		"nothing in it": {func(s *record.Study) { s.Capacity, s.Trials = nil, nil }, record.SizeUnknown, "no trial that counts"},

@@ -8,6 +8,7 @@ import (
 
 // defaults fills in what the procedures were not told.
 func (p *ProceduresSpec) defaults() {
+	p.unfold()
 	if p.Threads != nil {
 		p.Threads.Defaults()
 	}
@@ -19,8 +20,27 @@ func (p *ProceduresSpec) defaults() {
 	}
 }
 
+// unfold puts threads and steady in the place of baseline. What baseline says is copied, because the specification that
+// somebody else holds must stay as it is. Beside one of the two, baseline stays, and [StudySpec.Validate] refuses it.
+func (p *ProceduresSpec) unfold() {
+	if p.Baseline == nil || p.Threads != nil || p.Steady != nil {
+		return
+	}
+	p.Threads, p.Steady = &ThreadsSpec{}, &SteadySpec{}
+	if t := p.Baseline.Threads; t != nil {
+		*p.Threads = *t
+	}
+	if s := p.Baseline.Steady; s != nil {
+		*p.Steady = *s
+	}
+	p.Baseline = nil
+}
+
 func (p *ProceduresSpec) validate(objectives bool) error {
 	var errs []error
+	if p.Baseline != nil {
+		errs = append(errs, errors.New("procedures.baseline: it is threads and then steady: put their keys below it, and leave the two out beside it"))
+	}
 	if p.Threads != nil {
 		errs = append(errs, indented("procedures.threads", p.Threads.validate()))
 	}
@@ -34,7 +54,7 @@ func (p *ProceduresSpec) validate(objectives bool) error {
 		}
 	}
 	if *p == (ProceduresSpec{}) {
-		errs = append(errs, errors.New("procedures: name one: threads, steady or capacity (an empty one is written {})"))
+		errs = append(errs, errors.New("procedures: name one: baseline, threads, steady or capacity (an empty one is written {})"))
 	}
 	return errors.Join(errs...)
 }

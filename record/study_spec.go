@@ -91,8 +91,19 @@ type ProceduresSpec struct {
 	Threads *ThreadsSpec `json:"threads,omitempty" yaml:"threads,omitempty"`
 	// Steady finds the length of a run.
 	Steady *SteadySpec `json:"steady,omitempty" yaml:"steady,omitempty"`
+	// Baseline is Threads, then Steady with the workers that were found: together they find the baseline. It stands in
+	// specifications that people write; [StudySpec.Defaults] puts the two in its place.
+	Baseline *BaselineSpec `json:"baseline,omitempty" yaml:"baseline,omitempty"`
 	// Capacity finds the highest rate that holds the objectives, after the rest.
 	Capacity *CapacitySpec `json:"capacity,omitempty" yaml:"capacity,omitempty"`
+}
+
+// BaselineSpec says how the two procedures that find a baseline work; either may be absent, and then has its defaults.
+type BaselineSpec struct {
+	// Threads finds the number of workers.
+	Threads *ThreadsSpec `json:"threads,omitempty" yaml:"threads,omitempty"`
+	// Steady finds the length of a run, with that number of workers.
+	Steady *SteadySpec `json:"steady,omitempty" yaml:"steady,omitempty"`
 }
 
 // ThreadsSpec raises the workers until throughput stops rising or response time bends.
