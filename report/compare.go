@@ -65,7 +65,7 @@ func changesOf(base string, list []record.Comparison) Section {
 			return s
 		}
 	}
-	s.Title = list[0].Configuration + " against " + base
+	s.Title, s.Named = list[0].Configuration+" against "+base, true
 	s.Table.Header, s.Table.Left = s.Table.Header[1:], 1
 	for i, row := range s.Table.Rows {
 		s.Table.Rows[i] = row[1:]
@@ -216,7 +216,7 @@ func HistorySections(h *record.HistoryReport) []Section {
 
 // groupSection lists the changes of all metrics of a group, in the order of time.
 func groupSection(g *record.HistoryGroup) Section {
-	s := Section{Title: g.Name, Table: &Table{Header: []string{"since", "record", "metric", "before", "after", "change", "p", "verdict"}, Left: 3, Last: 1}}
+	s := Section{Title: g.Name, Named: true, Table: &Table{Header: []string{"since", "record", "metric", "before", "after", "change", "p", "verdict"}, Left: 3, Last: 1}}
 	type change struct {
 		series *record.HistorySeries
 		record.HistoryChange

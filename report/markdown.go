@@ -36,11 +36,7 @@ func runTitle(r *record.Run) string {
 }
 
 func runSections(r *record.Run) []Section {
-	verdict := validityWords(r.Validity)
-	if r.Status != record.Complete {
-		verdict += " (" + string(r.Status) + ")"
-	}
-	first := Section{Lines: []string{"verdict: " + verdict}}
+	first := Section{Lines: []string{"verdict: " + RunVerdict(r)}}
 	if r.Problem != "" {
 		first.Lines = append(first.Lines, "problem: "+r.Problem)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -77,28 +78,9 @@ func workloadName(w record.WorkloadSpec) string {
 	return name
 }
 
-// textVerdict is the first line that a person reads: can it be believed, and does it hold.
+// textVerdict is the first line that a person reads: does it hold, and can it be believed.
 func textVerdict(b *bytes.Buffer, r *record.Run) {
-	verdict := "valid"
-	switch measure.Worst(r.Validity) {
-	case measure.Invalid:
-		verdict = "INVALID: do not use these figures; the reasons are below"
-	case measure.Warning:
-		verdict = "valid with care; see below"
-	}
-	if r.Status != record.Complete {
-		verdict += " (" + string(r.Status) + ")"
-	}
-	if n := len(r.Objectives); n > 0 {
-		met := 0
-		for _, o := range r.Objectives {
-			if o.Met {
-				met++
-			}
-		}
-		verdict += fmt.Sprintf("; %d of %d objectives met", met, n)
-	}
-	fmt.Fprintf(b, "verdict     %s\n", verdict)
+	fmt.Fprintf(b, "verdict     %s\n", wrap(report.RunVerdict(r), textWidth-12, strings.Repeat(" ", 12)))
 }
 
 func textProblem(b *bytes.Buffer, r *record.Run) {

@@ -3,10 +3,12 @@ package html
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // Answer is the first thing on a page: what a person decides from.
@@ -30,9 +32,9 @@ type Answer struct {
 func answerOf(r *record.Run) Answer {
 	a := Answer{Headline: Headline(r), Kind: "good", Verdict: Verdict(r), Problem: r.Problem}
 	switch worst := measure.Worst(r.Validity); {
-	case worst == measure.Invalid || r.Status == record.Failed:
+	case worst == measure.Invalid || r.Status == record.Failed || report.RunMissed(r):
 		a.Kind = "bad"
-	case worst == measure.Warning || met(r) < len(r.Objectives) || r.Status != record.Complete:
+	case worst == measure.Warning || unknown(r) || r.Status != record.Complete:
 		a.Kind = "warn"
 	}
 	p := r.Phase("measure")
@@ -50,6 +52,10 @@ func answerOf(r *record.Run) Answer {
 	return a
 }
 
+func unknown(r *record.Run) bool {
+	return slices.ContainsFunc(r.Objectives, func(o measure.ObjectiveResult) bool { return o.Unknown })
+}
+
 func whenText(r *record.Run) string {
 	text := r.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	if v := Version(r.Tool); v != "" {
@@ -60,11 +66,11 @@ func whenText(r *record.Run) string {
 
 func targetText(r *record.Run) string {
 	text := r.Target.Address
-	if v := r.Target.Kind + " " + r.Target.Version; v != " " {
-		text += ", " + v
-	}
-	if r.Target.Topology != "" {
-		text += ", " + r.Target.Topology
+	said := strings.TrimSuffix(text, ":") // the address of a target without a server says what it is
+	for _, v := range []string{strings.TrimSpace(r.Target.Kind + " " + r.Target.Version), r.Target.Topology} {
+		if v != "" && v != said {
+			text += ", " + v
+		}
 	}
 	for _, key := range []string{"storage.wiredTiger.cacheSizeGB", "wiredTiger.cacheSizeBytes", "cacheSizeGB", "cache"} {
 		if v := r.Target.Settings[key]; v != "" {
@@ -91,8 +97,26 @@ func tiles(r *record.Run, p *record.PhaseResult) []Tile {
 		list = append(list, Tile{what + " p50", duration(orTime(l.P50)), n}, Tile{what + " p99", duration(orTime(l.P99)), beyond(l.Count, 0.99)},
 			Tile{what + " p99.9", duration(orTime(l.P999)), beyond(l.Count, 0.999)})
 	}
-	return append(list, Tile{"Not ok", figure.Percent(ratio(float64(p.Counts.Bad()), float64(p.Counts.Attempted))),
-		fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed), figure.Count(p.Counts.Indeterminate))})
+	return append(list, lossTile(r, p))
+}
+
+// loss is how many operations that were asked for did not succeed, and how many were asked for. Those that were given
+// up or were never sent are among both: nobody who waits for them can tell the difference.
+func loss(r *record.Run, p *record.PhaseResult) (bad, all int64) {
+	gone := p.Dropped + r.Course.Unsent
+	return p.Counts.Bad() + gone, p.Counts.Attempted + gone
+}
+
+func lossTile(r *record.Run, p *record.PhaseResult) Tile {
+	bad, all := loss(r, p)
+	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed), figure.Count(p.Counts.Indeterminate))
+	if p.Dropped > 0 {
+		note += fmt.Sprintf(", %s dropped", figure.Count(p.Dropped))
+	}
+	if n := r.Course.Unsent; n > 0 {
+		note += fmt.Sprintf(", %s unsent", figure.Count(n))
+	}
+	return Tile{"Not ok", figure.Percent(ratio(float64(bad), float64(all))), note}
 }
 
 // beyond says how many values a percentile stands on.
@@ -152,7 +176,8 @@ var checks = []check{
 	}},
 	{"offered = achieved", []string{"schedule-not-sustained", "unsent"}, func(_ *record.Run, p *record.PhaseResult) bool { return p.Offered > 0 }},
 	{"client not the limit", []string{"client-cpu", "client-limited", "client-scheduler", "client-gc", "pool-wait", "client-lost"}, always},
-	{"clocks and counts agree", []string{"schedule-lateness", "littles-law", "displaced", "not-counted", "events-lost"}, always},
+	{"sent on time", []string{"schedule-lateness"}, func(_ *record.Run, p *record.PhaseResult) bool { return p.Offered > 0 }},
+	{"clocks and counts agree", []string{"littles-law", "displaced", "not-counted", "events-lost"}, always},
 	{"target was there", []string{"outage", "nothing", "nothing-succeeded"}, always},
 	{"enough values", []string{"few-samples"}, always},
 	{"content as written", []string{"corrupt", "short-data"}, always},
@@ -180,6 +205,9 @@ func badges(r *record.Run, p *record.PhaseResult) []Point {
 			case f.Severity == measure.Note && b.Kind == "good":
 				b.Kind, b.Mark = "note", "·"
 			}
+		}
+		if b.Kind == "note" {
+			b.Text += " (with a note)"
 		}
 		list = append(list, b)
 	}

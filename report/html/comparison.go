@@ -3,7 +3,6 @@ package html
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -68,7 +67,7 @@ func comparisonSections(src *Source, prefix string) []Section {
 		margin = c.Comparisons[0].Margin
 	}
 	ratios := Section{ID: prefix + "ratios", Title: "Ratios"}
-	for _, f := range forestFigures(c.Comparisons, margin, prefix+"ratios") {
+	for _, f := range forestFigures(c.Comparisons, margin, "time", prefix+"ratios") {
 		ratios.Blocks = append(ratios.Blocks, Block{Figure: f})
 	}
 	if f := sideFigure(c, prefix); f != nil {
@@ -82,9 +81,6 @@ func comparisonSections(src *Source, prefix string) []Section {
 		}
 		sec := shared(all[i])
 		sec.ID = fmt.Sprintf("%s%s-%d", prefix, sec.ID, i)
-		if strings.Contains(all[i].Title, " against ") {
-			sec.Title = all[i].Title // it begins with the name of a side
-		}
 		list = append(list, sec)
 	}
 	return append(list, Section{ID: prefix + "disclosure", Title: "Disclosure", Blocks: []Block{{Facts: facts(

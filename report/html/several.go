@@ -1,12 +1,14 @@
 package html
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // several puts more than one record into the page: what they have in common first, then each of them.
@@ -17,24 +19,29 @@ func (p *Page) several(sources []*Source) {
 	table := &Table{Caption: "All records", Columns: []Column{{Name: "record"}, {Name: "verdict"}, {Name: "offered/s", Number: true},
 		{Name: "ok/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "not ok", Number: true}}}
 	var points []curvePoint
+	var runs []*record.Run
 	for i, s := range sources {
 		parts[i].add(s, fmt.Sprintf("r%d-", i+1))
 		if len(parts[i].Answers) == 0 {
 			continue
 		}
-		row := []string{names[i], parts[i].Answers[0].Verdict, "-", "-", "-", "-", "-"}
+		row := []string{names[i], report.Brief(parts[i].Answers[0].Verdict), "-", "-", "-", "-", "-"}
 		if s.Run != nil {
 			if m := s.Run.Phase("measure"); m != nil {
 				point := pointOfRun(names[i], s.Run, m)
-				points = append(points, point)
-				row = append(row[:2], figure.Rate(point.offered), figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
-					figure.Percent(ratio(float64(m.Counts.Bad()), float64(m.Counts.Attempted))))
+				points, runs = append(points, point), append(runs, s.Run)
+				offered := "-"
+				if point.offered > 0 {
+					offered = figure.Rate(point.offered)
+				}
+				row = append(row[:2], offered, figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
+					lossTile(s.Run, m).Value)
 			}
 		}
 		table.Rows = append(table.Rows, row)
 	}
 	all := Section{ID: "records", Title: "All records", Lead: "Beside each other as they were measured. Whether a difference means anything is what plimsoll compare says."}
-	if f := curveFigure(points, nil, "records-curve"); f != nil {
+	if f := curveFigure(points, curveOf(runs)); f != nil {
 		all.Blocks = append(all.Blocks, Block{Figure: f})
 	}
 	all.Blocks = append(all.Blocks, Block{Table: table})
@@ -74,11 +81,11 @@ func uniqueNames(sources []*Source) []string {
 	return names
 }
 
-// pointOfRun is a run on the curve of latency over throughput. A closed loop offers what it achieves.
+// pointOfRun is a run on the curve of latency over throughput. A closed loop offers nothing.
 func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
-	p := curvePoint{name: name, offered: m.Rates.Offered, achieved: m.Rates.Achieved, p50: nan(), p99: nan()}
-	if m.Offered == 0 {
-		p.offered = m.Rates.Achieved
+	p := curvePoint{name: name, offered: nan(), achieved: m.Rates.Achieved, p50: nan(), p99: nan()}
+	if m.Offered > 0 {
+		p.offered = m.Rates.Offered
 	}
 	l := m.All.Service
 	if r.Scheduled {
@@ -88,4 +95,35 @@ func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
 		p.p50, p.p99 = orTime(l.P50), orTime(l.P99)
 	}
 	return p
+}
+
+// curveOf says what the curve of some runs is. They are joined only where the offered load is all that they differ in.
+func curveOf(runs []*record.Run) curve {
+	c := curve{id: "records-curve", what: "record", time: "time", joined: true}
+	scheduled := 0
+	for _, r := range runs {
+		c.joined = c.joined && loadless(r) == loadless(runs[0]) && r.Specification.Load.Rate > 0
+		if r.Scheduled {
+			scheduled++
+		}
+	}
+	switch scheduled {
+	case len(runs):
+		c.time = "response time"
+	case 0:
+		c.time = "service time"
+	}
+	return c
+}
+
+// loadless is what a run asked for but for the offered load, and what stands for no difference of the load: names and
+// seeds. The environment and the target as they were found belong to it.
+func loadless(r *record.Run) string {
+	s := r.Specification
+	s.Out, s.Labels, s.Load.Rate, s.Workload.Seed, s.Load.Seed, s.Objectives = "", nil, 0, 0, 0, nil
+	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings, r.ClientSettings, r.Environment.Host})
+	if err != nil {
+		return r.Target.Address // the types of a record have a JSON form; this stands for an impossible failure
+	}
+	return string(b)
 }

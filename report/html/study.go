@@ -21,13 +21,9 @@ const maxAnswered = 12
 // studyAnswer is the first screen of a study.
 func studyAnswer(s *record.Study, prefix string) Answer {
 	a := Answer{ID: prefix + "answer", Headline: studyTitle(s), Problem: s.Problem, Kind: kindOf(s.Validity, s.Status)}
-	a.Verdict = "valid"
-	if sections := report.StudySections(s); len(sections) > 0 {
-		for _, line := range sections[0].Lines {
-			if rest, ok := strings.CutPrefix(line, "verdict: "); ok {
-				a.Verdict = rest
-			}
-		}
+	a.Verdict = report.StudyVerdict(s)
+	if report.StudyMissed(s) {
+		a.Kind = "bad"
 	}
 	for _, o := range s.Objectives {
 		p := Point{"bad", "✗ missed", ""}
@@ -36,9 +32,6 @@ func studyAnswer(s *record.Study, prefix string) Answer {
 			p = Point{"good", "✓ holds", ""}
 		case o.N == 0:
 			p = Point{"warn", "? unknown", ""}
-		}
-		if p.Kind == "bad" && !o.Exploratory && a.Kind == "good" {
-			a.Kind = "warn"
 		}
 		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met, figure.Plural(o.N, "trial"))
 		if o.Exploratory {
@@ -197,7 +190,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 	points = short(points, 6, "change")
 	if open > 0 {
 		what := "comparison"
-		if len(told) > 0 {
+		if len(points) > 0 {
 			what = "other comparison"
 		}
 		points = append(points, Point{"note", "~", fmt.Sprintf("of %s nothing can be said; more trials would tell", figure.Plural(open, what))})
@@ -222,7 +215,7 @@ func studyBadges(s *record.Study) []Point {
 		}
 		if t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid {
 			n[t.Configuration]++
-		} else if t.Status != record.TrialPlanned {
+		} else if t.Status != record.TrialPlanned && t.Status != record.TrialRunning {
 			bad++
 		}
 	}
@@ -284,7 +277,7 @@ func studyFigures(s *record.Study, title, id string) []*Figure {
 	case strings.HasPrefix(title, "capacity"):
 		return []*Figure{capacityFigure(s.Capacity, id), hockeyFigure(s, id)}
 	case strings.HasPrefix(title, "changes"):
-		return forestFigures(s.Comparisons, float64(s.Specification.Margin), id)
+		return forestFigures(s.Comparisons, float64(s.Specification.Margin), timeOf(s), id)
 	case strings.HasPrefix(title, "trials"):
 		return []*Figure{trialFigure(s, id)}
 	case title == "configurations":

@@ -17,6 +17,7 @@ import (
 // Without a factor they show all configurations.
 func levelFigures(s *record.Study, f *record.FactorSpec, id string) []*Figure {
 	var list []*Figure
+	kind := timeOf(s)
 	for i, m := range levelMetrics(s) {
 		rows, numbers := levelRows(s, f, m)
 		if len(rows) < 2 {
@@ -27,20 +28,43 @@ func levelFigures(s *record.Study, f *record.FactorSpec, id string) []*Figure {
 			what = "by " + factorName(f)
 		}
 		c := &chart.Rows{
-			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m)) + " " + what},
-			X:     chart.Axis{Label: metricLabel(m), Unit: unitOf(m), Zero: true}, Rows: rows,
+			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
+			X:     chart.Axis{Label: metricLabel(m, kind), Unit: unitOf(m), Zero: true}, Rows: rows,
 		}
 		c.Description = rowsWords(rows)
-		note := "Whiskers are intervals of the mean over trials, at the confidence of the study. A hollow bar is the baseline."
-		if unitOf(m) == "ns" {
-			note = "The value is the median of the trials' own percentiles, whiskers are its interval. A hollow bar is the baseline."
-		}
-		list = append(list, newFigure(c, note, numbers))
+		list = append(list, newFigure(c, levelNote(m, rows), numbers))
 		if curve := scalingFigure(s, f, m, rows, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
 			list = append(list, curve)
 		}
 	}
 	return list
+}
+
+// levelNote says what bars and whiskers are, if there are whiskers.
+func levelNote(metric string, rows []chart.Row) string {
+	note := "The value is the mean over trials"
+	if unitOf(metric) == chart.Nanoseconds {
+		note = "The value is the median of the trials' own percentiles"
+	}
+	if slices.ContainsFunc(rows, func(r chart.Row) bool { return r.High > r.Low }) {
+		note += "; whiskers are its interval at the confidence of the study"
+	} else {
+		note += "; there are too few trials for an interval"
+	}
+	return note + ". A hollow bar is the baseline."
+}
+
+// timeOf is what the times of a study are: without a schedule there is service time alone.
+func timeOf(s *record.Study) string {
+	open := s.Base.Load.Open() || s.Base.Load.Pace > 0
+	for i := range s.Specification.Factors {
+		path := s.Specification.Factors[i].Path
+		open = open || path == "load.rate" || path == "load.pace"
+	}
+	if open {
+		return "response time"
+	}
+	return "service time"
 }
 
 // levelMetrics are throughput and the latencies that tables show first.
@@ -66,11 +90,10 @@ func unitOf(metric string) string {
 	return chart.Nanoseconds
 }
 
-func metricWords(m string) string {
+func metricWords(m, kind string) string {
 	if unitOf(m) != chart.Nanoseconds {
 		return strings.ReplaceAll(m, ".", " ")
 	}
-	kind := "response time"
 	class, what := "", m
 	for _, p := range []string{"p99.99", "p99.9", "p99", "p95", "p90", "p50", "mean", "max"} {
 		if rest, ok := strings.CutSuffix(m, p); ok {
@@ -84,14 +107,13 @@ func metricWords(m string) string {
 	return strings.TrimSpace(class + " " + kind + " " + what)
 }
 
-func metricLabel(m string) string {
+func metricLabel(m, kind string) string {
 	switch unitOf(m) {
 	case chart.PerSecond:
 		return "successful operations per second"
 	case chart.Share:
 		return m + ", share of operations"
 	}
-	kind := "response time"
 	if strings.Contains(m, "service") {
 		kind = "service time"
 	}
@@ -198,10 +220,11 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 		line.Low, line.High = append(line.Low, r.Low), append(line.High, r.High)
 		line.Notes = append(line.Notes, r.Name+": "+r.Text)
 	}
+	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric)) + " over " + factorName(f), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: factorName(f) + " (logarithmic); measured points, n = " + strconv.Itoa(int(s.Specification.Trials)) + " trials each", Log: true},
-		Y:     chart.Axis{Label: metricLabel(metric), Unit: unitOf(metric), Zero: true}, Height: 240,
+		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + factorName(f), Description: rowsWords(rows)},
+		X:     chart.Axis{Label: factorName(f) + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})
@@ -209,7 +232,7 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 	slices.SortFunc(c.X.Ticks, func(a, b chart.Tick) int { return int(math.Copysign(1, a.At-b.At)) })
 	if unitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
 		// What perfect scaling from the first level would give; it was not measured, so it is dotted.
-		ideal := chart.Series{Name: "if it scaled evenly", Style: chart.Dotted, Colour: 4}
+		ideal := chart.Series{Name: "ideal", Style: chart.Dotted, Colour: 4}
 		top := 0.0
 		for _, y := range line.High {
 			top = max(top, y)
@@ -217,25 +240,36 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 		for _, y := range line.Y {
 			top = max(top, y)
 		}
-		for _, x := range line.X {
-			if y := line.Y[0] * x / line.X[0]; y <= 1.3*top {
-				ideal.X, ideal.Y = append(ideal.X, x), append(ideal.Y, y)
-			}
-		}
+		ideal.X, ideal.Y = evenly(line.X, line.Y[0], 1.3*top)
 		if len(ideal.X) > 1 {
 			c.Series = append(c.Series, ideal)
 		}
 	}
 	note := ""
 	if len(c.Series) > 0 {
-		note = "Dots with intervals were measured; the dotted line was not."
+		note = "Dots were measured; the dotted line, what it would be if it scaled evenly from the first level, was not."
 	}
 	c.Series = append(c.Series, line)
 	return newFigure(c, note, nil)
 }
 
+// evenly is the straight line through the origin and the first point up to top. On a logarithmic axis it is a curve, so
+// it has points between the levels.
+func evenly(levels []float64, first, top float64) (xs, ys []float64) {
+	const between = 24
+	last := min(slices.Max(levels), levels[0]*top/first)
+	if last <= levels[0] {
+		return nil, nil
+	}
+	for i := range between + 1 {
+		x := levels[0] * math.Pow(last/levels[0], float64(i)/between)
+		xs, ys = append(xs, x), append(ys, first*x/levels[0])
+	}
+	return xs, ys
+}
+
 // forestFigures draw the ratios of all comparisons: one chart per metric where there are many configurations.
-func forestFigures(list []record.Comparison, margin float64, id string) []*Figure {
+func forestFigures(list []record.Comparison, margin float64, kind, id string) []*Figure {
 	var metrics []string
 	for i := range list {
 		if !slices.Contains(metrics, list[i].Metric) {
@@ -259,7 +293,7 @@ func forestFigures(list []record.Comparison, margin float64, id string) []*Figur
 			}
 			t.Rows = append(t.Rows, []string{x.Configuration, m, figure.Significant(*x.Ratio), bound(x.Low), bound(x.High), probability(x.Adjusted), string(x.Verdict)})
 			if len(c.Rows) < most {
-				c.Rows = append(c.Rows, forestRow(x, m, len(metrics) > 1))
+				c.Rows = append(c.Rows, forestRow(x, m, kind, len(metrics) > 1))
 			}
 		}
 	}
@@ -274,11 +308,11 @@ func forestFigures(list []record.Comparison, margin float64, id string) []*Figur
 	return []*Figure{newFigure(c, note, t)}
 }
 
-func forestRow(x *record.Comparison, metric string, group bool) chart.Row {
+func forestRow(x *record.Comparison, metric, kind string, group bool) chart.Row {
 	row := chart.Row{Name: x.Configuration, Value: *x.Ratio, Low: or(x.Low), High: or(x.High)}
 	row.Text = report.ChangeText(x) + " " + report.VerdictText(x.Verdict)
 	if group {
-		row.Group = metricWords(metric)
+		row.Group = metricWords(metric, kind)
 	}
 	switch x.Verdict {
 	case record.Better:

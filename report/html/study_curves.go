@@ -82,10 +82,20 @@ func orderTicks(n int) []chart.Tick {
 	return list
 }
 
-// curvePoint is one trial on the curve of latency over throughput.
+// curvePoint is one trial or record on the curve of latency over throughput; offered is not a number in closed loops.
 type curvePoint struct {
 	name                        string
 	offered, achieved, p50, p99 float64
+}
+
+// curve says what the points of a curve of latency over throughput are.
+type curve struct {
+	id   string
+	what string // "trial" or "record"
+	time string // "response time", "service time" or "time", where they have not all the same
+	// Joined points differ in the offered load alone; others are named, and no line between them says anything.
+	joined bool
+	limits []chart.Limit
 }
 
 // hockeyFigure draws latency over throughput for the steps of a capacity search.
@@ -104,7 +114,7 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 			limits = append(limits, chart.Limit{Y: o.Limit, Text: "objective " + o.Text})
 		}
 	}
-	return curveFigure(points, limits, id+"-curve")
+	return curveFigure(points, curve{id: id + "-curve", what: "trial", time: "response time", joined: true, limits: limits})
 }
 
 func join(list []string) string {
@@ -118,33 +128,23 @@ func join(list []string) string {
 	return s
 }
 
-// curveFigure draws latency over throughput, joined in order of the offered load: past saturation the curve folds
-// back, so the order of throughput would lie.
-func curveFigure(points []curvePoint, limits []chart.Limit, id string) *Figure {
+// curveFigure draws latency over throughput. Points are joined in order of the offered load: past saturation the curve
+// folds back, so the order of throughput would lie.
+func curveFigure(points []curvePoint, about curve) *Figure {
 	if len(points) < 2 {
 		return nil
 	}
 	points = slices.Clone(points)
-	slices.SortStableFunc(points, func(a, b curvePoint) int { return cmp.Compare(a.offered, b.offered) })
-	p50 := chart.Series{Name: "p50", Dots: true}
-	p99 := chart.Series{Name: "p99", Dots: true, Colour: 1}
-	t := &Table{Columns: columns(1, "trial", "offered/s", "achieved/s", "p50", "p99")}
-	for _, p := range points {
-		words := fmt.Sprintf("%s: %s/s offered, %s/s achieved", p.name, figure.Rate(p.offered), figure.Rate(p.achieved))
-		for _, l := range []struct {
-			to *chart.Series
-			y  float64
-		}{{&p50, p.p50}, {&p99, p.p99}} {
-			l.to.X, l.to.Y, l.to.Notes = append(l.to.X, p.achieved), append(l.to.Y, l.y), append(l.to.Notes, words+", "+l.to.Name+" "+duration(l.y))
-		}
-		t.Rows = append(t.Rows, []string{p.name, figure.Rate(p.offered), figure.Rate(p.achieved), duration(p.p50), duration(p.p99)})
+	if about.joined {
+		slices.SortStableFunc(points, func(a, b curvePoint) int { return cmp.Compare(a.offered, b.offered) })
 	}
+	lines, t := curveLines(points, about)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: "Latency over throughput"},
-		X:     chart.Axis{Label: fmt.Sprintf("achieved operations per second; n = %s", figure.Plural(len(points), "trial")), Unit: chart.PerSecond, Zero: true},
-		Y:     chart.Axis{Label: "response time (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Limits: limits, Height: 300,
+		Frame: chart.Frame{ID: about.id, Title: "Latency over throughput"},
+		X:     chart.Axis{Label: fmt.Sprintf("achieved operations per second; n = %s", figure.Plural(len(points), about.what)), Unit: chart.PerSecond, Zero: true},
+		Y:     chart.Axis{Label: about.time + " (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Limits: about.limits, Height: 300,
 	}
-	for _, s := range []chart.Series{p50, p99} {
+	for _, s := range lines {
 		if _, high := rangeOf(s.Y); high > 0 {
 			c.Series = append(c.Series, s)
 		}
@@ -152,10 +152,42 @@ func curveFigure(points []curvePoint, limits []chart.Limit, id string) *Figure {
 	if len(c.Series) == 0 {
 		return nil
 	}
+	if !about.joined {
+		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", capital(about.time), figure.Plural(len(points), about.what))
+		return newFigure(c, "The "+about.what+"s differ in more than the offered load, so no line joins them. Circles: p50; squares: p99.", t)
+	}
 	last := points[len(points)-1]
-	c.Description = fmt.Sprintf("Response time over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
-		figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved), duration(last.p99))
+	c.Description = fmt.Sprintf("%s over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
+		capital(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved), duration(last.p99))
 	return newFigure(c, "Points are joined in order of the offered load; where the line turns back, more load brings less.", t)
+}
+
+// curveLines are the points as p50 and p99, and their numbers. Points that are not joined are a series each, with
+// their names.
+func curveLines(points []curvePoint, about curve) ([]chart.Series, *Table) {
+	t := &Table{Columns: columns(1, about.what, "offered/s", "achieved/s", "p50", "p99")}
+	lines := []chart.Series{{Name: "p50", Dots: true}, {Name: "p99", Dots: true, Colour: 1}}
+	var lone []chart.Series
+	for _, p := range points {
+		offered, words := "-", p.name+": "
+		if p.offered > 0 {
+			offered = figure.Rate(p.offered)
+			words += offered + "/s offered, "
+		}
+		words += figure.Rate(p.achieved) + "/s achieved"
+		for i, y := range []float64{p.p50, p.p99} {
+			l := &lines[i]
+			note := words + ", " + l.Name + " " + duration(y)
+			l.X, l.Y, l.Notes = append(l.X, p.achieved), append(l.Y, y), append(l.Notes, note)
+			lone = append(lone, chart.Series{Name: p.name, X: []float64{p.achieved}, Y: []float64{y}, Notes: []string{note},
+				Style: chart.Points, Dots: true, Colour: i, Unnamed: i == 0 && p.p99 > 0})
+		}
+		t.Rows = append(t.Rows, []string{p.name, offered, figure.Rate(p.achieved), duration(p.p50), duration(p.p99)})
+	}
+	if about.joined {
+		return lines, t
+	}
+	return lone, t
 }
 
 // trialFigure shows every trial in the order of execution: drift and outliers show in it.

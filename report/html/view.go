@@ -130,11 +130,15 @@ func columns(texts int, names ...string) []Column {
 // shared turns a section that the terminal and Markdown print into one of a page.
 func shared(s report.Section) Section {
 	b := Block{Lines: s.Lines}
+	title := capital(s.Title)
+	if s.Named {
+		title = s.Title
+	}
 	for _, p := range s.Points {
 		b.Points = append(b.Points, pointOf(p))
 	}
 	if s.Table != nil && len(s.Table.Rows) > 0 {
-		b.Table = &Table{Caption: capital(s.Title), Columns: columns(max(1, s.Table.Left), s.Table.Header...), Rows: s.Table.Rows, Folded: s.Long, Quiet: true}
+		b.Table = &Table{Caption: title, Columns: columns(max(1, s.Table.Left), s.Table.Header...), Rows: s.Table.Rows, Folded: s.Long, Quiet: true}
 		for i := max(0, len(b.Table.Columns)-s.Table.Last); i < len(b.Table.Columns); i++ {
 			b.Table.Columns[i].Number = false
 		}
@@ -142,7 +146,7 @@ func shared(s report.Section) Section {
 			b.Table.Notes = append(b.Table.Notes, fmt.Sprintf("[%d] %s", i+1, n))
 		}
 	}
-	return Section{ID: slug(s.Title), Title: capital(s.Title), Blocks: []Block{b}}
+	return Section{ID: slug(s.Title), Title: title, Blocks: []Block{b}}
 }
 
 // pointOf takes the severity of a finding from the front of its sentence.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // The sentences about a run are those of the terminal, word by word; a test of the command compares them.
@@ -42,32 +42,8 @@ func workloadName(w record.WorkloadSpec) string {
 	return name
 }
 
-// Verdict says whether a result can be believed, and whether it holds.
-func Verdict(r *record.Run) string {
-	verdict := "valid"
-	switch measure.Worst(r.Validity) {
-	case measure.Invalid:
-		verdict = "INVALID: do not use these figures; the reasons are below"
-	case measure.Warning:
-		verdict = "valid with care; see below"
-	}
-	if r.Status != record.Complete {
-		verdict += " (" + string(r.Status) + ")"
-	}
-	if n := len(r.Objectives); n > 0 {
-		verdict += fmt.Sprintf("; %d of %d objectives met", met(r), n)
-	}
-	return verdict
-}
-
-func met(r *record.Run) (n int) {
-	for _, o := range r.Objectives {
-		if o.Met {
-			n++
-		}
-	}
-	return n
-}
+// Verdict says whether the objectives hold, and whether the result can be believed.
+func Verdict(r *record.Run) string { return report.RunVerdict(r) }
 
 // Load says how the load was made.
 func Load(r *record.Run, p *record.PhaseResult) string {

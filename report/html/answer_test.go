@@ -1,0 +1,122 @@
+package html
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// Operations that were dropped or never sent did not succeed either.
+func TestNotOkCountsWhatWasNeverDone(t *testing.T) {
+	r := &record.Run{Course: record.Course{Unsent: 20}}
+	p := &record.PhaseResult{Counts: measure.Tally{Attempted: 600, Succeeded: 590, Failed: 10}, Offered: 1000, Dropped: 380}
+	want := Tile{"Not ok", "41.0 %", "10 failed, 0 indeterminate, 380 dropped, 20 unsent"}
+	if got := lossTile(r, p); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestMissedObjectivesAreRed(t *testing.T) {
+	r := &record.Run{Status: record.Complete, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}
+	if a := answerOf(r); a.Kind != "bad" || !strings.HasPrefix(a.Verdict, "does not hold") {
+		t.Errorf("a run: %s, %s", a.Kind, a.Verdict)
+	}
+	s := recordtest.Study{Workers: []int{8, 128}, Blocks: 2}.Make()
+	if a := studyAnswer(s, ""); a.Kind != "bad" || !strings.HasPrefix(a.Verdict, "does not hold") {
+		t.Errorf("a study: %s, %s", a.Kind, a.Verdict)
+	}
+}
+
+func TestATrialUnderWayIsNotLost(t *testing.T) {
+	s := recordtest.Study{Workers: []int{8, 16}, Blocks: 2}.Make()
+	s.Trials[1].Status, s.Trials[2].Status = record.TrialRunning, record.TrialPlanned
+	for _, b := range studyBadges(s) {
+		if strings.Contains(b.Text, "failed or invalid") {
+			t.Error(b.Text)
+		}
+	}
+}
+
+func TestTargetsAreNamedOnce(t *testing.T) {
+	for want, target := range map[string]record.Target{
+		"null:":                         {Address: "null:", Kind: "null", Topology: "null"},
+		"a:1, mongod 8.0.4, standalone": {Address: "a:1", Kind: "mongod", Version: "8.0.4", Topology: "standalone"},
+		"a:1, mongod":                   {Address: "a:1", Kind: "mongod"},
+	} {
+		if got := targetText(&record.Run{Target: target}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestLatenessIsABadgeOfItsOwn(t *testing.T) {
+	r := &record.Run{Validity: []measure.Finding{{ID: "schedule-lateness", Severity: measure.Note}}}
+	found := map[string]string{}
+	for _, b := range badges(r, &record.PhaseResult{Offered: 10}) {
+		found[b.Text] = b.Mark
+	}
+	if found["clocks and counts agree"] != "✓" || found["sent on time (with a note)"] != "·" {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestOnlyRunsOfDifferentRatesAreJoined(t *testing.T) {
+	of := func(change func(*record.Run)) *record.Run {
+		r := &record.Run{Scheduled: true}
+		r.Specification.Load.Rate = 100
+		change(r)
+		return r
+	}
+	base := of(func(*record.Run) {})
+	rate := of(func(r *record.Run) { r.Specification.Load.Rate, r.Specification.Workload.Seed = 200, 9 })
+	if c := curveOf([]*record.Run{base, rate}); !c.joined || c.time != "response time" || c.what != "record" {
+		t.Errorf("another rate: %+v", c)
+	}
+	for name, other := range map[string]*record.Run{
+		"workload": of(func(r *record.Run) { r.Specification.Workload.Name = "b" }),
+		"server":   of(func(r *record.Run) { r.Target.Version = "9" }),
+		"closed":   of(func(r *record.Run) { r.Specification.Load.Rate, r.Scheduled = 0, false }),
+	} {
+		if c := curveOf([]*record.Run{base, other}); c.joined {
+			t.Errorf("another %s: joined", name)
+		}
+	}
+	points := []curvePoint{{"a", nan(), 10, 1e6, 2e6}, {"b", nan(), 20, 1e6, 3e6}}
+	f := curveFigure(points, curve{id: "x", what: "record", time: "service time"})
+	joined := curveFigure(points, curve{id: "x", what: "record", time: "service time", joined: true})
+	if strings.Count(string(f.SVG), "<path") >= strings.Count(string(joined.SVG), "<path") {
+		t.Error("a line joins them")
+	}
+	if !strings.Contains(string(f.SVG), "n = 2 records") || f.Numbers.Rows[0][1] != "-" {
+		t.Errorf("two closed loops: %v %s", f.Numbers.Rows, f.SVG)
+	}
+}
+
+func TestEvenScalingIsACurveOnALogarithmicAxis(t *testing.T) {
+	x, y := evenly([]float64{1, 64}, 100, 1e9)
+	if len(x) < 10 || x[0] != 1 || y[0] != 100 || y[len(y)-1] < 6399 || y[len(y)-1] > 6401 {
+		t.Errorf("%v %v", x, y)
+	}
+}
+
+func TestWordsFitWhatIsShown(t *testing.T) {
+	s := recordtest.Study{Workers: []int{8, 16}, Blocks: 2}.Make()
+	s.Base.Load.Rate = 0
+	for i := range s.Comparisons {
+		c := &s.Comparisons[i]
+		c.Verdict, c.ValueLow, c.ValueHigh, c.BaseLow, c.BaseHigh = record.Inconclusive, nil, nil, nil, nil
+	}
+	for _, p := range comparisonPoints(s.Comparisons) {
+		if strings.Contains(p.Text, "other") {
+			t.Errorf("there are no others: %s", p.Text)
+		}
+	}
+	for _, f := range levelFigures(s, nil, "x") {
+		if strings.Contains(f.Note, "whiskers") || strings.Contains(f.Title, "esponse") {
+			t.Errorf("%s: %s", f.Title, f.Note)
+		}
+	}
+}
