@@ -48,6 +48,8 @@ type Study struct {
 	Canary *CanaryResult `json:"canary,omitempty"`
 	// Comparisons hold each configuration against the baseline, metric by metric.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
+	// Effects are the main effects of the levels, where combinations of several factors were run.
+	Effects []Effect `json:"effects,omitempty"`
 	// Objectives are those of the study, for each configuration.
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
 	// Validity lists the reasons why the result must not be believed, or only with care.

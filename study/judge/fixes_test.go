@@ -156,4 +156,3 @@ func TestValuesThatContradictTheChange(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
-

@@ -1,0 +1,259 @@
+package judge
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// effects are the main effects of the levels of each factor where all combinations of several factors were run, or a
+// balanced part of them: what a level changes on average over the levels of all other factors.
+//
+// The unit of repetition is the block. Within each block the effect is estimated once: in a grid as the mean of the
+// log-ratios of all pairs of configurations that differ in nothing but this level, in a fraction as the coefficient of
+// an additive model of the logarithms. The t test over blocks then says how sure that is. (Box, Hunter and Hunter,
+// "Statistics for Experimenters", 2005, chapters 5 and 6.)
+func (j *judgement) effects() []record.Effect {
+	spec := &j.study.Specification
+	if spec.Combine != record.CombineGrid && spec.Combine != record.CombineFraction {
+		return nil
+	}
+	factors := j.levelsOf()
+	if len(factors) < 2 {
+		return nil
+	}
+	pairs := map[[2]string][]twin{}
+	for _, f := range factors {
+		for _, level := range f.levels[1:] {
+			pairs[[2]string{f.name, level}] = j.twins(f.name, f.levels[0], level)
+		}
+	}
+	var all []record.Effect
+	for _, m := range j.metrics {
+		if m.Unit == measure.UnitShare {
+			continue // mostly zero, so that there are no ratios
+		}
+		blocks := j.logsByBlock(m.Name)
+		var model additive
+		if spec.Combine == record.CombineFraction {
+			model = j.additive(factors, blocks)
+		}
+		var family []*cell
+		var some []record.Effect
+		for _, f := range factors {
+			for _, level := range f.levels[1:] {
+				e := record.Effect{Factor: f.name, Level: level, Reference: f.levels[0], Method: record.EffectMatched}
+				at := [2]string{f.name, level}
+				if spec.Combine == record.CombineGrid {
+					family = append(family, matched(&e, m, pairs[at], blocks, j.rules))
+				} else {
+					e.Method = record.EffectAdditive
+					family = append(family, newEffect(m, model.of(at), j.rules))
+				}
+				some = append(some, e)
+			}
+		}
+		decide(family, j.rules)
+		for i, c := range family {
+			some[i].Comparison = c.Comparison
+			some[i].Configuration, some[i].Baseline = some[i].Factor+"="+some[i].Level, some[i].Factor+"="+some[i].Reference
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
+// factorLevels is a factor with the names of its levels, that of the baseline first.
+type factorLevels struct {
+	name   string
+	levels []string
+}
+
+// levelsOf finds the factors that have several levels among the configurations, in the order of the specification.
+func (j *judgement) levelsOf() []factorLevels {
+	var base map[string]string
+	for _, c := range j.study.Configurations {
+		if c.ID == j.baseline {
+			base = c.Levels
+		}
+	}
+	var names []string
+	for _, f := range j.study.Specification.Factors {
+		if _, ok := base[f.Name]; ok && !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(base)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var list []factorLevels
+	for _, name := range names {
+		f := factorLevels{name, []string{base[name]}}
+		for _, c := range j.study.Configurations {
+			if level, ok := c.Levels[name]; ok && !slices.Contains(f.levels, level) {
+				f.levels = append(f.levels, level)
+			}
+		}
+		if len(f.levels) > 1 {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// logsByBlock are the logarithms of a metric by block and configuration. Values that have none are left out.
+func (j *judgement) logsByBlock(metric string) map[int]map[string]float64 {
+	blocks := map[int]map[string]float64{}
+	for id, trials := range j.counted {
+		for _, o := range observations(trials, metric) {
+			if o.block == 0 || !positive([]float64{o.value}) {
+				continue
+			}
+			if blocks[o.block] == nil {
+				blocks[o.block] = map[string]float64{}
+			}
+			blocks[o.block][id] = math.Log(o.value)
+		}
+	}
+	return blocks
+}
+
+// twin is a pair of configurations that differ in the level of one factor only.
+type twin struct{ base, value string }
+
+// twins pairs the configurations of a level with those of the level of the baseline that are equal in all else.
+func (j *judgement) twins(factor, reference, level string) []twin {
+	rest := func(c *record.Configuration) string {
+		key := ""
+		for _, name := range slices.Sorted(maps.Keys(c.Levels)) {
+			if name != factor {
+				key += name + "\x00" + c.Levels[name] + "\x00"
+			}
+		}
+		return key
+	}
+	base := map[string]string{}
+	for i := range j.study.Configurations {
+		if c := &j.study.Configurations[i]; c.Levels[factor] == reference {
+			base[rest(c)] = c.ID
+		}
+	}
+	var list []twin
+	for i := range j.study.Configurations {
+		c := &j.study.Configurations[i]
+		if id, ok := base[rest(c)]; ok && c.Levels[factor] == level {
+			list = append(list, twin{id, c.ID})
+		}
+	}
+	return list
+}
+
+// matched is the effect of a level over the pairs of configurations that differ in nothing else. A pair counts with all
+// blocks that have both; where no block has (another batch), each pair is one observation, made of all its trials.
+func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]float64, r rules) *cell {
+	byPair := make([][]float64, len(list))
+	var changes []float64
+	for _, b := range slices.Sorted(maps.Keys(blocks)) {
+		var within []float64
+		for i, p := range list {
+			x, okX := blocks[b][p.base]
+			y, okY := blocks[b][p.value]
+			if okX && okY {
+				within, byPair[i] = append(within, y-x), append(byPair[i], y-x)
+			}
+		}
+		if len(within) > 0 {
+			changes = append(changes, mean(within))
+		}
+	}
+	apart := len(changes) == 0
+	if apart {
+		byPair = pairsApart(list, blocks)
+		for _, d := range byPair {
+			if len(d) > 0 {
+				changes = append(changes, d[0])
+			}
+		}
+	}
+	addRange(e, byPair)
+	c := newEffect(m, changes, r)
+	if apart && len(changes) > 0 {
+		c.notes = append(c.notes, "no block has both levels, so each pair of configurations counts once: "+otherBatch)
+	}
+	return c
+}
+
+// addRange says how far apart the changes of the pairs are.
+func addRange(e *record.Effect, byPair [][]float64) {
+	for _, d := range byPair {
+		if len(d) == 0 {
+			continue
+		}
+		e.Pairs++
+		ratio := math.Exp(mean(d))
+		if e.Least == nil || ratio < *e.Least {
+			e.Least = pointer(ratio)
+		}
+		if e.Most == nil || ratio > *e.Most {
+			e.Most = pointer(ratio)
+		}
+	}
+}
+
+// pairsApart is the change of each pair of configurations whose trials share no block, from the means of their logarithms.
+func pairsApart(list []twin, blocks map[int]map[string]float64) [][]float64 {
+	of := map[string][]float64{}
+	for _, b := range slices.Sorted(maps.Keys(blocks)) {
+		for id, x := range blocks[b] {
+			of[id] = append(of[id], x)
+		}
+	}
+	changes := make([][]float64, len(list))
+	for i, p := range list {
+		if len(of[p.base]) > 0 && len(of[p.value]) > 0 {
+			changes[i] = []float64{mean(of[p.value]) - mean(of[p.base])}
+		}
+	}
+	return changes
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+// newEffect judges the log-ratios of blocks.
+func newEffect(m Metric, changes []float64, r rules) *cell {
+	c := &cell{metric: m, p: math.NaN()}
+	c.Metric, c.Unit, c.Higher, c.Margin = m.Name, m.Unit, m.Higher, r.margin
+	c.N, c.NBase = len(changes), len(changes)
+	base, value := make([]float64, len(changes)), make([]float64, len(changes))
+	for i, x := range changes {
+		base[i], value[i] = 1, math.Exp(x)
+	}
+	switch len(changes) {
+	case 0:
+		c.silent = "no block has trials that tell this level from the others"
+		return c
+	case 1:
+		c.Ratio, c.silent = pointer(value[0]), "one block tells nothing of how much blocks differ"
+		return c
+	}
+	c.Comparison.Pairs = len(changes)
+	if c.ratio, c.tested = stats.PairedRatio(base, value, r.confidence); !c.tested {
+		c.silent = "the interval of the ratio cannot be told from these trials"
+		return c
+	}
+	c.p = c.ratio.P
+	c.Ratio, c.Low, c.High, c.P = pointer(c.ratio.Ratio), pointer(c.ratio.Low), pointer(c.ratio.High), pointer(c.ratio.P)
+	return c
+}
