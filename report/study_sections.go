@@ -81,7 +81,7 @@ func StudySections(s *record.Study) []Section {
 		list = append(list, capacitySection(s.Capacity))
 	}
 	list = append(list, v.factors()...)
-	list = appendFilled(list, changesSection("changes against the baseline", s.Comparisons), v.canary(), v.list())
+	list = appendFilled(list, effectsSection(s.Effects), changesSection("changes against the baseline", s.Comparisons), v.canary(), v.list())
 	return list
 }
 
