@@ -126,7 +126,7 @@ func copyStudy(s record.StudySpec) record.StudySpec {
 	}
 	if s.Procedures != nil {
 		s.Procedures = &record.ProceduresSpec{
-			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Capacity: clone(s.Procedures.Capacity),
+			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Baseline: clone(s.Procedures.Baseline), Capacity: clone(s.Procedures.Capacity),
 		}
 	}
 	return s

@@ -1,0 +1,65 @@
+package conduct
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/simulated"
+)
+
+// The procedure baseline does what threads and then steady do.
+func TestBaselineIsThreadsThenSteady(t *testing.T) {
+	find := func(spec record.StudySpec) *record.Study {
+		spec.Factors, spec.Trials, spec.Procedures.Capacity = nil, 0, nil
+		s, err := Run(t.Context(), spec, newBench(searchTarget()).options(filepath.Join(t.TempDir(), "study")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	apart, together := searching(), searching()
+	p := together.Procedures
+	p.Baseline = &record.BaselineSpec{Threads: p.Threads, Steady: p.Steady}
+	p.Threads, p.Steady = nil, nil
+	want, got := find(apart), find(together)
+	if len(want.Procedures) != 2 || want.Procedures[0].Name != "threads" {
+		t.Fatalf("%+v", want.Procedures)
+	}
+	if d := cmp.Diff(want.Procedures, got.Procedures); d != "" {
+		t.Errorf("apart -, as baseline +:\n%s", d)
+	}
+	if got.Specification.Procedures.Threads == nil || got.Specification.Procedures.Steady == nil {
+		t.Errorf("the record does not say what was done: %+v", got.Specification.Procedures)
+	}
+}
+
+// A capacity below which rates were missed is a finding of the study.
+func TestDoubtfulCapacityIsAFinding(t *testing.T) {
+	g := searchTarget()
+	g.Trouble = func(n int, r study.Request) simulated.Trouble {
+		if n <= 5 && r.Spec.Load.Rate > 300 || r.Spec.Load.Rate > 3000 {
+			return simulated.Trouble{Slow: 100}
+		}
+		return simulated.Trouble{}
+	}
+	spec := searching()
+	spec.Factors, spec.Trials, spec.Run.Load.Workers = nil, 0, 256
+	spec.Procedures = &record.ProceduresSpec{Capacity: &record.CapacitySpec{From: 1000, Duration: record.Duration(20 * time.Second)}}
+	s, err := Run(t.Context(), spec, newBench(g).options(filepath.Join(t.TempDir(), "study")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool {
+		return f.ID == "capacity-doubtful" && f.Severity == measure.Warning && strings.Contains(f.Text, "became faster")
+	}) {
+		t.Errorf("capacity %+v, findings %+v", s.Capacity, s.Validity)
+	}
+}
