@@ -184,6 +184,21 @@ func OpenStudy(dir string) (*Study, error) {
 	return s, nil
 }
 
+// ReadHeldStudy is [OpenStudy] for the process that holds the study (see [Hold]), also where the file system cannot
+// say so: it leaves open what became of a trial that was under way.
+func ReadHeldStudy(dir string) (*Study, error) {
+	s, err := readStudy(dir)
+	if err != nil {
+		return nil, err
+	}
+	events, _, err := ReadJournal(dir)
+	if err != nil {
+		return nil, err
+	}
+	s.placeAll(events)
+	return s, nil
+}
+
 // placeAll puts what a journal says into the list. Most of it has its place there already.
 func (s *Study) placeAll(events []StudyEvent) {
 	type key struct {

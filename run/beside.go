@@ -42,6 +42,13 @@ func (r *runner) openWatched(ctx context.Context) (store.Store, error) {
 	return r.target.Open(ctx, r.spec.Client, cfg, nil)
 }
 
+// lookFresh forgets what was seen before the first load: it is no part of the record, however much it was.
+func (r *runner) lookFresh() {
+	if r.begun.IsZero() {
+		_, _, _ = r.watch.Take()
+	}
+}
+
 // beside hands what was seen beside the load to the record, on the clock of the record.
 func (t *tee) beside() error {
 	r := t.run

@@ -78,6 +78,7 @@ func (r *runner) fillUp(ctx context.Context, resume bool) error {
 	}
 	defer done()
 	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
+	r.lookFresh()
 	report, err := load.Fill(ctx, c, r.workload, st, r.sink(c.Scheduled()))
 	r.keepFill(record.FillResult{
 		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,

@@ -211,6 +211,7 @@ func (r *runner) measure(ctx context.Context) error {
 	r.opts.Progress.Begin(Plan{
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
 	})
+	r.lookFresh()
 	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
 	if err == nil && r.report.Interrupted {
 		return context.Canceled
@@ -254,6 +255,9 @@ func (t *tee) begin(at time.Duration) error {
 func (t *tee) Begin(started time.Time) error {
 	t.begun = true
 	if t.run.begun.IsZero() {
+		if time.Until(started) >= 0 {
+			t.run.lookFresh()
+		}
 		t.run.begun = started
 	}
 	t.run.shift = started.Sub(t.run.begun)

@@ -28,6 +28,8 @@ type Request struct {
 	// Configuration and Trial are what the study calls it, for progress.
 	Configuration string
 	Trial         int
+	// Number, if it is not 0, is that of its run (see run.Options): higher than those of all trials before it.
+	Number uint64
 	// Abort, when it is closed, ends the trial at once, without waiting for operations under way; nil is never.
 	Abort <-chan struct{}
 }

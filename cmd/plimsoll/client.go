@@ -36,7 +36,8 @@ func newClientCommand(env *environment) *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			signal.Ignore(os.Interrupt, syscall.SIGHUP) // whoever started this process is told, and decides
+			// Whoever started this process is told, and decides; if that is gone, the end of the input ends it.
+			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
 			return fleet.Serve(cmd.Context(), env.stdin, env.stdout)
 		},
 	}

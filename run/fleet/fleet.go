@@ -41,7 +41,9 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Number = run.Number(o.Now())
+	if o.Number == 0 {
+		o.Number = run.Number(o.Now())
+	}
 	var living pids
 	o.Processes = living.list
 	o.Team = func(ctx context.Context, d measure.Dims, sink run.Sink) (run.Teamwork, error) {

@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -53,6 +55,26 @@ type result struct {
 	Run   *record.Run `json:"run,omitempty"` // its own record, if it has one
 	Stage run.Stage   `json:"stage,omitempty"`
 	Error string      `json:"error,omitempty"`
+	// What kind of error it is, which a text cannot say: the client was told to end, or a disk is full.
+	Stopped bool `json:"stopped,omitempty"`
+	Full    bool `json:"full,omitempty"`
+}
+
+// fullError is the error of a client whose disk is full.
+type fullError struct{ text string }
+
+func (e *fullError) Error() string { return e.text }
+func (e *fullError) Unwrap() error { return syscall.ENOSPC }
+
+// err returns the error of a client as one of its parent's, or nil.
+func (r *result) err() error {
+	switch {
+	case r.Error == "":
+		return nil
+	case r.Full:
+		return &fullError{r.Error}
+	}
+	return errors.New(r.Error)
 }
 
 // wireInterval is an interval as it travels: histograms are encoded as in a record, with the figures that

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -117,6 +118,8 @@ func (c *server) run(ctx context.Context) {
 	done := &result{Run: r}
 	if err != nil {
 		done.Error = err.Error()
+		done.Stopped = errors.Is(err, context.Canceled)
+		done.Full = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 		var e *run.Error
 		if errors.As(err, &e) {
 			done.Stage = e.Stage

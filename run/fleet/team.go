@@ -192,14 +192,20 @@ func (t *team) finish(m *member, r *result) {
 	m.done = r
 	m.release()
 	t.fail(t.merger.end(m.number))
-	if r.Error == "" || t.stopping {
+	err := r.err()
+	if err == nil || t.stopping && r.Stopped {
 		return
 	}
+	failed := &run.Error{Stage: r.Stage, Err: fmt.Errorf("%s: %w", name(m.number), err)}
 	if t.started.IsZero() {
-		t.fail(&run.Error{Stage: r.Stage, Err: fmt.Errorf("%s: %s", name(m.number), r.Error)})
+		m.status, m.why = "failed", r.Error
+		t.fail(failed)
 		return
 	}
 	t.lose(m, "failed", r.Error)
+	if r.Full {
+		t.fail(failed) // a load that became smaller is a result of sorts, a record that ends early is none
+	}
 }
 
 // leave notes that the process of a client is gone.

@@ -93,7 +93,7 @@ func (s *server) connect(ctx context.Context) error {
 	}
 	st, err := s.open(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("the server cannot be looked at beside the load: %w", err)
 	}
 	observer, ok := st.(store.Observer)
 	if !ok {

@@ -98,10 +98,22 @@ func (w *Watch) follow(period time.Duration, s Source) {
 	defer s.Close()
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
+	var last error // of a source that never showed anything
+	seen := false
+	defer func() {
+		if !seen && last != nil {
+			w.note(last.Error())
+		}
+	}()
 	for {
 		r, err := s.Look(w.ctx)
 		w.keep(r)
+		seen = seen || len(r.Values) > 0
+		if err != nil && w.ctx.Err() == nil { // being stopped is no reason
+			last = err
+		}
 		if err != nil && errors.Is(err, ErrNever) {
+			seen = true // that is said here
 			w.note(err.Error())
 			return
 		}

@@ -335,8 +335,10 @@ func (c *conductor) finish(err error) (*record.Study, error) {
 	judge.Study(s)
 	writeErr := c.w.Write(s)
 	clean, redactErr := c.w.Redacted(s)
-	if err == nil {
-		err = recording(errors.Join(writeErr, redactErr))
+	if unwritten := errors.Join(writeErr, redactErr); err == nil {
+		err = recording(unwritten)
+	} else if unwritten != nil {
+		err = errors.Join(err, fmt.Errorf("and the study could not be written for the last time: %w", unwritten))
 	}
 	return clean, err
 }

@@ -2,7 +2,9 @@ package conduct
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -60,9 +62,13 @@ func (c *conductor) withinBudget(t record.Trial) error {
 	if used+next+c.spec.Settle.Std() <= budget {
 		return nil
 	}
+	left := figure.Plural(len(c.todo), "trial")
+	if t.Kind == record.TrialSearch {
+		left = "its procedures" // only they know how many trials they need
+	}
 	return &Stop{Reason: BudgetUsed, Text: fmt.Sprintf(
 		"the budget of %s is used up with %s left to do; go on with plimsoll study resume %s, which begins a new budget",
-		figure.Duration(budget), figure.Plural(len(c.todo), "trial"), c.o.Dir)}
+		figure.Duration(budget), left, c.o.Dir)}
 }
 
 // The room that the record of a trial takes at most, far on the safe side.
@@ -82,7 +88,22 @@ func (c *conductor) room(spec record.RunSpec) error {
 	if err != nil || target.Kind != "embedded" || c.data[c.placeOf(spec)].ready {
 		return nil
 	}
-	return c.roomIn(target.Dir, need+dataFactor*c.dataBytes(spec))
+	return c.roomIn(target.Dir, need+max(0, dataFactor*c.dataBytes(spec)-held(target.Dir)))
+}
+
+// held is how many bytes the files in a directory have: what a trial that was killed has loaded needs no further room.
+func held(dir string) int64 {
+	var bytes int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what cannot be read counts as nothing
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
 }
 
 func (c *conductor) roomIn(dir string, need int64) error {

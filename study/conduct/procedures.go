@@ -27,10 +27,11 @@ var firstNumber = map[string]int{threads: 0, steady: perProcedure, capacity: 2 *
 // procedures finds what the specification leaves to be found, fixes it in the base, and plans the study with that.
 // What earlier sessions found is taken from the study, and what they measured on the way from its records.
 func (c *conductor) procedures(ctx context.Context) error {
-	p := c.spec.Procedures
+	p := c.study.Specification.Procedures // with defaults
 	if p == nil {
 		return nil
 	}
+	c.spec.Procedures = p
 	base := c.spec.Run
 	for _, name := range []string{threads, steady} {
 		if name == threads && p.Threads == nil || name == steady && p.Steady == nil {
@@ -177,6 +178,9 @@ func (c *conductor) replay(j job) (study.Result, record.Trial, bool, error) {
 	}
 	switch last.Status {
 	case record.TrialDone:
+		if c.o.RetryFailed && worthless(*last) {
+			break
+		}
 		dir := filepath.Join(c.o.Dir, last.Record)
 		r, err := record.Open(dir)
 		if err != nil || !sameRun(r.Specification, j.spec) {

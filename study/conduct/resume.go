@@ -34,7 +34,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 		return nil, recording(err)
 	}
 	defer release()
-	s, err := record.OpenStudy(dir)
+	s, err := record.ReadHeldStudy(dir)
 	if err != nil {
 		return nil, recording(err)
 	}
@@ -211,7 +211,15 @@ func (c *conductor) recall(plan *study.Plan) error {
 	return nil
 }
 
-// samePlaces makes sure that relative directories still mean what they meant.
+// fileOf returns the file that a workload reads, "" for none.
+func fileOf(w record.WorkloadSpec) string {
+	if !strings.EqualFold(w.Params["fieldlengthdistribution"], "histogram") {
+		return ""
+	}
+	return orElse(w.Params["fieldlengthhistogram"], "hist.txt") // the default of the workloads
+}
+
+// samePlaces makes sure that relative directories and files still mean what they meant.
 func (c *conductor) samePlaces(plan *study.Plan) error {
 	if len(c.sessions) == 0 || c.sessions[0].Directory == "" || c.sessions[0].Directory == c.session().Directory {
 		return nil
@@ -225,6 +233,9 @@ func (c *conductor) samePlaces(plan *study.Plan) error {
 		if err == nil && t.Kind == "embedded" && !filepath.IsAbs(t.Dir) {
 			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began: go on from there", t, c.sessions[0].Directory))
 		}
+		if file := fileOf(spec.Workload); file != "" && !filepath.IsAbs(file) {
+			return wrong(fmt.Errorf("the file %s of the workload is meant below %s, where the study began: go on from there", file, c.sessions[0].Directory))
+		}
 	}
 	return nil
 }
@@ -232,7 +243,11 @@ func (c *conductor) samePlaces(plan *study.Plan) error {
 // retries reports whether something is to be repeated although the study is complete.
 func (c *conductor) retries() bool { return len(c.left()) > 0 }
 
-// left lists the trials that are to be done, in order: those that never ended and, if asked for, those that failed.
+// worthless reports whether a trial that is done must not be believed.
+func worthless(t record.Trial) bool { return measure.Worst(t.Validity) == measure.Invalid }
+
+// left lists the trials that are to be done, in order: those that never ended and, if asked for, those that failed or
+// must not be believed.
 func (c *conductor) left() []record.Trial {
 	last := map[int]record.Trial{}
 	var numbers []int
@@ -243,16 +258,15 @@ func (c *conductor) left() []record.Trial {
 		if _, seen := last[t.Number]; !seen {
 			numbers = append(numbers, t.Number)
 		}
-		if last[t.Number].Status != record.TrialDone { // whatever came after that does not count
+		if have := last[t.Number]; have.Status != record.TrialDone || worthless(have) { // whatever came after a result does not count
 			last[t.Number] = t
 		}
 	}
 	var list []record.Trial
 	for _, n := range numbers {
 		switch t := last[n]; t.Status {
-		case record.TrialDone:
-		case record.TrialFailed, record.TrialTimeout:
-			if c.o.RetryFailed {
+		case record.TrialDone, record.TrialFailed, record.TrialTimeout:
+			if c.o.RetryFailed && (t.Status != record.TrialDone || worthless(t)) {
 				list = append(list, t)
 			}
 		default:
@@ -329,11 +343,14 @@ func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
 		t.Status, t.Problem = record.TrialLost, "the study ended while it was under way"
 	case procedure == "" && (!planned || !sameRun(r.Specification, c.seeded(*t, spec))):
 		t.Status, t.Problem = record.TrialLost, "its record is that of another run"
+	case cutShort(r) != "":
+		t.Status, t.Problem = record.TrialFailed, cutShort(r)
+		c.evaluate(t, study.Result{Run: r})
 	default:
 		started := r.Started
 		t.Status, t.Started, t.Problem = record.TrialDone, &started, ""
 		if r.Ended != nil {
-			t.Seconds = r.Ended.Sub(r.Started).Seconds()
+			t.Seconds = max(0, r.Ended.Sub(r.Started).Seconds()) // a clock may be set back
 		}
 		c.evaluate(t, study.Result{Run: r})
 		c.pace.learn(*t)

@@ -24,7 +24,7 @@ var _ study.Runner = (*Runs)(nil)
 // Trial does the run that a request asks for.
 func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error) {
 	o := r.Options
-	o.Dir, o.Abort = q.Dir, q.Abort
+	o.Dir, o.Abort, o.Number = q.Dir, q.Abort, q.Number
 	result, err := fleet.Execute(ctx, q.Spec, o, r.Launch)
 	return study.Result{Run: result, Seconds: func() ([]study.Second, error) { return Seconds(q.Dir) }}, err
 }

@@ -263,7 +263,9 @@ func (c *conductor) supervise(ctx context.Context, q study.Request, limit time.D
 			return a.result, e
 		case <-ended: // trial ends with it
 			e.asked, ended = true, nil
-			timer.Reset(max(cancelGrace, q.Spec.Load.Timeout.Std()+cancelGrace))
+			if !e.late && !aborted { // it is being ended already, and must not get more time for that
+				timer.Reset(q.Spec.Load.Timeout.Std() + cancelGrace)
+			}
 		case <-atOnce:
 			e.asked, aborted, atOnce = true, true, nil
 			cancel()
