@@ -193,7 +193,7 @@ func newSeries(m Metric, points []record.HistoryPoint, sides []*Side, r rules) r
 		s.Spread = (slices.Max(values) - slices.Min(values)) / s.Median
 	}
 	if s.N < minHistory {
-		s.Note = fmt.Sprintf("%s are too few to speak of changes, which takes %d", plural(s.N, "point"), minHistory)
+		s.Note = fmt.Sprintf("too short to speak of changes: %s, and it takes %d", plural(s.N, "point"), minHistory)
 		return s
 	}
 	found := stats.ChangePoints(values, stats.ChangeOptions{Magnitude: r.margin})
@@ -225,6 +225,14 @@ func newChange(m Metric, before, after []float64, p float64) record.HistoryChang
 	return c
 }
 
+// counted puts a noun behind a number that is a text already.
+func counted(n, noun string) string {
+	if n == "1" {
+		return "1 " + noun
+	}
+	return n + " " + noun + "s"
+}
+
 // name gives the groups short names that tell them apart.
 func name(groups []record.HistoryGroup) {
 	taken := map[string]int{}
@@ -232,10 +240,10 @@ func name(groups []record.HistoryGroup) {
 		c := groups[i].Common
 		parts := []string{"workload " + c["workload.name"]}
 		if n := c["data.records"]; n != "" {
-			parts = append(parts, n+" records")
+			parts = append(parts, counted(n, "record"))
 		}
 		if w := c["load.workers"]; w != "" {
-			parts = append(parts, w+" workers")
+			parts = append(parts, counted(w, "worker"))
 		}
 		if rate := c["load.rate"]; rate != "" {
 			parts = append(parts, rate+"/s")
@@ -266,7 +274,7 @@ func checkHistory(h *record.HistoryReport) []measure.Finding {
 		}
 	}
 	if left > 0 {
-		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count, because they are invalid or failed; they are shown with the reason", plural(left, "point"), total)...)
+		all = append(all, finding("left-out", measure.Warning, "left out: %s of %d, invalid or failed; the reasons are shown", plural(left, "point"), total)...)
 	}
 	if longest < minHistory {
 		all = append(all, finding("short-history", measure.Note, "no more than %s are of the same thing, and changes are looked for from %d on", figure.Plural(longest, "record"), minHistory)...)
