@@ -1,6 +1,7 @@
 package html
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,6 +118,62 @@ func TestWordsFitWhatIsShown(t *testing.T) {
 	for _, f := range levelFigures(s, nil, "x") {
 		if strings.Contains(f.Note, "whiskers") || strings.Contains(f.Title, "esponse") {
 			t.Errorf("%s: %s", f.Title, f.Note)
+		}
+	}
+}
+
+// What is there to be pasted is whole, or not there: a long value that was cut would do something else.
+func TestReproduceIsExact(t *testing.T) {
+	long := "size-" + strings.Repeat("x", 3000)
+	o := small()
+	o.Change = func(s *record.RunSpec) { s.Labels = map[string]string{"purpose": long} }
+	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, long) {
+		t.Error("a long value was cut")
+	}
+	o.Change = func(s *record.RunSpec) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
+	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown, because it has 1") || strings.Contains(page, "--file - &lt;&lt;") {
+		t.Error("a specification that is too long is not told")
+	}
+}
+
+func TestFirstScreenOfAStudyWithoutCapacity(t *testing.T) {
+	s := recordtest.Study{Workers: []int{8, 16}, Blocks: 2}.Make()
+	s.Capacity, s.Procedures = nil, nil
+	s.Trials[0].Values["errors"] = 0.25
+	found := map[string]Tile{}
+	for _, tile := range studyTiles(s) {
+		found[tile.Name] = tile
+	}
+	if b := found["Baseline"]; !strings.HasSuffix(b.Value, " ok/s") || !strings.Contains(b.Note, " to ") || !strings.Contains(b.Note, "n = 2") {
+		t.Errorf("baseline: %v", b)
+	}
+	if b := found["Fastest"]; !strings.Contains(b.Note, "workers=16") {
+		t.Errorf("fastest: %v", b)
+	}
+	if b := found["Not ok, at most"]; b.Value != "25.0 %" || !strings.Contains(b.Note, "trial 1,") {
+		t.Errorf("not ok: %v", b)
+	}
+	s.Comparisons = nil
+	if list := levelTiles(s); list[0].Name != "Baseline" || !strings.Contains(list[0].Note, "median of 2 trials") {
+		t.Errorf("without comparisons: %v", list)
+	}
+}
+
+func TestStudyDisclosesWhatTrialsFound(t *testing.T) {
+	dir := study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2})
+	s, err := record.OpenStudy(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := small()
+	if _, err := o.Write(filepath.Join(dir, s.Trials[0].Record)); err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, openAll(t, dir)...)
+	for _, want := range []string{"Target, as trial 1 found it", "replica set of 3", "durable (w: 1, j: true)", "<td>storage.wiredTiger.cacheSizeGB</td>",
+		s.Trials[0].Record + "/" + record.SumsFile} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
 		}
 	}
 }

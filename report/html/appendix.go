@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -18,8 +16,8 @@ func disclosure(s *Source, prefix string) Section {
 	r := s.Run
 	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
 	sec.Blocks = append(sec.Blocks,
-		Block{Heading: "Reproduce", Lines: []string{"With this specification and the same data, the same operations are sent in the same order:"}, Code: reproduceRun(r)},
-		Block{Heading: "Exact command", Lines: commandNote(r.Command), Code: commandCode(r.Command)},
+		reproduceBlock("With this specification and the same data, the same operations are sent in the same order:", "plimsoll run --file -", s.again, record.RunFile),
+		commandBlock(s.command),
 		Block{Heading: "Settings that differ from their defaults", Table: changedSettings(r.Specification)},
 		Block{Heading: "Target", Facts: targetFacts(r)},
 		Block{Heading: "Effective settings of client and server", Table: effectiveSettings(r)},
@@ -41,45 +39,6 @@ func visibleLines(s string) string {
 		list = append(list, visible(strings.TrimRight(line, "\n")))
 	}
 	return strings.Join(list, "\n")
-}
-
-// reproduceRun is a command with its specification, to paste.
-func reproduceRun(r *record.Run) *Code {
-	spec := r.Specification
-	spec.Out = ""
-	return reproduce("plimsoll run --file -", spec)
-}
-
-// reproduce puts a specification behind a command, as text that a shell takes as it is.
-func reproduce(command string, spec any) *Code {
-	b, err := yaml.Marshal(spec)
-	if err != nil {
-		return nil
-	}
-	text := strings.TrimRight(string(b), "\n")
-	end := "END"
-	for strings.Contains(text, end) {
-		end += "D"
-	}
-	return &Code{Label: "Command", Text: command + " <<'" + end + "'\n" + text + "\n" + end}
-}
-
-func commandNote(args []string) []string {
-	if len(args) == 0 {
-		return []string{"The record does not say it."}
-	}
-	return []string{"As it was called; credentials are left out."}
-}
-
-func commandCode(args []string) *Code {
-	if len(args) == 0 {
-		return nil
-	}
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = shellQuote(a)
-	}
-	return &Code{Label: "Exact command", Text: strings.Join(quoted, " ")}
 }
 
 // shellQuote makes a word that a shell takes as it is.

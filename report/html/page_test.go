@@ -250,7 +250,7 @@ func TestShellQuote(t *testing.T) {
 			t.Errorf("%q becomes %s, want %s", in, got, want)
 		}
 	}
-	code := reproduce("plimsoll run --file -", map[string]string{"a": "END\nrm -rf x\nENDD"})
+	code := reproduce("plimsoll run --file -", exactSpec(map[string]string{"a": "END\nrm -rf x\nENDD"}).text)
 	if !strings.HasSuffix(code.Text, "\nENDDD") || !strings.Contains(code.Text, "<<'ENDDD'") {
 		t.Errorf("the text can end the document: %s", code.Text)
 	}

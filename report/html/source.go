@@ -28,6 +28,15 @@ type Source struct {
 	Study      *record.Study
 	Comparison *record.ComparisonReport
 
+	// Trial is the record of a trial that stands for the others, those of the baseline first; nil if there is none.
+	// TrialSums are the checksums of the trials' own lists, as sha256sum prints them.
+	Trial       *record.Run
+	TrialNumber int
+	TrialSums   string
+
+	// again and command are what reproduces it, taken before long texts were cut.
+	again, command exact
+
 	// Sums are the checksums of the files, as sha256sum prints them.
 	Sums string
 	// Problems are what could not be read, and why. The rest is shown.
@@ -88,6 +97,9 @@ func (s *Source) openRun(dir string) error {
 	if len(r.Series) > 0 {
 		s.note(func() (err error) { s.Samples, err = readSamples(dir, r); return err })
 	}
+	spec := r.Specification
+	spec.Out = ""
+	s.again, s.command = exactSpec(spec), exactCommand(r.Command)
 	Tidy(r)
 	Tidy(&s.Events)
 	Tidy(s.Course)
@@ -106,6 +118,10 @@ func (s *Source) openStudy(dir string) error {
 	if err != nil {
 		return err
 	}
+	s.openTrials(study)
+	spec := study.Specification
+	spec.Out, spec.Run.Out = "", ""
+	s.again, s.command = exactSpec(spec), exactCommand(study.Command)
 	Tidy(study)
 	s.Study = study
 	return nil

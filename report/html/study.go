@@ -30,7 +30,7 @@ func studyAnswer(s *record.Study, prefix string) Answer {
 		switch {
 		case o.Holds:
 			p = Point{"good", "✓ holds", ""}
-		case o.N == 0:
+		case !o.Missed():
 			p = Point{"warn", "? unknown", ""}
 		}
 		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met, figure.Plural(o.N, "trial"))
@@ -126,6 +126,7 @@ func studyTiles(s *record.Study) []Tile {
 		}
 		list = append(list, t)
 	}
+	list = append(list, levelTiles(s)...)
 	if best := bestOf(s.Comparisons); best != nil {
 		list = append(list, Tile{"Largest gain of throughput", report.ChangeText(best), best.Configuration + ", n = " + fmt.Sprint(best.N)})
 	}
@@ -289,23 +290,4 @@ func studyFigures(s *record.Study, title, id string) []*Figure {
 		}
 	}
 	return nil
-}
-
-func studyDisclosure(src *Source, prefix string) Section {
-	s := src.Study
-	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
-	spec := s.Specification
-	spec.Out, spec.Run.Out = "", ""
-	sec.Blocks = []Block{
-		{Heading: "Reproduce", Lines: []string{"Save the specification as study.yaml and run it; the same seed gives the same order of trials."}, Code: reproduce("cat > study.yaml", spec)},
-		{Code: &Code{Label: "Command", Text: "plimsoll study run study.yaml"}},
-		{Heading: "Exact command", Lines: commandNote(s.Command), Code: commandCode(s.Command)},
-		{Heading: "Settings of the base run that differ from their defaults", Table: changedSettings(s.Base)},
-		{Heading: "Environment of the load", Facts: environmentFacts(s.Environment)},
-		{Heading: "Record", Facts: facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by", Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(spec.Seed))},
-	}
-	if src.Sums != "" {
-		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(src.Sums)}})
-	}
-	return sec
 }

@@ -1,0 +1,85 @@
+package html
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// maxSums is how many trials a page lists checksums of.
+const maxSums = 1000
+
+// openTrials reads what only the records of the trials say: against what they were made, and their checksums. A study
+// whose trials are not beside it, or are not done, has neither.
+func (s *Source) openTrials(study *record.Study) {
+	base := baselineOf(study)
+	var sums strings.Builder
+	listed, all := 0, 0
+	for _, wanted := range []func(*record.Trial) bool{
+		func(t *record.Trial) bool { return t.Configuration == base }, func(*record.Trial) bool { return true },
+	} {
+		for i := range study.Trials {
+			if t := &study.Trials[i]; s.Trial == nil && t.Status == record.TrialDone && t.Kind == record.TrialCompared && filepath.IsLocal(t.Record) && wanted(t) {
+				if r, err := record.Open(filepath.Join(s.Dir, t.Record)); err == nil {
+					Tidy(r)
+					s.Trial, s.TrialNumber = r, t.Number
+				}
+			}
+		}
+	}
+	for i := range study.Trials {
+		t := &study.Trials[i]
+		if t.Status != record.TrialDone || !filepath.IsLocal(t.Record) {
+			continue
+		}
+		name := filepath.Join(t.Record, record.SumsFile)
+		b, err := os.ReadFile(filepath.Join(s.Dir, name))
+		if err != nil {
+			continue
+		}
+		if all++; listed < maxSums {
+			listed++
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(b), visible(filepath.ToSlash(name)))
+		}
+	}
+	s.TrialSums = sums.String()
+	if all > listed {
+		s.Problems = append(s.Problems, fmt.Sprintf("the checksums of the first %d of %s are listed", listed, figure.Plural(all, "trial")))
+	}
+}
+
+func studyDisclosure(src *Source, prefix string) Section {
+	s := src.Study
+	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
+	sec.Blocks = []Block{
+		reproduceBlock("Save the specification as study.yaml and run it; the same seed gives the same order of trials.", "cat > study.yaml", src.again, record.StudyFile),
+		{Code: &Code{Label: "Command", Text: "plimsoll study run study.yaml"}},
+		commandBlock(src.command),
+		{Heading: "Settings of the base run that differ from their defaults", Table: changedSettings(s.Base)},
+	}
+	if r := src.Trial; r != nil {
+		sec.Blocks = append(sec.Blocks,
+			Block{Heading: fmt.Sprintf("Target, as trial %d found it", src.TrialNumber), Facts: append(targetFacts(r), Fact{"Durability", Durability(r)}, Fact{"Data", Data(r)})},
+			Block{Heading: fmt.Sprintf("Effective settings of client and server, in trial %d", src.TrialNumber), Table: effectiveSettings(r)})
+	}
+	sec.Blocks = append(sec.Blocks,
+		Block{Heading: "Environment of the load", Facts: environmentFacts(s.Environment)},
+		Block{Heading: "Record", Facts: facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by", Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(s.Specification.Seed))})
+	if src.Sums != "" {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(src.Sums)}})
+	}
+	if src.TrialSums != "" {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums of the trials (SHA-256)", Lines: []string{"Each trial has a list of the checksums of its files; these are the checksums of the lists."},
+			Code: &Code{Label: "SHA-256 of the lists", Text: strings.TrimRight(src.TrialSums, "\n")}})
+	}
+	if len(src.Problems) > 0 {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "What could not be read", Lines: slices.Clone(src.Problems)})
+	}
+	return sec
+}
