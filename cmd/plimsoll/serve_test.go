@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"os"
@@ -129,8 +130,10 @@ func inBackgroundToItsEnd(t *testing.T, args ...string) int {
 
 func TestWebOfARun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
-	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--duration", "20m", "--out", dir, "--web")
+	mark := "mark-" + rand.Text() // another test may serve a run like this one
+	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--duration", "20m", "--out", dir, "--web", "--label", "purpose="+mark)
 	page := fetch(t, &b.stderr, "/", `id="state"`)
+	fetch(t, &b.stderr, "/", mark)
 	if !strings.Contains(page, "workload c on null:") || !strings.Contains(page, "Stop the run") {
 		t.Errorf("the page is\n%s", page[strings.Index(page, "<body"):])
 	}
@@ -141,7 +144,7 @@ func TestWebOfARun(t *testing.T) {
 		if resp, err := http.Get(at); err == nil { // or something else got the port
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if strings.Contains(string(body), "workload c on null:") {
+			if strings.Contains(string(body), mark) {
 				t.Error("the page is still served after the end")
 			}
 		}
