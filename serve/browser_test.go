@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -119,12 +118,8 @@ func TestBrowserFollowsARun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	startRun(t, filepath.Join(dir, "r"))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	s := startAt(t, ln, Options{Dir: dir})
+	port := newDoor(t)
+	s := startAt(t, port.open(), Options{Dir: dir})
 	p := b.Page(t)
 	p.Open(s.Address())
 	p.Click(".records a")
@@ -148,9 +143,8 @@ func TestBrowserFollowsARun(t *testing.T) {
 	}
 	p.Wait(`document.querySelector(".live.lost")`)
 	keepPicture(p, "live-lost")
-	await(t, "the port is free again", func() bool { ln, err = net.Listen("tcp", addr); return err == nil })
 	before := p.Text(count)
-	startAt(t, ln, Options{Dir: dir})
+	startAt(t, port.open(), Options{Dir: dir})
 	p.Wait(`!document.querySelector(".live.lost") && document.getElementById("now").textContent.includes("ok/s")`)
 	p.Wait(fmt.Sprintf("%s !== %q", count, before))
 
