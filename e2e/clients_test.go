@@ -73,9 +73,9 @@ func TestClients(t *testing.T) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
 				db := newDatabase("clients", client)
-				e := plimsoll(t, slices.Concat(insertsOnly(s.uri, db, client), []string{"--clients", "3", "--duration", "3s", "--warmup", "1s"})...)
+				e := plimsoll(t, slices.Concat(insertsOnly(s.uri, db, client), []string{"--clients", "3", "--operations", "1500", "--warmup", "1s"})...)
 				r := e.record(t)
-				if r.Status != record.Complete || len(r.Clients) != 3 || r.Course.EndedBy != "duration" {
+				if r.Status != record.Complete || len(r.Clients) != 3 || r.Course.EndedBy != "operations" {
 					t.Fatalf("status %s, %d clients, ended by %s\n%s", r.Status, len(r.Clients), r.Course.EndedBy, e.stderr)
 				}
 				for i, c := range r.Clients {
@@ -164,16 +164,28 @@ func testClientsEnded(t *testing.T, s *server) {
 	})
 }
 
+// seriesOf counts what was watched beside the load by kind of source.
+func seriesOf(r *record.Run) map[string]int {
+	n := map[string]int{}
+	for _, x := range r.Series {
+		kind, _, _ := strings.Cut(x.Source, ":")
+		n[kind]++
+	}
+	return n
+}
+
 // TestBesideTheLoad looks for what a record says of the machine, of the client and of the server.
 func TestBesideTheLoad(t *testing.T) {
 	forEachServer(t, func(t *testing.T, s *server) {
-		e := plimsoll(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--duration", "4s"})...)
-		r := e.record(t)
-		sources := map[string]int{}
-		for _, x := range r.Series {
-			kind, _, _ := strings.Cut(x.Source, ":")
-			sources[kind]++
-		}
+		c := start(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--duration", "30m"})...)
+		untilRecorded(t, c, "samples of the client, of the machine and of mongod", func(r *record.Run) bool {
+			n := seriesOf(r)
+			return n["client"] > 0 && n["host"] > 0 && (n["server"] >= 20 || s.engine != engine.Mongod)
+		})
+		untilMeasured(t, c) // a server without statistics has said so by then
+		c.signal(t, os.Interrupt)
+		r := c.wait(t).must(t, 130).record(t)
+		sources := seriesOf(r)
 		if sources["client"] == 0 || sources["host"] == 0 {
 			t.Errorf("series of %v", sources)
 		}

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,17 +48,23 @@ func TestInterrupt(t *testing.T) {
 // untilMeasured waits until the record of a run that goes on has two measured intervals.
 func untilMeasured(t *testing.T, c *command) {
 	t.Helper()
-	until(t, "two seconds of measured operations", func() bool {
+	untilRecorded(t, c, "two seconds of measured operations", func(r *record.Run) bool {
+		p := r.Phase("measure")
+		return p != nil && p.Seconds > 1.5 && p.Counts.Succeeded > 0
+	})
+}
+
+// untilRecorded waits until the record of a run that goes on fulfils a condition.
+func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) bool) {
+	t.Helper()
+	until(t, what, func() bool {
 		select {
 		case <-c.done:
 			t.Fatalf("the run has ended:\n%s", c.stderr.String())
 		default:
 		}
 		r, err := record.Open(filepath.Join(c.dir, out))
-		if errors.Is(err, fs.ErrNotExist) || err != nil || r.Phase("measure") == nil {
-			return false
-		}
-		return r.Phase("measure").Seconds > 1.5 && r.Phase("measure").Counts.Succeeded > 0
+		return err == nil && is(r) // before the record there is an error
 	})
 }
 

@@ -28,9 +28,9 @@ func insertsOnly(uri, db, client string) []string {
 // there, and what is there beyond that must have been counted as indeterminate.
 func TestServerKilled(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, name string) {
-		t.Run("all of it", func(t *testing.T) { testKilled(t, name, killAll, "--rate", "200", "--duration", "9s") })
+		t.Run("all of it", func(t *testing.T) { testKilled(t, name, killAll, "--rate", "200") })
 		if name == engine.DocumentDB {
-			t.Run("its storage", func(t *testing.T) { testKilled(t, name, killStorage, "--duration", "7s") })
+			t.Run("its storage", func(t *testing.T) { testKilled(t, name, killStorage) })
 		}
 	})
 }
@@ -42,7 +42,7 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	dbs := map[string]string{}
 	for _, client := range clients {
 		dbs[client] = newDatabase("killed", client)
-		runs[client] = start(t, slices.Concat(insertsOnly(s.uri, dbs[client], client), load, []string{"--timeout", "2s"})...)
+		runs[client] = start(t, slices.Concat(insertsOnly(s.uri, dbs[client], client), load, []string{"--timeout", "2s", "--duration", "30m"})...)
 	}
 	for _, client := range clients {
 		until(t, "inserts through "+client, func() bool { return s.count(t, dbs[client], "usertable") > records+400 })
@@ -50,13 +50,19 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	kill(t, s, data)
 	results := map[string]*record.Run{}
 	for _, client := range clients {
-		e := runs[client].wait(t).must(t, 6)
+		untilOut(t, runs[client])
+	}
+	for _, client := range clients {
+		runs[client].signal(t, os.Interrupt)
+	}
+	for _, client := range clients {
+		e := runs[client].wait(t).must(t, 130)
 		results[client] = e.record(t)
 		if client == "driver" && !strings.HasSuffix(t.Name(), "its_storage") {
 			checkDriverTold(t, filepath.Join(e.dir, out))
 		}
-		again := e.showAgain(t, 6)
-		if again.Phase("measure").Counts != results[client].Phase("measure").Counts || again.Status != record.Complete {
+		again := e.showAgain(t, 130)
+		if again.Phase("measure").Counts != results[client].Phase("measure").Counts || again.Status != record.Interrupted {
 			t.Errorf("%s: the record shows %+v", client, again.Phase("measure").Counts)
 		}
 	}
@@ -64,6 +70,15 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	for _, client := range clients {
 		t.Run(client, func(t *testing.T) { checkSurvivors(t, s, dbs[client], results[client]) })
 	}
+}
+
+// untilOut waits until the record of a run says that its target has been away for too long.
+func untilOut(t *testing.T, c *command) {
+	t.Helper()
+	untilRecorded(t, c, "an outage that makes the result worthless", func(r *record.Run) bool {
+		i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "outage" })
+		return i >= 0 && r.Validity[i].Severity == measure.Invalid
+	})
 }
 
 // checkDriverTold looks for what the official driver noticed by itself among the events of a record.

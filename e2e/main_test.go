@@ -126,7 +126,7 @@ func newDatabase(about ...string) string {
 
 // dial connects the official driver.
 func dial(uri string) (*mongo.Client, error) {
-	return mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(30 * time.Second))
+	return mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(patience))
 }
 
 // deadline returns a context that ends with the test or when its patience does.

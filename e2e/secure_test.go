@@ -57,7 +57,7 @@ func checkWorks(t *testing.T, s *server, name, uri string) {
 	for _, client := range clients {
 		t.Run(name+"/"+client, func(t *testing.T) {
 			db := newDatabase(name, client)
-			e := plimsoll(t, loadArgs(uri, db, client, "30s")...).must(t, 0)
+			e := plimsoll(t, loadArgs(uri, db, client, patience.String())...).must(t, 0)
 			r := e.record(t)
 			if r.Fill == nil || r.Fill.Inserted != 200 {
 				t.Errorf("loaded %+v", r.Fill)

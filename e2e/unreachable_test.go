@@ -3,10 +3,12 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -92,16 +94,32 @@ func after(text string) func(net.Conn) {
 	}
 }
 
-// TestUnreachable starts all commands at once, because each of them waits for its timeout.
-func TestUnreachable(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// deaf holds a port at which nobody listens, so that no other program can come to listen there.
+func deaf(t *testing.T) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := free.Addr().String()
-	if err := free.Close(); err != nil {
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
+}
+
+// TestUnreachable starts all commands at once, because each of them waits for its timeout.
+func TestUnreachable(t *testing.T) {
+	nobody := deaf(t)
 	const foreign = "MongoDB|message" // what the messages say where something else answers
 	cases := []struct {
 		name, address, says string
