@@ -88,7 +88,7 @@ func textSection(b *bytes.Buffer, s *report.Section) {
 }
 
 // verdictOfStudy is the exit of a study: 130 for one that was ended early, 6 for one that is invalid, 4 where an
-// objective that decides does not hold.
+// objective that decides does not hold or cannot be told, or where a search for the capacity confirmed no rate.
 func verdictOfStudy(s *record.Study) error {
 	switch s.Status {
 	case record.Interrupted, record.Killed:
@@ -98,6 +98,9 @@ func verdictOfStudy(s *record.Study) error {
 	}
 	if measure.Worst(s.Validity) == measure.Invalid {
 		return withExit(exitInvalid, errSilent)
+	}
+	if s.Capacity != nil && !s.Capacity.Confirmed {
+		return withExit(exitObjective, errSilent)
 	}
 	for _, o := range s.Objectives {
 		if !o.Holds && !o.Exploratory {

@@ -84,6 +84,22 @@ func TestTextOfStudies(t *testing.T) {
 	goldenText(t, "study-begun", func(w io.Writer) error { return printStudy(w, running, "text") })
 }
 
+// A search for the capacity alone compares nothing, and says so in all its words.
+func TestTextOfASearch(t *testing.T) {
+	s := judgedStudy()
+	s.Specification.Factors, s.Specification.Name = nil, "limit"
+	s.Configurations, s.Procedures = s.Configurations[:1], nil
+	s.Trials = []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}}
+	p99 := 12e6
+	s.Capacity = &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 900, Confirmed: true, Reason: "three fresh trials held",
+		Steps: []record.CapacityStep{{Phase: "confirm", Offered: 900, Achieved: 899, P99: &p99, Holds: true}}}
+	judge.Study(s)
+	goldenText(t, "study-search", func(w io.Writer) error { return printStudy(w, s, "text") })
+	if code := exitCode(verdictOfStudy(s)); code != exitSuccess {
+		t.Errorf("a confirmed capacity exits %d", code)
+	}
+}
+
 // Whatever names a record holds, nothing but printable text reaches the terminal.
 func TestTextOfHostileStudies(t *testing.T) {
 	s := judgedStudy()
@@ -110,6 +126,9 @@ func TestExitOfStudies(t *testing.T) {
 		"fine":             {func(*record.Study) {}, exitSuccess},
 		"objective":        {func(s *record.Study) { s.Objectives[0].Holds = false }, exitObjective},
 		"exploratory only": {func(s *record.Study) { s.Objectives[3].Holds = false }, exitSuccess},
+		"capacity":         {func(s *record.Study) { s.Capacity = &record.CapacityResult{Rate: 900, Confirmed: true} }, exitSuccess},
+		"not confirmed":    {func(s *record.Study) { s.Capacity = &record.CapacityResult{Rate: 900} }, exitObjective},
+		"no capacity":      {func(s *record.Study) { s.Capacity = &record.CapacityResult{} }, exitObjective},
 		"invalid":          {func(s *record.Study) { s.Validity[0].Severity, s.Objectives[0].Holds = measure.Invalid, false }, exitInvalid},
 		"interrupted":      {func(s *record.Study) { s.Status, s.Validity[0].Severity = record.Interrupted, measure.Invalid }, exitInterrupted},
 		"killed":           {func(s *record.Study) { s.Status = record.Killed }, exitInterrupted},
