@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
 )
 
 // endsAfter ends a run when enough intervals were measured.
@@ -129,5 +130,28 @@ func TestWhatADriverTells(t *testing.T) {
 	}
 	if slices.ContainsFunc(events, func(e measure.Event) bool { return e.At < 0 }) {
 		t.Errorf("there are events from before the run: %+v", events)
+	}
+}
+
+// What is told before the first load, however much, is no event that the record lost; what comes later counts.
+func TestEventsBeforeTheLoadAreNotLost(t *testing.T) {
+	t.Parallel()
+	r := &runner{watch: observe.New()}
+	defer r.watch.Stop()
+	flood := func() {
+		for range 5000 {
+			r.watch.Tell("server", "found", nil)
+		}
+	}
+	flood()
+	r.lookFresh()
+	if _, events, lost := r.watch.Take(); len(events) != 0 || lost != 0 {
+		t.Errorf("%d events and %d lost ones are left from before the load", len(events), lost)
+	}
+	r.begun = time.Now()
+	flood()
+	r.lookFresh()
+	if _, events, lost := r.watch.Take(); len(events) == 0 || lost == 0 {
+		t.Errorf("%d events and %d lost ones during the load", len(events), lost)
 	}
 }

@@ -72,6 +72,26 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// A source that never showed anything leaves a note of why; one that did, or was only stopped, leaves none.
+func TestSourceThatIsNeverSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := &fakeSource{look: func(n int) (Reading, error) { return Reading{}, fmt.Errorf("no route, try %d", n) }}
+		late := &fakeSource{look: func(n int) (Reading, error) {
+			if n != 3 {
+				return Reading{}, errors.New("not now")
+			}
+			return Reading{Source: "late", Values: map[string]float64{"x": 1}}, nil
+		}}
+		w := New()
+		w.Follow(time.Second, away, late)
+		time.Sleep(4*time.Second + time.Millisecond)
+		w.Stop()
+		if notes := w.Notes(); len(notes) != 1 || notes[0] != "no route, try 5" {
+			t.Errorf("notes %q", notes)
+		}
+	})
+}
+
 // What nobody takes does not fill the memory.
 func TestWatchIsBounded(t *testing.T) {
 	w := New()

@@ -1,0 +1,62 @@
+package fleet
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// standing returns a team whose two clients are there and do nothing. They are ended with the test.
+func standing(t *testing.T) *team {
+	t.Helper()
+	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, launcher("mute"), testDims(false), nopSink{})
+	tm.living = &pids{}
+	tm.startAll()
+	if tm.err != nil || len(tm.members) != 2 {
+		t.Fatalf("%d clients: %v", len(tm.members), tm.err)
+	}
+	t.Cleanup(func() {
+		tm.each(func(m *member) { m.kill() })
+		for tm.alive() {
+			select {
+			case r := <-tm.reports:
+				tm.hear(r)
+			case <-time.After(patience):
+				t.Fatal("a client was not ended")
+			}
+		}
+	})
+	return tm
+}
+
+// A full disk is an error that can be told from others, also when a client met it.
+func TestFullDiskOfAClient(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		tm := standing(t)
+		if begun {
+			tm.started = time.Now()
+		}
+		tm.finish(tm.members[1], &result{Stage: run.Recording, Error: "cannot write the record: no space left", Full: true})
+		var at *run.Error
+		if _, err := tm.teamwork(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) || at.Stage != run.Recording ||
+			err.Error() != "client 1: cannot write the record: no space left" {
+			t.Errorf("begun %v: %v", begun, err)
+		}
+	}
+}
+
+// A client that fails while all are being ended is not complete; one that only did as it was told is.
+func TestClientFailsAtTheEnd(t *testing.T) {
+	tm := standing(t)
+	tm.started = time.Now()
+	tm.stop()
+	tm.finish(tm.members[0], &result{Error: "context canceled", Stopped: true})
+	tm.finish(tm.members[1], &result{Stage: run.Recording, Error: "its disk broke"})
+	s := tm.shares()
+	if s[0].Status != "complete" || s[0].Problem != "" || s[1].Status != "failed" || s[1].Problem != "its disk broke" {
+		t.Errorf("clients %+v", s)
+	}
+}
