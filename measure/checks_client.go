@@ -3,6 +3,8 @@ package measure
 import (
 	"math"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
 // The checks in this file ask whether the client measured the target or itself.
@@ -29,8 +31,8 @@ func checkClientCPU(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-cpu", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the load generator used %s of its %.3g cores, so it may be what limits the result; give it more cores, "+
-			"a machine of its own, or less load", percent(used), c.Cores)
+		"the load generator used %s of its %s cores, so it may be what limits the result; give it more cores, "+
+			"a machine of its own, or less load", percent(used), figure.Significant(c.Cores))
 }
 
 func checkCeiling(s *Summary, c Circumstances) []Finding {
@@ -42,8 +44,8 @@ func checkCeiling(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-limited", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the rate is %s of what this client reaches without a real target (%.0f/s), so it says more about the client; "+
-			"use more cores or several clients", percent(used), c.Ceiling)
+		"the rate is %s of what this client reaches without a real target (%s/s), so it says more about the client; "+
+			"use more cores or several clients", percent(used), figure.Rate(c.Ceiling))
 }
 
 // concern is the time from which on a delay of the client that few operations meet matters: a tenth of
@@ -75,7 +77,7 @@ func checkScheduler(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-scheduler", c.ofClient(), worst, limit, UnitTime,
-		"in %d of %d intervals one in a hundred wake-ups in this process came more than %v late (worst %v), which is "+
+		"in %s of %s intervals one in a hundred wake-ups in this process came more than %s late (worst %s), which is "+
 			"counted as time of the target and is more than a tenth of its p99; use fewer workers or more cores",
 		slow, len(s.Points), ns(limit), ns(worst))
 }
@@ -90,11 +92,11 @@ func checkPauses(s *Summary, c Circumstances) []Finding {
 	stood := float64(s.Client.GCPauseSum) / float64(s.Duration())
 	if stood <= maxPauseShare {
 		return finding("client-gc", Note, longest, limit, UnitTime,
-			"the client stopped for up to %v to collect garbage; that was %s of the time, so the largest times may contain it "+
+			"the client stopped for up to %s to collect garbage; that was %s of the time, so the largest times may contain it "+
 				"and percentiles up to p99.9 do not", ns(longest), percent(stood))
 	}
 	return finding("client-gc", c.ofClient(), stood, maxPauseShare, UnitShare,
-		"the client stood still for %s of the time to collect garbage (up to %v at once), which is counted as time of the "+
+		"the client stood still for %s of the time to collect garbage (up to %s at once), which is counted as time of the "+
 			"target; give it more memory or fewer workers", percent(stood), ns(longest))
 }
 
@@ -127,7 +129,7 @@ func checkLateness(s *Summary, _ Circumstances) []Finding {
 		sev = Warning
 	}
 	return finding("schedule-lateness", sev, late, maxLateShare*p50, UnitTime,
-		"one in a hundred operations was sent more than %v late although a worker was free (median service time %v), and "+
+		"one in a hundred operations was sent more than %s late although a worker was free (median service time %s), and "+
 			"response times contain that; use a less busy machine or more cores", ns(late), ns(p50))
 }
 
@@ -155,8 +157,8 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("littles-law", graded(off, max(limit, tooMuchLittle)), off, limit, UnitShare,
-		"%.4g operations were under way on average, but rate and service time give %.4g (Little's law), so operations or "+
-			"time are missing in the counts; use a less busy client, and report this if it stays", counted/n, predicted/n)
+		"%s operations were under way on average, but rate and service time give %s (Little's law), so operations or "+
+			"time are missing in the counts; use a less busy client, and report this if it stays", figure.Significant(counted/n), figure.Significant(predicted/n))
 }
 
 // border is the share of a phase that one operation takes: what is under way at its end is counted, but
@@ -182,17 +184,17 @@ func checkCounting(s *Summary, c Circumstances) []Finding {
 	var found []Finding
 	if c.Rejected > 0 {
 		found = append(found, finding("not-counted", Invalid, float64(c.Rejected), 0, "operations",
-			"%d operations had a class or outcome that does not exist and were not counted; this is a mistake in plimsoll, "+
+			"%s operations had a class or outcome that does not exist and were not counted; this is a mistake in plimsoll, "+
 				"please report it", c.Rejected)...)
 	}
 	if c.Displaced > 0 {
 		found = append(found, finding("displaced", Note, float64(c.Displaced), 0, "operations",
-			"%d operations were counted in a later second than the one they ended in, because the client was too busy; "+
+			"%s operations were counted in a later second than the one they ended in, because the client was too busy; "+
 				"totals are exact, the course in time is not", c.Displaced)...)
 	}
 	if c.EventsLost > 0 {
 		found = append(found, finding("events-lost", Note, float64(c.EventsLost), 0, "events",
-			"%d events came faster than they could be kept, so the list of events has gaps; counts of operations are exact",
+			"%s events came faster than they could be kept, so the list of events has gaps; counts of operations are exact",
 			c.EventsLost)...)
 	}
 	return found

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
 // The checks in this file ask whether the figures say what a reader will take them to say.
@@ -33,7 +35,7 @@ func checkAnything(s *Summary, _ Circumstances) []Finding {
 	}
 	if t.Succeeded == 0 {
 		return finding("nothing-succeeded", Invalid, 0, 1, "operations",
-			"none of %d operations succeeded, so there is no throughput and no latency; see the failures for the reason", t.Attempted)
+			"none of %s operations succeeded, so there is no throughput and no latency; see the failures for the reason", t.Attempted)
 	}
 	return nil
 }
@@ -53,14 +55,14 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 		severity = Invalid
 	}
 	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
-		"only %s of the offered operations were done in time (%.0f of %.0f per second), so %s; offer less, or add workers if "+
-			"not all were busy", percent(kept), s.Rate(s.Ended().Attempted), s.Rate(s.Offered), s.behind())
+		"only %s of the offered operations were done in time (%s of %s per second), so %s; offer less, or add workers if "+
+			"not all were busy", percent(kept), figure.Rate(s.Rate(s.Ended().Attempted)), figure.Rate(s.Rate(s.Offered)), s.behind())
 }
 
 // behind says what it does to response times that operations were not done in time.
 func (s *Summary) behind() string {
 	if s.Dropped > 0 {
-		return fmt.Sprintf("response times are those of the others (%d were dropped)", s.Dropped)
+		return fmt.Sprintf("response times are those of the others (%s were dropped)", figure.Count(s.Dropped))
 	}
 	return "response times grow with the length of the run and mean nothing by themselves"
 }
@@ -70,7 +72,7 @@ func checkUnsent(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unsent", Warning, float64(s.Unsent), 0, "operations",
-		"%d operations were due but had not been sent when the run ended, so their response times, the longest of all, are "+
+		"%s operations were due but had not been sent when the run ended, so their response times, the longest of all, are "+
 			"missing; offer less or allow more time to drain", s.Unsent)
 }
 
@@ -85,7 +87,7 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 	smallest := 0.0
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} {
 		if !all.Answered().Enough(q) {
-			missing = append(missing, fmt.Sprintf("p%g (%d)", math.Round(q*1e6)/1e4, MinCount(q)))
+			missing = append(missing, fmt.Sprintf("p%g (%s)", math.Round(q*1e6)/1e4, figure.Count(MinCount(q))))
 			smallest = max(smallest, float64(MinCount(q)))
 		}
 	}
@@ -93,7 +95,7 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("few-samples", Note, float64(n), smallest, "operations",
-		"%d successful operations are too few to state %s, with what each needs in brackets; run longer to have them",
+		"%s successful operations are too few to state %s, with what each needs in brackets; run longer to have them",
 		n, strings.Join(missing, ", "))
 }
 
@@ -134,7 +136,7 @@ func checkContent(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("corrupt", Invalid, float64(wrong), 0, "operations",
-		"%d reads returned something else than what was written, so the target is damaged or other data are in its "+
+		"%s reads returned something else than what was written, so the target is damaged or other data are in its "+
 			"collections; drop and load them again, then look at the target", wrong)
 }
 
@@ -144,7 +146,7 @@ func checkAcknowledged(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unacknowledged", Note, float64(t.Unacknowledged), 0, "operations",
-		"%d writes were handed to the network and nobody confirmed them (w:0), so their number says what was sent, not what "+
+		"%s writes were handed to the network and nobody confirmed them (w:0), so their number says what was sent, not what "+
 			"was stored; use w:1 or majority to know", t.Unacknowledged)
 }
 
@@ -154,7 +156,7 @@ func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("indeterminate", Note, float64(t.Indeterminate), 0, "operations",
-		"%d writes may or may not have been applied, because no answer proved either; the number of documents may differ "+
+		"%s writes may or may not have been applied, because no answer proved either; the number of documents may differ "+
 			"by as many", t.Indeterminate)
 }
 
@@ -166,8 +168,8 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 	}
 	if s.Duration() < minCycles*c.Cycle {
 		found := finding("too-short", Note, s.Duration().Seconds(), (minCycles * c.Cycle).Seconds(), "s",
-			"%.4g s is too short to tell whether the target was in a steady state, which takes %d checkpoint cycles of %.4g s; run "+
-				"at least %.4g s for a claim", s.Duration().Seconds(), minCycles, c.Cycle.Seconds(), (minCycles * c.Cycle).Seconds())
+			"%s is too short to tell whether the target was in a steady state, which takes %s checkpoint cycles of %s; run "+
+				"at least %s for a claim", s.Duration(), minCycles, c.Cycle, minCycles*c.Cycle)
 		return append(found, trends(s, s.Duration()/shortTrendBins, true)...)
 	}
 	found := trends(s, c.Cycle, false)
@@ -189,14 +191,14 @@ func trends(s *Summary, width time.Duration, test bool) []Finding {
 	change, p := trend(at, rates)
 	if math.Abs(change) > maxTrend && (!test || p < trendChance) {
 		found = append(found, finding("not-steady", Warning, change, maxTrend, UnitShare,
-			"throughput changed by %+.3g %% within the measured time (Theil–Sen; Mann–Kendall p = %.2g), so the result depends on "+
-				"when it was taken; warm up longer or measure longer", change*100, p)...)
+			"throughput changed by %s within the measured time (Theil–Sen; Mann–Kendall %s), so the result depends on "+
+				"when it was taken; warm up longer or measure longer", figure.Change(1+change), chance(p))...)
 	}
 	change, p = trend(at, times)
 	if math.Abs(change) > maxDrift && p < trendChance {
 		found = append(found, finding("latency-drift", Warning, change, maxDrift, UnitShare,
-			"mean response time changed by %+.3g %% within the measured time (Mann–Kendall p = %.2g), so the percentiles depend "+
-				"on when they were taken; warm up longer or measure longer", change*100, p)...)
+			"mean response time changed by %s within the measured time (Mann–Kendall %s), so the percentiles depend "+
+				"on when they were taken; warm up longer or measure longer", figure.Change(1+change), chance(p))...)
 	}
 	return found
 }
@@ -230,12 +232,20 @@ func checkSettled(s *Summary, width time.Duration) []Finding {
 	}
 	if !settled {
 		return finding("not-steady", Warning, bias, maxTrend, UnitShare,
-			"throughput did not settle within the measured time (MSER would cut %d of %d parts), so its mean stands for no "+
+			"throughput did not settle within the measured time (MSER would cut %s of %s parts), so its mean stands for no "+
 				"state of the target; warm up longer or measure longer", cut, len(rates))
 	}
 	return finding("not-steady", Warning, bias, maxTrend, UnitShare,
-		"the target was still warming up in the first %v of the measured time, which moves the mean by %+.3g %%; warm up "+
-			"that much longer", time.Duration(cut)*width, bias*100)
+		"the target was still warming up in the first %s of the measured time, which moves the mean by %s; warm up "+
+			"that much longer", time.Duration(cut)*width, figure.Change(1+bias))
+}
+
+// chance is the probability that a trend is none.
+func chance(p float64) string {
+	if text := figure.P(p); strings.HasPrefix(text, "<") {
+		return "p < " + text[1:]
+	}
+	return "p = " + figure.P(p)
 }
 
 // bins puts points together to bins of at least the width: the middle of each in seconds, its successful

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
 // Severity says how much a [Finding] weighs.
@@ -102,7 +104,7 @@ func SortFindings(findings []Finding) { slices.SortStableFunc(findings, compareF
 
 // finding makes a finding with its figures.
 func finding(id string, sev Severity, value, limit float64, unit, text string, args ...any) []Finding {
-	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, args...), Value: &value, Limit: &limit, Unit: unit}}
+	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, words(args)...), Value: &value, Limit: &limit, Unit: unit}}
 }
 
 // graded is a warning, or invalid beyond a second limit.
@@ -113,7 +115,25 @@ func graded(value, invalid float64) Severity {
 	return Warning
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.3g %%", share*100) }
+// words prints times and counts as they are printed everywhere else; texts have %s for them.
+func words(args []any) []any {
+	list := make([]any, len(args))
+	for i, a := range args {
+		switch x := a.(type) {
+		case time.Duration:
+			list[i] = figure.Duration(x)
+		case int:
+			list[i] = figure.Count(int64(x))
+		case int64:
+			list[i] = figure.Count(x)
+		default:
+			list[i] = a
+		}
+	}
+	return list
+}
+
+func percent(share float64) string { return figure.Percent(share) }
 
 func ns(x float64) time.Duration { return time.Duration(x).Round(time.Microsecond) }
 

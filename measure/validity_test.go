@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -307,5 +308,19 @@ func TestMergeOfSummaries(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%.1f", s.LittleInFlight()); got != "10.0" {
 		t.Errorf("Little's law gives %s operations under way, want 10.0", got)
+	}
+}
+
+// A number reads the same in a finding as in a table.
+func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
+	s := &Summary{Start: 0, End: 15 * time.Second, Offered: 100_000, Dropped: 15_903}
+	if got := s.behind(); !strings.Contains(got, "(15,903 were dropped)") {
+		t.Error(got)
+	}
+	text := finding("x", Note, 0, 0, "", "%s, %s, %s and %s;", 10641*time.Microsecond, 3694, int64(15903), time.Duration(0))[0].Text + chance(0.0004) + chance(0.004)
+	for _, want := range []string{"10.6 ms, 3,694, 15,903 and 0", "p < 0.001", "p = 0.004"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -118,8 +119,8 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 			"synchronous_commit and synchronous_standby_names make them, so look at these two", d)
 	}
 	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records {
-		add("short-data", measure.Warning, "the collection held %d documents when the run began, but the workload expects %d: load the data, or say how many there are (--records)",
-			f.Counted, f.Records)
+		add("short-data", measure.Warning, "the collection held %s documents when the run began, but the workload expects %s: load the data, or say how many there are (--records)",
+			figure.Count(f.Counted), figure.Count(f.Records))
 	}
 	findings = append(findings, r.team.Findings...)
 	measure.SortFindings(findings)
