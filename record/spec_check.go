@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,9 +29,11 @@ func (s *RunSpec) Defaults() {
 	def(&s.Workload.Seed, 1)        // the same operations in every run, unless another seed is asked for
 	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
 	s.Load.defaults()
-	def(&s.LoadPhase.Batch, 1000)                       // large enough that the round trip does not matter
-	def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
-	def(&s.LoadPhase.Parallel, 16)                      // also where the workers come later
+	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
+	if s.Load.Workers > 0 {
+		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
+	}
+	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
 	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") {
 		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
 		// defaults of its own, in its address and in its server; they are what applications get.
@@ -163,7 +166,8 @@ func between(key string, x, low, high float64) error {
 	if x >= low && x <= high && !math.IsNaN(x) {
 		return nil
 	}
-	return fmt.Errorf("%s: %v is not between %v and %v", key, x, low, high)
+	text := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	return fmt.Errorf("%s: %s is not between %s and %s", key, text(x), text(low), text(high))
 }
 
 func notNegative(key string, d Duration) error {

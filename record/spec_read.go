@@ -114,6 +114,36 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 		return fmt.Errorf("line %d: %s needs names with values below it", n.Line, k.place(path))
 	case t.Kind() != reflect.Map && t.Kind() != reflect.Interface && n.Kind != yaml.ScalarNode:
 		return fmt.Errorf("line %d: %s: a single value is needed here", n.Line, k.place(path))
+	case n.Kind == yaml.ScalarNode:
+		return k.checkScalar(n, t, path)
+	}
+	return nil
+}
+
+// checkScalar reads a single value to see whether its type takes it: what the YAML library says of one that it does
+// not take is about its own inside.
+func (k *keyCheck) checkScalar(n *yaml.Node, t reflect.Type, path string) error {
+	v := reflect.New(t).Interface()
+	if own, ok := v.(yaml.Unmarshaler); ok {
+		line := fmt.Sprintf("line %d: ", n.Line)
+		if err := own.UnmarshalYAML(n); err != nil {
+			return fmt.Errorf("%s%s: %s", line, k.place(path), strings.TrimPrefix(err.Error(), line))
+		}
+		return nil
+	}
+	what := ""
+	switch t.Kind() {
+	case reflect.Uint64:
+		what = "not a whole number from 0"
+	case reflect.Float64:
+		what = "not a number"
+	case reflect.Bool:
+		what = "neither true nor false"
+	default:
+		return nil
+	}
+	if err := n.Decode(v); err != nil {
+		return fmt.Errorf("line %d: %s: %q is %s", n.Line, k.place(path), n.Value, what)
 	}
 	return nil
 }

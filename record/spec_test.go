@@ -170,7 +170,7 @@ func TestSpecErrorsNameLineAndNearestKey(t *testing.T) {
 		"targt: x":                             `line 1: unknown key "targt" in the specification, did you mean target?`,
 		"load:\n  workers: 4\n  arivals: x":    `line 3: unknown key "arivals" in load, did you mean arrivals?`,
 		"load:\n  stages:\n    - {dration: 1}": `line 3: unknown key "dration" in load.stages, did you mean duration?`,
-		"load:\n  duration: 60":                `line 2: the time "60" needs a unit, did you mean 60s?`,
+		"load:\n  duration: 60":                `line 2: load.duration: the time "60" needs a unit, did you mean 60s?`,
 		"load: {workers: 5m}":                  "did you mean M?",
 		"load: 5":                              "line 1: load needs keys below it",
 		"load: {workers: [1]}":                 "a single value is needed here",

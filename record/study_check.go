@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ func (s *StudySpec) Defaults() {
 func (f *FactorSpec) defaults() {
 	if f.Name == "" {
 		f.Name = f.Path[strings.LastIndexByte(f.Path, '.')+1:]
+		if of, ok := strings.CutSuffix(f.Path, ".name"); ok {
+			f.Name = of[strings.LastIndexByte(of, '.')+1:] // the durability, the workload: "name" says nothing
+		}
 	}
 	for i := range f.Levels {
 		if l := &f.Levels[i]; l.Name == "" {
@@ -87,7 +91,7 @@ const maxName = 80
 func (s *StudySpec) Validate() error {
 	errs := []error{
 		plainName("name", s.Name),
-		s.checkRun(),
+		s.checkAnything(), s.checkRun(),
 		oneOf("combine", s.Combine, CombineOneAtATime, CombineGrid, CombineFraction),
 		oneOf("order", s.Order, OrderBlocks, OrderBatched),
 		s.checkCombine(), s.checkTrials(), s.checkBatch(),
@@ -112,6 +116,14 @@ func (s *StudySpec) Validate() error {
 		errs = append(errs, s.Procedures.validate(len(s.Objectives)+len(s.Run.Objectives) > 0))
 	}
 	return errors.Join(errs...)
+}
+
+// checkAnything refuses a file that says nothing: a study of defaults is not what its writer meant.
+func (s *StudySpec) checkAnything() error {
+	if len(s.Factors) > 0 || s.Procedures != nil || !reflect.ValueOf(s.Run).IsZero() {
+		return nil
+	}
+	return errors.New("there is nothing to do: give a run, factors or procedures (plimsoll study init writes a study with every key explained)")
 }
 
 // checkRun refuses what the study decides itself. The rest of the base run is checked with its levels applied.

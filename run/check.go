@@ -65,8 +65,14 @@ func checkAddress(uri string) error {
 // checkSingle refuses what a target of one member cannot do.
 func checkSingle(t Target, spec record.RunSpec) error {
 	d := spec.Durability
-	if members, err := strconv.Atoi(d.W); err == nil && members > 1 {
+	members, err := strconv.Atoi(d.W)
+	switch {
+	case err == nil && members > 1:
 		return fmt.Errorf("durability.w: %s has one member, so %d cannot acknowledge", t, members)
+	case err == nil && members < 0:
+		return fmt.Errorf("durability.w: %d is no number of members", members)
+	case err != nil && d.W != "" && d.W != "majority":
+		return fmt.Errorf("durability.w: %s has one member without tags, so nobody is %q: say 0, 1 or majority", t, d.W)
 	}
 	if d.ReadPreference == "secondary" {
 		return fmt.Errorf("durability.read_preference: %s has no secondary", t)

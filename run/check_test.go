@@ -41,3 +41,16 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// A target of one member knows no tags, so a write concern with one is a slip.
+func TestWriteConcernsOfOneMember(t *testing.T) {
+	for w, fits := range map[string]bool{"": true, "0": true, "1": true, "majority": true, "3": false, "most": false, "-1": false} {
+		for _, target := range []string{"embedded:x", "null:"} {
+			spec := record.RunSpec{Target: target, Durability: record.DurabilitySpec{W: w}}
+			spec.Defaults()
+			if err := Check(spec); (err == nil) != fits {
+				t.Errorf("%s with w: %q: %v", target, w, err)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -27,7 +28,7 @@ func CheckClients(spec record.RunSpec) error {
 	case target.Kind == "embedded":
 		return fmt.Errorf("load.clients: %s belongs to one process at a time, so %d clients cannot share it: load a server, or use one client", target, n)
 	case Streams(spec) < n:
-		return fmt.Errorf("load.clients: %d workers cannot be divided among %d clients: each needs at least one (--threads)", Streams(spec), n)
+		return fmt.Errorf("load.clients: %s cannot be divided among %d clients: each needs at least one (--threads)", figure.Plural(int(Streams(spec)), "worker"), n)
 	case spec.Load.Operations > 0 && int64(spec.Load.Operations) < n:
 		return fmt.Errorf("load.clients: %d operations cannot be divided among %d clients", int64(spec.Load.Operations), n)
 	case spec.Load.Open() && spec.Load.Arrivals == "constant":

@@ -30,6 +30,7 @@ type change struct {
 	field field
 	value reflect.Value
 	plain any // the value as records keep it
+	unset bool
 }
 
 // readFactors follows the paths of all factors and reads the values of all levels. The error has a line per mistake.
@@ -40,6 +41,9 @@ func readFactors(spec *record.StudySpec) ([]factor, error) {
 		out := factor{FactorSpec: f}
 		for _, l := range f.Levels {
 			changes, err := readLevel(f, l)
+			if err == nil {
+				err = noDefaults(spec.Run, changes)
+			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("factor %q, level %q: %w", f.Name, l.Name, err))
 			}
@@ -69,6 +73,26 @@ func readLevel(f record.FactorSpec, l record.LevelSpec) ([]change, error) {
 	return changes, nil
 }
 
+// noDefaults refuses levels that set a number to nothing where nothing stands for a default: what would run is not what
+// tables would call it. Who wants the default names it, or unsets the key with null.
+func noDefaults(base record.RunSpec, changes []change) error {
+	spec := copySpec(base)
+	for _, c := range changes {
+		c.field.set(&spec, c.value)
+	}
+	spec.Defaults()
+	var errs []error
+	for _, c := range changes {
+		if !c.value.IsZero() || c.unset || c.value.Kind() == reflect.String {
+			continue
+		}
+		if v, given := c.field.get(&spec); given && !v.IsZero() {
+			errs = append(errs, fmt.Errorf("%s: %v stands for the default, which is %v here: name that, or leave the level out", c.field.path, c.value.Interface(), v.Interface()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func newChange(path string, value any) (change, error) {
 	f, err := find(path)
 	if err != nil {
@@ -78,7 +102,7 @@ func newChange(path string, value any) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
-	return change{f, v, plain(v)}, nil
+	return change{f, v, plain(v), value == nil}, nil
 }
 
 // checkShared refuses two factors that set the same key, because which of them wins would depend on their order.

@@ -91,3 +91,14 @@ factors: [{path: workload.name, levels: [a, catalog]}]`)
 		}
 	}
 }
+
+// A level that is nothing would silently be the default.
+func TestLevelsThatAreNothing(t *testing.T) {
+	mistake(t, "factors: [{path: load.workers, levels: [0, 4]}]", `factor "workers", level "0": load.workers: 0 stands for the default, which is 16 here`)
+	mistake(t, "factors: [{path: workload.records, levels: [100, 0]}]", "workload.records: 0 stands for the default, which is 100k here")
+	mistake(t, "factors: [{path: load.duration, levels: [0s, 1s]}]", "load.duration: 0s stands for the default, which is 1m here")
+	mistake(t, "factors: [{name: both, levels: [{name: x, set: {load.workers: 0}}, {name: y, set: {load.workers: 2}}]}]", "load.workers: 0 stands for")
+	plan(t, "run: {target: 'null:', load: {operations: 100}}\nfactors: [{path: load.duration, levels: [0s, 1s]}]")
+	plan(t, "run: {target: 'null:'}\nfactors: [{path: load.warmup, levels: [0s, 1s]}]")
+	plan(t, "run: {target: 'null:'}\nfactors: [{name: end, levels: [{name: time, set: {load.operations: null, load.duration: 1s}}, {name: count, set: {load.operations: 10, load.duration: 0s}}]}]")
+}

@@ -148,7 +148,7 @@ func TestConfigurationsDefaultAfterTheirLevels(t *testing.T) {
   - {path: load.rate, levels: [{name: closed, value: 0}, 1k]}
 `))
 	for id, want := range map[string]string{
-		"baseline": "core  ", "name=ycsb-a": "ycsb  ", "rate=1k": "core poisson queue",
+		"baseline": "core  ", "workload=ycsb-a": "ycsb  ", "rate=1k": "core poisson queue",
 	} {
 		spec, err := p.RunSpec(id)
 		if err != nil {
@@ -181,11 +181,11 @@ func TestEqualConfigurationsRunOnce(t *testing.T) {
 	for _, c := range p.Configurations {
 		ids = append(ids, fmt.Sprintf("%s %v %v", c.ID, c.Same, c.Exploratory))
 	}
-	want := []string{"baseline [] false", "name=balanced [concern=w1j0 other=own] false"}
+	want := []string{"baseline [] false", "durability=balanced [concern=w1j0 other=own] false"}
 	if diff := cmp.Diff(want, ids); diff != "" {
 		t.Errorf("configurations (-want +got):\n%s", diff)
 	}
-	if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "concern=w1j0 is the same run as name=balanced") {
+	if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "concern=w1j0 is the same run as durability=balanced") {
 		t.Errorf("nothing about it in %q", notes)
 	}
 }
@@ -213,7 +213,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: load.threads, levels: [8, 16]}]"), "did you mean load.workers?")
 	mistake(t, withTarget("factors: [{path: lab.nodes, levels: [2, 4]}]"), "no labs yet")
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
-	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration name=aa: ", "unknown workload")
+	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration workload=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: target, levels: ['null:', 'redis://u:secret@h/']}]", "unknown target")
@@ -255,7 +255,7 @@ func TestDataSets(t *testing.T) {
 		}
 		targets[c.ID] = spec.Target
 	}
-	if targets["baseline"] != "embedded:data/" || targets["name=b"] != "embedded:data/" || targets["name=d"] != "embedded:data/" {
+	if targets["baseline"] != "embedded:data/" || targets["workload=b"] != "embedded:data/" || targets["workload=d"] != "embedded:data/" {
 		t.Errorf("workloads with the same documents do not share them: %v", targets)
 	}
 	if got := targets["records=2k"]; !strings.HasPrefix(got, "embedded:data-") {

@@ -54,6 +54,9 @@ func (f *studyFlags) apply(spec *record.StudySpec) (err error) {
 		if spec.Trials, err = record.ParseCount(f.trials); err != nil {
 			return fmt.Errorf("--trials: %w", err)
 		}
+		if spec.Trials < 1 {
+			return fmt.Errorf("--trials: %v is not a number of trials, say 1 or more", spec.Trials)
+		}
 	}
 	if f.budget != "" {
 		if spec.Budget, err = record.ParseDuration(f.budget); err != nil {

@@ -75,6 +75,10 @@ where the target needs some, give the file again.
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
+	for _, name := range []string{"trials", "seed", "budget"} {
+		cmd.Flags().Lookup(name).Usage += "; needs --file"
+	}
+	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file"
 	o.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time as well")

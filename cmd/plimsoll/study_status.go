@@ -58,7 +58,7 @@ func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 		fmt.Fprintf(&b, "left      %s, about %s\n", figure.Plural(left, "trial"), clock(time.Duration(float64(left)*seconds*float64(time.Second))))
 	}
 	for _, p := range s.Procedures {
-		fmt.Fprintf(&b, "%-9s %s = %s\n", p.Name, p.Path, figure.Significant(p.Chosen))
+		fmt.Fprintf(&b, "%-9s %s = %s\n", p.Name, p.Path, chosenText(p))
 	}
 	writeOddTrials(&b, s)
 	if s.Status != record.Running && s.Status != record.Complete {
@@ -121,4 +121,12 @@ func writeOddTrials(b *strings.Builder, s *record.Study) {
 		fmt.Fprintln(b)
 		t.write(b, "")
 	}
+}
+
+// chosenText is what a procedure chose: a time, or a number of things.
+func chosenText(p record.ProcedureResult) string {
+	if strings.HasSuffix(p.Path, "duration") {
+		return record.Duration(p.Chosen * float64(time.Second)).String()
+	}
+	return figure.Count(int64(p.Chosen))
 }

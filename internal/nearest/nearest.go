@@ -25,8 +25,9 @@ func DidYouMean(word string, choices []string) string {
 	return ""
 }
 
-// limit is how many slips are believed: one per three letters, at least one, at most four.
-func limit(word string) int { return max(1, min(4, (len(word)+2)/3)) }
+// limit is how many slips are believed: one per three letters, at least one, at most four. Half of a word of four is
+// too much: that is another word.
+func limit(word string) int { return max(1, min(4, (len(word)+1)/3)) }
 
 // distance is the optimal string alignment distance.
 func distance(a, b string) int {

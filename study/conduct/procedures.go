@@ -134,9 +134,16 @@ func fix(base record.RunSpec, r record.ProcedureResult) (record.RunSpec, error) 
 func (c *conductor) replan(base record.RunSpec) error {
 	spec := c.spec
 	spec.Run, spec.Budget = base, 0 // the budget was held against the plan before; each session has its own
-	plan, err := study.NewPlan(spec, c.o.Plan)
+	o := c.o.Plan
+	o.Rate, o.FillRate = c.measured()
+	plan, err := study.NewPlan(spec, o)
 	if err != nil {
 		return wrong(fmt.Errorf("with what the procedures chose: %w", err))
+	}
+	if len(plan.Trials) > 0 {
+		rest := plan.Estimate
+		rest.Seconds, rest.Procedures = rest.Seconds-rest.Procedures, 0
+		c.o.Progress.Note("the trials that are compared take about " + rest.Text())
 	}
 	if err := c.adopt(plan); err != nil {
 		return err
@@ -145,6 +152,27 @@ func (c *conductor) replan(base record.RunSpec) error {
 		return c.fullOr(err)
 	}
 	return nil
+}
+
+// measured are the operations per second of the last trial of a procedure that sent as fast as it could, and the bytes
+// per second of the last load phase: the rest of the study is estimated with them. 0 is unknown.
+func (c *conductor) measured() (rate, fill float64) {
+	for _, t := range c.study.Trials {
+		if t.Kind != record.TrialSearch || t.Status != record.TrialDone {
+			continue
+		}
+		r, err := record.Open(filepath.Join(c.o.Dir, t.Record))
+		if err != nil {
+			continue
+		}
+		if p := r.Phase("measure"); p != nil && !r.Specification.Load.Open() && r.Specification.Load.Pace == 0 {
+			rate = p.Rates.Achieved
+		}
+		if f := r.Fill; f != nil && f.Inserted > 0 && f.Seconds > 0 {
+			fill = float64(c.dataBytes(r.Specification)) * float64(f.Inserted) / float64(f.Records) / f.Seconds
+		}
+	}
+	return rate, fill
 }
 
 // trier makes the trials of a procedure, or returns what an earlier session measured in the same place.
