@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
 
@@ -175,5 +176,16 @@ func TestStudyDisclosesWhatTrialsFound(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
 		}
+	}
+}
+
+func TestGapsOfSamplesAreTold(t *testing.T) {
+	c := &chart.XY{Series: []chart.Series{{Y: []float64{1, nan(), 3}}, {Y: []float64{nan(), nan(), 3}}}}
+	if got := sampledNote(c); !strings.HasPrefix(got, "2 of 3 bins have a sample") {
+		t.Error(got)
+	}
+	c.Series[0].Y[1] = 2
+	if got := sampledNote(c); got != "" {
+		t.Error(got)
 	}
 }

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -128,7 +129,32 @@ func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, tra
 		t.Rows = append(t.Rows, row)
 	}
 	c.Description = strings.Join(words, "; ") + "."
-	return newFigure(c, "", t)
+	return newFigure(c, sampledNote(c), t)
+}
+
+// sampledNote says how many bins have a sample, where some have none: the line has gaps there.
+func sampledNote(c *chart.XY) string {
+	all, with := 0, 0 // the ends without samples are no gaps
+	for _, s := range c.Series {
+		first, last, n := -1, -1, 0
+		for i, y := range s.Y {
+			if math.IsNaN(y) {
+				continue
+			}
+			if first < 0 {
+				first = i
+			}
+			last = i
+			n++
+		}
+		if n > 0 && last-first+1 > all {
+			all, with = last-first+1, n
+		}
+	}
+	if with == all {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s have a sample; the line has gaps where there is none.", figure.Count(int64(with)), figure.Plural(all, "bin"))
 }
 
 // sampleTable has all series of a source over the measured time, with what one operation costs.
