@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,10 +159,8 @@ func (s *steady) unchanged() string {
 	if n < 2 {
 		return "only one length was tried"
 	}
-	for _, state := range s.states[n-2:] {
-		if state != "" {
-			return state
-		}
+	if state := cmp.Or(s.states[n-1], s.states[n-2]); state != "" { // the longer one says more
+		return state
 	}
 	a, b := s.steps[n-2], s.steps[n-1]
 	rate, times := s.changes(a, b)
