@@ -3,8 +3,7 @@ package serve
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"io"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -34,12 +33,17 @@ type Entry struct {
 	Path  string
 	Kind  string // of record: run, study or comparison
 	Title string
+	// What is the title that a trial has without its study.
+	What string
 	// Status is that of the record; one that is being written is running, whatever it says.
 	Status  record.Status
 	Verdict string
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
+	// Rate and P99 are of the measured phase of a run as text, empty where there is none; P99 is of all operations
+	// together.
+	Rate, P99 string
 }
 
 // Folder is a folder of records. It may be used by several goroutines.
@@ -55,7 +59,9 @@ type Folder struct {
 type seen struct {
 	modified time.Time
 	size     int64
-	entry    Entry
+	read     Entry // what its file says
+	entry    Entry // with what is known beside: whether somebody writes it, and its place in a study
+	trials   map[string]string
 }
 
 // OpenFolder opens a folder, which must exist. Nothing outside of it is shown, whatever links lead there.
@@ -80,6 +86,7 @@ func (f *Folder) List() []Entry {
 	defer f.mu.Unlock()
 	found := map[string]seen{}
 	f.walk(".", 0, found)
+	nameTrials(found)
 	f.known = found
 	list := make([]Entry, 0, len(found))
 	for _, s := range found {
@@ -107,6 +114,20 @@ func (f *Folder) Find(id string) (Entry, bool) {
 	return f.lookup(id) // what began or ended at this very moment is as it was just listed
 }
 
+// Inside says whether all of a record lies in the folder: whether no link in it leads outside, or to nothing. A page
+// reads the files of a record by their names, so it is asked before.
+func (f *Folder) Inside(e Entry) bool {
+	return fs.WalkDir(f.root.FS(), e.Path, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			_, err = f.root.Stat(name) // refuses what leads outside
+		}
+		if errors.Is(err, fs.ErrNotExist) && (d == nil || d.Type()&fs.ModeSymlink == 0) {
+			return nil // it was removed in this moment
+		}
+		return err
+	}) == nil
+}
+
 // lookup returns a record as it was listed last.
 func (f *Folder) lookup(id string) (Entry, bool) {
 	f.mu.Lock()
@@ -132,7 +153,7 @@ func Search(list []Entry, words string) []Entry {
 	var found []Entry
 	fields := strings.Fields(strings.ToLower(words))
 	for _, e := range list {
-		text := strings.ToLower(strings.Join([]string{e.Title, e.Path, e.Kind, string(e.Status), e.Verdict}, " "))
+		text := strings.ToLower(strings.Join([]string{e.Title, e.What, e.Path, e.Kind, string(e.Status), e.Verdict}, " "))
 		for k, v := range e.Labels {
 			text += strings.ToLower(" " + k + "=" + v)
 		}
@@ -178,7 +199,7 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 	}
 	old, ok := f.known[dir]
 	if !ok || !old.modified.Equal(info.ModTime()) || old.size != info.Size() {
-		e, err := f.read(name, file)
+		e, trials, err := f.read(name, file)
 		if err != nil {
 			return seen{}, false
 		}
@@ -187,12 +208,14 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 		if e.Title == "" {
 			e.Title = path.Base(dir)
 		}
-		old = seen{info.ModTime(), info.Size(), e}
+		html.Tidy(&trials)
+		old = seen{modified: info.ModTime(), size: info.Size(), read: e, trials: trials}
 	}
 	_, held := record.Holder(filepath.Join(f.dir, filepath.FromSlash(dir)))
 	shown := old
-	if shown.entry = withLive(old.entry, held); !held && shown.entry.Status == record.Running {
-		shown.entry.Status = record.Killed
+	if shown.entry = withLive(old.read, held); !held && shown.entry.Status == record.Running {
+		// The file was written at the start and knows nothing of the end, so its verdict is none.
+		shown.entry.Status, shown.entry.Verdict = record.Killed, ""
 	}
 	return shown, true
 }
@@ -200,46 +223,4 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 func idOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
-}
-
-// read reads the head of a record.
-func (f *Folder) read(name, file string) (Entry, error) {
-	in, err := f.root.Open(name)
-	if err != nil {
-		return Entry{}, err
-	}
-	defer in.Close()
-	b, err := io.ReadAll(io.LimitReader(in, maxHead))
-	if err != nil {
-		return Entry{}, err
-	}
-	switch file {
-	case record.RunFile:
-		var r record.Run
-		if err := json.Unmarshal(b, &r); err != nil {
-			return Entry{}, err
-		}
-		return Entry{Kind: record.KindRun, Title: html.Headline(&r), Status: r.Status, Verdict: html.Verdict(&r), Started: r.Started,
-			Labels: r.Specification.Labels}, nil
-	case record.StudyFile:
-		var s record.Study
-		if err := json.Unmarshal(b, &s); err != nil {
-			return Entry{}, err
-		}
-		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Started: s.Started,
-			Labels: s.Specification.Labels}, nil
-	}
-	var c record.ComparisonReport
-	if err := json.Unmarshal(b, &c); err != nil {
-		return Entry{}, err
-	}
-	var names []string
-	for _, s := range c.Sides {
-		names = append(names, s.Name)
-	}
-	e := Entry{Kind: record.KindComparison, Title: strings.Join(names, " against "), Status: record.Complete}
-	if info, err := in.Stat(); err == nil { // it says nothing of when it was made
-		e.Started = info.ModTime()
-	}
-	return e, nil
 }

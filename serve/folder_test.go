@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,8 +78,8 @@ func TestFolderShowsWhatIsBeingWritten(t *testing.T) {
 	run := filepath.Join(dir, "r")
 	writeRun(t, run, "2026-01-01T00:00:00Z", "a", "running")
 	f := openFolder(t, dir)
-	if got := f.List()[0]; got.Status != record.Killed || got.Live {
-		t.Errorf("nobody writes it, and it is %s", got.Status)
+	if got := f.List()[0]; got.Status != record.Killed || got.Live || got.Verdict != "" {
+		t.Errorf("nobody writes it, and it is %s, %q", got.Status, got.Verdict)
 	}
 	release, err := record.Hold(run)
 	if err != nil {
@@ -93,8 +94,8 @@ func TestFolderShowsWhatIsBeingWritten(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(run, record.RunFile), later, later); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.List()[0]; got.Status != record.Complete {
-		t.Errorf("it has ended, and it is %s", got.Status)
+	if got := f.List()[0]; got.Status != record.Complete || !strings.HasPrefix(got.Verdict, "valid") {
+		t.Errorf("it has ended, and it is %s, %q", got.Status, got.Verdict)
 	}
 }
 
@@ -114,6 +115,75 @@ func TestLinksDoNotLeadOutside(t *testing.T) {
 	}
 	if got := paths(openFolder(t, dir).List()); len(got) != 0 {
 		t.Errorf("links led to %v", got)
+	}
+}
+
+func TestLinksWithinARecordDoNotLeadOutside(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(outside, "secret"), "x")
+	for _, r := range []string{"bad", "deep", "good"} {
+		writeRun(t, filepath.Join(dir, r), "2026-01-01T00:00:00Z", "a", "complete")
+	}
+	writeFile(t, filepath.Join(dir, "kept.hlog"), "x")
+	if err := os.MkdirAll(filepath.Join(dir, "deep", "clients"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{
+		"bad/" + record.LatencyFile: filepath.Join(outside, "secret"), "deep/clients/00": outside, "good/" + record.LatencyFile: "../kept.hlog",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := openLibrary(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for name, want := range map[string]bool{"bad": false, "deep": false, "good": true} {
+		if _, _, ok := l.find(idOf(name)); ok != want {
+			t.Errorf("%s is shown: %v, want %v", name, ok, want)
+		}
+	}
+}
+
+func TestTheListSaysWhatCameOut(t *testing.T) {
+	dir := t.TempDir()
+	text := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	p99 := int64(2_500_000)
+	run := record.Run{Kind: record.KindRun, Status: record.Complete, Phases: []record.PhaseResult{{
+		Phase: "measure", Rates: record.Rates{Achieved: 1234}, All: record.ClassResult{Service: &record.Latency{P99: &p99}}}}}
+	study := record.Study{Kind: record.KindStudy, Status: record.Complete, Specification: record.StudySpec{Name: "s"},
+		Objectives: []record.ConfigurationObjective{{Holds: true, N: 3, Met: 3}, {N: 3}},
+		Trials: []record.Trial{
+			{Number: 1, Attempt: 1, Kind: record.TrialCompared, Configuration: "workers=2", Status: record.TrialPlanned},
+			{Number: 100001, Attempt: 1, Kind: record.TrialSearch, Configuration: "search", Status: record.TrialDone, Record: "procedures/threads-0001"},
+		}}
+	writeFile(t, filepath.Join(dir, "s", record.StudyFile), text(study))
+	for _, d := range []string{"trials/0001-2", "procedures/threads-0001"} {
+		writeFile(t, filepath.Join(dir, "s", d, record.RunFile), text(run))
+	}
+	f := openFolder(t, dir)
+	for range 2 { // the second list is made of what is known
+		by := map[string]Entry{}
+		for _, e := range f.List() {
+			by[e.Path] = e
+		}
+		if got := by["s"].Verdict; got != "does not hold: 1 of 2 objectives missed; valid" {
+			t.Errorf("the study: %q", got)
+		}
+		if e := by["s/trials/0001-2"]; e.Title != "workers=2, trial 1" || !strings.Contains(e.What, "workload") || e.Rate != "1,234/s" || e.P99 != "2.50 ms" {
+			t.Errorf("the trial: %+v", e)
+		}
+		if e := by["s/procedures/threads-0001"]; e.Title != "search, procedure threads-0001" {
+			t.Errorf("the trial of a procedure: %+v", e)
+		}
 	}
 }
 

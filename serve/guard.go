@@ -29,6 +29,8 @@ type Guard struct {
 	hosts []string
 	// open is true where reading needs no token: on loopback.
 	open bool
+	// own is true for a token that the user chose, which is a secret that no output repeats.
+	own bool
 }
 
 // tokenBytes make a token that cannot be guessed: 192 bits.
@@ -58,7 +60,7 @@ func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not a TCP address", addr)
 	}
-	g := &Guard{token: token, open: tcp.IP.IsLoopback()}
+	g := &Guard{token: token, own: token != "", open: tcp.IP.IsLoopback()}
 	if token == "" && !g.open {
 		return nil, fmt.Errorf("%s can be reached from other machines, so it needs a token: give one, or listen on 127.0.0.1", addr)
 	}
@@ -98,8 +100,11 @@ func machineNames() []string {
 	return names
 }
 
-// Address is the address to open, with the token in it.
+// Address is the address to open, with the token in it if it was made here.
 func (g *Guard) Address() string {
+	if g.own {
+		return "http://" + g.hosts[0] + "/"
+	}
 	return "http://" + g.hosts[0] + "/?token=" + url.QueryEscape(g.token)
 }
 
@@ -107,7 +112,7 @@ func (g *Guard) Address() string {
 var (
 	errHost   = errors.New("this page is not served under that name")
 	errOrigin = errors.New("requests from other sites are refused")
-	errToken  = errors.New("this needs the token: open the address that plimsoll printed when it started")
+	errToken  = errors.New("this needs the token: open the address that plimsoll printed when it started, with ?token= and the token if you chose it")
 	errMethod = errors.New("this method is not allowed here")
 )
 

@@ -123,6 +123,12 @@ func TestListeningToOthersNeedsAToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.HasSuffix(g.Address(), "/?token="+g.token) {
+		t.Errorf("the address lacks the token that was made: %s", g.Address())
+	}
+	if own := guardAt(t, "127.0.0.1").Address(); own != "http://127.0.0.1:8017/" {
+		t.Errorf("the address repeats the user's token: %s", own)
+	}
 	if a, b := g.token, NewToken(); len(a) < 32 || a == b {
 		t.Errorf("tokens %q and %q", a, b)
 	}

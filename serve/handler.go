@@ -11,33 +11,38 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// handler is all addresses. Every one of them goes through the guard, also those that are not there.
+// handler is all addresses. The guard comes before everything, also before the redirections of the mux itself.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]http.HandlerFunc{
 		"/{$}": s.top, "/compare": s.compare, "/record/{id}": s.record, "/report/{id}": s.report,
 		"/live/{id}": s.live, "/live/{id}/events": s.events,
 	} {
-		mux.HandleFunc(pattern, s.guarded(false, h))
+		mux.HandleFunc(pattern, h)
 	}
+	changes := map[string]bool{}
 	for _, a := range s.actions {
-		mux.HandleFunc("/"+a.Name+"/{id}", s.guarded(true, s.act(a)))
+		pattern := "/" + a.Name + "/{id}"
+		changes[pattern] = true
+		mux.HandleFunc(pattern, s.act(a))
 	}
 	if s.meters != nil {
-		mux.HandleFunc("/metrics", s.guarded(false, s.meters.handler().ServeHTTP))
+		mux.HandleFunc("/metrics", s.meters.handler().ServeHTTP)
 	}
-	mux.HandleFunc("/", s.guarded(false, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, errors.New("there is nothing at this address"))
-	}))
-	return mux
+	})
+	return s.guarded(mux, changes)
 }
 
-// guarded lets the guard decide about a request before anything else looks at it.
-func (s *Server) guarded(change bool, h http.HandlerFunc) http.HandlerFunc {
+// guarded lets the guard decide about a request before anything else does something with it. changes are the patterns
+// of what does more than show something.
+func (s *Server) guarded(mux *http.ServeMux, changes map[string]bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		_, pattern := mux.Handler(r)
 		headers(w.Header())
 		w.Header().Set("Content-Security-Policy", policy("none"))
-		if status, err := s.guard.check(r, change); err != nil {
+		if status, err := s.guard.check(r, changes[pattern]); err != nil {
 			http.Error(w, err.Error(), status) // not even a page: whoever asks is not known
 			return
 		}
@@ -45,7 +50,7 @@ func (s *Server) guarded(change bool, h http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		h(w, r)
+		mux.ServeHTTP(w, r)
 	}
 }
 
@@ -168,6 +173,9 @@ func fileName(path string) string {
 // maxCompared bounds how many records are put beside each other on a page.
 const maxCompared = 20
 
+// compareNote says where a judgement comes from: it takes trials and statistics, which a page has nothing to do with.
+const compareNote = `<p class="note">Side by side, without a verdict. For differences with intervals and a verdict: plimsoll compare OLD NEW --out DIR; kept in this folder, it is listed here.</p>`
+
 // compare puts records beside each other.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["r"]
@@ -194,7 +202,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
-	s.show(w, http.StatusOK, frame{Title: pic.title, Body: pic.body})
+	s.show(w, http.StatusOK, frame{Title: pic.title, Body: compareNote + pic.body})
 }
 
 // fail shows an error as a page.

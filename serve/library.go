@@ -48,7 +48,7 @@ func (l *library) find(id string) (Entry, string, bool) {
 		return Entry{}, "", false
 	}
 	e, ok := f.Find(id)
-	return e, f.Dir(e), ok
+	return e, f.Dir(e), ok && f.Inside(e)
 }
 
 func (l *library) close() error {

@@ -92,7 +92,7 @@ func (f *follower) set(change func(*present) bool) {
 func (f *follower) loop(ctx context.Context) {
 	defer close(f.done)
 	defer f.cancel()
-	now := newNow(ctx, f.entry, f.dir)
+	now := newNow(ctx, f.entry, f.dir, f.hurry)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

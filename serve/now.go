@@ -22,13 +22,14 @@ type now struct {
 	text func() template.HTML
 }
 
-func newNow(ctx context.Context, e Entry, dir string) now {
+// newNow begins to read. ready is called when there is something to say.
+func newNow(ctx context.Context, e Entry, dir string, ready func()) now {
 	if e.Kind == record.KindStudy {
 		s := &studyNow{dir: dir, path: e.Path}
 		return now{s.text}
 	}
 	r := &runNow{dir: dir}
-	go r.last.follow(ctx, dir)
+	go r.last.follow(ctx, dir, ready)
 	return now{r.text}
 }
 
@@ -40,8 +41,11 @@ type runNow struct {
 }
 
 func (n *runNow) text() template.HTML {
-	l := n.last.interval()
-	if l == nil {
+	l, known := n.last.interval()
+	switch {
+	case !known: // its past is being read
+		return ""
+	case l == nil:
 		return "Nothing is measured yet."
 	}
 	if n.head == nil || len(n.head.Classes) == 0 {
@@ -80,7 +84,7 @@ func nowText(r *record.Run, l *record.IntervalLine) string {
 	var times []string
 	for _, c := range l.Classes {
 		if x, ok := c.Times[timeKind(r)]; ok && x.Count >= measure.MinCount(0.99) && len(times) < 4 && !partOf(r, c.Class) {
-			times = append(times, c.Class+" "+figure.Duration(time.Duration(x.P99)))
+			times = append(times, fmt.Sprintf("%s %s", c.Class, figure.Duration(time.Duration(x.P99))))
 		}
 	}
 	if len(times) > 0 {
@@ -179,18 +183,24 @@ type progress struct {
 }
 
 func studyProgress(s *record.Study, where, dir string) progress {
-	counts := map[record.TrialStatus]int{}
 	var p progress
+	last := map[int]*record.Trial{} // by number: an earlier attempt does not count
 	for i := range s.Trials {
 		t := &s.Trials[i]
-		counts[t.Status]++
+		if l := last[t.Number]; t.Kind != record.TrialSearch && (l == nil || t.Attempt >= l.Attempt) {
+			last[t.Number] = t
+		}
 		if t.Status == record.TrialRunning && t.Record != "" {
 			if _, held := record.Holder(filepath.Join(dir, filepath.FromSlash(t.Record))); held || len(p.Running) == 0 {
 				p.Running = append(p.Running, runningTrial{idOf(path.Join(where, t.Record)), t.Number, t.Configuration})
 			}
 		}
 	}
-	p.Text = fmt.Sprintf("%d of %s done", counts[record.TrialDone], figure.Plural(len(s.Trials), "trial"))
+	counts := map[record.TrialStatus]int{}
+	for _, t := range last {
+		counts[t.Status]++
+	}
+	p.Text = fmt.Sprintf("%d of %s done", counts[record.TrialDone], figure.Plural(len(last), "trial"))
 	if n := counts[record.TrialFailed] + counts[record.TrialTimeout]; n > 0 {
 		p.Text += fmt.Sprintf(", %d failed", n)
 	}

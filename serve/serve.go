@@ -85,7 +85,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Address is what to open in a browser, with the token in it.
+// Address is what to open in a browser, with the token in it if it was made here; one of [Options] is not repeated.
 func (s *Server) Address() string { return s.guard.Address() }
 
 // Serve answers requests until the server is closed.

@@ -161,11 +161,12 @@ func made(t *testing.T, dir string, o recordtest.Run) {
 }
 
 func TestEveryAddressIsGuarded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	made(t, filepath.Join(dir, "r"), recordtest.Run{})
 	s := start(t, Options{Dir: dir, Metrics: true})
 	id := idOf("r")
-	for _, path := range []string{"/", "/record/" + id, "/report/" + id, "/live/" + id, "/live/" + id + "/events", "/compare?r=x&r=y", "/metrics", "/nothing", "/stop/" + id} {
+	for _, path := range []string{"/", "/record/" + id, "/report/" + id, "/live/" + id, "/live/" + id + "/events", "/compare?r=x&r=y", "/metrics", "/nothing", "/stop/" + id, "//record/" + id, "/record/../record/" + id} {
 		for name, c := range map[string]struct {
 			header map[string]string
 			want   int
@@ -191,6 +192,7 @@ func TestEveryAddressIsGuarded(t *testing.T) {
 }
 
 func TestPagesOfAFolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	made(t, filepath.Join(dir, "one"), recordtest.Run{Seed: 1, Name: "a.example"})
 	made(t, filepath.Join(dir, "two"), recordtest.Run{Seed: 2, Name: "b.example"})
@@ -247,6 +249,7 @@ func TestARecordIsShownAsItsReport(t *testing.T) {
 }
 
 func TestHostileNamesDoNoHarm(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := `</main><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\u2028\x00"
 	folder := `<b>"x"&'`
@@ -265,6 +268,7 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, Options{Dir: dir})
 	if resp, _ := ask(t, s, "GET", "/", map[string]string{"X-Long": strings.Repeat("x", 1<<20)}, ""); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {

@@ -28,7 +28,7 @@ func actions() []action {
 }
 
 var (
-	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, or belongs to another folder")
+	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
 	errTooMany  = errors.New("too many pages follow something at the same time: close some")
 	errEnded    = errors.New("nobody writes this record any longer, so there is nothing to stop")
 	errOther    = errors.New("another process writes this record by now: load the page again")

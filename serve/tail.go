@@ -99,30 +99,36 @@ func eachLine(r io.Reader, f func([]byte)) error {
 
 // newest keeps the last interval of a run that goes on.
 type newest struct {
-	mu   sync.Mutex
-	line []byte
+	mu    sync.Mutex
+	line  []byte
+	known bool // what there was at the beginning has been read
 }
 
-// follow reads until ctx ends. Only lines are kept, the past is not even parsed.
-func (n *newest) follow(ctx context.Context, dir string) {
+// follow reads until ctx ends, and calls ready when the past has been read. Only lines are kept, the past is not even
+// parsed.
+func (n *newest) follow(ctx context.Context, dir string, ready func()) {
 	var last []byte
 	_ = tailIntervals(ctx, dir, func(b []byte) { last = b }, func() { // a file that cannot be read has no newest line
 		n.mu.Lock()
-		n.line = last
+		first := !n.known
+		n.line, n.known = last, true
 		n.mu.Unlock()
+		if first {
+			ready()
+		}
 	})
 }
 
-// interval is the last one, nil if there is none.
-func (n *newest) interval() *record.IntervalLine {
+// interval is the last one, nil if there is none; known is false as long as the past is being read.
+func (n *newest) interval() (line *record.IntervalLine, known bool) {
 	n.mu.Lock()
-	b := n.line
+	b, known := n.line, n.known
 	n.mu.Unlock()
 	var l record.IntervalLine
 	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
-		return nil
+		return nil, known
 	}
-	return &l
+	return &l, known
 }
 
 // readHead reads run.json as it is, without putting anything together from the other files.

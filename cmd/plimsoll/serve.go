@@ -35,8 +35,8 @@ being written right now. DIR is plimsoll-data if none is given.
 
 The page listens on this machine only and ends with Ctrl-C. It shows reports exactly as 'plimsoll
 report' makes them; what runs can be stopped with the token that is in the printed address. To be
-reached from other machines it needs --listen and a token of your own (--token-file); put TLS in
-front of it.
+reached from other machines it needs --listen and a token of your own (--token-file), which is not
+printed: add ?token=TOKEN to the address yourself. Put TLS in front of it.
 
 Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
 		Example: `  plimsoll serve
@@ -81,6 +81,9 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
 	fmt.Fprintf(env.stdout, "%s is at %s\n", dir, s.Address())
+	if token != "" {
+		fmt.Fprintln(env.stderr, "plimsoll: open it with ?token= and the token of your file behind the address")
+	}
 	fmt.Fprintln(env.stderr, "plimsoll: Ctrl-C ends it")
 	select {
 	case <-signals:

@@ -2,7 +2,7 @@
 // or scrolled to stays where it is. Without this script the page loads itself again from time to time.
 "use strict";
 (() => {
-  const { events, seen, final } = document.body.dataset;
+  const { events, seen, final, alone } = document.body.dataset;
   if (!events) return;
   const main = document.getElementById("content");
   const panel = document.querySelector(".live");
@@ -71,8 +71,15 @@
       source.close();
       document.getElementById("now").textContent = "";
       document.getElementById("actions").replaceChildren();
-      say("ended", "Ended", "This is the final report.");
-      history.replaceState(null, "", final);
+      if (alone === undefined) {
+        say("ended", "Ended", "This is the final report.");
+        history.replaceState(null, "", final);
+        return;
+      }
+      // What served this page ends with the record, so nothing of it can be opened any longer.
+      for (const e of document.querySelectorAll(".crumbs")) e.remove();
+      for (const e of main.querySelectorAll('a[href^="/"]')) e.removeAttribute("href");
+      say("ended", "Ended", "This is the final report. This page ends with the command and cannot be loaded again; plimsoll report makes a file of the record.");
     });
     source.addEventListener("error", () => {
       if (ended) return;

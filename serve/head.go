@@ -1,0 +1,121 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// read reads the head of a record, and of a study what its trials are called by their paths in it.
+func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
+	in, err := f.root.Open(name)
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, maxHead))
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	switch file {
+	case record.RunFile:
+		var r record.Run
+		if err := json.Unmarshal(b, &r); err != nil {
+			return Entry{}, nil, err
+		}
+		return entryOfRun(&r), nil, nil
+	case record.StudyFile:
+		var s record.Study
+		if err := json.Unmarshal(b, &s); err != nil {
+			return Entry{}, nil, err
+		}
+		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
+			Started: s.Started, Labels: s.Specification.Labels}, trialNames(&s), nil
+	}
+	var c record.ComparisonReport
+	if err := json.Unmarshal(b, &c); err != nil {
+		return Entry{}, nil, err
+	}
+	return entryOfComparison(&c, in), nil, nil
+}
+
+func entryOfRun(r *record.Run) Entry {
+	e := Entry{Kind: record.KindRun, Title: html.Headline(r), Status: r.Status, Verdict: report.Brief(html.Verdict(r)), Started: r.Started,
+		Labels: r.Specification.Labels}
+	p := r.Phase("measure")
+	if p == nil {
+		return e
+	}
+	e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
+	times := p.All.Response
+	if !r.Scheduled {
+		times = p.All.Service
+	}
+	if times != nil && times.P99 != nil {
+		e.P99 = figure.Duration(time.Duration(*times.P99))
+	}
+	return e
+}
+
+func entryOfComparison(c *record.ComparisonReport, in *os.File) Entry {
+	var names []string
+	for _, s := range c.Sides {
+		names = append(names, s.Name)
+	}
+	e := Entry{Kind: record.KindComparison, Title: strings.Join(names, " against "), Status: record.Complete}
+	if info, err := in.Stat(); err == nil { // it says nothing of when it was made
+		e.Started = info.ModTime()
+	}
+	return e
+}
+
+// trialNames are what the trials of a study are called. While it goes on its file is behind its trials, so each is
+// also known by where it is going to be.
+func trialNames(s *record.Study) map[string]string {
+	names := map[string]string{}
+	for i := range s.Trials {
+		t := &s.Trials[i]
+		name := fmt.Sprintf("%s, trial %d", t.Configuration, t.Number)
+		switch {
+		case t.Kind == record.TrialSearch:
+			name = fmt.Sprintf("%s, procedure %s", t.Configuration, path.Base(t.Record))
+		case t.Kind == record.TrialCanary:
+			name = fmt.Sprintf("%s, canary, trial %d", t.Configuration, t.Number)
+		}
+		if t.Kind != record.TrialSearch {
+			names[path.Join(record.TrialsDir, fmt.Sprintf("%04d", t.Number))] = name
+		}
+		if t.Record != "" {
+			names[path.Clean(t.Record)] = name
+		}
+	}
+	return names
+}
+
+// nameTrials gives the records of trials the names that their studies have for them.
+func nameTrials(found map[string]seen) {
+	for where, s := range found {
+		if s.entry.Kind != record.KindRun {
+			continue
+		}
+		study := path.Dir(path.Dir(where)) // a trial is two steps below its study
+		part := strings.TrimPrefix(where, study+"/")
+		name := found[study].trials[part]
+		if i := strings.LastIndexByte(part, '-'); name == "" && i > 0 { // an attempt that its file does not have yet
+			name = found[study].trials[part[:i]]
+		}
+		if name != "" {
+			s.entry.Title, s.entry.What = name, s.entry.Title
+			found[where] = s
+		}
+	}
+}
