@@ -67,7 +67,7 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 		t.Errorf("the trial that must not be believed: %+v", three)
 	}
 	again := newBench(simulated.Target{Noise: 0.01})
-	if s, err = Resume(t.Context(), dir, again.options("")); err != nil || len(again.asked) != 0 {
+	if _, err = Resume(t.Context(), dir, again.options("")); err != nil || len(again.asked) != 0 {
 		t.Fatalf("without --retry-failed %v were repeated: %v", again.numbers(), err)
 	}
 	o = again.options("")
