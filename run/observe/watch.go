@@ -120,6 +120,9 @@ func (w *Watch) follow(period time.Duration, s Source) {
 		select {
 		case <-ticker.C:
 		case <-w.ctx.Done():
+		}
+		// A slow source has a tick waiting when it is stopped, and select takes either.
+		if w.ctx.Err() != nil {
 			return
 		}
 	}

@@ -66,7 +66,8 @@ func TestWatch(t *testing.T) {
 				t.Errorf("source %d is not closed", i)
 			}
 		}
-		if samples, _, _ := w.Take(); len(samples) > 2 {
+		// The look of the slow one that was under way may end; nothing begins another.
+		if samples, _, _ := w.Take(); len(samples) > 1 {
 			t.Errorf("%d samples after the end", len(samples))
 		}
 	})
