@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -25,12 +25,12 @@ func writeText(w io.Writer, r *record.Run) error {
 	var b bytes.Buffer
 	p := r.Phase("measure")
 	if p == nil {
-		fmt.Fprintf(&b, "%s: nothing was measured (%s)\n", headline(r), r.Status)
+		fmt.Fprintf(&b, "%s: nothing was measured (%s)\n", html.Headline(r), r.Status)
 		textProblem(&b, r)
 		_, err := w.Write(b.Bytes())
 		return err
 	}
-	fmt.Fprintln(&b, headline(r))
+	fmt.Fprintln(&b, html.Headline(r))
 	fmt.Fprintln(&b)
 	textVerdict(&b, r)
 	textProblem(&b, r)
@@ -47,35 +47,6 @@ func writeText(w io.Writer, r *record.Run) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// headline says what was loaded with what.
-func headline(r *record.Run) string {
-	s := r.Specification
-	target := r.Target.Address
-	if r.Target.Kind != "embedded" && r.Target.Kind != "null" {
-		target += " (" + strings.TrimSpace(r.Target.Kind+" "+r.Target.Version)
-		if r.Target.Topology != "" {
-			target += ", " + r.Target.Topology
-		}
-		target += ")"
-	}
-	return fmt.Sprintf("workload %s on %s", workloadName(s.Workload), target)
-}
-
-func workloadName(w record.WorkloadSpec) string {
-	name := w.Name
-	if w.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
-		name = "ycsb-" + name
-	}
-	if len(w.Params) > 0 {
-		var list []string
-		for _, k := range slices.Sorted(maps.Keys(w.Params)) {
-			list = append(list, k+"="+w.Params[k])
-		}
-		name += " (" + strings.Join(list, ", ") + ")"
-	}
-	return name
 }
 
 // textVerdict is the first line that a person reads: does it hold, and can it be believed.
@@ -133,9 +104,9 @@ func textValidity(b *bytes.Buffer, r *record.Run) {
 
 // textLoad says what was asked for and what came of it.
 func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
-	fmt.Fprintf(b, "load        %s\n", describeLoad(r, p))
+	fmt.Fprintf(b, "load        %s\n", html.Load(r, p))
 	fmt.Fprintf(b, "durability  %s\n", describeDurability(r))
-	fmt.Fprintf(b, "data        %s\n", describeData(r))
+	fmt.Fprintf(b, "data        %s\n", html.Data(r))
 	achieved := formatRate(p.Rates.Achieved) + " ok/s"
 	if p.Offered > 0 {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", formatRate(p.Rates.Achieved), formatRate(p.Rates.Offered),
@@ -165,33 +136,6 @@ func ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-func describeLoad(r *record.Run, p *record.PhaseResult) string {
-	l := r.Specification.Load
-	workers := plural(p.Workers, "worker")
-	if n := len(r.Clients); n > 0 {
-		workers += fmt.Sprintf(" in %d load processes", n)
-	}
-	var how string
-	switch {
-	case l.Open() && l.Rate > 0:
-		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", formatRate(float64(l.Rate)), l.Arrivals, workers)
-	case l.Open():
-		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
-	case l.Pace > 0:
-		how = fmt.Sprintf("%s, %s/s each", workers, formatRate(float64(l.Pace)))
-	default:
-		how = "closed loop of " + workers
-	}
-	if n := len(l.Stages); n > 0 {
-		how += ", " + plural(n, "stage")
-	}
-	how += ", measured for " + formatSeconds(p.Seconds)
-	if l.Warmup > 0 {
-		how += " after " + l.Warmup.String() + " of warm-up"
-	}
-	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
 }
 
 func formatSeconds(s float64) string { return formatDuration(time.Duration(s * 1e9)) }
@@ -237,26 +181,6 @@ func serverDefault(r *record.Run) string {
 		return ""
 	}
 	return " (the server's default is w: " + w + ")"
-}
-
-func describeData(r *record.Run) string {
-	f := r.Fill
-	if f == nil {
-		return "-"
-	}
-	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
-		return "none; the target stores nothing"
-	}
-	text := formatCount(f.Records) + " records"
-	switch {
-	case f.Skipped:
-		text += ", taken as they were (" + formatCount(f.Counted) + " documents)"
-	case f.Inserted > 0:
-		text += fmt.Sprintf(", %s loaded in %s (%s/s)", formatCount(f.Inserted), formatSeconds(f.Seconds), formatRate(ratio(float64(f.Inserted), f.Seconds)))
-	default:
-		text += ", already loaded (" + formatCount(f.Counted) + " documents)"
-	}
-	return text
 }
 
 // textOperations is the table of operation classes: response time, and service time below it where the

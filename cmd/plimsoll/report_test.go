@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,19 +25,41 @@ func TestPageAndTerminalSayTheSame(t *testing.T) {
 		{Target: record.Target{Address: "embedded:x", Kind: "embedded"}, Specification: record.RunSpec{Workload: record.WorkloadSpec{Name: "ycsb-a", Mode: "ycsb", Seed: 7},
 			Load: record.LoadSpec{Rate: 5000, Arrivals: "poisson", Warmup: record.Duration(time.Minute)}}},
 		{Specification: record.RunSpec{Load: record.LoadSpec{Pace: 10, Stages: []record.StageSpec{{Duration: 1}, {Duration: 2}}}}, Target: record.Target{Kind: "null"}, Fill: &record.FillResult{}},
+		{Specification: record.RunSpec{Load: record.LoadSpec{Clients: 2}}, Clients: make([]record.ClientShare, 2)},
 	}
 	for i := range runs {
 		r := &runs[i]
-		p := &record.PhaseResult{Workers: 1 + i*15, Seconds: 61.5}
+		p := &record.PhaseResult{Phase: "measure", Workers: 1 + i*15, Seconds: 61.5}
+		r.Phases = []record.PhaseResult{*p}
+		lines := printedLines(t, r)
 		for what, pair := range map[string][2]string{
-			"headline":   {headline(r), html.Headline(r)},
-			"load":       {describeLoad(r, p), html.Load(r, p)},
-			"durability": {describeDurability(r), html.Durability(r)},
-			"data":       {describeData(r), html.Data(r)},
+			"headline":   {lines["workload"], html.Headline(r)},
+			"load":       {lines["load"], html.Load(r, p)},
+			"durability": {lines["durability"], html.Durability(r)},
+			"data":       {lines["data"], html.Data(r)},
 		} {
 			if pair[0] != pair[1] {
 				t.Errorf("run %d: the %s is %q in the terminal and %q in the page", i, what, pair[0], pair[1])
 			}
 		}
 	}
+}
+
+// printedLines are the lines that the terminal prints about a run, by their first words; the headline by "workload".
+func printedLines(t *testing.T, r *record.Run) map[string]string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := writeText(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]string{}
+	for _, line := range strings.Split(b.String(), "\n") {
+		name, text, _ := strings.Cut(line, " ")
+		if name == "workload" {
+			lines[name] = line
+		} else if name != "" {
+			lines[name] = strings.TrimSpace(text)
+		}
+	}
+	return lines
 }

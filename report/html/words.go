@@ -49,6 +49,9 @@ func Verdict(r *record.Run) string { return report.RunVerdict(r) }
 func Load(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
 	workers := figure.Plural(p.Workers, "worker")
+	if n := len(r.Clients); n > 0 {
+		workers += fmt.Sprintf(" in %d load processes", n)
+	}
 	var how string
 	switch {
 	case l.Open() && l.Rate > 0:
