@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 const (
@@ -240,7 +241,7 @@ func endedByItself(server engine.Server) error {
 	}
 	msg := "the server has ended by itself: " + strings.Join(ends, ", ")
 	for _, log := range server.Logs() {
-		msg += engine.LogTail(log)
+		msg += process.LogTail(log)
 	}
 	return errors.New(msg)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // Removed tells what [Cleanup] did with one server or interrupted installation.
@@ -53,29 +55,29 @@ func cleanServer(l layout, id string) (Removed, error) {
 		if r.InUse {
 			return r, nil
 		}
-		return r, removeTree(l.run(id))
+		return r, process.RemoveTree(l.run(id))
 	case err != nil:
 		return r, err
 	case j.Schema != journalSchema:
 		return r, fmt.Errorf("%s has format %d, this Plimsoll knows %d", l.state(id), j.Schema, journalSchema)
 	}
 	r.Engine, r.DataDir, r.Temporary = j.Engine, j.DataDir, j.Temporary
-	if alive(j.Owner.PID, j.Owner.Start) {
+	if process.Alive(j.Owner.PID, j.Owner.Start) {
 		r.InUse = true
 		return r, nil
 	}
 	left := leftovers(j)
 	for pid := range left {
-		killTree(pid)
+		process.KillTree(pid)
 		r.Killed = append(r.Killed, pid)
 	}
-	if err := gone(left, 10*time.Second); err != nil {
+	if err := process.Gone(left, 10*time.Second); err != nil {
 		return r, err
 	}
 	if j.Engine == DocumentDB {
 		removeSharedMemory(j.DataDir)
 	}
-	return r, removeTree(l.run(id))
+	return r, process.RemoveTree(l.run(id))
 }
 
 // youngerThan says whether a directory was changed within the last d.
@@ -89,7 +91,7 @@ func youngerThan(dir string, d time.Duration) bool {
 func leftovers(j journal) map[int]uint64 {
 	left := map[int]uint64{}
 	for _, e := range j.Processes {
-		if e.PID != 0 && alive(e.PID, e.Start) {
+		if e.PID != 0 && process.Alive(e.PID, e.Start) {
 			left[e.PID] = e.Start
 		}
 	}
@@ -115,7 +117,7 @@ func cleanInstallations(l layout) ([]Removed, error) {
 			continue
 		}
 		for _, dir := range stale {
-			all = errors.Join(all, removeTree(dir))
+			all = errors.Join(all, process.RemoveTree(dir))
 			done = append(done, Removed{ID: filepath.Base(dir), Engine: e.Name()})
 		}
 		unlock()

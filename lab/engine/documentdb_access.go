@@ -14,6 +14,8 @@ import (
 
 	"github.com/xdg-go/scram"
 	"github.com/xdg-go/stringprep"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // Access to a documentdb server: who may connect, and how. The gateway asks PostgreSQL for the SCRAM
@@ -81,10 +83,10 @@ func (s *documentDBServer) createUser(ctx context.Context) error {
 		return err
 	}
 	sp := s.psqlProgram("-f", "-")
-	sp.role = "psql (create user)"
-	sp.input = fmt.Sprintf(`select 'create role "%[1]s"' where not exists (select from pg_roles where rolname = '%[1]s') \gexec
+	sp.Role = "psql (create user)"
+	sp.Input = fmt.Sprintf(`select 'create role "%[1]s"' where not exists (select from pg_roles where rolname = '%[1]s') \gexec
 		alter role "%[1]s" with login password '%[2]s';`, s.opts.User, secret)
-	_, err = run(ctx, sp, io.Discard)
+	_, err = process.Run(ctx, sp, io.Discard)
 	return err
 }
 

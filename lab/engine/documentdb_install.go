@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 const (
@@ -37,7 +39,7 @@ type documentDBInstall struct {
 // Install makes a Debian root with PostgreSQL and the extension, and builds the gateway. Everything
 // is made in a directory beside the final one and renamed at the end: an installation is complete or absent.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
-	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *lockedWriter) (string, error) {
+	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
 			tell: func(format string, a ...any) { tell(progress, format, a...) }}
 		return e.home.engine(DocumentDB), in.run(ctx)
@@ -141,7 +143,7 @@ func (in *documentDBInstall) tries(ctx context.Context, step func() error) error
 // suite makes the root from one Debian suite.
 func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) error {
 	root := filepath.Join(in.dir, "root")
-	if err := removeTree(root); err != nil {
+	if err := process.RemoveTree(root); err != nil {
 		return err
 	}
 	in.tell("making a root directory of Debian %s (some 100 MB of packages)", suite)
@@ -158,7 +160,7 @@ func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) er
 		return err
 	}
 	in.tell("installing %s in it", pgPackage)
-	sb := &sandbox{root: root, devPts: true}
+	sb := &process.Sandbox{Root: root, DevPts: true}
 	if err := in.command(ctx, sb, "/usr/bin/apt-get", "-q", "-y", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0",
 		"install", "--no-install-recommends", pgPackage); err != nil {
 		return err
@@ -167,19 +169,19 @@ func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) er
 }
 
 // command runs a program of the installation with its output in the log.
-func (in *documentDBInstall) command(ctx context.Context, sb *sandbox, path string, args ...string) error {
-	s := spec{role: filepath.Base(path), path: path, args: args, sandbox: sb}
-	s.env = append((&exec.Cmd{}).Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+func (in *documentDBInstall) command(ctx context.Context, sb *process.Sandbox, path string, args ...string) error {
+	s := process.Spec{Role: filepath.Base(path), Path: path, Args: args, Sandbox: sb}
+	s.Env = append((&exec.Cmd{}).Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	if sb == nil {
-		s.sandbox = &sandbox{} // debootstrap mounts too: its mounts and processes end with it
+		s.Sandbox = &process.Sandbox{} // debootstrap mounts too: its mounts and processes end with it
 		abs, err := exec.LookPath(path)
 		if err != nil {
 			return err
 		}
-		s.path = abs
+		s.Path = abs
 	}
 	fmt.Fprintf(in.log, "\n== %s %s\n", path, strings.Join(args, " "))
-	_, err := run(ctx, s, in.log)
+	_, err := process.Run(ctx, s, in.log)
 	return err
 }
 
@@ -205,9 +207,9 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 	}
 	// Without cgo the executable needs no C library, so it runs in the root as well as here.
 	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
-	s := spec{role: "go install", path: goTool, env: env, args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
+	s := process.Spec{Role: "go install", Path: goTool, Env: env, Args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
 	return in.tries(ctx, func() error {
-		_, err := run(ctx, s, in.log)
+		_, err := process.Run(ctx, s, in.log)
 		return err
 	})
 }
@@ -219,7 +221,7 @@ func (in *documentDBInstall) finish(ctx context.Context) error {
 		return err
 	}
 	query := func(path string, args ...string) (string, error) {
-		out, err := run(ctx, spec{role: filepath.Base(path), path: path, args: args, sandbox: &sandbox{root: root}}, in.log)
+		out, err := process.Run(ctx, process.Spec{Role: filepath.Base(path), Path: path, Args: args, Sandbox: &process.Sandbox{Root: root}}, in.log)
 		return strings.TrimSpace(string(out)), err
 	}
 	pg, err1 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", "postgresql-18")

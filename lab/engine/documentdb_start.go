@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // synchronousCommits are the durability levels of PostgreSQL, the default first.
@@ -43,7 +45,7 @@ func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, erro
 	}
 	s := &documentDBServer{base: base{book: b, unlock: unlock, version: inst.Version}, root: filepath.Join(inst.Path, "root"), opts: opts}
 	if err := s.boot(ctx); err != nil {
-		err = fmt.Errorf("documentdb did not start: %w%s", err, LogTail(s.postgresLog()))
+		err = fmt.Errorf("documentdb did not start: %w%s", err, process.LogTail(s.postgresLog()))
 		return nil, errors.Join(err, s.base.abandon())
 	}
 	return s, nil
@@ -128,12 +130,12 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 }
 
 // inRoot describes a program that runs in the root as its user postgres.
-func (s *documentDBServer) inRoot(role, path string, args ...string) spec {
-	return spec{
-		role: role, path: path, args: args,
-		env: []string{"PATH=" + pgBin + ":/usr/bin:/bin", "HOME=/var/lib/postgresql", "LC_ALL=C.UTF-8", "TZ=UTC"},
-		sandbox: &sandbox{root: s.root, uid: s.uid, gid: s.gid,
-			bind: []bind{{from: s.DataDir(), at: dataMount}}},
+func (s *documentDBServer) inRoot(role, path string, args ...string) process.Spec {
+	return process.Spec{
+		Role: role, Path: path, Args: args,
+		Env: []string{"PATH=" + pgBin + ":/usr/bin:/bin", "HOME=/var/lib/postgresql", "LC_ALL=C.UTF-8", "TZ=UTC"},
+		Sandbox: &process.Sandbox{Root: s.root, UID: s.uid, GID: s.gid,
+			Bind: []process.Bind{{From: s.DataDir(), At: dataMount}}},
 	}
 }
 
@@ -158,7 +160,7 @@ func (s *documentDBServer) initCluster(ctx context.Context) error {
 	}
 	// Over TCP a password is needed. The extension's own background workers connect as roles without
 	// one, through the Unix socket, whose directory only PostgreSQL's user can enter.
-	_, err := run(ctx, s.inRoot("initdb", pgBin+"/initdb", "-D", dataMount+"/"+postgresDir+".new", "-U", postgresUser,
+	_, err := process.Run(ctx, s.inRoot("initdb", pgBin+"/initdb", "-D", dataMount+"/"+postgresDir+".new", "-U", postgresUser,
 		"--pwfile", dataMount+"/.password", "--auth-host=scram-sha-256", "--auth-local=trust",
 		"-E", "UTF8", "--locale=C.UTF-8"), io.Discard)
 	if err != nil {
@@ -213,7 +215,7 @@ func (s *documentDBServer) startPostgres(ctx context.Context) error {
 		return err
 	}
 	for !postmasterReady(pidFile) {
-		if err := pause(ctx, p.done, errors.New("PostgreSQL does not accept connections yet")); err != nil {
+		if err := pause(ctx, p.Done, errors.New("PostgreSQL does not accept connections yet")); err != nil {
 			return err
 		}
 	}
@@ -236,12 +238,12 @@ func postmasterLines(pidFile string) []string {
 
 // psql runs one statement as the superuser and returns its rows, fields separated by '|'.
 func (s *documentDBServer) psql(ctx context.Context, statement string) (string, error) {
-	out, err := run(ctx, s.psqlProgram("-c", "set client_min_messages to warning", "-c", statement), io.Discard)
+	out, err := process.Run(ctx, s.psqlProgram("-c", "set client_min_messages to warning", "-c", statement), io.Discard)
 	return string(out), err
 }
 
 // psqlProgram describes psql as the superuser.
-func (s *documentDBServer) psqlProgram(args ...string) spec {
+func (s *documentDBServer) psqlProgram(args ...string) process.Spec {
 	return s.inRoot("psql", pgBin+"/psql", append([]string{"-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1",
 		"-h", dataMount + "/" + socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres"}, args...)...)
 }
@@ -261,9 +263,9 @@ func (s *documentDBServer) startGateway() error {
 	sp := s.inRoot("gateway", gatewayFile, append(s.accessArgs(), "--telemetry=disable",
 		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")...)
 	if s.opts.TLS {
-		sp.sandbox.bind = append(sp.sandbox.bind, bind{from: s.tlsDir(), at: tlsMount})
+		sp.Sandbox.Bind = append(sp.Sandbox.Bind, process.Bind{From: s.tlsDir(), At: tlsMount})
 	}
-	sp.env = append(sp.env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
+	sp.Env = append(sp.Env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
 	_, err := s.launch(sp, s.gatewayLog())
 	return err
 }
@@ -273,7 +275,7 @@ func (s *documentDBServer) Stop(ctx context.Context) error {
 	var err error
 	for _, role := range []string{"gateway", "postgres"} {
 		p := s.process(role)
-		if p == nil || !p.running() {
+		if p == nil || !p.Running() {
 			continue
 		}
 		sig := syscall.SIGINT
@@ -284,7 +286,7 @@ func (s *documentDBServer) Stop(ctx context.Context) error {
 			limit, cancel = context.WithTimeout(ctx, 3*time.Second)
 			defer cancel()
 		}
-		endErr := p.end(limit, sig)
+		endErr := p.End(limit, sig)
 		if role != "gateway" || ctx.Err() != nil {
 			err = errors.Join(err, endErr)
 		}

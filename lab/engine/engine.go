@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // The names of the engines.
@@ -140,12 +141,7 @@ type Status struct {
 }
 
 // ProcessStatus is the state of one process that was started for a server.
-type ProcessStatus struct {
-	Role    string // "postgres", "gateway", "mongod"
-	PID     int
-	Running bool
-	Exit    string // how it ended, empty while it runs
-}
+type ProcessStatus = process.Status
 
 // ErrNotInstalled says that an engine is not on this machine.
 var ErrNotInstalled = errors.New("not installed")

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // install is the frame of every installation: one at a time, into a directory of its own that is
 // renamed when it is complete. check returns where a finished installation is, or "" if there is none,
 // or why it cannot be done. do fills the directory and returns its final name.
 func install(ctx context.Context, home layout, name string, progress func(string),
-	do func(dir string, log *lockedWriter) (final string, err error), check func() (string, error)) error {
+	do func(dir string, log *process.LockedWriter) (final string, err error), check func() (string, error)) error {
 	if err := home.check(); err != nil {
 		return err
 	}
@@ -41,16 +43,16 @@ func install(ctx context.Context, home layout, name string, progress func(string
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	final, err := do(dir, &lockedWriter{w: log})
+	final, err := do(dir, &process.LockedWriter{W: log})
 	if _, there := readInstallation(final); err == nil && there == nil { // what an archive holds is known only now
 		tellDone(progress, name, final)
-		return removeTree(dir)
+		return process.RemoveTree(dir)
 	}
 	if err == nil {
 		err = publish(dir, final)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s was not installed: %w%s", name, err, whereLog(log)), removeTree(dir))
+		return errors.Join(fmt.Errorf("%s was not installed: %w%s", name, err, whereLog(log)), process.RemoveTree(dir))
 	}
 	tell(progress, "installed in %s", final)
 	return nil
@@ -83,7 +85,7 @@ func tellDone(progress func(string), name, dir string) {
 func removeStale(home layout, name string) error {
 	stale, err := staleInstallations(home, name)
 	for _, dir := range stale {
-		err = errors.Join(err, removeTree(dir))
+		err = errors.Join(err, process.RemoveTree(dir))
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // journalSchema is the version of the journal's format.
@@ -62,27 +64,27 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 // self is this process.
 func self() entry {
 	pid := os.Getpid()
-	born, _ := startTime(pid)
+	born, _ := process.StartTime(pid)
 	return entry{Role: "plimsoll", PID: pid, Start: born}
 }
 
 // start writes down that a process will be started, starts it, and writes down its id.
-func (b *book) start(s spec) (*process, error) {
+func (b *book) start(s process.Spec) (*process.Process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.j.Processes = append(b.j.Processes, entry{Role: s.role})
+	b.j.Processes = append(b.j.Processes, entry{Role: s.Role})
 	if err := writeJSON(b.file, &b.j); err != nil {
-		return nil, fmt.Errorf("cannot write the journal, so %s is not started: %w", s.role, err)
+		return nil, fmt.Errorf("cannot write the journal, so %s is not started: %w", s.Role, err)
 	}
-	p, err := start(s)
+	p, err := process.Start(s)
 	if err != nil {
 		return nil, err
 	}
 	last := &b.j.Processes[len(b.j.Processes)-1]
-	last.PID, last.Start = p.pid, p.born
+	last.PID, last.Start = p.PID, p.Born
 	if err := writeJSON(b.file, &b.j); err != nil {
-		p.kill()
-		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.role, err)
+		p.Kill()
+		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.Role, err)
 	}
 	return p, nil
 }
@@ -103,4 +105,4 @@ func (b *book) address() string {
 }
 
 // remove removes the server's directory, with its journal, logs and temporary data.
-func (b *book) remove() error { return removeTree(b.dir) }
+func (b *book) remove() error { return process.RemoveTree(b.dir) }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // mongod is MongoDB's own server, or one that takes the same arguments, such as Percona's. It runs as
@@ -77,7 +79,7 @@ func newerVersion(a, b string) bool {
 func mongodVersion(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	out, err := run(ctx, spec{role: path + " --version", path: path, args: []string{"--version"}}, io.Discard)
+	out, err := process.Run(ctx, process.Spec{Role: path + " --version", Path: path, Args: []string{"--version"}}, io.Discard)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +88,7 @@ func mongodVersion(ctx context.Context, path string) (string, error) {
 			return v, nil
 		}
 	}
-	return "", fmt.Errorf("%s --version does not say a version, so it is no mongod%s", path, lastLines(out, 5))
+	return "", fmt.Errorf("%s --version does not say a version, so it is no mongod%s", path, process.LastLines(out, 5))
 }
 
 // Start starts a standalone mongod.
@@ -112,7 +114,7 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 		return nil, err
 	}
 	s := &mongodServer{base: base{book: b, unlock: unlock, version: version}}
-	sp := spec{role: "mongod", path: path, args: mongodArgs(opts, s.DataDir(), s.log())}
+	sp := process.Spec{Role: "mongod", Path: path, Args: mongodArgs(opts, s.DataDir(), s.log())}
 	_, err = s.launch(sp, s.output())
 	if err == nil {
 		at := "mongodb://127.0.0.1:" + strconv.Itoa(opts.Port) + "/"
@@ -177,14 +179,14 @@ func (s *mongodServer) Wait(ctx context.Context) error {
 	}
 	err := s.waitUsable(ctx, log)
 	if err != nil && log != s.log() {
-		return fmt.Errorf("%w%s", err, LogTail(s.log()))
+		return fmt.Errorf("%w%s", err, process.LogTail(s.log()))
 	}
 	return err
 }
 
 // Stop ends mongod with SIGTERM, at which it writes a checkpoint.
 func (s *mongodServer) Stop(ctx context.Context) error {
-	return errors.Join(s.process("mongod").end(ctx, syscall.SIGTERM), s.finish())
+	return errors.Join(s.process("mongod").End(ctx, syscall.SIGTERM), s.finish())
 }
 
 // Settings reads the command line mongod runs with, its storage engine and its default concerns.

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // mongodSite is where MongoDB publishes its server, each archive with its checksum beside it:
@@ -36,7 +38,7 @@ func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func
 		return err
 	}
 	version := opts.Version
-	return install(ctx, e.home, Mongod, progress, func(dir string, _ *lockedWriter) (string, error) {
+	return install(ctx, e.home, Mongod, progress, func(dir string, _ *process.LockedWriter) (string, error) {
 		v, err := installMongod(ctx, source, opts, dir, progress)
 		return filepath.Join(e.home.engine(Mongod), v), err
 	}, func() (string, error) {

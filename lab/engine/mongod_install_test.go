@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // member is one entry of a made-up archive.
@@ -264,7 +266,7 @@ func TestInstallFrame(t *testing.T) {
 		return inst.Path, err
 	}
 	broken := errors.New("out of steam")
-	err := install(t.Context(), home, "kettle", nil, func(string, *lockedWriter) (string, error) { return final, broken }, check)
+	err := install(t.Context(), home, "kettle", nil, func(string, *process.LockedWriter) (string, error) { return final, broken }, check)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
@@ -275,7 +277,7 @@ func TestInstallFrame(t *testing.T) {
 	done := make(chan error)
 	for range 2 {
 		go func() {
-			done <- install(context.Background(), home, "kettle", nil, func(dir string, _ *lockedWriter) (string, error) {
+			done <- install(context.Background(), home, "kettle", nil, func(dir string, _ *process.LockedWriter) (string, error) {
 				works <- dir
 				return final, writeJSON(installationFile(dir), Installation{Engine: "kettle"})
 			}, check)

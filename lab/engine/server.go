@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // base is what the servers of all engines have in common: processes, journal, lock.
@@ -16,7 +18,7 @@ type base struct {
 	uri     string // for clients, with credentials; set before the server is handed out
 
 	mu     sync.Mutex
-	procs  []*process
+	procs  []*process.Process
 	ended  <-chan struct{}
 	unlock func() // gives the data directory back; nil after that
 }
@@ -66,13 +68,13 @@ func (b *base) Version() string { return b.version }
 func (b *base) URI() string { return b.uri }
 
 // launch starts a process of the server, with its output appended to a log file.
-func (b *base) launch(s spec, logFile string) (*process, error) {
+func (b *base) launch(s process.Spec, logFile string) (*process.Process, error) {
 	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	s.log = log
+	s.Log = log
 	p, err := b.book.start(s)
 	if err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func (b *base) launch(s spec, logFile string) (*process, error) {
 func (b *base) ready(uri, address string) error {
 	b.uri = uri
 	b.mu.Lock()
-	b.ended = anyEnded(b.procs)
+	b.ended = process.AnyEnded(b.procs)
 	b.mu.Unlock()
 	return b.book.setURI(address)
 }
@@ -99,7 +101,7 @@ func (b *base) Ended() <-chan struct{} { return b.ended }
 // waitUsable waits until a write and a read succeed; an error ends with the last lines of log.
 func (b *base) waitUsable(ctx context.Context, log string) error {
 	if err := waitUsable(ctx, b.URI(), b.ended); err != nil {
-		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.book.address(), err, LogTail(log))
+		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.book.address(), err, process.LogTail(log))
 	}
 	return nil
 }
@@ -108,7 +110,7 @@ func (b *base) waitUsable(ctx context.Context, log string) error {
 func (b *base) Status() Status {
 	s := Status{Running: true}
 	for _, p := range b.processes() {
-		ps := p.status()
+		ps := p.Status()
 		s.Processes = append(s.Processes, ps)
 		s.Running = s.Running && ps.Running
 	}
@@ -119,8 +121,8 @@ func (b *base) Status() Status {
 func (b *base) Pids() []int {
 	var pids []int
 	for _, p := range b.processes() {
-		if p.running() {
-			pids = append(append(pids, p.pid), descendants(p.pid)...)
+		if p.Running() {
+			pids = append(append(pids, p.PID), process.Descendants(p.PID)...)
 		}
 	}
 	return pids
@@ -130,28 +132,28 @@ func (b *base) Pids() []int {
 func (b *base) Kill() error {
 	procs := b.processes()
 	for _, p := range procs { // all first, so that none sees another one gone for long
-		if p.running() {
-			killTree(p.pid)
+		if p.Running() {
+			process.KillTree(p.PID)
 		}
 	}
 	for _, p := range procs {
-		<-p.done
+		<-p.Done
 	}
 	b.release()
 	return nil
 }
 
 // process returns the process with a role, or nil.
-func (b *base) process(role string) *process {
+func (b *base) process(role string) *process.Process {
 	for _, p := range b.processes() {
-		if p.role == role {
+		if p.Role == role {
 			return p
 		}
 	}
 	return nil
 }
 
-func (b *base) processes() []*process {
+func (b *base) processes() []*process.Process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.procs

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // candidate is an engine that the common tests run on.
@@ -73,7 +74,7 @@ func gone(t *testing.T, pids map[int]uint64) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := 0
 		for pid, born := range pids {
-			if engine.Alive(pid, born) {
+			if process.Alive(pid, born) {
 				left++
 			}
 		}
@@ -90,7 +91,7 @@ func gone(t *testing.T, pids map[int]uint64) {
 func born(pids []int) map[int]uint64 {
 	m := map[int]uint64{}
 	for _, pid := range pids {
-		if start, err := engine.StartTime(pid); err == nil {
+		if start, err := process.StartTime(pid); err == nil {
 			m[pid] = start
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 func TestAptMirror(t *testing.T) {
@@ -167,7 +169,7 @@ func TestCleanupKeepsNamedData(t *testing.T) {
 }
 
 func TestRunTellsLastLines(t *testing.T) {
-	_, err := run(t.Context(), spec{role: "speaker", path: "/bin/sh", args: []string{"-c", "seq 100; exit 3"}}, &lockedWriter{w: &strings.Builder{}})
+	_, err := process.Run(t.Context(), process.Spec{Role: "speaker", Path: "/bin/sh", Args: []string{"-c", "seq 100; exit 3"}}, &process.LockedWriter{W: &strings.Builder{}})
 	if err == nil || !strings.Contains(err.Error(), "speaker failed: exit status 3") || !strings.HasSuffix(err.Error(), "| 99\n  | 100") ||
 		strings.Contains(err.Error(), "| 85\n") {
 		t.Errorf("error %v", err)

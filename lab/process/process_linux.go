@@ -1,4 +1,4 @@
-package engine
+package process
 
 import (
 	"bytes"
@@ -32,29 +32,63 @@ func onOwnThread(f func()) {
 }
 
 // launch executes a program. It must be called on a thread of its own: a sandbox changes the thread's namespaces.
-func launch(s spec) (*exec.Cmd, error) {
-	cmd := exec.Command(s.path, s.args...)
-	cmd.Env = s.env
-	if s.input != "" {
-		cmd.Stdin = strings.NewReader(s.input)
+func launch(s Spec) (*exec.Cmd, error) {
+	cmd := exec.Command(s.Path, s.Args...)
+	cmd.Env = s.Env
+	if s.Input != "" {
+		cmd.Stdin = strings.NewReader(s.Input)
 	}
-	cmd.Stdout, cmd.Stderr = s.log, s.log
+	cmd.Stdout, cmd.Stderr = s.Log, s.Log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if s.sandbox != nil {
-		if err := enter(s.sandbox); err != nil {
+	leave, err := settle(s.Place, cmd.SysProcAttr)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if s.Sandbox != nil {
+		if err := enter(s.Sandbox); err != nil {
 			return nil, err
 		}
 		cmd.Dir = "/"
-		cmd.SysProcAttr.Chroot = s.sandbox.root
+		cmd.SysProcAttr.Chroot = s.Sandbox.Root
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.sandbox.uid, Gid: s.sandbox.gid}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.Sandbox.UID, Gid: s.Sandbox.GID}
 	}
 	return cmd, cmd.Start()
 }
 
+// settle brings the calling thread to a place, from where the child inherits it. A group of version 2 takes whole
+// processes only, so the kernel makes the child in it. leave must be called when the child was made.
+func settle(p Place, attr *syscall.SysProcAttr) (leave func(), err error) {
+	for _, dir := range p.Groups {
+		if err := os.WriteFile(filepath.Join(dir, "tasks"), []byte(strconv.Itoa(unix.Gettid())), 0); err != nil {
+			return nil, fmt.Errorf("cannot enter the control group: %w", err)
+		}
+	}
+	if p.Network != "" {
+		f, err := os.Open(p.Network)
+		if err != nil {
+			return nil, fmt.Errorf("cannot enter the network namespace: %w", err)
+		}
+		defer f.Close()
+		if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+			return nil, fmt.Errorf("cannot enter the network namespace %s: %w", p.Network, err)
+		}
+	}
+	if p.Unified == "" {
+		return func() {}, nil
+	}
+	f, err := os.Open(p.Unified)
+	if err != nil {
+		return nil, fmt.Errorf("cannot enter the control group: %w", err)
+	}
+	attr.UseCgroupFD, attr.CgroupFD = true, int(f.Fd())
+	return func() { f.Close() }, nil
+}
+
 // enter gives the calling thread mounts of its own and makes those of the sandbox. The mounts end
 // with the last process that sees them.
-func enter(sb *sandbox) error {
+func enter(sb *Sandbox) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("cannot make a mount namespace: %w", err)
 	}
@@ -62,12 +96,12 @@ func enter(sb *sandbox) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("cannot make the mounts private: %w", err)
 	}
-	if sb.root == "" {
+	if sb.Root == "" {
 		return nil
 	}
-	at := func(p string) string { return filepath.Join(sb.root, p) }
+	at := func(p string) string { return filepath.Join(sb.Root, p) }
 	devFlags := uintptr(unix.MS_BIND)
-	if sb.devPts {
+	if sb.DevPts {
 		devFlags |= unix.MS_REC
 	}
 	err := errors.Join(
@@ -76,8 +110,8 @@ func enter(sb *sandbox) error {
 		// Its own shared memory: segments of a killed server end with it.
 		mount("tmpfs", at("dev/shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV),
 	)
-	for _, b := range sb.bind {
-		err = errors.Join(err, mount(b.from, at(b.at), "", unix.MS_BIND))
+	for _, b := range sb.Bind {
+		err = errors.Join(err, mount(b.From, at(b.At), "", unix.MS_BIND))
 	}
 	return err
 }
@@ -104,9 +138,9 @@ func procStat(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// startTime returns when a process was started, in clock ticks since boot. Together with the id it
+// StartTime returns when a process was started, in clock ticks since boot. Together with the id it
 // names a process for ever: ids are used again.
-func startTime(pid int) (uint64, error) {
+func StartTime(pid int) (uint64, error) {
 	fields, err := procStat(pid)
 	if err != nil {
 		return 0, err
@@ -115,7 +149,7 @@ func startTime(pid int) (uint64, error) {
 }
 
 // alive says whether the process with this id and start time exists and is not a zombie.
-func alive(pid int, born uint64) bool {
+func Alive(pid int, born uint64) bool {
 	fields, err := procStat(pid)
 	if err != nil || fields[0] == "Z" || fields[0] == "X" {
 		return false
@@ -124,8 +158,8 @@ func alive(pid int, born uint64) bool {
 	return err == nil && now == born
 }
 
-// descendants returns the living children of a process and theirs.
-func descendants(pid int) []int {
+// Descendants returns the living children of a process and theirs.
+func Descendants(pid int) []int {
 	children := map[int][]int{}
 	for _, p := range allPids() {
 		fields, err := procStat(p)
@@ -180,9 +214,9 @@ func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// removeTree removes a directory tree. It first unmounts what is mounted in it, and removes nothing
+// RemoveTree removes a directory tree. It first unmounts what is mounted in it, and removes nothing
 // if that fails: a root directory may have the machine's /dev mounted.
-func removeTree(dir string) error {
+func RemoveTree(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err

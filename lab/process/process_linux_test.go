@@ -1,4 +1,4 @@
-package engine
+package process
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 
 func TestStartTime(t *testing.T) {
 	me := os.Getpid()
-	born, err := startTime(me)
-	if err != nil || born == 0 || !alive(me, born) || alive(me, born+1) {
+	born, err := StartTime(me)
+	if err != nil || born == 0 || !Alive(me, born) || Alive(me, born+1) {
 		t.Errorf("start time %d, error %v", born, err)
 	}
 }
@@ -42,7 +42,7 @@ func TestRemoveTreeUnmounts(t *testing.T) {
 	if err := unix.Mount(precious, at, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeTree(tree); err != nil {
+	if err := RemoveTree(tree); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -65,11 +65,11 @@ func TestRunEndsDescendants(t *testing.T) {
 		_, _ = r.Read(make([]byte, 1)) // it runs
 		cancel()
 	}()
-	_, err = run(ctx, spec{role: "sleeper", path: "/bin/sh", args: []string{"-c", "sleep 600 & echo; wait"}}, w)
+	_, err = Run(ctx, Spec{Role: "sleeper", Path: "/bin/sh", Args: []string{"-c", "sleep 600 & echo; wait"}}, w)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if left := descendants(os.Getpid()); slices.ContainsFunc(left, isSleep) {
+	if left := Descendants(os.Getpid()); slices.ContainsFunc(left, isSleep) {
 		t.Errorf("processes %v are left", left)
 	}
 }

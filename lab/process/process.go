@@ -1,0 +1,261 @@
+// Package process starts programs that must not outlive Plimsoll, ends them with all their descendants, and tells
+// one process from another that later has the same id.
+//
+// A program can run in a root directory of its own with its own mounts, in a network namespace and in control groups
+// that others made. What the programs are for is not known here, and nothing is written down: see package journal.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Spec says how to run one program.
+type Spec struct {
+	Role    string // what the process is for, in words: "postgres", "apt-get"
+	Path    string // in the sandbox, if there is one
+	Args    []string
+	Env     []string // nil: this process's own
+	Input   string   // standard input; empty: none
+	Log     *os.File // standard output and error
+	Sandbox *Sandbox // nil: run like any child
+	Place   Place    // the zero value: where this program itself runs
+}
+
+// Place is where a process runs, as far as the kernel is concerned. Only Linux has it, and only root may use it.
+type Place struct {
+	// Network is the file of a network namespace, such as /run/netns/NAME.
+	Network string
+	// Groups are directories of control groups of version 1, one for each hierarchy.
+	Groups []string
+	// Unified is the directory of a control group of version 2.
+	Unified string
+}
+
+// Sandbox is where a program runs when it must not run in the machine's own file system: in a mount
+// and a process namespace of its own. The kernel takes both away, with all processes and mounts in
+// them, when the program ends, however it ends. It needs root.
+type Sandbox struct {
+	Root   string // the new root directory; empty: the machine's own
+	Bind   []Bind // directories shown in the new root
+	UID    uint32
+	GID    uint32
+	DevPts bool // the machine's terminals as well (package scripts want one)
+}
+
+// Bind shows the directory from at the path at in a sandbox.
+type Bind struct{ From, At string }
+
+// Process is a child of this program. It is killed when this program ends.
+type Process struct {
+	Role string
+	PID  int
+	Born uint64 // start time as the kernel counts it, see [StartTime]
+	Done chan struct{}
+	Exit error // how it ended; valid once done is closed
+}
+
+// Status is the state of one process at one moment.
+type Status struct {
+	Role    string // "postgres", "gateway", "mongod"
+	PID     int
+	Running bool
+	Exit    string // how it ended, empty while it runs
+}
+
+// Start runs a program and returns when it was executed. The process is in a process group of its
+// own, so that an interrupt typed at the terminal reaches only Plimsoll, which ends it in order.
+func Start(s Spec) (*Process, error) {
+	p := &Process{Role: s.Role, Done: make(chan struct{})}
+	started := make(chan error)
+	// The kernel sends the parent-death signal when the thread that forked ends, so the thread is
+	// kept until the child has ended.
+	onOwnThread(func() {
+		cmd, err := launch(s)
+		if err != nil {
+			started <- fmt.Errorf("cannot start %s: %w", s.Role, err)
+			return
+		}
+		p.PID = cmd.Process.Pid
+		p.Born, _ = StartTime(p.PID) // still there at least as a zombie: nobody has waited for it
+		started <- nil
+		p.Exit = cmd.Wait()
+		close(p.Done)
+	})
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Running says whether the process has not ended yet.
+func (p *Process) Running() bool {
+	select {
+	case <-p.Done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Status is the state of the process now.
+func (p *Process) Status() Status {
+	s := Status{Role: p.Role, PID: p.PID, Running: p.Running()}
+	if !s.Running {
+		s.Exit = "ended"
+		if p.Exit != nil {
+			s.Exit = p.Exit.Error()
+		}
+	}
+	return s
+}
+
+// Signal sends sig if the process runs.
+func (p *Process) Signal(sig syscall.Signal) {
+	if p.Running() {
+		_ = syscall.Kill(p.PID, sig) // it may have ended in between; its end is seen on done
+	}
+}
+
+// Kill ends the process and its descendants and waits for the process.
+func (p *Process) Kill() {
+	if p.Running() {
+		KillTree(p.PID)
+	}
+	<-p.Done
+}
+
+// End asks the process to End with sig and kills it when ctx is done.
+func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
+	p.Signal(sig)
+	select {
+	case <-p.Done:
+		return nil
+	case <-ctx.Done():
+	}
+	p.Kill()
+	return fmt.Errorf("%s did not end in time after signal %q and was killed", p.Role, sig)
+}
+
+// KillTree kills a process and its descendants. It stops the process first, so that it cannot have
+// new children meanwhile.
+func KillTree(pid int) {
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	all := append(Descendants(pid), pid)
+	for _, p := range all {
+		_ = syscall.Kill(p, syscall.SIGKILL)
+	}
+}
+
+// Run runs a program to its end. If it fails, the error ends with the last lines it wrote. All that
+// it writes also goes to log.
+func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.Log = w
+	p, err := Start(s)
+	w.Close() // the child has its own
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	var out bytes.Buffer
+	_, err = io.Copy(io.MultiWriter(&out, log), r)
+	r.Close()
+	<-p.Done
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", s.Role, context.Cause(ctx))
+	case p.Exit != nil:
+		return nil, fmt.Errorf("%s failed: %w%s", s.Role, p.Exit, LastLines(out.Bytes(), 15))
+	}
+	return out.Bytes(), err
+}
+
+// LastLines returns the last n lines of text for the end of an error message, or nothing.
+func LastLines(text []byte, n int) string {
+	s := strings.TrimSpace(string(text))
+	if s == "" {
+		return ""
+	}
+	lines := strings.Split(s, "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return "\n  | " + strings.Join(lines, "\n  | ")
+}
+
+// LogTail returns the last lines of a log file for the end of an error message, or nothing if there are none.
+func LogTail(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-16<<10), io.SeekStart)
+	}
+	data, _ := io.ReadAll(f)
+	if tail := LastLines(data, 15); tail != "" {
+		return "; " + name + " ends with:" + tail
+	}
+	return ""
+}
+
+// AnyEnded returns a channel that is closed when the first of the processes has ended.
+func AnyEnded(ps []*Process) <-chan struct{} {
+	ended := make(chan struct{})
+	var once sync.Once
+	for _, p := range ps {
+		go func() {
+			<-p.Done
+			once.Do(func() { close(ended) })
+		}()
+	}
+	return ended
+}
+
+// Gone waits until none of the processes with the given ids and start times is left.
+func Gone(pids map[int]uint64, within time.Duration) error {
+	deadline := time.Now().Add(within)
+	for {
+		left := 0
+		for pid, born := range pids {
+			if Alive(pid, born) {
+				left = pid
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d was killed but is still there after %v", left, within)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// LockedWriter lets several programs write to one log.
+type LockedWriter struct {
+	mu sync.Mutex
+	// W takes what is written.
+	W io.Writer
+}
+
+// Write implements [io.Writer].
+func (l *LockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.W.Write(p)
+}

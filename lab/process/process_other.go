@@ -1,0 +1,45 @@
+//go:build !linux
+
+package process
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// onOwnThread runs f in a goroutine: there is no parent-death signal to keep a thread for.
+func onOwnThread(f func()) { go f() }
+
+func launch(s Spec) (*exec.Cmd, error) {
+	if s.Sandbox != nil {
+		return nil, errors.New("only Linux can run it in a root directory of its own")
+	}
+	if s.Place.Network != "" || len(s.Place.Groups) > 0 || s.Place.Unified != "" {
+		return nil, errors.New("only Linux has network namespaces and control groups")
+	}
+	cmd := exec.Command(s.Path, s.Args...)
+	cmd.Env = s.Env
+	if s.Input != "" {
+		cmd.Stdin = strings.NewReader(s.Input)
+	}
+	cmd.Stdout, cmd.Stderr = s.Log, s.Log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, cmd.Start()
+}
+
+// StartTime is not known without /proc.
+func StartTime(int) (uint64, error) { return 0, nil }
+
+// Alive says whether there is a process with this id.
+func Alive(pid int, _ uint64) bool { return syscall.Kill(pid, 0) == nil }
+
+// Descendants are not known without /proc.
+func Descendants(int) []int { return nil }
+
+func allPids() []int { return nil }
+
+// RemoveTree removes a directory tree.
+func RemoveTree(dir string) error { return os.RemoveAll(dir) }
