@@ -74,6 +74,9 @@ type Run struct {
 	Clients []ClientShare `json:"clients,omitempty"`
 	// Series describe what the machines and the server did beside the load; the values are in samples.ndjson.zst.
 	Series []Series `json:"series,omitempty"`
+	// Lab is the lab that was loaded, as it was before the measured time, and LabAfter as it was in the end.
+	Lab      *Lab `json:"lab,omitempty"`
+	LabAfter *Lab `json:"lab_after,omitempty"`
 	// Files lists the other files of the record.
 	Files []File `json:"files"`
 }

@@ -14,6 +14,7 @@ import (
 const fullStudy = `
 name: everything
 run: {target: "null:", load: {workers: 16}}
+lab: {hosts: {cores: 2.5, memory: 4GiB}, storage: {size: 2GiB, stripe: 2}, topology: {kind: replica-set, members: 3}}
 procedures:
   threads: {levels: [1, 2k], trials: 2, duration: 5s, gain: 5%, latency: 20ms}
   steady: {by: operations, from: 1M, to: 8M, factor: 2, tolerance: 2%, cycle: 60s, trials: 1}
@@ -57,6 +58,8 @@ func TestReadStudySpec(t *testing.T) {
 	}
 	want := StudySpec{
 		Name: "everything", Run: RunSpec{Target: "null:", Load: LoadSpec{Workers: 16}},
+		Lab: &LabSpec{Hosts: HostsSpec{Cores: 2.5, Memory: 4 << 30}, Storage: StorageSpec{Size: 2 << 30, Stripe: 2},
+			Topology: TopologySpec{Kind: "replica-set", Members: 3}},
 		Procedures: &ProceduresSpec{
 			Threads:  &ThreadsSpec{Levels: []Count{1, 2000}, Trials: 2, Duration: Duration(5 * time.Second), Gain: 0.05, Latency: Duration(20 * time.Millisecond)},
 			Steady:   &SteadySpec{By: "operations", From: 1e6, To: 8e6, Factor: 2, Tolerance: 0.02, Cycle: Duration(time.Minute), Trials: 1},

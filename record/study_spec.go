@@ -16,6 +16,8 @@ type StudySpec struct {
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
 	// Run is the base: the specification of a run that every trial begins with.
 	Run RunSpec `json:"run" yaml:"run"`
+	// Lab is what the study brings up and loads, instead of a target that is there; keys of it are varied as lab.KEY.
+	Lab *LabSpec `json:"lab,omitempty" yaml:"lab,omitempty"`
 	// Procedures find parts of the base before anything is compared; what they choose is then fixed.
 	Procedures *ProceduresSpec `json:"procedures,omitempty" yaml:"procedures,omitempty"`
 	// Factors are what is varied.

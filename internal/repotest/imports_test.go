@@ -43,6 +43,8 @@ var rooms = map[string]rule{
 	"lab/...":           {[]string{"lab/...", "fault/...", "record"}, "the lab starts servers; which load they get is decided by others"},
 	"lab/process":       {nil, "how a process is started and ended does not depend on what it is for"},
 	"lab/journal":       {nil, "a later version must be able to remove what an older one made"},
+	"disk":              {[]string{"disk/...", "record", "measure/...", "fault/..."}, "a probe measures storage without a database and without the load of one"},
+	"disk/...":          {[]string{"disk/...", "record", "measure/...", "fault/..."}, "a probe measures storage without a database and without the load of one"},
 	"fault/...":         {[]string{"fault/..."}, "a fault knows what it breaks, and not which load feels it"},
 	"internal/nearest":  {nil, "it is used from everywhere"},
 	"internal/...":      {nil, "it is used from everywhere"},

@@ -1,0 +1,104 @@
+// Package host makes the failure domains of a lab: places with an address, limits and processes, that can lose power,
+// be cut off and be paused.
+//
+// A plain host is processes of this user on loopback. An isolated host is a network namespace on a bridge with an
+// address from the benchmarking range 198.18.0.0/15 (RFC 2544), and control groups that limit cores, memory and I/O.
+// Which servers stand on a host and what becomes of their data is decided elsewhere. Everything is written into the
+// lab's journal before it is made.
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The modes of hosts.
+const (
+	Plain    = "plain"
+	Isolated = "isolated"
+)
+
+// The states of a host.
+const (
+	On     = "on"
+	Off    = "off"
+	Paused = "paused"
+)
+
+// ErrUnsupported says that this kind of host cannot do what was asked for; the error around it says which can.
+var ErrUnsupported = errors.New("not possible on this kind of host")
+
+// ErrOff says that a host has no power.
+var ErrOff = errors.New("the host is powered off")
+
+// Limits are what a host may use; zero is as much as the machine has.
+type Limits struct {
+	Cores   float64 // of processor time per second
+	Memory  int64   // bytes, page cache included
+	Network int64   // bytes per second, in each direction
+}
+
+// IOLimit bounds what a host does to one block device; zero is unlimited.
+type IOLimit struct {
+	Device                string // such as /dev/loop3
+	ReadBytes, WriteBytes int64  // per second
+	Reads, Writes         int64  // operations per second
+}
+
+// Direction is the way in which a link is cut or slowed, seen from the host itself.
+type Direction string
+
+// The directions.
+const (
+	Both Direction = "both"
+	In   Direction = "in"  // nothing reaches the host
+	Out  Direction = "out" // nothing leaves it
+)
+
+// Host is one failure domain. Its methods may be called from several goroutines.
+type Host interface {
+	Name() string
+	Role() string
+	Mode() string
+	// Address is the IP address that its servers listen on: 127.0.0.1, or one of its own that stays with the host.
+	Address() string
+	// Dir is a directory of the host's own for sockets, logs and temporary files; it survives a power failure.
+	Dir() string
+	Limits() Limits
+
+	// Start starts a process on the host, in its namespace and groups; it ends with the lab's supervisor at the
+	// latest. It fails with [ErrOff] on a host without power.
+	Start(ctx context.Context, s process.Spec) (*process.Process, error)
+	// Run runs a program on the host to its end, for at most as long as ctx.
+	Run(ctx context.Context, s process.Spec) (output []byte, err error)
+	// Port finds a port on Address that nothing in any lab or on this host listens on or was promised.
+	Port() (int, error)
+
+	// State is "on", "off" or "paused", and Cuts are the hosts that it does not reach.
+	State() string
+	Cuts() []string
+	// PowerOff ends everything on the host at once and takes its link away. PowerOn gives both back; nothing is
+	// started again.
+	PowerOff(ctx context.Context) error
+	PowerOn(ctx context.Context) error
+	// Pause stops all processes of the host where they are; Resume lets them go on.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Cut drops all packets between the host and another one, or all others including this machine if other is nil.
+	// Connections are not reset: they hang, as with a cable that was pulled. Mend undoes all cuts of the pair, or of
+	// the host. Plain hosts return [ErrUnsupported].
+	Cut(ctx context.Context, other Host, d Direction) error
+	Mend(ctx context.Context, other Host) error
+	// Slow limits the link to rate bytes per second; 0 gives back what the specification says.
+	Slow(ctx context.Context, rate int64) error
+	// Limit bounds I/O to block devices. Plain hosts return [ErrUnsupported].
+	Limit(ctx context.Context, limits []IOLimit) error
+
+	// Usage is what the host used since it was powered on.
+	Usage() (record.LabUsage, error)
+	// Close removes what the host made; its processes are ended.
+	Close(ctx context.Context) error
+}
