@@ -1,0 +1,283 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The limits of a lab: what one machine can bear, and what MongoDB allows.
+const (
+	maxLabHosts   = 64
+	maxLabMembers = 50 // of a replica set
+	maxVoting     = 7  // of them
+	maxLabServers = 200
+	minVolume     = Size(256 << 20) // below that btrfs and xfs refuse, or WiredTiger and PostgreSQL have no room
+)
+
+// labName is what a lab may be called: it is part of names of directories, control groups and network namespaces.
+var labName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+
+// CheckLabName refuses a name that a lab cannot have.
+func CheckLabName(name string) error {
+	if labName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("name: %q cannot be the name of a lab: up to 32 small letters, digits and hyphens, such as three-members", name)
+}
+
+// Validate checks what can be checked without the machine. Its error has one line per mistake, each of them naming the
+// key. It expects defaults to be filled in.
+func (s *LabSpec) Validate() error {
+	return errors.Join(
+		CheckLabName(s.Name),
+		s.Hosts.validate(),
+		s.Storage.validate(),
+		s.Engine.validate(),
+		s.Topology.validate(),
+		s.Availability.validate(),
+		s.checkEngineAndTopology(),
+		s.checkHosts(),
+		notNegative("deadline", s.Deadline),
+	)
+}
+
+func (h *HostsSpec) validate() error {
+	errs := []error{
+		oneOf("hosts.mode", h.Mode, LabPlain, LabIsolated),
+		between("hosts.count", float64(h.Count), 0, maxLabHosts),
+		limits("hosts", h.Cores, h.Memory),
+		sizeBetween("hosts.network", h.Network, 10<<10, 1<<50),
+	}
+	for _, of := range []struct {
+		key string
+		l   *HostLimits
+	}{{"hosts.router", h.Router}, {"hosts.config", h.Config}} {
+		if of.l != nil {
+			errs = append(errs, limits(of.key, of.l.Cores, of.l.Memory))
+		}
+	}
+	limited := h.Cores != 0 || h.Memory != 0 || h.Network != 0 || h.Router != nil || h.Config != nil
+	if h.Mode == LabPlain && limited {
+		errs = append(errs, errors.New("hosts: cores, memory and network are limits of isolated hosts; say mode: isolated (root on Linux), or leave them out"))
+	}
+	return errors.Join(errs...)
+}
+
+func limits(key string, cores float64, memory Size) error {
+	var low error
+	if cores != 0 && cores < 0.05 {
+		low = fmt.Errorf("%s.cores: %v is less than 0.05, on which no server starts", key, cores)
+	}
+	return errors.Join(between(key+".cores", cores, 0, 4096), low, sizeBetween(key+".memory", memory, 64<<20, 1<<50))
+}
+
+// sizeBetween takes 0 as well: absent.
+func sizeBetween(key string, x, low, high Size) error {
+	if x == 0 || x >= low && x <= high {
+		return nil
+	}
+	return fmt.Errorf("%s: %v is not between %v and %v", key, x, low, high)
+}
+
+func (s *StorageSpec) validate() error {
+	errs := []error{
+		oneOf("storage.backend", s.Backend, "auto", "directory", "disk", "btrfs", "md", "lvm"),
+		oneOf("storage.redundancy", s.Redundancy, "mirror", "parity"),
+		oneOf("storage.filesystem", s.Filesystem, "xfs", "ext4", "btrfs"),
+		sizeBetween("storage.size", s.Size, minVolume, 1<<50),
+		between("storage.stripe", float64(s.Stripe), 0, 12),
+		sizeBetween("storage.stripe_size", s.StripeSize, 4<<10, 1<<30),
+		s.checkRedundancy(), s.checkBackend(),
+	}
+	if s.Cache != nil {
+		errs = append(errs, sizeBetween("storage.cache.size", s.Cache.Size, 1<<20, 1<<50))
+		if s.Cache.Size > s.Size {
+			errs = append(errs, fmt.Errorf("storage.cache.size: %v is more than the volume of %v", s.Cache.Size, s.Size))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *StorageSpec) checkRedundancy() error {
+	switch {
+	case s.Redundancy != "" && s.Tolerate == 0:
+		return fmt.Errorf("storage.redundancy: %s protects from failures; say how many with tolerate", s.Redundancy)
+	case s.Redundancy == "parity":
+		return between("storage.tolerate", float64(s.Tolerate), 0, 2) // RAID 5 and 6
+	}
+	return between("storage.tolerate", float64(s.Tolerate), 0, 3) // up to four copies
+}
+
+func (s *StorageSpec) checkBackend() error {
+	var errs []error
+	if s.Backend == "directory" {
+		asked := *s
+		asked.Backend = "auto"
+		if asked.usesDisks() || s.Cache != nil || s.Device != "" {
+			errs = append(errs, errors.New("storage.backend: a directory has no size, stripes, copies, checksums or device class of its own; leave backend out, and one that can do it is chosen"))
+		}
+	}
+	if s.Backend == "disk" && (s.Stripe > 1 || s.Tolerate > 0) {
+		errs = append(errs, errors.New("storage.backend: disk is one disk; stripes and copies need btrfs, md or lvm"))
+	}
+	if s.Backend == "btrfs" && (s.Filesystem == "xfs" || s.Filesystem == "ext4") {
+		errs = append(errs, fmt.Errorf("storage.filesystem: btrfs combines disks as a filesystem itself; %s needs md, lvm or a single disk below it", s.Filesystem))
+	}
+	if s.StripeSize > 0 && s.Backend == "btrfs" {
+		errs = append(errs, errors.New("storage.stripe_size: btrfs always writes 64KiB to one disk before the next; leave it out, or use md or lvm"))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *EngineSpec) validate() error {
+	errs := []error{
+		oneOf("engine.name", e.Name, LabMongod, LabDocumentDB),
+		sizeBetween("engine.cache", e.Cache, 1<<20, 1<<45),
+		between("engine.connections", float64(e.Connections), 0, 10_000),
+	}
+	if e.Name == LabDocumentDB && (e.Binary != "" || len(e.Args) > 0) {
+		errs = append(errs, errors.New("engine: binary and args are for mongod; documentdb takes parameters"))
+	}
+	if e.Name == LabMongod && e.Connections != 0 {
+		errs = append(errs, errors.New("engine.connections: it is for the gateways of documentdb; mongod takes maxConns among args"))
+	}
+	for name := range e.Parameters {
+		if strings.TrimSpace(name) == "" || strings.ContainsAny(name, "= \n'") {
+			errs = append(errs, fmt.Errorf("engine.parameters: %q is not the name of a setting", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *TopologySpec) validate() error {
+	errs := []error{
+		oneOf("topology.kind", t.Kind, LabStandalone, LabReplicaSet, LabSharded),
+		oneOf("topology.election", t.Election, "elect-default", "elect-fast"),
+		between("topology.members", float64(t.Members), 0, maxLabMembers),
+		t.checkKind(), t.checkPriorities(),
+	}
+	for name, value := range t.Settings {
+		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" && value != "false" {
+			errs = append(errs, fmt.Errorf("topology.settings.%s: %q is neither a number nor true or false", name, value))
+		}
+	}
+	if t.Kind == LabSharded {
+		errs = append(errs, t.checkSharded())
+	}
+	return errors.Join(errs...)
+}
+
+func (t *TopologySpec) checkKind() error {
+	var errs []error
+	if t.Kind == LabStandalone && (t.Members > 1 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 || t.Election != "") {
+		errs = append(errs, errors.New("topology: a standalone has one member and no elections; say kind: replica-set for more"))
+	}
+	if t.Kind != LabSharded && (t.Shards > 0 || t.ConfigServers > 0 || t.Routers > 0 || t.Collection != nil) {
+		errs = append(errs, errors.New("topology: shards, config_servers, routers and collection are for kind: sharded"))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *TopologySpec) checkPriorities() error {
+	var errs []error
+	if n := len(t.Priorities); n > 0 && n != int(t.Members) {
+		errs = append(errs, fmt.Errorf("topology.priorities: there are %d for %d members", n, t.Members))
+	}
+	for _, p := range t.Priorities {
+		errs = append(errs, between("topology.priorities", p, 0, 1000))
+	}
+	if len(t.Priorities) > 0 && slices.Max(t.Priorities) == 0 {
+		errs = append(errs, errors.New("topology.priorities: all are 0, so no member could become primary"))
+	}
+	if t.Arbiter && t.Members >= maxVoting {
+		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all %d votes that a set may have; leave it out", t.Members, maxVoting))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *TopologySpec) checkSharded() error {
+	errs := []error{
+		between("topology.shards", float64(t.Shards), 1, 32),
+		between("topology.config_servers", float64(t.ConfigServers), 1, 7),
+		between("topology.routers", float64(t.Routers), 1, 32),
+	}
+	servers := t.Shards*t.Members + t.ConfigServers + t.Routers
+	if servers > maxLabServers {
+		errs = append(errs, fmt.Errorf("topology: %d servers are more than the %d that a lab may have", servers, maxLabServers))
+	}
+	if c := t.Collection; c != nil {
+		errs = append(errs, c.validate(t.Shards))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *CollectionSpec) validate(shards Count) error {
+	db, name, ok := strings.Cut(c.Namespace, ".")
+	errs := []error{
+		oneOf("topology.collection.sharding", c.Sharding, "hashed", "ranged"),
+		between("topology.collection.chunks", float64(c.Chunks), 0, 100_000),
+	}
+	if !ok || db == "" || name == "" || databaseName(db) != nil {
+		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not DATABASE.COLLECTION", c.Namespace))
+	}
+	if strings.HasPrefix(c.Key, "$") || strings.ContainsAny(c.Key, " \x00") {
+		errs = append(errs, fmt.Errorf("topology.collection.key: %q is not the name of a field", c.Key))
+	}
+	if len(c.SplitAt) > 0 && c.Sharding == "hashed" {
+		errs = append(errs, errors.New("topology.collection.split_at: borders are for sharding: ranged; a hashed key is split evenly by itself"))
+	}
+	if len(c.SplitAt) > 0 && c.Chunks != Count(len(c.SplitAt)+1) {
+		errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d", len(c.SplitAt), len(c.SplitAt)+1, c.Chunks))
+	}
+	if !slices.IsSorted(c.SplitAt) {
+		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order"))
+	}
+	if c.Chunks > 0 && c.Chunks < shards {
+		errs = append(errs, fmt.Errorf("topology.collection.chunks: %d chunks leave some of the %d shards empty", c.Chunks, shards))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *AvailabilitySpec) validate() error {
+	errs := []error{notNegative("availability.restart_after", a.RestartAfter), notNegative("availability.promote_after", a.PromoteAfter)}
+	if a.RestartAfter != 0 && !a.Restart {
+		errs = append(errs, errors.New("availability.restart_after: it has no effect without restart: true"))
+	}
+	if a.PromoteAfter != 0 && a.NoPromotion {
+		errs = append(errs, errors.New("availability: promote_after and no_promotion exclude each other"))
+	}
+	return errors.Join(errs...)
+}
+
+// checkEngineAndTopology refuses what an engine cannot form.
+func (s *LabSpec) checkEngineAndTopology() error {
+	if s.Engine.Name != LabDocumentDB {
+		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
+			return errors.New("availability: promote_after and no_promotion are for documentdb; mongod elects by itself (topology.settings.electionTimeoutMillis)")
+		}
+		return nil
+	}
+	var errs []error
+	if s.Topology.Kind == LabSharded {
+		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod}, or kind: replica-set"))
+	}
+	if s.Topology.Arbiter {
+		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter would do nothing; leave it out"))
+	}
+	if len(s.Topology.Priorities) > 0 {
+		errs = append(errs, errors.New("topology.priorities: the standby that received most is promoted; documentdb has no priorities"))
+	}
+	return errors.Join(errs...)
+}
+
+// checkHosts refuses hosts that are too few for what they are for.
+func (s *LabSpec) checkHosts() error {
+	if s.Availability.Restart && s.Hosts.Count == 1 {
+		return errors.New("hosts.count: availability.restart needs a second host to start members on")
+	}
+	return nil
+}
