@@ -76,7 +76,7 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(dir, err)
 	}
-	for _, f := range append(files(), File{Name: RunFile}, File{Name: SamplesFile}, File{Name: ClientsDir}) {
+	for _, f := range append(files(), File{Name: RunFile}, File{Name: SamplesFile}, File{Name: ClientsDir}, File{Name: LogsDir}) {
 		if _, err := os.Lstat(filepath.Join(dir, f.Name)); err == nil {
 			return fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, f.Name)
 		}
@@ -150,6 +150,11 @@ func writeSums(dir string) error {
 	if err != nil {
 		return err
 	}
+	logs, err := logFiles(dir)
+	if err != nil {
+		return err
+	}
+	names = append(names, logs...)
 	var b strings.Builder
 	for _, name := range append(names, clients...) {
 		sum, err := checksum(filepath.Join(dir, filepath.FromSlash(name)))
@@ -188,7 +193,7 @@ func altered(dir string) ([]string, error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		want, name, ok := strings.Cut(lines.Text(), "  ")
-		if !ok || name != filepath.Base(name) && !clientFile.MatchString(name) {
+		if !ok || name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) {
 			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", f.Name(), lines.Text())
 		}
 		changed, err := alteredBelow(dir, name, want)

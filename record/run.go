@@ -113,6 +113,8 @@ type Target struct {
 	SetName  string `json:"set_name,omitempty"`
 	// Hosts are the members or routers, host:port.
 	Hosts []string `json:"hosts,omitempty"`
+	// Level is the durability level whose servers of a lab were used, where a lab has servers for each.
+	Level string `json:"level,omitempty"`
 	// Settings are the effective settings of the server: default concerns, cache size, journal, …
 	Settings map[string]string `json:"settings,omitempty"`
 	// Notes say what could not be read, and why.

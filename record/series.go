@@ -11,7 +11,7 @@ import (
 // source, with the name of a disk or an interface in the middle where there are several.
 var seriesUnits = map[string]string{
 	// Machines.
-	"cpu.user": "share", "cpu.system": "share", "cpu.iowait": "share", "cpu.steal": "share", "cpu.busy": "share", "cpu.used": "cores",
+	"cpu.user": "share", "cpu.system": "share", "cpu.iowait": "share", "cpu.steal": "share", "cpu.busy": "share", "cpu.used": "cores", "cpu.throttled": "cores",
 	"memory.used": "B", "memory.available": "B", "memory.resident": "B",
 	"read_bytes": "B/s", "write_bytes": "B/s", "reads": "1/s", "writes": "1/s", "utilisation": "share", "await": "ns",
 	"received": "B/s", "sent": "B/s", "some": "share", "full": "share",
@@ -20,7 +20,7 @@ var seriesUnits = map[string]string{
 	"cache.used": "B", "cache.dirty": "B", "cache.max": "B", "cache.hit_ratio": "share", "cache.pages_read": "1/s",
 	"cache.pages_requested": "1/s", "cache.evicted": "1/s", "cache.evicted_by_application": "1/s", "cache.read_bytes": "B/s",
 	"cache.written_bytes": "B/s", "checkpoint.recent": "ns", "log.syncs": "1/s", "log.sync_time": "ns", "log.written_bytes": "B/s",
-	"replication.lag": "ns", "page_faults": "1/s",
+	"replication.lag": "ns", "replication.lag_bytes": "B", "page_faults": "1/s",
 }
 
 // UnitOf returns the unit of the values of a series: "1/s", "B/s", "B", "share", "cores", "ns", or "" for a

@@ -118,6 +118,9 @@ type Trial struct {
 	Started *time.Time `json:"started,omitempty"`
 	// Seconds is how long it took, loading included.
 	Seconds float64 `json:"seconds,omitempty"`
+	// Redeployed is how many seconds it took to bring up the lab of the study for it, after another one was removed; 0 if
+	// it ran on the lab of the trial before. It is no part of Seconds.
+	Redeployed float64 `json:"redeploy_seconds,omitempty"`
 	// Values are its results by metric: operations per second, nanoseconds or shares. What could not be stated is absent.
 	Values map[string]float64 `json:"values,omitempty"`
 	// Validity are the findings of its run that are warnings or worse.

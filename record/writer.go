@@ -108,6 +108,24 @@ func (w *Writer) SetSpec(spec RunSpec) {
 // AddSecret keeps a credential that is not in the specification out of everything that is written.
 func (w *Writer) AddSecret(secret string) { w.red.add(secret) }
 
+// AddSecrets keeps the credentials of an address out of everything that is written. The address itself is not kept.
+func (w *Writer) AddSecrets(address string) { w.red.learn(RunSpec{Target: address}) }
+
+// SetLab stores the lab as it is before the measured time.
+func (w *Writer) SetLab(l Lab) error { return w.setLab(&w.run.Lab, l) }
+
+// SetLabAfter stores the lab as it is in the end.
+func (w *Writer) SetLabAfter(l Lab) error { return w.setLab(&w.run.LabAfter, l) }
+
+func (w *Writer) setLab(at **Lab, l Lab) error {
+	clean, err := redactedCopy(&studyRedactor{redactor: w.red, sensitive: true}, l)
+	if err != nil {
+		return err
+	}
+	*at = &clean
+	return nil
+}
+
 // SetCommand stores the command line without credentials.
 func (w *Writer) SetCommand(args []string) { w.run.Command = w.red.texts(args) }
 

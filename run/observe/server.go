@@ -32,6 +32,12 @@ func NewServer(address string, open Opener) Source {
 	return &server{open: open, address: address, status: newStatusReader(), set: true}
 }
 
+// NewMember returns one server of a lab as [NewServer] does. It is not asked for its replica set: the lab tells of
+// elections and of who is behind.
+func NewMember(address string, open Opener) Source {
+	return &server{open: open, address: address, status: newStatusReader()}
+}
+
 // Close implements [Source].
 func (s *server) Close() error {
 	if s.st == nil {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ type Reading struct {
 	Values map[string]float64
 	Events []Event
 	Notes  []string // what cannot be seen, and why; each is kept once
+	// Others were seen at the same look: sources that are asked together.
+	Others []Reading
 }
 
 // Event is something that happened beside the load.
@@ -108,7 +111,7 @@ func (w *Watch) follow(period time.Duration, s Source) {
 	for {
 		r, err := s.Look(w.ctx)
 		w.keep(r)
-		seen = seen || len(r.Values) > 0
+		seen = seen || !r.empty()
 		if err != nil && w.ctx.Err() == nil { // being stopped is no reason
 			last = err
 		}
@@ -140,6 +143,13 @@ func (*neverError) Is(target error) bool { return target == ErrNever }
 func (w *Watch) keep(r Reading) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.keepOne(r)
+	for _, other := range r.Others {
+		w.keepOne(other)
+	}
+}
+
+func (w *Watch) keepOne(r Reading) {
 	if len(r.Values) > 0 && len(w.samples) < maxSamples {
 		w.samples = append(w.samples, Sample{Time: time.Now(), Source: r.Source, Values: r.Values})
 	}
@@ -149,6 +159,11 @@ func (w *Watch) keep(r Reading) {
 	for _, n := range r.Notes {
 		w.remember(n)
 	}
+}
+
+// empty reports whether nothing was seen.
+func (r *Reading) empty() bool {
+	return len(r.Values) == 0 && !slices.ContainsFunc(r.Others, func(o Reading) bool { return !o.empty() })
 }
 
 func (w *Watch) add(e Event) {

@@ -1,0 +1,156 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// LogsDir holds what the servers of a lab wrote into their logs during the run: MEMBER.log.zst.
+const LogsDir = "logs"
+
+// MaxLog is how many bytes of the log of one member a record keeps, before compression. Of a longer one the first and
+// the last half of that are kept.
+const MaxLog = 8 << 20
+
+// maxLogLine is the longest line that is kept whole.
+const maxLogLine = 64 << 10
+
+// logFile is how logs are called in the checksums.
+var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9_-][A-Za-z0-9._-]*\.log\.zst$`)
+
+// LogPart is a stretch of a log file.
+type LogPart struct {
+	Path     string
+	From, To int64 // in bytes; To is the end of the file as it was
+}
+
+// AddLog copies the log of a member into the record: compressed, no longer than [MaxLog], and without credentials.
+// Nothing is written where the parts are empty. An error means that the log is missing from the record.
+func (w *Writer) AddLog(member string, parts []LogPart) error {
+	total := int64(0)
+	for _, p := range parts {
+		total += max(0, p.To-p.From)
+	}
+	if total == 0 || w.failed != nil {
+		return w.failed
+	}
+	name := path.Join(LogsDir, logName(member)+".log.zst")
+	if err := w.writeLog(filepath.Join(w.dir, filepath.FromSlash(name)), parts); err != nil {
+		return fmt.Errorf("the log of %s is not in the record: %w", member, err)
+	}
+	w.run.Files = append(w.run.Files, File{name, "what " + w.red.text(member) + " wrote into its log during the run, compressed with zstd"})
+	return nil
+}
+
+// logName makes a file name of the name of a member.
+func logName(member string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, member)
+	name = strings.TrimLeft(name[:min(len(name), 100)], ".")
+	if name == "" {
+		return "member"
+	}
+	return name
+}
+
+func (w *Writer) writeLog(file string, parts []LogPart) (err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, f.Sync(), f.Close())
+		if err != nil {
+			_ = os.Remove(file) // half a log says less than none
+		}
+	}()
+	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := w.copyLog(z, p, len(parts) > 1, MaxLog/int64(len(parts))); err != nil {
+			return errors.Join(err, z.Close())
+		}
+	}
+	return z.Close()
+}
+
+// copyLog copies a stretch of a log file, with the middle left out where it is longer than most bytes.
+func (w *Writer) copyLog(out io.Writer, p LogPart, named bool, most int64) error {
+	in, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if named {
+		fmt.Fprintf(out, "# %s\n", w.red.text(filepath.Base(p.Path)))
+	}
+	if p.To-p.From <= most {
+		return w.copyLines(out, io.NewSectionReader(in, p.From, p.To-p.From))
+	}
+	if err := w.copyLines(out, io.NewSectionReader(in, p.From, most/2)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# %d bytes are left out here\n", p.To-p.From-most/2*2)
+	return w.copyLines(out, io.NewSectionReader(in, p.To-most/2, most/2))
+}
+
+// copyLines copies text line by line, without credentials. Of a line that never ends only the beginning is kept.
+func (w *Writer) copyLines(out io.Writer, in io.Reader) error {
+	lines := bufio.NewReaderSize(in, maxLogLine)
+	for {
+		line, long, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text := w.red.text(string(line))
+		if long {
+			text += " …"
+		}
+		if _, err := fmt.Fprintln(out, text); err != nil {
+			return err
+		}
+		for long && err == nil {
+			_, long, err = lines.ReadLine()
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+}
+
+// logFiles lists the logs of a record, for its checksums.
+func logFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, LogsDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if name := path.Join(LogsDir, e.Name()); e.Type().IsRegular() && logFile.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
