@@ -25,7 +25,14 @@ type Device struct {
 	Parallel int `json:"parallel,omitempty"`
 	// Volatile is how much the device's own cache takes before writes wait for the medium.
 	Volatile int64 `json:"volatile,omitempty"`
+	// Protected devices keep what they acknowledged when power fails, also without a flush: a power cut undoes
+	// nothing, unless the disk lies.
+	Protected bool `json:"protected,omitempty"`
 }
+
+// modelled says whether the device has a time of its own. A disk without one is as fast as the machine's disk, and
+// its flushes are flushes of that; a disk with one is flushed in the model only.
+func (d Device) modelled() bool { return d != Device{} }
 
 // Cache is a faster device in front of a disk. Writes go to it first and are destaged; reads of what it holds are as
 // fast as it is.
@@ -88,4 +95,12 @@ type Stats struct {
 	Hits   map[string]int64 `json:"hits,omitempty"`
 	Faults []Fault          `json:"faults,omitempty"`
 	Undone int64            `json:"undone,omitempty"` // writes that the last power cut undid
+	// UndoneBytes are the bytes that it put back, KeptBytes those that survived though they were not flushed.
+	UndoneBytes int64 `json:"undone_bytes,omitempty"`
+	KeptBytes   int64 `json:"kept_bytes,omitempty"`
+	// Waiting is how many requests wait now: for the device, or because the disk hangs.
+	Waiting int64 `json:"waiting"`
+	// Device and Cache are what the disk was made with.
+	Device Device `json:"device"`
+	Cache  *Cache `json:"cache,omitempty"`
 }

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package faultfs
+
+import (
+	"context"
+	"errors"
+)
+
+var errLinux = errors.New("disks that can fail need Linux with FUSE; run this on a Linux machine")
+
+// Serve needs Linux.
+func Serve(context.Context, Options) error { return errLinux }
+
+// Remove needs Linux.
+func Remove(context.Context, string) error { return errLinux }
