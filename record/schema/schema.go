@@ -46,3 +46,8 @@ var PriceList []byte
 //
 //go:embed history.schema.json
 var History []byte
+
+// Probe is the JSON schema of probe.json.
+//
+//go:embed probe.schema.json
+var Probe []byte
