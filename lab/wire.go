@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// What goes over the socket is HTTP with JSON: one path for each thing that a [Handle] can do.
+const (
+	pathLab       = "/lab"
+	pathAddresses = "/addresses"
+	pathUsage     = "/usage"
+	pathEvents    = "/events"
+	pathExec      = "/exec"
+	pathFail      = "/fail"
+	pathHeal      = "/heal"
+	pathRepair    = "/repair"
+	pathStop      = "/stop"
+)
+
+// longPoll is how long the supervisor keeps a request for events when there are none.
+const longPoll = 30 * time.Second
+
+// ExecRequest is a program to run on a host of a lab.
+type ExecRequest struct {
+	Host    string   `json:"host"`
+	Command []string `json:"command"`
+	// Env are variables besides those that the supervisor sets, as NAME=VALUE.
+	Env []string `json:"env,omitempty"`
+}
+
+// execFrame is a piece of what a program says, or its end.
+type execFrame struct {
+	Output []byte `json:"output,omitempty"`
+	Ended  bool   `json:"ended,omitempty"`
+	Code   int    `json:"code,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Healing says what to heal: the fault with an ID, all of a target (a host, member or disk), or all there are.
+type Healing struct {
+	ID     int    `json:"id,omitempty"`
+	Target string `json:"target,omitempty"`
+	All    bool   `json:"all,omitempty"`
+}
+
+type repairRequest struct {
+	Volume string `json:"volume"`
+}
+
+type repairAnswer struct {
+	Text string `json:"text"`
+}
+
+// ErrRefused says that a request made no sense; nothing was done.
+var ErrRefused = errors.New("refused")
+
+// refusal is an error whose text is the reason alone.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string        { return r.text }
+func (r *refusal) Is(target error) bool { return target == ErrRefused }
+
+func refuse(format string, a ...any) error { return &refusal{fmt.Sprintf(format, a...)} }
+
+// answerError is how an error travels.
+type answerError struct {
+	Error   string `json:"error"`
+	Refused bool   `json:"refused,omitempty"`
+}
+
+func (e answerError) err() error {
+	if e.Refused {
+		return &refusal{e.Error}
+	}
+	return errors.New(e.Error)
+}
+
+func writeAnswer(w http.ResponseWriter, v any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		code := http.StatusInternalServerError
+		if errors.Is(err, ErrRefused) {
+			code = http.StatusBadRequest
+		}
+		w.WriteHeader(code)
+		v = answerError{Error: err.Error(), Refused: errors.Is(err, ErrRefused)}
+	}
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+}
