@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ownSettings are those that a cluster decides about: another value would make members unreachable or a
+// durability level mean something else.
+var ownSettings = []string{
+	"archive_cleanup_command", "cluster_name", "config_file", "data_directory", "default_transaction_read_only",
+	"external_pid_file", "hba_file", "ident_file", "listen_addresses", "port", "primary_conninfo", "primary_slot_name",
+	"restore_command", "shared_preload_libraries", "synchronous_commit", "synchronous_standby_names",
+	"unix_socket_directories", "wal_level",
+}
+
+// CheckPostgresParameters refuses parameters that are none, or that the cluster itself has to decide about.
+func CheckPostgresParameters(parameters map[string]string) error {
+	for name, value := range parameters {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" || name == "" {
+			return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
+		}
+		if slices.Contains(ownSettings, strings.ToLower(name)) {
+			return fmt.Errorf("%s is decided by the cluster itself and cannot be set", name)
+		}
+		if strings.ContainsAny(value, "\n\r\x00") {
+			return fmt.Errorf("the value of %s has a line feed in it", name)
+		}
+	}
+	return nil
+}

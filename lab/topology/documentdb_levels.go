@@ -1,0 +1,162 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The durability levels of documentdb. FerretDB does not read write concerns, so each level is a gateway of its own,
+// whose sessions have the synchronous_commit that comes nearest to what MongoDB means:
+//
+//	level                 w, j in MongoDB       synchronous_commit  acknowledged when
+//	throughput            w:0                   off                 nobody waits for the answer
+//	balanced              w:1, j:false          off                 the primary has it in memory
+//	durable               w:1, j:true           local               the primary has it on disk
+//	majority-unjournaled  w:majority, j:false   remote_write        k standbys' systems have it, the primary has it on disk
+//	majority              w:majority, j:true    on                  k standbys and the primary have it on disk
+//
+// k standbys and the primary are a majority: the members' synchronous_standby_names is ANY k of all others, whether
+// they live or not. It is never lowered when standbys are away; writes of a majority then wait, as in MongoDB.
+// A single member is its own majority, and has the levels balanced and durable only.
+const (
+	levelThroughput          = "throughput"
+	levelBalanced            = "balanced"
+	levelDurable             = "durable"
+	levelMajority            = "majority"
+	levelMajorityUnjournaled = "majority-unjournaled"
+)
+
+// gatewayLevel is one gateway: the level that names it, and what its sessions commit with.
+type gatewayLevel struct {
+	name   string
+	commit string
+}
+
+// gatewayLevels are the gateways of a cluster, the one to use by default first.
+func gatewayLevels(members int) []gatewayLevel {
+	if members == 1 {
+		return []gatewayLevel{{levelDurable, "on"}, {levelBalanced, "off"}}
+	}
+	return []gatewayLevel{{levelMajority, "on"}, {levelDurable, "local"}, {levelBalanced, "off"}, {levelMajorityUnjournaled, "remote_write"}}
+}
+
+// levelNames are the names under which a gateway is found among the addresses, the default address included.
+func levelNames(level string, members int) []string {
+	names := []string{level}
+	switch {
+	case level == levelBalanced:
+		names = append(names, levelThroughput)
+	case level == levelDurable && members == 1:
+		names = append(names, "", levelMajority)
+	case level == levelMajority:
+		names = append(names, "")
+	}
+	return names
+}
+
+// quorum is how many standbys make a majority together with the primary.
+func quorum(members int) int { return members / 2 }
+
+// AddressFor finds the gateway of a cluster of documentdb that means the durability that was asked for. uris are those
+// of [Cluster.URIs] and members is how many have data. What no gateway means is refused: a run that asked for more
+// than it got would be a wrong claim. As everywhere, "durable" and "balanced" are about one member unless w says more.
+func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (uri, level string, err error) {
+	if err := checkReads(d); err != nil {
+		return "", "", err
+	}
+	level, err = levelFor(d, members)
+	if err != nil {
+		return "", "", err
+	}
+	if d == (record.DurabilitySpec{ReadConcern: d.ReadConcern, ReadPreference: d.ReadPreference}) {
+		if uri, ok := uris[""]; ok {
+			return uri, level, nil
+		}
+	}
+	if members == 1 && level == levelMajorityUnjournaled {
+		level = levelBalanced
+	}
+	uri, ok := uris[level]
+	if !ok {
+		known := slices.DeleteFunc(slices.Sorted(maps.Keys(uris)), func(s string) bool { return s == "" })
+		return "", "", fmt.Errorf("the lab has no gateway of the durability level %q (it has: %s)", level, strings.Join(known, ", "))
+	}
+	return uri, level, nil
+}
+
+// levelFor translates a write concern.
+func levelFor(d record.DurabilitySpec, members int) (string, error) {
+	w, journal := d.W, false
+	switch d.Name {
+	case levelThroughput:
+		w = firstNonEmpty(w, "0")
+	case levelBalanced:
+		w = firstNonEmpty(w, "1")
+	case levelDurable:
+		w, journal = firstNonEmpty(w, "1"), true
+	case "":
+		w = firstNonEmpty(w, levelMajority) // what MongoDB does when nothing is said
+		journal = w == levelMajority        // writeConcernMajorityJournalDefault
+	default:
+		return "", fmt.Errorf("the durability level %q is not known: say throughput, balanced or durable, or w and journal", d.Name)
+	}
+	if d.Journal != nil {
+		journal = *d.Journal
+	}
+	many, err := wantsMajority(w, members)
+	switch {
+	case err != nil:
+		return "", err
+	case w == "0":
+		return levelThroughput, nil
+	case many && journal:
+		return levelMajority, nil
+	case many:
+		return levelMajorityUnjournaled, nil
+	case journal:
+		return levelDurable, nil
+	}
+	return levelBalanced, nil
+}
+
+// wantsMajority says whether w is about more than the primary, and refuses a number that no gateway means: one
+// setting of PostgreSQL's says for all sessions how many standbys are waited for, and here it is a majority.
+func wantsMajority(w string, members int) (bool, error) {
+	if w == levelMajority {
+		return true, nil
+	}
+	majority := quorum(members) + 1
+	n, err := strconv.Atoi(w)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("w: %s: documentdb has no tags of members; its levels are w: 0, 1 and majority", w)
+	case n < 0 || n > members:
+		return false, fmt.Errorf("w: %d: the lab has %d members with data; its levels are w: 0, 1 and majority (%d)", n, members, majority)
+	case n > 1 && n != majority:
+		return false, fmt.Errorf("w: %d: no gateway waits for %d of %d members; the levels of documentdb are w: 0, 1 and majority (%d)", n, n, members, majority)
+	}
+	return n > 1, nil
+}
+
+// checkReads refuses reads that gateways do not do: all of them read what the primary has now.
+func checkReads(d record.DurabilitySpec) error {
+	switch {
+	case d.ReadPreference == "secondary":
+		return fmt.Errorf("read preference secondary: the gateways of documentdb read from the primary only; leave it out, or use the engine mongod")
+	case d.ReadConcern == "linearizable" || d.ReadConcern == "snapshot":
+		return fmt.Errorf("read concern %s: documentdb has it not; leave it out, or use the engine mongod", d.ReadConcern)
+	}
+	return nil
+}
+
+func firstNonEmpty(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
