@@ -1,0 +1,138 @@
+package device
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Mount is one line of /proc/self/mountinfo.
+type Mount struct {
+	Number  string // major:minor
+	Root    string
+	Point   string
+	Options string
+	Type    string
+	Source  string
+	Super   string
+}
+
+// ParseMounts reads mountinfo: "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw,errors=continue".
+func ParseMounts(r io.Reader) []Mount {
+	var list []Mount
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 6 || len(g) < 3 {
+			continue
+		}
+		list = append(list, Mount{Number: f[2], Root: unescape(f[3]), Point: unescape(f[4]), Options: f[5], Type: g[0], Source: unescape(g[1]), Super: g[2]})
+	}
+	return list
+}
+
+// unescape turns the octal forms of blanks in mountinfo back.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// mountOf finds the mount that a directory is in. Of several at the same place the last one hides the others.
+func mountOf(list []Mount, dir string) (best Mount, ok bool) {
+	for _, m := range list {
+		in := m.Point == "/" || dir == m.Point || strings.HasPrefix(dir, m.Point+"/")
+		if in && len(m.Point) >= len(best.Point) {
+			best, ok = m, true
+		}
+	}
+	return best, ok
+}
+
+// MountOf finds the mount of a directory of this machine.
+func (s System) MountOf(dir string) (Mount, bool) {
+	f, err := os.Open(filepath.Join(s.Proc, "self/mountinfo"))
+	if err != nil {
+		return Mount{}, false
+	}
+	defer f.Close()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return mountOf(ParseMounts(f), dir)
+}
+
+// devicesOf lists the block devices of a mount: the one of its number, or the members of a btrfs.
+func (s System) devicesOf(m Mount) []string {
+	if m.Type == "btrfs" {
+		if members := s.btrfsMembers(filepath.Base(m.Source)); len(members) > 0 {
+			return members
+		}
+	}
+	if link, err := os.Readlink(filepath.Join(s.Sys, "dev/block", m.Number)); err == nil {
+		return []string{filepath.Base(link)}
+	}
+	if source, err := filepath.EvalSymlinks(m.Source); err == nil && strings.HasPrefix(m.Source, "/dev/") {
+		if _, err := os.Stat(filepath.Join(s.Sys, "class/block", filepath.Base(source))); err == nil {
+			return []string{filepath.Base(source)}
+		}
+	}
+	return nil
+}
+
+// btrfsMembers lists all devices of the btrfs that one device belongs to.
+func (s System) btrfsMembers(device string) []string {
+	if real, err := filepath.EvalSymlinks(filepath.Join("/dev", device)); err == nil {
+		device = filepath.Base(real)
+	}
+	lists, _ := filepath.Glob(filepath.Join(s.Sys, "fs/btrfs/*/devices"))
+	for _, dir := range lists {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		var names []string
+		mine := false
+		for _, e := range entries {
+			names = append(names, e.Name())
+			mine = mine || e.Name() == device
+		}
+		if mine {
+			return names
+		}
+	}
+	return nil
+}
+
+// importantOptions keeps the options of a mount that change how storage behaves. Others may hold addresses and
+// credentials.
+func importantOptions(lists ...string) string {
+	var kept []string
+	seen := map[string]bool{}
+	for _, o := range strings.Split(strings.Join(lists, ","), ",") {
+		name, _, _ := strings.Cut(o, "=")
+		switch name {
+		case "ro", "rw", "sync", "dirsync", "noatime", "relatime", "nodiratime", "nobarrier", "barrier", "discard", "data", "commit", "dax",
+			"compress", "compress-force", "nodatacow", "nodatasum", "logbufs", "logbsize", "hard", "soft", "vers", "volatile", "errors", "emergency_ro", "degraded", "fsync_mode":
+			if !seen[o] {
+				kept, seen[o] = append(kept, o), true
+			}
+		}
+	}
+	return strings.Join(kept, ",")
+}

@@ -1,0 +1,179 @@
+package device
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// System is where the kernel tells about itself; tests give directories of their own.
+type System struct{ Proc, Sys string }
+
+// Here is this machine.
+func Here() System { return System{Proc: "/proc", Sys: "/sys"} }
+
+// Sample is all counters at one moment.
+type Sample struct {
+	at       time.Time
+	devices  map[string]Counters
+	pressure [3]uint64 // µs that some task waited for cpu, io, memory
+	psi      bool
+	steal    float64 // of all processors, in ticks
+	busy     float64
+	ticks    float64
+	throttle time.Duration
+}
+
+// Sample reads all counters. What cannot be read is left out.
+func (s System) Sample() Sample {
+	m := Sample{at: time.Now(), devices: map[string]Counters{}}
+	if f, err := os.Open(filepath.Join(s.Proc, "diskstats")); err == nil {
+		if all, err := ParseDiskstats(f); err == nil {
+			m.devices = all
+		}
+		f.Close()
+	}
+	for i, name := range []string{"cpu", "io", "memory"} {
+		if total, ok := somePressure(readWord(s.Proc, "pressure", name)); ok {
+			m.pressure[i], m.psi = total, true
+		}
+	}
+	m.cpu(readWord(s.Proc, "stat"))
+	m.throttle = throttled(s)
+	return m
+}
+
+// Counters returns those of a device.
+func (m Sample) Counters(name string) (Counters, bool) {
+	c, ok := m.devices[name]
+	return c, ok
+}
+
+// Names returns all devices of the sample in order.
+func (m Sample) Names() []string {
+	var names []string
+	for name := range m.devices {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cpu adds the first line of /proc/stat: user nice system idle iowait irq softirq steal.
+func (m *Sample) cpu(stat string) {
+	line, _, _ := strings.Cut(stat, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return
+	}
+	var n [8]float64
+	for i := range n {
+		n[i], _ = strconv.ParseFloat(fields[1+i], 64) // 0 for what is no number
+		m.ticks += n[i]
+	}
+	m.steal = n[7]
+	m.busy = n[0] + n[1] + n[2] + n[5] + n[6]
+}
+
+// somePressure takes the total of the line "some avg10=0.00 … total=123".
+func somePressure(text string) (uint64, bool) {
+	for line := range strings.Lines(text) {
+		if _, total, ok := strings.Cut(line, "total="); ok && strings.HasPrefix(line, "some") {
+			n, err := strconv.ParseUint(strings.TrimSpace(total), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// throttled is how long the control group of this process waited for processors: cpu.stat, of either version.
+func throttled(s System) time.Duration {
+	for line := range strings.Lines(readWord(s.Proc, "self", "cgroup")) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		var dirs []string
+		switch {
+		case parts[1] == "":
+			dirs = []string{filepath.Join(s.Sys, "fs/cgroup", parts[2]), filepath.Join(s.Sys, "fs/cgroup/unified", parts[2])}
+		case slices.Contains(strings.Split(parts[1], ","), "cpu"):
+			dirs = []string{filepath.Join(s.Sys, "fs/cgroup/cpu", parts[2])}
+		}
+		for _, dir := range dirs {
+			for stat := range strings.Lines(readWord(dir, "cpu.stat")) {
+				if d, ok := throttleLine(strings.TrimSpace(stat)); ok {
+					return d
+				}
+			}
+		}
+	}
+	return 0
+}
+
+func throttleLine(line string) (time.Duration, bool) {
+	for prefix, unit := range map[string]time.Duration{"throttled_usec ": time.Microsecond, "throttled_time ": time.Nanosecond} {
+		if value, ok := strings.CutPrefix(line, prefix); ok {
+			n, err := strconv.ParseInt(value, 10, 64)
+			return time.Duration(n) * unit, err == nil
+		}
+	}
+	return 0, false
+}
+
+// Between returns what some devices did between two samples, and the host. syncs is how many syncs were asked for
+// meanwhile, 0 for none.
+func Between(before, after Sample, names []string, syncs int64) ([]record.ProbeDevice, record.ProbeHost) {
+	seconds := after.at.Sub(before.at).Seconds()
+	var list []record.ProbeDevice
+	for _, name := range names {
+		now, ok := after.devices[name]
+		if !ok {
+			continue
+		}
+		delta := now.Sub(before.devices[name])
+		d := Usage(name, delta, seconds)
+		if syncs > 0 {
+			w := float64(delta.Writes) / float64(syncs)
+			d.WritesPerSync = &w
+			if delta.HasFlushes {
+				f := float64(delta.Flushes) / float64(syncs)
+				d.FlushesPerSync = &f
+			}
+		}
+		list = append(list, d)
+	}
+	return list, host(before, after, seconds)
+}
+
+func host(before, after Sample, seconds float64) record.ProbeHost {
+	var h record.ProbeHost
+	if before.psi && after.psi {
+		share := func(i int) *float64 {
+			x := min(1, over(float64(grown(after.pressure[i], before.pressure[i]))/1e6, seconds))
+			return &x
+		}
+		h.CPUPressure, h.IOPressure, h.MemoryPressure = share(0), share(1), share(2)
+	}
+	ticks := after.ticks - before.ticks
+	h.Steal, h.Busy = over(after.steal-before.steal, ticks), over(after.busy-before.busy, ticks)
+	h.Throttled = max(0, (after.throttle - before.throttle).Seconds())
+	return h
+}
+
+// Seconds returns the time between two samples.
+func Seconds(before, after Sample) float64 { return after.at.Sub(before.at).Seconds() }
+
+// readWord returns the content of a small file, "" if it cannot be read.
+func readWord(parts ...string) string {
+	b, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

@@ -1,0 +1,146 @@
+package device
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// walker collects the devices of a stack, those on top first.
+type walker struct {
+	system System
+	list   []record.ProbeBlock
+	at     map[string]int
+	// backing finds what the file of a loop device lies on.
+	backing func(path string) (fs string, devices []string)
+}
+
+// add adds a device and those below it.
+func (w *walker) add(name, above string, depth int) {
+	if i, ok := w.at[name]; ok {
+		if above != "" && !slices.Contains(w.list[i].Above, above) {
+			w.list[i].Above = append(w.list[i].Above, above)
+		}
+		return
+	}
+	dir := w.directory(name)
+	if dir == "" || depth > 16 {
+		return
+	}
+	b := w.facts(name, dir)
+	if above != "" {
+		b.Above = []string{above}
+	}
+	below := w.below(name, dir, &b)
+	b.Leaf = len(below) == 0
+	w.at[name] = len(w.list)
+	w.list = append(w.list, b)
+	for _, n := range below {
+		w.add(n, name, depth+1)
+	}
+}
+
+// directory is where the kernel describes a device: partitions have theirs in that of their disk.
+func (w *walker) directory(name string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Join(w.system.Sys, "class/block", name))
+	if err != nil {
+		dir = filepath.Join(w.system.Sys, "block", name)
+		if _, err := os.Stat(dir); err != nil {
+			return ""
+		}
+	}
+	return dir
+}
+
+// below lists the devices that a device stands on.
+func (w *walker) below(name, dir string, b *record.ProbeBlock) []string {
+	var names []string
+	entries, _ := os.ReadDir(filepath.Join(dir, "slaves"))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if b.Kind == "partition" {
+		names = append(names, filepath.Base(filepath.Dir(dir)))
+	}
+	if b.Kind == "loop" {
+		b.Backing = readWord(dir, "loop/backing_file")
+		if b.Backing != "" && w.backing != nil {
+			var devices []string
+			b.BackingFilesystem, devices = w.backing(strings.TrimSuffix(b.Backing, " (deleted)"))
+			names = append(names, devices...)
+		}
+	}
+	if len(entries) > 0 {
+		b.Members = len(entries)
+	}
+	return names
+}
+
+// facts reads what the kernel knows about one device. A partition has the queue of its disk.
+func (w *walker) facts(name, dir string) record.ProbeBlock {
+	queue := filepath.Join(dir, "queue")
+	b := record.ProbeBlock{Name: name, Kind: kindOf(name, dir)}
+	if b.Kind == "partition" {
+		queue = filepath.Join(filepath.Dir(dir), "queue")
+	}
+	number := func(parts ...string) int64 {
+		n, _ := strconv.ParseInt(readWord(parts...), 10, 64) // 0 where it is not known
+		return n
+	}
+	b.Bus = busOf(name)
+	b.Model, b.Vendor = readWord(dir, "device/model"), readWord(dir, "device/vendor")
+	b.Rotational = readWord(queue, "rotational") == "1"
+	b.WriteCache, b.FUA = readWord(queue, "write_cache"), readWord(queue, "fua") == "1"
+	b.Scheduler = inBrackets(readWord(queue, "scheduler"))
+	b.ReadAheadKiB, b.Requests = number(queue, "read_ahead_kb"), number(queue, "nr_requests")
+	b.Logical, b.Physical = number(queue, "logical_block_size"), number(queue, "physical_block_size")
+	b.Bytes = number(dir, "size") * sectorBytes
+	b.RAID = readWord(dir, "md/level")
+	b.Chunk = number(dir, "md/chunk_size")
+	if b.Kind == "dm" {
+		b.Chunk = number(queue, "minimum_io_size")
+		b.Model = readWord(dir, "dm/name")
+	}
+	// Only queues of requests count flushes: devices made of bios (md, dm, zram, RAM) have no list of requests.
+	_, err := os.Stat(filepath.Join(dir, "mq"))
+	b.FlushCounted = err == nil
+	if b.Kind == "partition" {
+		b.FlushCounted = false // flushes are the disk's
+	}
+	return b
+}
+
+func kindOf(name, dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
+		return "partition"
+	}
+	for prefix, kind := range map[string]string{"loop": "loop", "md": "md", "dm-": "dm", "bcache": "bcache"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			return kind
+		}
+	}
+	return "disk"
+}
+
+func busOf(name string) string {
+	for prefix, bus := range map[string]string{"nvme": "nvme", "sd": "scsi", "vd": "virtio", "xvd": "xen", "mmcblk": "mmc", "zram": "zram", "ram": "ram"} {
+		if strings.HasPrefix(name, prefix) {
+			return bus
+		}
+	}
+	return ""
+}
+
+// inBrackets returns the chosen word of a list such as "none [mq-deadline]".
+func inBrackets(s string) string {
+	_, rest, ok := strings.Cut(s, "[")
+	if !ok {
+		return s
+	}
+	word, _, _ := strings.Cut(rest, "]")
+	return word
+}

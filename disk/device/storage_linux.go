@@ -1,0 +1,43 @@
+package device
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Storage describes what a directory stands on. What cannot be found out is left empty.
+func (s System) Storage(dir string) (record.ProbeStorage, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return record.ProbeStorage{}, fmt.Errorf("cannot look at %s: %w", dir, err)
+	}
+	storage := record.ProbeStorage{
+		Bytes: int64(st.Blocks) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Devices: []record.ProbeBlock{},
+	}
+	m, ok := s.MountOf(dir)
+	if !ok {
+		return storage, nil
+	}
+	storage.Filesystem, storage.Source, storage.Mount = m.Type, m.Source, m.Point
+	storage.Options = importantOptions(m.Options, m.Super)
+	storage.Memory = m.Type == "tmpfs" || m.Type == "ramfs" || m.Type == "hugetlbfs"
+	w := &walker{system: s, at: map[string]int{}, backing: s.backingOf}
+	for _, name := range s.devicesOf(m) {
+		w.add(name, "", 0)
+	}
+	storage.Devices = append(storage.Devices, w.list...)
+	return storage, nil
+}
+
+// backingOf finds what the file of a loop device lies on.
+func (s System) backingOf(path string) (fs string, devices []string) {
+	m, ok := s.MountOf(filepath.Dir(path))
+	if !ok {
+		return "", nil
+	}
+	return m.Type, s.devicesOf(m)
+}

@@ -1,0 +1,54 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// How a file is opened.
+const (
+	Direct   = "direct"
+	Buffered = "buffered"
+	Mapped   = "mmap"
+)
+
+// NoDirectError says that O_DIRECT cannot be had.
+type NoDirectError struct {
+	Filesystem string
+	Err        error
+}
+
+func (e *NoDirectError) Error() string {
+	return fmt.Sprintf("this filesystem (%s) does not take O_DIRECT (%v): measure through the page cache with --mode buffered, or let the probe fall back with --fallback", e.Filesystem, e.Err)
+}
+
+// Alignment is what O_DIRECT asks for, in bytes.
+type Alignment struct {
+	Memory, Offset int64
+	From           string // "statx", "logical block" or "assumed"
+}
+
+// File is one open test file. Its methods are single system calls that block the thread, as those of WiredTiger do;
+// they may be used by several threads at once.
+type File struct {
+	fd   int
+	path string
+}
+
+// Path is where the file is.
+func (f *File) Path() string { return f.path }
+
+// short turns a short read or write into an error.
+func short(n, want int, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case n < want:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// errNoLinux is what those calls return that other systems do not have.
+var errNoLinux = errors.New("this system has no such call: it works on Linux")

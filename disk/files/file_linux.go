@@ -1,0 +1,148 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Create opens a test file, which it makes if need be. With dsync each write returns when it is durable.
+func (s *Set) Create(name string, direct, dsync bool) (*File, error) {
+	flags := unix.O_RDWR | unix.O_CREAT | unix.O_CLOEXEC
+	if direct {
+		flags |= unix.O_DIRECT
+	}
+	if dsync {
+		flags |= unix.O_DSYNC
+	}
+	path := s.Path(name)
+	fd, err := ignoringEINTR(func() (int, error) { return unix.Open(path, flags, 0o600) })
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &File{fd, path}, nil
+}
+
+func ignoringEINTR(f func() (int, error)) (int, error) {
+	for {
+		if n, err := f(); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// ReadAt reads a whole block.
+func (f *File) ReadAt(b []byte, offset int64) error {
+	n, err := ignoringEINTR(func() (int, error) { return unix.Pread(f.fd, b, offset) })
+	return short(n, len(b), err)
+}
+
+// WriteAt writes a whole block.
+func (f *File) WriteAt(b []byte, offset int64) error {
+	n, err := ignoringEINTR(func() (int, error) { return unix.Pwrite(f.fd, b, offset) })
+	return short(n, len(b), err)
+}
+
+// Sync makes everything written durable with fdatasync. It is never tried again after an error: the kernel forgets what
+// it could not write.
+func (f *File) Sync() error {
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Fdatasync(f.fd) })
+	return err
+}
+
+// Reserve makes room for a file without writing it, as WiredTiger does, and says how: by fallocate, or by its length
+// alone where the filesystem cannot.
+func (f *File) Reserve(size int64) (how string, err error) {
+	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Fallocate(f.fd, 0, 0, size) })
+	if err == nil {
+		return "fallocate", nil
+	}
+	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return "", err
+	}
+	return "truncate", unix.Ftruncate(f.fd, size)
+}
+
+// Forget drops the file from the page cache.
+func (f *File) Forget(offset, length int64) { _ = unix.Fadvise(f.fd, offset, length, unix.FADV_DONTNEED) }
+
+// Random tells the kernel not to read ahead.
+func (f *File) Random() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM) }
+
+// Map maps the file into memory.
+func (f *File) Map(size int64) ([]byte, error) {
+	return unix.Mmap(f.fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+// Unmap ends a mapping.
+func Unmap(b []byte) { _ = unix.Munmap(b) }
+
+// Flush writes what is dirty in a mapping.
+func Flush(b []byte) error { return unix.Msync(b, unix.MS_SYNC) }
+
+// Close closes the file.
+func (f *File) Close() error { return unix.Close(f.fd) }
+
+// Align says what O_DIRECT asks for with this file: what the filesystem says (Linux 6.1 and later), or the block of
+// the device, or 4096.
+func (f *File) Align(logical int64) Alignment {
+	var st unix.Statx_t
+	if err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil && st.Mask&unix.STATX_DIOALIGN != 0 && st.Dio_offset_align > 0 {
+		return Alignment{int64(st.Dio_mem_align), int64(st.Dio_offset_align), "statx"}
+	}
+	if logical > 0 {
+		return Alignment{logical, logical, "logical block"}
+	}
+	return Alignment{4096, 4096, "assumed"}
+}
+
+// TryDirect finds out by trying whether O_DIRECT works in the directory, with a block of 4 KiB.
+func (s *Set) TryDirect() error {
+	f, err := s.Create(Proof, true, false)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close(); _ = os.Remove(f.path) }()
+	b := Buffer(4096)
+	defer Unmap(b)
+	if err := f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	return f.ReadAt(b, 0)
+}
+
+// Buffer returns memory at the start of a page, which the collector does not know. Its pages are touched.
+func Buffer(size int) []byte {
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return make([]byte, size) // no address space: the first O_DIRECT says so
+	}
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	return b
+}
+
+// Room is how many bytes this user may still write below the directory.
+func (s *Set) Room() int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(s.dir, &st) != nil {
+		return 0
+	}
+	return int64(st.Bavail) * st.Bsize
+}
+
+// SyncDir makes the names of files durable.
+func (s *Set) SyncDir() error {
+	d, err := os.Open(filepath.Clean(s.dir))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Package pattern makes the data that a probe writes, and recognises it on reading: incompressible, different in every
+// block, and with a header in each sector-sized piece that says which block it is. Devices and filesystems that
+// compress, that merge equal blocks, or that return another block than the one asked for are not to look good.
+package pattern
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+)
+
+// HeaderBytes is the length of a header: magic, offset, sequence, place in the pool, length, checksum.
+const HeaderBytes = 40
+
+// pieceBytes is how often a header stands in a block.
+const pieceBytes = 4096
+
+// poolBytes is how much random data there is. Blocks are windows of it, so that checking one is a comparison.
+const poolBytes = 4 << 20
+
+var (
+	magic  = [8]byte{'P', 'L', 'I', 'M', 'S', 'O', 'L', '1'}
+	table  = crc32.MakeTable(crc32.Castagnoli)
+	endian = binary.LittleEndian
+)
+
+// Pool is the random data of one probe. It is not changed after it was made and may be used by many threads.
+type Pool struct {
+	data []byte
+	seed uint64
+}
+
+// NewPool makes the data of a seed.
+func NewPool(seed uint64) *Pool {
+	var key [32]byte
+	endian.PutUint64(key[:], seed)
+	p := &Pool{data: make([]byte, poolBytes), seed: seed}
+	_, _ = rand.NewChaCha8(key).Read(p.data) // never fails
+	return p
+}
+
+// Fill makes a block that will stand at offset of a file. sequence must differ between all blocks that are ever written.
+func (p *Pool) Fill(block []byte, offset int64, sequence uint64) {
+	for i := 0; i < len(block); i += pieceBytes {
+		p.piece(block[i:min(i+pieceBytes, len(block))], offset+int64(i), sequence)
+	}
+}
+
+// piece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to eight
+// bytes, so that equal sectors hardly ever come up.
+func (p *Pool) piece(b []byte, offset int64, sequence uint64) {
+	place := mix(sequence^uint64(offset)) % ((poolBytes - pieceBytes) / 8) * 8
+	copy(b, p.data[place:])
+	if len(b) < HeaderBytes {
+		return
+	}
+	copy(b, magic[:])
+	endian.PutUint64(b[8:], uint64(offset))
+	endian.PutUint64(b[16:], sequence)
+	endian.PutUint32(b[24:], uint32(place))
+	endian.PutUint32(b[28:], uint32(len(b)))
+	endian.PutUint32(b[32:], uint32(p.seed))
+	endian.PutUint32(b[36:], crc32.Checksum(b[:36], table))
+}
+
+// mix scatters numbers (the finaliser of SplitMix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Mismatch says that a block is not the one that was written.
+type Mismatch struct {
+	Offset int64
+	What   string
+}
+
+func (m *Mismatch) Error() string {
+	return fmt.Sprintf("the data at offset %d is not what was written there: %s", m.Offset, m.What)
+}
+
+// Check reports whether a block is one that was written at offset.
+func (p *Pool) Check(block []byte, offset int64) error {
+	for i := 0; i < len(block); i += pieceBytes {
+		if what := p.checkPiece(block[i:min(i+pieceBytes, len(block))], offset+int64(i)); what != "" {
+			return &Mismatch{offset + int64(i), what}
+		}
+	}
+	return nil
+}
+
+func (p *Pool) checkPiece(b []byte, offset int64) string {
+	if len(b) < HeaderBytes {
+		return ""
+	}
+	place := endian.Uint32(b[24:])
+	switch {
+	case !bytes.Equal(b[:8], magic[:]):
+		if bytes.Count(b, []byte{0}) == len(b) {
+			return "there are only zeros"
+		}
+		return "it has no header of plimsoll"
+	case crc32.Checksum(b[:36], table) != endian.Uint32(b[36:]):
+		return "its header is damaged"
+	case endian.Uint32(b[32:]) != uint32(p.seed):
+		return "it was written by another probe"
+	case endian.Uint64(b[8:]) != uint64(offset):
+		return fmt.Sprintf("it is the block of offset %d", endian.Uint64(b[8:]))
+	case int(endian.Uint32(b[28:])) != len(b) || int(place) > poolBytes-pieceBytes:
+		return "its header is of another length"
+	case !bytes.Equal(b[HeaderBytes:], p.data[int(place)+HeaderBytes:int(place)+len(b)]):
+		return "its content is damaged"
+	}
+	return ""
+}
+
+// Sequence returns the number in the header of a block, for those that [Pool.Check] accepted.
+func Sequence(block []byte) uint64 {
+	if len(block) < HeaderBytes {
+		return 0
+	}
+	return endian.Uint64(block[16:])
+}
