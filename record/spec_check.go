@@ -34,9 +34,9 @@ func (s *RunSpec) Defaults() {
 		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
 	}
 	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
-	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") {
+	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") {
 		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
-		// defaults of its own, in its address and in its server; they are what applications get.
+		// defaults of its own, in its address and in its server; they are what applications get. So has a lab.
 		s.Durability.Name = "durable"
 	}
 }

@@ -284,6 +284,9 @@ func (w *Writer) check(err error) error {
 // "drain" are the tail of phase "measure". The caller must not change it.
 func (w *Writer) Summary(phase string) *measure.Summary { return w.sums.get(phase) }
 
+// Series returns what machines and servers did beside the load in the measured phase so far.
+func (w *Writer) Series() []Series { return seriesOf(&w.sums, &w.series) }
+
 // Run returns run.json as it would be written now.
 func (w *Writer) Run() (*Run, error) {
 	results, err := w.sums.results(w.run.Environment.Cores)

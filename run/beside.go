@@ -21,7 +21,10 @@ func (r *runner) startWatch() {
 		if host, err := observe.NewHost(); err == nil {
 			sources = append(sources, host)
 		}
-		if r.target.Kind == "mongodb" {
+		switch {
+		case r.lab != nil:
+			sources = append(sources, r.lab.sources(r)...)
+		case r.target.Kind == "mongodb":
 			sources = append(sources, observe.NewServer(r.address(), r.openWatched))
 		}
 	}
@@ -58,6 +61,7 @@ func (t *tee) beside() error {
 		if e.Time.Before(r.begun) {
 			continue // servers that are found while the target is opened
 		}
+		r.lab.saw(e)
 		told := measure.Event{At: e.Time.Sub(r.begun) - r.shift, Kind: e.Kind, Text: e.Text, Data: e.Data}
 		r.opts.Progress.Event(told)
 		if err := r.writer.Event(told); err != nil {

@@ -33,8 +33,9 @@ func (r *runner) openRecord() error {
 	w.SetEnvironment(machine)
 	w.SetTarget(record.Target{
 		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.info.Topology,
-		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes,
+		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes, Level: r.lab.level(),
 	})
+	r.beginLab()
 	w.SetClientSettings(r.clientSettings())
 	w.SetCommand(r.opts.Command)
 	r.startWatch()
@@ -54,6 +55,7 @@ func (r *runner) clientSettings() map[string]string {
 // end by itself.
 func (r *runner) finish(err error) (*record.Run, error) {
 	r.endWatch()
+	r.endLab()
 	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: r.course(err)}
 	switch {
 	case err == nil && r.report.Aborted:
@@ -114,7 +116,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	if r.target.storesNothing() {
 		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")
 	}
-	if d := r.concernIgnored(); d != "" {
+	if d := r.concernIgnored(); d != "" && r.lab.level() == "" {
 		add("concern-ignored", measure.Note, "%s was asked for, but FerretDB ignores write concerns: writes are as durable as PostgreSQL's "+
 			"synchronous_commit and synchronous_standby_names make them, so look at these two", d)
 	}
@@ -122,6 +124,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		add("short-data", measure.Warning, "the collection held %s documents when the run began, but the workload expects %s: load the data, or say how many there are (--records)",
 			figure.Count(f.Counted), figure.Count(f.Records))
 	}
+	findings = append(findings, r.lab.findings(r.cores)...)
 	findings = append(findings, r.team.Findings...)
 	measure.SortFindings(findings)
 	return findings

@@ -81,6 +81,12 @@ type Options struct {
 	Now      func() time.Time // wall clock
 	Command  []string         // the command line, for the record
 
+	// Lab finds the lab that a target lab:NAME means; nil where there are none.
+	Lab func(ctx context.Context, name string) (Lab, error)
+	// Address, if it is not empty, is where the lab that is the target was found by whoever started this process, with
+	// credentials.
+	Address string
+
 	// Client is the number of this process, from 0, among Clients that share the load; 0 Clients means that it
 	// is alone. Streams is then how many workers they have together, and Number the moment (as in
 	// [workload.RunNumber]) at which they all say that the run began.
@@ -97,8 +103,9 @@ type Options struct {
 }
 
 // Team is other processes that make the measured load together. What they measure goes to sink as if one
-// process had measured it, with the dimensions d. An error means what one of [load.Run] means.
-type Team func(ctx context.Context, d measure.Dims, sink Sink) (Teamwork, error)
+// process had measured it, with the dimensions d. Where the target is a lab, address is where it was found, with
+// credentials. An error means what one of [load.Run] means.
+type Team func(ctx context.Context, address string, d measure.Dims, sink Sink) (Teamwork, error)
 
 // Sink takes what a load reports.
 type Sink interface {
@@ -164,6 +171,7 @@ type runner struct {
 	team     Teamwork
 	watch    *observe.Watch // over what happens beside the load
 	unseen   int64          // events that it could not keep
+	lab      *labTarget     // nil if the target is none
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -211,6 +219,7 @@ func (r *runner) measure(ctx context.Context) error {
 	r.opts.Progress.Begin(Plan{
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
 	})
+	r.describeLab(ctx)
 	r.lookFresh()
 	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
 	if err == nil && r.report.Interrupted {
@@ -225,7 +234,11 @@ func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
 		r.report, err = load.Run(ctx, r.config, r.workload, r.store, sink)
 		return err
 	}
-	r.team, err = r.opts.Team(ctx, sink.dims, sink)
+	address := ""
+	if r.lab != nil {
+		address = r.lab.address.URI
+	}
+	r.team, err = r.opts.Team(ctx, address, sink.dims, sink)
 	r.report = r.team.Report
 	r.writer.SetClients(r.team.Clients)
 	return err
@@ -310,6 +323,11 @@ func orEnded(ctx context.Context, err error) error {
 // openTarget opens the target and asks it what it is.
 func (r *runner) openTarget(ctx context.Context) error {
 	r.opts.Progress.Step("opening " + r.target.String())
+	if r.target.Kind == "lab" {
+		if err := r.findLab(ctx); err != nil {
+			return err
+		}
+	}
 	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 	if err != nil {
 		return err
@@ -344,6 +362,7 @@ func (r *runner) sessions() int {
 // closeTarget closes the target. A client whose operations were abandoned may wait for them for ever, and
 // after an abort nobody waits at all: the result is written, and closing cannot change it.
 func (r *runner) closeTarget() {
+	r.lab.close()
 	if r.store == nil {
 		return
 	}

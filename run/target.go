@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
@@ -29,9 +30,10 @@ const (
 
 // Target is a target as a user names it, taken apart.
 type Target struct {
-	Kind string // "mongodb", "embedded", "null" or "null-tcp"
+	Kind string // "mongodb", "lab" (until it is found; then "mongodb"), "embedded", "null" or "null-tcp"
 	URI  string // mongodb: the connection string, with credentials
 	Dir  string // embedded: the directory
+	Lab  string // the name of the lab that it is
 }
 
 // storesNothing reports whether the target answers without keeping anything.
@@ -39,6 +41,9 @@ func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "nul
 
 // String returns the target as it may be shown and stored: without credentials.
 func (t Target) String() string {
+	if t.Lab != "" {
+		return "lab:" + t.Lab
+	}
 	switch t.Kind {
 	case "embedded":
 		return "embedded:" + t.Dir
@@ -50,8 +55,8 @@ func (t Target) String() string {
 	return store.Redact(t.URI)
 }
 
-// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, embedded:DIR, null: or
-// null:tcp. An empty string is [DefaultTarget].
+// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, lab:NAME, embedded:DIR,
+// null: or null:tcp. An empty string is [DefaultTarget].
 func ParseTarget(s string) (Target, error) {
 	if s == "" {
 		s = DefaultTarget
@@ -60,6 +65,11 @@ func ParseTarget(s string) (Target, error) {
 	switch {
 	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
 		return Target{Kind: "mongodb", URI: s}, nil
+	case found && scheme == "lab":
+		if err := record.CheckLabName(rest); err != nil {
+			return Target{}, fmt.Errorf("target %q: %w; write lab:NAME (plimsoll lab list)", store.Redact(s), err)
+		}
+		return Target{Kind: "lab", Lab: rest}, nil
 	case found && scheme == "embedded" && rest != "":
 		return Target{Kind: "embedded", Dir: rest}, nil
 	case found && scheme == "embedded":
@@ -69,8 +79,8 @@ func ParseTarget(s string) (Target, error) {
 	case s == "null:tcp":
 		return Target{Kind: "null-tcp"}, nil
 	}
-	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "embedded:DIR", "null:", "null:tcp"}
-	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "embedded", "null"})
+	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "lab:NAME", "embedded:DIR", "null:", "null:tcp"}
+	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "lab", "embedded", "null"})
 	shown := store.Redact(s)
 	if !strings.Contains(s, "://") && strings.Contains(s, ":") {
 		// An address whose scheme was forgotten may begin with a user and a password.

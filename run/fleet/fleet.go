@@ -46,9 +46,9 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 	}
 	var living pids
 	o.Processes = living.list
-	o.Team = func(ctx context.Context, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
+	o.Team = func(ctx context.Context, address string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
 		t := newTeam(spec, o, start, d, sink)
-		t.living = &living
+		t.living, t.address = &living, address
 		return t.load(ctx)
 	}
 	return run.Execute(ctx, spec, o)

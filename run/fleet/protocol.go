@@ -34,6 +34,7 @@ type order struct {
 	Dir     string         `json:"dir"`  // of its own record
 	Tool    record.Tool    `json:"tool"`
 	Command []string       `json:"command,omitempty"`
+	Address string         `json:"address,omitempty"` // of the lab that is the target, with credentials
 	Client  int            `json:"client"`
 	Clients int            `json:"clients"`
 	Streams int            `json:"streams"` // of all clients together

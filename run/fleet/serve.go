@@ -112,7 +112,7 @@ func (c *server) beat(ended <-chan struct{}) {
 func (c *server) run(ctx context.Context) {
 	o := c.order
 	r, err := run.Execute(ctx, o.Spec, run.Options{
-		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort,
+		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
 		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
 	})
 	done := &result{Run: r}

@@ -39,6 +39,7 @@ type team struct {
 	members []*member
 	merger  *merger
 	living  *pids
+	address string // of the lab that is loaded, with credentials
 
 	started  time.Time // run time zero, once it is decided
 	stopping bool      // the clients were told to end
@@ -114,7 +115,7 @@ func (t *team) startAll() {
 		t.living.add(p.cmd.Process.Pid)
 		p.tell(command{Order: &order{
 			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
-			Command: t.opts.Command, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
+			Command: t.opts.Command, Address: t.address, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
 		}})
 	}
 }

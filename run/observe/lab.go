@@ -56,7 +56,10 @@ func (l *lab) hosts(ctx context.Context, r *Reading) error {
 	l.rates.begin()
 	for _, u := range list {
 		values := map[string]float64{"memory.resident": float64(u.Memory)}
-		rate := func(name string, total float64) {
+		rate := func(name string, total float64) { // one that never grew is not counted on this host
+			if total == 0 {
+				return
+			}
 			if grown, ok := l.rates.add(u.Host+"/"+name, total); ok && l.rates.seconds(now) > 0 {
 				values[name] = grown / l.rates.seconds(now)
 			}

@@ -1,0 +1,252 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Lab is a running lab as the target of a run. One that is an [io.Closer] is closed when the run is done.
+type Lab interface {
+	observe.Lab
+	// Address is where to connect for a durability. It fails where the lab has nothing that keeps it.
+	Address(ctx context.Context, d record.DurabilitySpec) (LabAddress, error)
+}
+
+// LabAddress is where a lab is reached.
+type LabAddress struct {
+	// URI has credentials.
+	URI string
+	// Level is the durability level that its servers stand for, where each level has servers of its own.
+	Level string
+	// Means says what the level comes to in the words of the engine.
+	Means string
+}
+
+// askLabAtMost is how long a lab may take to say how it stands, its servers included.
+const askLabAtMost = 20 * time.Second
+
+// labTarget is the lab that a run loads.
+type labTarget struct {
+	name    string
+	lab     Lab
+	address LabAddress
+	before  *record.Lab
+	after   *record.Lab
+	problem string           // why it could not be asked in the end
+	logs    map[string]int64 // how long the logs of its members were in the beginning, by their paths
+	faults  []string         // that happened while the run went on
+	series  []record.Series  // what its hosts used, for the findings
+}
+
+// findLab finds the lab that is the target; from then on the target is where it is reached.
+func (r *runner) findLab(ctx context.Context) error {
+	name := r.target.Lab
+	if r.opts.Address != "" { // whoever started this process has found it
+		r.target.Kind, r.target.URI = "mongodb", r.opts.Address
+		return nil
+	}
+	if r.opts.Lab == nil {
+		return &store.AddressError{Address: "lab:" + name, Problem: "labs cannot be loaded from here"}
+	}
+	l, err := r.opts.Lab(ctx, name)
+	if err != nil {
+		return fmt.Errorf("there is no lab %s that can be loaded: %w (plimsoll lab list shows those that run, plimsoll lab up brings one up)", name, err)
+	}
+	t := &labTarget{name: name, lab: l, logs: map[string]int64{}}
+	if t.address, err = l.Address(ctx, r.spec.Durability); err != nil {
+		t.close()
+		return &store.AddressError{Address: "lab:" + name, Problem: err.Error()}
+	}
+	r.lab = t
+	r.target.Kind, r.target.URI = "mongodb", t.address.URI
+	return nil
+}
+
+func (t *labTarget) close() {
+	if t == nil {
+		return
+	}
+	if c, ok := t.lab.(io.Closer); ok {
+		_ = c.Close() // it only forgets how the lab is reached
+	}
+}
+
+// level is the durability level whose servers are loaded, "" where there is one kind of servers only.
+func (t *labTarget) level() string {
+	if t == nil {
+		return ""
+	}
+	return t.address.Level
+}
+
+// beginLab writes down what the lab is, and where its logs end.
+func (r *runner) beginLab() {
+	if r.opts.Address != "" {
+		r.writer.AddSecrets(r.opts.Address)
+	}
+	if r.lab == nil {
+		return
+	}
+	r.writer.AddSecrets(r.lab.address.URI)
+	r.describeLab(context.Background())
+	if r.lab.before == nil {
+		return
+	}
+	for _, m := range r.lab.before.Members {
+		for _, path := range m.Logs {
+			if info, err := os.Stat(path); err == nil {
+				r.lab.logs[path] = info.Size()
+			}
+		}
+	}
+}
+
+// describeLab writes down how the lab stands before the load that counts.
+func (r *runner) describeLab(ctx context.Context) {
+	if r.lab == nil {
+		return
+	}
+	d, err := r.lab.describe(ctx)
+	if err == nil {
+		err = r.writer.SetLab(*d)
+	}
+	if err != nil {
+		r.writer.AddNote(fmt.Sprintf("how lab %s stands is not known: %v", r.lab.name, err))
+		return
+	}
+	r.lab.before = d
+}
+
+func (t *labTarget) describe(ctx context.Context) (*record.Lab, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLabAtMost)
+	defer cancel()
+	d, err := t.lab.Describe(ctx, true)
+	return &d, err
+}
+
+// endLab writes down how the lab stands in the end, and what its members logged meanwhile.
+func (r *runner) endLab() {
+	t := r.lab
+	if t == nil {
+		return
+	}
+	t.series = r.writer.Series()
+	if aborted(r.opts.Abort) {
+		return // nobody waits any more
+	}
+	d, err := t.describe(context.Background())
+	if err == nil {
+		t.after, err = d, r.writer.SetLabAfter(*d)
+	}
+	if err != nil {
+		t.problem = store.OneLine(err.Error())
+	}
+	last := t.after
+	if last == nil {
+		last = t.before
+	}
+	if last == nil {
+		return
+	}
+	for _, m := range last.Members {
+		if err := r.writer.AddLog(m.Name, t.written(m.Logs)); err != nil {
+			r.writer.AddNote(store.OneLine(err.Error()))
+		}
+	}
+}
+
+func aborted(abort <-chan struct{}) bool {
+	select {
+	case <-abort:
+		return true
+	default:
+		return false
+	}
+}
+
+// written returns what was written into logs since the run began. A log that became shorter was begun anew.
+func (t *labTarget) written(paths []string) []record.LogPart {
+	var parts []record.LogPart
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue // one that was never written
+		}
+		from := t.logs[path]
+		if from > info.Size() {
+			from = 0
+		}
+		if info.Size() > from {
+			parts = append(parts, record.LogPart{Path: path, From: from, To: info.Size()})
+		}
+	}
+	return parts
+}
+
+// saw takes notice of what happens in the lab while the run goes on.
+func (t *labTarget) saw(e observe.Event) {
+	const most = 20
+	if t != nil && e.Kind == "fault" && len(t.faults) < most {
+		t.faults = append(t.faults, e.Text)
+	}
+}
+
+// sources are what is looked at beside the load: the hosts of the lab and, where its servers tell something, each of
+// them.
+func (t *labTarget) sources(r *runner) []observe.Source {
+	list := []observe.Source{observe.NewLab(t.name, t.lab)}
+	if t.before == nil {
+		return list
+	}
+	for _, m := range t.before.Members {
+		if m.Address == "" || m.Kind != "mongod" && m.Kind != "mongos" || m.Role == "arbiter" {
+			continue // FerretDB and PostgreSQL have no serverStatus worth the name, and an arbiter has no data
+		}
+		uri, err := memberURI(t.address.URI, m.Address)
+		if err != nil {
+			continue
+		}
+		list = append(list, observe.NewMember(m.Address, func(ctx context.Context) (store.Store, error) {
+			cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
+			return Target{Kind: "mongodb", URI: uri}.Open(ctx, r.spec.Client, cfg, nil)
+		}))
+	}
+	return list
+}
+
+// memberURI returns the address of one member of a deployment, with the credentials and options of the whole.
+func memberURI(uri, member string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok || scheme != "mongodb" {
+		return "", errors.New("not an address of members")
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	user, path := "", "/"
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		user, rest = rest[:i+1], rest[i+1:]
+	}
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		path = rest[i:]
+	}
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		return "", errors.New("not an address of members") // what the parser says may repeat a password
+	}
+	for name := range options {
+		if strings.EqualFold(name, "replicaSet") || strings.EqualFold(name, "loadBalanced") {
+			options.Del(name)
+		}
+	}
+	options.Set("directConnection", "true")
+	return scheme + "://" + user + member + path + "?" + options.Encode(), nil
+}
