@@ -1,0 +1,217 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The bounds of what is planned: more does not fit a machine, or MongoDB refuses it.
+const (
+	maxMongoHosts   = 64
+	maxMongoMembers = 50 // of a replica set (manual: "MongoDB Limits and Thresholds")
+	maxShards       = 32
+	maxRouters      = 32
+	maxChunks       = 100_000
+)
+
+// checkMongo refuses what mongod cannot form.
+func checkMongo(spec record.LabSpec) error {
+	t := spec.Topology
+	errs := []error{
+		within("hosts.count", int64(spec.Hosts.Count), 0, maxMongoHosts),
+		engine.CheckMongoCache(int64(spec.Engine.Cache)),
+		checkMongoVersion(spec.Engine, t.Kind != record.LabStandalone),
+	}
+	switch t.Kind {
+	case record.LabStandalone:
+		errs = append(errs, checkStandalone(t))
+	case record.LabReplicaSet:
+		errs = append(errs, checkSet(t))
+	case record.LabSharded:
+		errs = append(errs, checkSet(t), checkSharded(t))
+	default:
+		errs = append(errs, fmt.Errorf("topology.kind: %q is not known; it is standalone, replica-set or sharded", t.Kind))
+	}
+	return errors.Join(errs...)
+}
+
+func within(key string, n, low, high int64) error {
+	if n < low || n > high {
+		return fmt.Errorf("%s: %d is not between %d and %d", key, n, low, high)
+	}
+	return nil
+}
+
+func checkMongoVersion(e record.EngineSpec, members bool) error {
+	var v engine.MongoVersion
+	if e.Version != "" {
+		var err error
+		if v, err = engine.ParseMongoVersion(e.Version); err != nil {
+			return fmt.Errorf("engine.version: %w", err)
+		}
+		if !v.AtLeast(4, 4) {
+			return fmt.Errorf("engine.version: %s is too old: labs need 4.4 or later", e.Version)
+		}
+	}
+	return engine.CheckMongodArgs(e.Args, v, members)
+}
+
+func checkStandalone(t record.TopologySpec) error {
+	if t.Members > 1 || t.Arbiter || len(t.Priorities) > 1 || len(t.Settings) > 0 || t.Shards > 1 {
+		return errors.New("topology.kind: a standalone is one mongod without elections or shards; say replica-set or sharded for more")
+	}
+	return nil
+}
+
+// checkSet checks what replica sets, and the shards of a cluster, have.
+func checkSet(t record.TopologySpec) error {
+	errs := []error{within("topology.members", int64(t.Members), 1, maxMongoMembers)}
+	if t.Arbiter && t.Members == 1 {
+		errs = append(errs, errors.New("topology.arbiter: beside a single member an arbiter can elect nobody else; say members: 2, or leave the arbiter out"))
+	}
+	if t.Arbiter && t.Members >= maxVotes {
+		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all the %d votes that a set may have; leave the arbiter out, or say members: %d", t.Members, maxVotes, maxVotes-1))
+	}
+	errs = append(errs, checkPriorities(t))
+	_, err := setSettings(t)
+	return errors.Join(append(errs, err)...)
+}
+
+func checkPriorities(t record.TopologySpec) error {
+	if len(t.Priorities) == 0 {
+		return nil
+	}
+	if len(t.Priorities) != int(t.Members) {
+		return fmt.Errorf("topology.priorities: there are %d for %d members; give one for each, the arbiter left out", len(t.Priorities), t.Members)
+	}
+	var errs []error
+	electable := false
+	for i, p := range t.Priorities {
+		if math.IsNaN(p) || p < 0 || p > 1000 {
+			errs = append(errs, fmt.Errorf("topology.priorities: %v of member %d is not between 0 and 1000", p, i+1))
+		}
+		if i >= dataVotes(t) && p != 0 {
+			errs = append(errs, fmt.Errorf("topology.priorities: member %d has no vote, because only %d may vote, so its priority must be 0", i+1, maxVotes))
+		}
+		electable = electable || p > 0
+	}
+	if !electable {
+		errs = append(errs, errors.New("topology.priorities: all are 0, so nobody could become primary; give at least one member more than 0"))
+	}
+	return errors.Join(errs...)
+}
+
+func checkSharded(t record.TopologySpec) error {
+	errs := []error{
+		within("topology.shards", int64(t.Shards), 1, maxShards),
+		within("topology.config_servers", int64(t.ConfigServers), 1, maxVotes),
+		within("topology.routers", int64(t.Routers), 1, maxRouters),
+	}
+	c := t.Collection
+	if c == nil {
+		return errors.Join(append(errs, errors.New("topology.collection: a sharded lab shards a collection; say its namespace, or leave all of it out for plimsoll.usertable"))...)
+	}
+	db, name, _ := strings.Cut(c.Namespace, ".")
+	if c.Namespace != "" && (db == "" || name == "" || db == "admin" || db == "config" || db == "local") {
+		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not DATABASE.COLLECTION of users", c.Namespace))
+	}
+	if c.Sharding != "" && c.Sharding != "hashed" && c.Sharding != "ranged" {
+		errs = append(errs, fmt.Errorf("topology.collection.sharding: %q is not known; it is hashed or ranged", c.Sharding))
+	}
+	if c.Sharding != "ranged" && len(c.SplitAt) > 0 {
+		errs = append(errs, errors.New("topology.collection.split_at: borders are for sharding: ranged; a hashed key spreads evenly by itself"))
+	}
+	if !slices.IsSorted(c.SplitAt) || len(slices.Compact(slices.Clone(c.SplitAt))) != len(c.SplitAt) {
+		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order, each once"))
+	}
+	if c.Chunks != 0 || len(c.SplitAt) > 0 {
+		n := int64(c.Chunks)
+		if len(c.SplitAt) > 0 && n != 0 && n != int64(len(c.SplitAt))+1 {
+			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d", len(c.SplitAt), len(c.SplitAt)+1, n))
+		}
+		if len(c.SplitAt) > 0 {
+			n = int64(len(c.SplitAt)) + 1
+		}
+		errs = append(errs, within("topology.collection.chunks", n, 1, maxChunks))
+		if n < int64(t.Shards) {
+			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d chunks leave some of the %d shards empty; give at least one for each", n, t.Shards))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settingKinds are the settings of a replica set's configuration, and what their values are (manual: "Self-Managed
+// Replica Set Configuration"). writeConcernMajorityJournalDefault stands beside them in the document.
+var settingKinds = map[string]string{
+	"chainingAllowed":                    "bool",
+	"heartbeatIntervalMillis":            "int",
+	"heartbeatTimeoutSecs":               "int",
+	"electionTimeoutMillis":              "int",
+	"catchUpTimeoutMillis":               "int",
+	"catchUpTakeoverDelayMillis":         "int",
+	"writeConcernMajorityJournalDefault": "bool",
+}
+
+// fastElection is the preset elect-fast: what Jepsen's tests of MongoDB use. elect-default sets nothing, so that a set
+// has the times of its release: 10 s until an election, 2 s between heartbeats.
+var fastElection = map[string]string{
+	"heartbeatTimeoutSecs": "1", "electionTimeoutMillis": "1000", "catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",
+}
+
+// setSettings are the settings of each replica set: those of the preset, and those that were given. Values that
+// writeConcernMajorityJournalDefault has are among them, see [settingKinds].
+func setSettings(t record.TopologySpec) (bson.D, error) {
+	all := map[string]string{}
+	switch t.Election {
+	case "", "elect-default":
+	case "elect-fast":
+		maps.Copy(all, fastElection)
+	default:
+		return nil, fmt.Errorf("topology.election: %q is not known; it is elect-default or elect-fast", t.Election)
+	}
+	maps.Copy(all, t.Settings)
+	var d bson.D
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		v, err := settingValue(name, all[name])
+		errs = append(errs, err)
+		d = append(d, bson.E{Key: name, Value: v})
+	}
+	return d, errors.Join(errs...)
+}
+
+func settingValue(name, text string) (any, error) {
+	switch settingKinds[name] {
+	case "bool":
+		if v, err := strconv.ParseBool(text); err == nil {
+			return v, nil
+		}
+		return nil, fmt.Errorf("topology.settings.%s: %q is neither true nor false", name, text)
+	case "int":
+		v, err := strconv.ParseInt(text, 10, 32)
+		least := int64(1)
+		if name == "catchUpTimeoutMillis" || name == "catchUpTakeoverDelayMillis" {
+			least = -1 // for ever, or never
+		}
+		if err != nil || v < least {
+			return nil, fmt.Errorf("topology.settings.%s: %q is not a whole number from %d", name, text, least)
+		}
+		return int32(v), nil
+	}
+	hint := ""
+	if near := nearest.Word(name, slices.Sorted(maps.Keys(settingKinds))); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return nil, fmt.Errorf("topology.settings.%s: replica sets have no such setting that a lab may set%s", name, hint)
+}
