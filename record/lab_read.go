@@ -1,9 +1,6 @@
 package record
 
-import (
-	"io"
-	"strings"
-)
+import "io"
 
 // The words of a lab's specification.
 const (
@@ -134,33 +131,4 @@ func (s *StorageSpec) usesDisks() bool {
 	}
 	return s.Backend != "auto" || s.Size > 0 || s.Stripe > 1 || s.Tolerate > 0 || s.Checksum != nil ||
 		s.Filesystem != "" || s.Faults || s.StripeSize > 0 || s.Redundancy != ""
-}
-
-// Policy is the storage policy in one line, for tables.
-func (s StorageSpec) Policy() string {
-	if !s.usesDisks() {
-		return "a directory"
-	}
-	parts := []string{s.Size.String()}
-	if s.Stripe > 1 {
-		parts = append(parts, "stripe "+s.Stripe.String())
-	}
-	switch {
-	case s.Tolerate == 0:
-		parts = append(parts, "no redundancy")
-	default:
-		parts = append(parts, "tolerate "+s.Tolerate.String()+" by "+s.Redundancy)
-	}
-	if s.Checksum != nil && *s.Checksum {
-		parts = append(parts, "checksum on")
-	} else if s.Checksum != nil {
-		parts = append(parts, "checksum off")
-	}
-	if s.Device != "" {
-		parts = append(parts, "on "+s.Device)
-	}
-	if s.Cache != nil {
-		parts = append(parts, s.Cache.Size.String()+" cache on "+s.Cache.Device)
-	}
-	return strings.Join(parts, ", ")
 }
