@@ -158,12 +158,17 @@ func KillTree(pid int) {
 // Run runs a program to its end. If it fails, the error ends with the last lines it wrote. All that
 // it writes also goes to log.
 func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
+	return RunBy(ctx, s, log, Start)
+}
+
+// RunBy is [Run] with another way to start the program than [Start]: one that also writes it down.
+func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Process, error)) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	s.Log = w
-	p, err := Start(s)
+	p, err := start(s)
 	w.Close() // the child has its own
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+)
+
+// ErrPaused says that nothing can be started on a host that is paused.
+var ErrPaused = errors.New("the host is paused")
+
+// kindProcess is a process, with its descendants and its process group.
+const kindProcess = "process"
+
+// body is what both kinds of hosts have: a name, a state and processes.
+type body struct {
+	ground     *Ground
+	name, role string
+	dir        string
+	limits     Limits
+
+	mu    sync.Mutex // held while something starts and while the power changes, so that nothing starts on a dying host
+	state string
+	ports []*promise
+
+	running  sync.Mutex // guards what follows
+	roots    map[int]*root
+	problems error          // of writing down what ended
+	watchers sync.WaitGroup // one for each process that runs
+}
+
+// root is a process that was started on a host.
+type root struct {
+	*process.Process
+	id int // in the journal
+}
+
+func newBody(g *Ground, name, role string, l Limits) *body {
+	return &body{ground: g, name: name, role: role, dir: g.hostDir(name), limits: l, state: On, roots: map[int]*root{}}
+}
+
+func (b *body) Name() string   { return b.name }
+func (b *body) Role() string   { return b.role }
+func (b *body) Dir() string    { return b.dir }
+func (b *body) Limits() Limits { return b.limits }
+func (b *body) Mode() string   { return b.ground.opts.Mode }
+
+func (b *body) State() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// usable says whether something can be started. The caller holds mu.
+func (b *body) usable() error {
+	switch b.state {
+	case Off:
+		return fmt.Errorf("%s: %w", b.name, ErrOff)
+	case Paused:
+		return fmt.Errorf("%s: %w", b.name, ErrPaused)
+	}
+	return nil
+}
+
+// start writes down that a process will be started, starts it and writes down its id. The caller holds mu.
+func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, error) {
+	if err := b.usable(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", s.Role, err)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s is not started: %w", s.Role, context.Cause(ctx))
+	}
+	j := b.ground.opts.Journal
+	id, err := j.Add(kindProcess, s.Role, map[string]string{"host": b.name, "boot": bootID()})
+	if err != nil {
+		return nil, fmt.Errorf("%s is not started: %w", s.Role, err)
+	}
+	p, err := process.Start(s)
+	if err != nil {
+		return nil, errors.Join(err, j.Gone(id))
+	}
+	err = j.Note(id, map[string]string{"pid": strconv.Itoa(p.PID), "born": strconv.FormatUint(p.Born, 10)})
+	if err != nil {
+		p.Kill()
+		return nil, errors.Join(fmt.Errorf("%s was ended again: %w", s.Role, err), j.Gone(id))
+	}
+	b.watch(&root{p, id})
+	return p, nil
+}
+
+// watch keeps a process until it and its group have ended.
+func (b *body) watch(r *root) {
+	b.running.Lock()
+	b.roots[r.id] = r
+	b.running.Unlock()
+	b.watchers.Go(func() {
+		<-r.Done
+		b.prune()
+	})
+}
+
+// prune forgets the processes that have ended with their group. A group without its leader is kept: what a server
+// left in the background belongs to the host too.
+func (b *body) prune() {
+	b.running.Lock()
+	defer b.running.Unlock()
+	for id, r := range b.roots {
+		if r.Running() || groupHolds(r.PID) {
+			continue
+		}
+		delete(b.roots, id)
+		if err := b.ground.opts.Journal.Gone(id); err != nil {
+			b.problems = errors.Join(b.problems, err)
+		}
+	}
+}
+
+// groupHolds says whether a process group has members that have not ended. The kernel does not use its number again
+// while it has any.
+func groupHolds(pgid int) bool {
+	return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) && groupAlive(pgid) // the first is cheap
+}
+
+// all are the processes that were started and have not ended, or whose group has not.
+func (b *body) all() []*root {
+	b.running.Lock()
+	defer b.running.Unlock()
+	var all []*root
+	for _, r := range b.roots {
+		all = append(all, r)
+	}
+	return all
+}
+
+// run runs a program to its end; start must take mu.
+func run(ctx context.Context, s process.Spec, start func(context.Context, process.Spec) (*process.Process, error)) ([]byte, error) {
+	var log io.Writer = io.Discard
+	if s.Log != nil {
+		log = s.Log
+	}
+	return process.RunBy(ctx, s, log, func(s process.Spec) (*process.Process, error) { return start(ctx, s) })
+}
+
+// settled waits until all processes were written down as gone, and tells what went wrong with that.
+func (b *body) settled() error {
+	b.watchers.Wait()
+	b.prune()
+	b.running.Lock()
+	defer b.running.Unlock()
+	err := b.problems
+	b.problems = nil
+	return err
+}
+
+// releasePorts gives the promises of ports back. The caller holds mu.
+func (b *body) releasePorts() error {
+	var err error
+	for _, p := range b.ports {
+		err = errors.Join(err, p.release())
+	}
+	b.ports = nil
+	return err
+}

@@ -1,0 +1,17 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// modes are those that this machine can do.
+func modes(t *testing.T) []string {
+	t.Helper()
+	if err := host.Check(host.Isolated); err != nil {
+		t.Logf("isolated hosts are not tested: %v", err)
+		return []string{host.Plain}
+	}
+	return []string{host.Plain, host.Isolated}
+}

@@ -1,0 +1,206 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// plainHost is processes of this user on loopback.
+type plainHost struct {
+	*body
+	usage *treeUsage
+}
+
+// Address implements [Host].
+func (h *plainHost) Address() string { return "127.0.0.1" }
+
+// Start implements [Host].
+func (h *plainHost) Start(ctx context.Context, s process.Spec) (*process.Process, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.Place = process.Place{}
+	return h.body.start(ctx, s)
+}
+
+// Run implements [Host].
+func (h *plainHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
+	return run(ctx, s, h.Start)
+}
+
+// Port implements [Host].
+func (h *plainHost) Port() (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	port, p, err := h.ground.port()
+	if err != nil {
+		return 0, fmt.Errorf("host %s has no port: %w", h.name, err)
+	}
+	h.ports = append(h.ports, p)
+	return port, nil
+}
+
+// PowerOff implements [Host].
+func (h *plainHost) PowerOff(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.off(ctx)
+}
+
+// off ends all processes. They are stopped first, so that none makes another one meanwhile, or sees that another one
+// died. The caller holds mu.
+func (h *plainHost) off(ctx context.Context) error {
+	h.state = Off
+	for {
+		h.usage.look(h.body) // what they used up to now
+		all := h.all()
+		if len(all) == 0 {
+			h.usage.end()
+			return nil
+		}
+		signalTrees(all, syscall.SIGSTOP)
+		signalTrees(all, syscall.SIGKILL)
+		if err := waitEnded(ctx, all); err != nil {
+			return fmt.Errorf("host %s: %w", h.name, err)
+		}
+		h.prune()
+	}
+}
+
+// signalTrees sends a signal to processes, their groups and all their descendants, until there are no more of them:
+// one that was not reached yet may have made another.
+func signalTrees(all []*root, sig syscall.Signal) {
+	sent := map[int]bool{}
+	for {
+		found := map[int]bool{}
+		for _, r := range all {
+			if r.Running() {
+				found[r.PID] = true
+				for _, pid := range process.Descendants(r.PID) {
+					found[pid] = true
+				}
+			}
+			_ = syscall.Kill(-r.PID, sig) // it may be empty
+		}
+		maps.DeleteFunc(found, func(pid int, _ bool) bool { return sent[pid] })
+		if len(found) == 0 {
+			return
+		}
+		for pid := range found {
+			_ = syscall.Kill(pid, sig) // it may have ended
+			sent[pid] = true
+		}
+	}
+}
+
+// waitEnded waits until processes and their groups have ended.
+func waitEnded(ctx context.Context, all []*root) error {
+	for _, r := range all {
+		for {
+			wait := r.Done
+			if !r.Running() {
+				if !groupHolds(r.PID) {
+					break
+				}
+				wait = nil
+			}
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return fmt.Errorf("%s (process %d) was killed but has not ended: %w", r.Role, r.PID, context.Cause(ctx))
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// PowerOn implements [Host].
+func (h *plainHost) PowerOn(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state != Off {
+		return nil
+	}
+	h.state = On
+	h.usage.begin()
+	return nil
+}
+
+// Pause implements [Host].
+func (h *plainHost) Pause(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == Off {
+		return h.usable()
+	}
+	h.state = Paused
+	signalTrees(h.all(), syscall.SIGSTOP)
+	return nil
+}
+
+// Resume implements [Host].
+func (h *plainHost) Resume(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == Off {
+		return h.usable()
+	}
+	h.state = On
+	signalTrees(h.all(), syscall.SIGCONT)
+	return nil
+}
+
+// Cuts implements [Host].
+func (h *plainHost) Cuts() []string { return nil }
+
+func (h *plainHost) unsupported(what string) error {
+	return fmt.Errorf("%w: the plain host %s cannot %s: choose hosts.mode: isolated", ErrUnsupported, h.name, what)
+}
+
+// Cut implements [Host].
+func (h *plainHost) Cut(context.Context, Host, Direction) error { return h.unsupported("be cut off") }
+
+// Mend implements [Host]. Nothing can be cut, so all is whole.
+func (h *plainHost) Mend(context.Context, Host) error { return nil }
+
+// Slow implements [Host].
+func (h *plainHost) Slow(_ context.Context, rate int64) error {
+	if rate == 0 {
+		return nil
+	}
+	return h.unsupported("have a slower network")
+}
+
+// Limit implements [Host].
+func (h *plainHost) Limit(_ context.Context, limits []IOLimit) error {
+	if len(limits) == 0 {
+		return nil
+	}
+	return h.unsupported("limit its disks")
+}
+
+// Usage implements [Host].
+func (h *plainHost) Usage() (record.LabUsage, error) {
+	u, err := h.usage.now(h.body)
+	if err != nil {
+		return u, fmt.Errorf("cannot tell what host %s uses: %w", h.name, err)
+	}
+	return u, nil
+}
+
+// Close implements [Host].
+func (h *plainHost) Close(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.off(ctx); err != nil {
+		return err
+	}
+	return errors.Join(h.settled(), h.releasePorts())
+}
