@@ -69,8 +69,8 @@ func checkDocumentDBOptions(o *StartOptions) error {
 		return errors.New("cache size, executable and further arguments are mongod's, documentdb has none of them (shared_buffers is a parameter)")
 	}
 	for name := range o.Parameters {
-		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" || name == "" {
-			return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
+		if err := checkSettingName(name); err != nil {
+			return err
 		}
 	}
 	return checkAccess(o)
@@ -131,12 +131,8 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 
 // inRoot describes a program that runs in the root as its user postgres.
 func (s *documentDBServer) inRoot(role, path string, args ...string) process.Spec {
-	return process.Spec{
-		Role: role, Path: path, Args: args,
-		Env: []string{"PATH=" + pgBin + ":/usr/bin:/bin", "HOME=/var/lib/postgresql", "LC_ALL=C.UTF-8", "TZ=UTC"},
-		Sandbox: &process.Sandbox{Root: s.root, UID: s.uid, GID: s.gid,
-			Bind: []process.Bind{{From: s.DataDir(), At: dataMount}}},
-	}
+	in := installed{root: s.root, uid: s.uid, gid: s.gid}
+	return in.program(s.DataDir(), role, path, args...)
 }
 
 // initCluster makes PostgreSQL's data directory if there is none. It is made under another name
@@ -175,21 +171,11 @@ func (s *documentDBServer) initCluster(ctx context.Context) error {
 // postgresSettings are the settings of a server, as arguments of postgres. What decides about
 // durability (fsync, full_page_writes, wal_sync_method) is left as PostgreSQL has it.
 func (s *documentDBServer) postgresSettings() []string {
-	set := map[string]string{
-		"shared_preload_libraries": "pg_cron,pg_documentdb_core,pg_documentdb",
-		"cron.database_name":       "postgres",
-		// Background workers need no password, and their runs every two seconds, written to a table and
-		// the log, would be noise in every measurement.
-		"cron.use_background_workers":            "on",
-		"cron.log_run":                           "off",
-		"cron.log_statement":                     "off",
-		"documentdb.localhost_connection_string": "host=" + dataMount + "/" + socketDir,
-		"listen_addresses":                       "127.0.0.1",
-		"port":                                   strconv.Itoa(s.pgPort),
-		"unix_socket_directories":                dataMount + "/" + socketDir,
-		// The gateway's sessions, and room for the extension's workers and a person with psql.
-		"max_connections": strconv.Itoa(s.opts.Connections + 36),
-	}
+	set := preloaded()
+	set["listen_addresses"] = "127.0.0.1"
+	set["port"] = strconv.Itoa(s.pgPort)
+	// The gateway's sessions, and room for the extension's workers and a person with psql.
+	set["max_connections"] = strconv.Itoa(s.opts.Connections + 36)
 	for name, value := range s.opts.Parameters {
 		set[name] = value
 	}

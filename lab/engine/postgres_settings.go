@@ -18,8 +18,8 @@ var ownSettings = []string{
 // CheckPostgresParameters refuses parameters that are none, or that the cluster itself has to decide about.
 func CheckPostgresParameters(parameters map[string]string) error {
 	for name, value := range parameters {
-		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" || name == "" {
-			return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
+		if err := checkSettingName(name); err != nil {
+			return err
 		}
 		if slices.Contains(ownSettings, strings.ToLower(name)) {
 			return fmt.Errorf("%s is decided by the cluster itself and cannot be set", name)
@@ -27,6 +27,13 @@ func CheckPostgresParameters(parameters map[string]string) error {
 		if strings.ContainsAny(value, "\n\r\x00") {
 			return fmt.Errorf("the value of %s has a line feed in it", name)
 		}
+	}
+	return nil
+}
+
+func checkSettingName(name string) error {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" || name == "" {
+		return fmt.Errorf("%q is not the name of a PostgreSQL setting", name)
 	}
 	return nil
 }
