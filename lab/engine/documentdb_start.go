@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,24 +233,15 @@ func (s *documentDBServer) psqlProgram(args ...string) process.Spec {
 		"-h", dataMount + "/" + socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres"}, args...)...)
 }
 
-// startGateway starts FerretDB. The URL holds the password, so it goes in the environment, which
-// only its own user can read, and not among the arguments, which everybody can.
+// startGateway starts FerretDB.
 func (s *documentDBServer) startGateway() error {
-	query := url.Values{
-		"synchronous_commit": {s.opts.SynchronousCommit},
-		"pool_max_conns":     {strconv.Itoa(s.opts.Connections)},
-		"pool_min_conns":     {strconv.Itoa(min(10, s.opts.Connections))},
-		"connect_timeout":    {"2"}, // without it clients hang while PostgreSQL is away
-		"sslmode":            {"disable"},
-	}
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, s.data.Password),
-		Host: "127.0.0.1:" + strconv.Itoa(s.pgPort), Path: "/postgres", RawQuery: query.Encode()}
+	postgres := gatewayURL("127.0.0.1:"+strconv.Itoa(s.pgPort), s.data.Password, s.opts.SynchronousCommit, s.opts.Connections, 10)
 	sp := s.inRoot("gateway", gatewayFile, append(s.accessArgs(), "--telemetry=disable",
 		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")...)
 	if s.opts.TLS {
 		sp.Sandbox.Bind = append(sp.Sandbox.Bind, process.Bind{From: s.tlsDir(), At: tlsMount})
 	}
-	sp.Env = append(sp.Env, "FERRETDB_POSTGRESQL_URL="+u.String(), "DO_NOT_TRACK=1")
+	sp.Env = append(sp.Env, gatewayEnv(postgres)...)
 	_, err := s.launch(sp, s.gatewayLog())
 	return err
 }

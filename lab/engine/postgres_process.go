@@ -186,3 +186,6 @@ func (n *placed) Paused() bool {
 func (n *placed) answerError(err error) error {
 	return fmt.Errorf("%s on %s at %s: %w%s", n.name, n.Host().Name(), n.Address(), err, process.LogTail(n.log))
 }
+
+// tailOf is the end of what a program printed, if its error has it not already.
+func tailOf(out []byte) string { return process.LastLines(out, 15) }

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// pgClient keeps one session with a PostgreSQL and opens it again when it is lost.
+type pgClient struct {
+	dial     func(ctx context.Context) (net.Conn, error)
+	password string
+	name     string // application_name
+
+	mu   sync.Mutex
+	conn *pgconn.PgConn
+}
+
+// query runs statements and returns the rows of the last one as text; null is empty. Its commits never wait for
+// standbys: what supervises a cluster must not hang with it.
+func (c *pgClient) query(ctx context.Context, sql string) ([][]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.conn != nil
+	rows, err := c.tryQuery(ctx, sql)
+	if err != nil && kept && c.conn == nil && ctx.Err() == nil { // the session was lost some time ago
+		return c.tryQuery(ctx, sql)
+	}
+	return rows, err
+}
+
+func (c *pgClient) tryQuery(ctx context.Context, sql string) ([][]string, error) {
+	if c.conn == nil {
+		conn, err := c.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.conn = conn
+	}
+	results, err := c.conn.Exec(ctx, sql).ReadAll()
+	if c.conn.IsClosed() {
+		c.conn = nil
+	}
+	if err != nil || len(results) == 0 {
+		return nil, err
+	}
+	var rows [][]string
+	for _, r := range results[len(results)-1].Rows {
+		row := make([]string, len(r))
+		for i, v := range r {
+			row[i] = string(v)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (c *pgClient) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	// All that this process's environment could say otherwise is said here; the address is the dialer's business.
+	cfg, err := pgconn.ParseConfig("host=127.0.0.1 port=1 user=" + postgresUser + " password=" + c.password +
+		" dbname=postgres sslmode=disable target_session_attrs=any connect_timeout=0")
+	if err != nil {
+		return nil, err
+	}
+	cfg.Fallbacks = nil
+	cfg.RuntimeParams = map[string]string{"application_name": c.name, "synchronous_commit": "local", "client_min_messages": "warning"}
+	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
+	return pgconn.ConnectConfig(ctx, cfg)
+}
+
+// close ends the session, if there is one and nothing is being asked.
+func (c *pgClient) close() {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if c.conn != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // at once: what is on the other side may not answer
+		_ = c.conn.Close(ctx)
+		c.conn = nil
+	}
+}
+
+// dialSocket connects to the Unix socket of PostgreSQL in a directory. The kernel takes short names only, so the
+// directory is opened and named by its descriptor.
+func dialSocket(ctx context.Context, dir string, port int) (net.Conn, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	name := filepath.Join("/proc/self/fd", strconv.Itoa(int(d.Fd())), ".s.PGSQL."+strconv.Itoa(port))
+	return (&net.Dialer{}).DialContext(ctx, "unix", name)
+}
+
+// literal quotes a text for SQL.
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// LSN is a position in PostgreSQL's write-ahead log, in bytes since its beginning.
+type LSN uint64
+
+// String is as PostgreSQL writes it: 0/1A2B3C4D.
+func (l LSN) String() string { return fmt.Sprintf("%X/%X", uint64(l)>>32, uint32(l)) }
+
+// ParseLSN reads what PostgreSQL writes.
+func ParseLSN(s string) (LSN, error) {
+	high, low, ok := strings.Cut(strings.TrimSpace(s), "/")
+	h, errH := strconv.ParseUint(high, 16, 32)
+	l, errL := strconv.ParseUint(low, 16, 32)
+	if !ok || errH != nil || errL != nil {
+		return 0, fmt.Errorf("%q is not a position in the write-ahead log", s)
+	}
+	return LSN(h<<32 | l), nil
+}

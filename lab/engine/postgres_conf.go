@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Files in a member's directory.
+const (
+	settingsFile = "postgresql.conf"
+	accessFile   = "pg_hba.conf"
+	lostDir      = "lost" // write-ahead log that was given up
+)
+
+// settingsQuery reads the settings that decide about durability and speed.
+const settingsQuery = `select name, current_setting(name) from pg_settings where name in ('fsync','full_page_writes',
+	'wal_sync_method','wal_level','wal_compression','shared_buffers','max_connections','max_wal_size','checkpoint_timeout',
+	'data_checksums','synchronous_commit','synchronous_standby_names','commit_delay','wal_writer_delay','server_version') order by name`
+
+// settings are those of this member on its host. What decides about durability (fsync, full_page_writes,
+// wal_sync_method) is left as PostgreSQL has it. Commits of sessions that do not say otherwise wait for the local disk
+// only: those are background workers; a gateway says what its level means.
+func (p *Postgres) settings() map[string]string {
+	ip, port := p.endpoint()
+	members := len(p.o.Members)
+	set := preloaded()
+	maps.Copy(set, map[string]string{
+		"listen_addresses":      ip,
+		"port":                  strconv.Itoa(port),
+		"hba_file":              dataMount + "/" + accessFile,
+		"cluster_name":          p.name,
+		"max_connections":       strconv.Itoa(p.o.Sessions + 36), // the extension's workers, the supervisor, a person with psql
+		"wal_level":             "replica",
+		"max_wal_senders":       strconv.Itoa(members + 4),
+		"max_replication_slots": strconv.Itoa(members + 4),
+		"synchronous_commit":    "local",
+		// A standby asks again soon for a primary that is not there yet or not any more.
+		"wal_retrieve_retry_interval": "200ms",
+		// What a standby that is away still needs is kept, but not until the disk is full: beyond that it is cloned.
+		"wal_keep_size":          "256MB",
+		"max_slot_wal_keep_size": "1GB",
+	})
+	if p.o.Receive > 0 {
+		set["wal_receiver_timeout"] = strconv.FormatInt(p.o.Receive.Milliseconds(), 10) + "ms"
+		set["wal_sender_timeout"] = set["wal_receiver_timeout"]
+	}
+	if cache := p.cache(); cache > 0 {
+		set["shared_buffers"] = strconv.FormatInt(cache>>10, 10) + "kB"
+	}
+	maps.Copy(set, p.o.Parameters)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set["synchronous_standby_names"] = p.sync
+	if p.readOnly {
+		set["default_transaction_read_only"] = "on"
+	}
+	if p.upstream != "" {
+		set["primary_conninfo"] = p.upstream
+		set["primary_slot_name"] = slotName(p.name)
+	}
+	return set
+}
+
+// cache is how much memory PostgreSQL shares among its sessions, 0 to leave it to PostgreSQL.
+func (p *Postgres) cache() int64 {
+	if p.o.Cache > 0 {
+		return p.o.Cache
+	}
+	return p.Host().Limits().Memory / 4 // what PostgreSQL's manual starts from
+}
+
+// slotName is the replication slot of a member: letters, digits and underscores.
+func slotName(member string) string { return strings.ReplaceAll(member, "-", "_") }
+
+// writeFiles writes settings and rules of access. The first holds a password, so only PostgreSQL's user may read it.
+func (p *Postgres) writeFiles() error {
+	var b strings.Builder
+	b.WriteString("# Written by plimsoll at every start.\n")
+	set := p.settings()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		fmt.Fprintf(&b, "%s = %s\n", name, literal(set[name]))
+	}
+	// Through the Unix socket nobody needs a password: only root and PostgreSQL's user can enter its directory.
+	rules := "local all all trust\n"
+	for _, ip := range p.o.Allow {
+		for _, database := range []string{"all", "replication"} { // "all" means databases only
+			rules += "host " + database + " " + postgresUser + " " + ip + "/32 scram-sha-256\n"
+		}
+	}
+	return errors.Join(p.writeFile(settingsFile, b.String()), p.writeFile(accessFile, rules))
+}
+
+// writeFile replaces a file of PostgreSQL's user in one step.
+func (p *Postgres) writeFile(name, text string) error {
+	path := filepath.Join(p.DataDir(), name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := os.Chown(path+".new", int(p.inst.uid), int(p.inst.gid)); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Reload makes the running server use the settings as they are now.
+func (p *Postgres) Reload(ctx context.Context) error {
+	if err := p.writeFiles(); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if _, err := p.socket.query(ctx, "select pg_reload_conf()"); err != nil {
+		return fmt.Errorf("%s: cannot reload the settings: %w", p.name, err)
+	}
+	return nil
+}
+
+// Upstream is where a standby finds the primary.
+type Upstream struct {
+	Host string // IP address
+	Port int
+}
+
+// Upstream is where standbys find this member.
+func (p *Postgres) Upstream() Upstream {
+	ip, port := p.endpoint()
+	return Upstream{ip, port}
+}
+
+// conninfo is how this member connects to another one. A primary that does not answer is given up after two seconds.
+func (p *Postgres) conninfo(u Upstream) string {
+	return fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres application_name=%s connect_timeout=2 sslmode=disable",
+		u.Host, u.Port, postgresUser, p.o.Password, p.name)
+}
+
+// signalFile makes PostgreSQL start as a standby, for as long as it is there.
+func (p *Postgres) signalFile() string { return filepath.Join(p.postgresDir(), "standby.signal") }
+
+// Follow makes the member a standby of a primary: now if it runs as a standby, or at its next start. The zero
+// Upstream is nobody: it waits for one to follow.
+func (p *Postgres) Follow(ctx context.Context, u Upstream) error {
+	if err := p.Retire(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.upstream = ""
+	if u != (Upstream{}) {
+		p.upstream = p.conninfo(u)
+	}
+	p.mu.Unlock()
+	if !p.Status().Running {
+		return nil
+	}
+	return p.Reload(ctx)
+}
+
+// Retire makes sure that the member never starts as a primary again unless [Postgres.Lead] says so. It does not touch
+// a running server.
+func (p *Postgres) Retire() error {
+	err := os.WriteFile(p.signalFile(), nil, 0o600)
+	if err == nil {
+		err = os.Chown(p.signalFile(), int(p.inst.uid), int(p.inst.gid))
+	}
+	if err == nil {
+		err = syncDir(p.postgresDir())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Lead makes the member a primary at its next start.
+func (p *Postgres) Lead() error {
+	if p.Status().Running {
+		return fmt.Errorf("%s runs: a running standby is promoted", p.name)
+	}
+	p.mu.Lock()
+	p.upstream, p.readOnly = "", false
+	p.mu.Unlock()
+	if err := os.Remove(p.signalFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return syncDir(p.postgresDir())
+}
+
+// SetReadOnly makes the primary refuse all transactions that write, from the next one on, or accept them again.
+func (p *Postgres) SetReadOnly(ctx context.Context, on bool) error {
+	p.mu.Lock()
+	p.readOnly = on
+	p.mu.Unlock()
+	if !p.Status().Running {
+		return nil
+	}
+	return p.Reload(ctx)
+}
+
+// Promote makes a standby the primary, and returns when it accepts writes.
+func (p *Postgres) Promote(ctx context.Context) error {
+	p.mu.Lock()
+	p.readOnly = false
+	p.mu.Unlock()
+	limit := 60
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = max(1, int(time.Until(deadline).Seconds()))
+	}
+	rows, err := p.socket.query(ctx, "select pg_promote(true, "+strconv.Itoa(limit)+")")
+	if err == nil && (len(rows) == 0 || rows[0][0] != "t") {
+		err = errors.New("PostgreSQL did not leave recovery in time")
+	}
+	if err != nil {
+		return fmt.Errorf("%s was not promoted: %w", p.name, err)
+	}
+	p.mu.Lock()
+	p.upstream = ""
+	p.mu.Unlock()
+	return p.Reload(ctx)
+}
