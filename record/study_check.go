@@ -43,6 +43,7 @@ func (s *StudySpec) Defaults() {
 	for i := range s.Factors {
 		s.Factors[i].defaults()
 	}
+	s.labDefaults()
 	if s.Procedures != nil {
 		s.Procedures.defaults()
 	}
@@ -99,7 +100,7 @@ func (s *StudySpec) Validate() error {
 		between("margin", float64(s.Margin), 0, 0.5),
 		between("confidence", float64(s.Confidence), 0.5, 0.9999),
 		notNegative("settle", s.Settle), notNegative("deadline", s.Deadline), notNegative("budget", s.Budget),
-		s.checkObjectives(), s.checkFactors(),
+		s.checkObjectives(), s.checkFactors(), s.checkLab(),
 	}
 	if s.Settle > maxSettle {
 		errs = append(errs, fmt.Errorf("settle: %v is longer than a day", s.Settle))
@@ -137,6 +138,9 @@ func (s *StudySpec) checkRun() error {
 	}
 	if s.Procedures != nil && len(s.Run.Load.Stages) > 0 {
 		errs = append(errs, errors.New("run.load.stages: procedures raise one thing from trial to trial and need a load without stages"))
+	}
+	if s.Lab != nil && s.Run.Target != "lab:"+s.Lab.Name {
+		errs = append(errs, fmt.Errorf("run.target: the study brings up the lab %s and loads that; leave the target out, or leave lab out to load what is there", s.Lab.Name))
 	}
 	if s.Run.LoadPhase.Only {
 		errs = append(errs, errors.New("run.load_phase.only: a trial that ends after loading measures nothing"))

@@ -32,6 +32,7 @@ type DataSet struct {
 	id    string // of the documents
 	moved bool   // it is not where the base run has its data
 	used  bool   // while estimating: its next trial has to load it anew
+	lab   string // the key of the lab that it is in, "" for none
 }
 
 // shape is what a workload loads.
@@ -116,7 +117,7 @@ func (p *Plan) shareData() error {
 	// What the base run names belongs to the documents of the base run, even if no configuration has them.
 	if sh, err := s.shape(&p.Base); err == nil {
 		if target, err := run.ParseTarget(p.Base.Target); err == nil {
-			s.home[placeOf(&p.Base, target.Kind, sh)] = sh.id
+			s.home[placeOf(&p.Base, target.Kind, p.keys[p.Configurations[0].ID], sh)] = sh.id
 		}
 	}
 	for _, c := range p.Configurations {
@@ -125,7 +126,7 @@ func (p *Plan) shareData() error {
 		if err != nil {
 			return fmt.Errorf("configuration %s: %w", c.ID, err)
 		}
-		set, err := s.assign(&spec, sh)
+		set, err := s.assign(&spec, p.keys[c.ID], sh)
 		if err != nil {
 			return fmt.Errorf("configuration %s: %w", c.ID, err)
 		}
@@ -141,13 +142,14 @@ func (p *Plan) shareData() error {
 
 // assign finds the data set of a run, and puts the run on a database or directory of its own where it must not
 // share the one that it names.
-func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
+func (s *sharer) assign(spec *record.RunSpec, lab string, sh shape) (*DataSet, error) {
 	target, err := run.ParseTarget(spec.Target)
 	if err != nil {
 		return nil, err
 	}
-	keeps := target.Kind == "mongodb" || target.Kind == "embedded"
-	place := placeOf(spec, target.Kind, sh)
+	server := target.Kind == "mongodb" || target.Kind == "lab"
+	keeps := server || target.Kind == "embedded"
+	place := placeOf(spec, target.Kind, lab, sh)
 	if _, taken := s.home[place]; !taken {
 		s.home[place] = sh.id
 	}
@@ -159,8 +161,8 @@ func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(spec.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved}
-	if target.Kind == "mongodb" {
+	set := &DataSet{Target: store.Redact(spec.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
+	if server {
 		set.Database = spec.Database
 	}
 	if keeps {
@@ -171,13 +173,14 @@ func (s *sharer) assign(spec *record.RunSpec, sh shape) (*DataSet, error) {
 	return set, nil
 }
 
-// placeOf names where a run has its documents. Embedded targets have no databases.
-func placeOf(spec *record.RunSpec, kind string, sh shape) string {
+// placeOf names where a run has its documents. Embedded targets have no databases, and labs that differ no documents of
+// each other.
+func placeOf(spec *record.RunSpec, kind, lab string, sh shape) string {
 	database := spec.Database
 	if kind == "embedded" {
 		database = ""
 	}
-	return strings.Join([]string{spec.Target, database, sh.collection}, "\x00")
+	return strings.Join([]string{spec.Target, lab, database, sh.collection}, "\x00")
 }
 
 // moveTo names a database or directory after the data set.

@@ -21,6 +21,9 @@ type Estimate struct {
 	Loading    float64 `json:"loading_seconds"`
 	Measuring  float64 `json:"measuring_seconds"` // warm-ups included
 	Pauses     float64 `json:"pauses_seconds"`    // settling, opening and closing
+	// Redeploying is removing labs and bringing others up, Redeploys how often.
+	Redeploying float64 `json:"redeploying_seconds,omitempty"`
+	Redeploys   int     `json:"redeploys,omitempty"`
 	// Starts is when each trial begins, in seconds from the beginning.
 	Starts []float64 `json:"starts_seconds"`
 	// DataBytes is what the data sets take as documents; targets compress, and add indexes and logs.
@@ -63,6 +66,7 @@ type estimator struct {
 	plan    *Plan
 	options PlanOptions
 	said    map[string]bool
+	lab     string // the key of the lab that is up, "" for none
 }
 
 func (e *estimator) assume(format string, a ...any) {
@@ -77,6 +81,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	e := &estimator{Estimate: &p.Estimate, plan: p, options: o, said: map[string]bool{}}
 	e.Comparisons = len(p.Configurations) - 1
 	if p.Spec.Procedures != nil {
+		e.deploy(p.Configurations[0].ID)
 		e.load(p.Configurations[0].ID)
 	}
 	e.procedures()
@@ -85,7 +90,7 @@ func (p *Plan) estimate(o PlanOptions) {
 		e.DataSets = append(e.DataSets, *s)
 		e.DataBytes += s.Bytes
 	}
-	e.Seconds = e.Procedures + e.Loading + e.Measuring + e.Pauses
+	e.Seconds = e.spent()
 	e.Power = p.power()
 	p.noteTrials()
 	p.noteData()
@@ -100,7 +105,8 @@ func (e *estimator) trials() {
 	pause := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
 	records := assumedInterval * e.Procedures
 	for _, t := range e.plan.Trials {
-		e.Starts = append(e.Starts, e.Procedures+e.Loading+e.Measuring+e.Pauses)
+		e.Starts = append(e.Starts, e.spent())
+		e.deploy(t.Configuration)
 		e.load(t.Configuration)
 		e.Measuring += lengths[t.Configuration]
 		e.Pauses += pause
@@ -385,6 +391,7 @@ func (p *Plan) fits() string {
 			perTrial += e.Loading / float64(n)
 			e.Loading = 0
 		}
+		perTrial += e.Redeploying / float64(n)
 		left := p.Spec.Budget.Std().Seconds() - e.Procedures - e.Loading
 		if fit := int(left / perTrial); fit >= 1 {
 			text := fmt.Sprintf("%s of each configuration would fit (trials: %d)", figure.Plural(fit, "trial"), fit)
@@ -415,7 +422,7 @@ func (e Estimate) Text() string {
 	for _, part := range []struct {
 		seconds float64
 		what    string
-	}{{e.Procedures, "procedures"}, {e.Loading, "loading"}, {e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
+	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"}, {e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
 		if part.seconds > 0 {
 			parts = append(parts, fmt.Sprintf("%v %s", roughly(record.Duration(part.seconds*float64(time.Second))), part.what))
 		}

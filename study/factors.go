@@ -42,7 +42,7 @@ func readFactors(spec *record.StudySpec) ([]factor, error) {
 		for _, l := range f.Levels {
 			changes, err := readLevel(f, l)
 			if err == nil {
-				err = noDefaults(spec.Run, changes)
+				err = errors.Join(needsLab(spec, changes), noDefaults(wholeOf(spec), changes, spec.Lab != nil))
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("factor %q, level %q: %w", f.Name, l.Name, err))
@@ -75,22 +75,45 @@ func readLevel(f record.FactorSpec, l record.LevelSpec) ([]change, error) {
 
 // noDefaults refuses levels that set a number to nothing where nothing stands for a default: what would run is not what
 // tables would call it. Who wants the default names it, or unsets the key with null.
-func noDefaults(base record.RunSpec, changes []change) error {
-	spec := copySpec(base)
+func noDefaults(base whole, changes []change, lab bool) error {
+	w := base.copied()
 	for _, c := range changes {
-		c.field.set(&spec, c.value)
+		c.field.set(&w, c.value)
 	}
-	spec.Defaults()
+	w.defaults(lab)
 	var errs []error
 	for _, c := range changes {
 		if !c.value.IsZero() || c.unset || c.value.Kind() == reflect.String {
 			continue
 		}
-		if v, given := c.field.get(&spec); given && !v.IsZero() {
+		if v, given := c.field.get(&w); given && !v.IsZero() {
 			errs = append(errs, fmt.Errorf("%s: %v stands for the default, which is %v here: name that, or leave the level out", c.field.path, c.value.Interface(), v.Interface()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// needsLab refuses keys of a lab where the study does not bring one up.
+func needsLab(spec *record.StudySpec, changes []change) error {
+	for _, c := range changes {
+		switch {
+		case !c.field.lab || spec.Lab != nil:
+		case strings.HasPrefix(spec.Run.Target, "lab:"):
+			return fmt.Errorf("%s: %s runs already and is taken as it is; describe the lab below the key lab, and the study brings it up itself", c.field.path, spec.Run.Target)
+		default:
+			return fmt.Errorf("%s: the study has no lab; describe the one that it is to bring up below the key lab", c.field.path)
+		}
+	}
+	return nil
+}
+
+// wholeOf is the base of a study.
+func wholeOf(spec *record.StudySpec) whole {
+	w := whole{Run: spec.Run}
+	if spec.Lab != nil {
+		w.Lab = *spec.Lab
+	}
+	return w
 }
 
 func newChange(path string, value any) (change, error) {
@@ -177,7 +200,7 @@ func (f *factor) everywhere(path string) bool {
 
 // findBaseline chooses the level that the others are compared with: the marked one, else the one that the base run
 // has, else the first. The note says where that overrides something that the base run says.
-func (f *factor) findBaseline(raw, base *record.RunSpec) (note string) {
+func (f *factor) findBaseline(raw, base *whole) (note string) {
 	for i, l := range f.Levels {
 		if l.Baseline {
 			f.baseline = i
@@ -192,19 +215,19 @@ func (f *factor) findBaseline(raw, base *record.RunSpec) (note string) {
 	}
 	for _, c := range f.levels[0].set {
 		if v, given := c.field.get(raw); given {
-			return fmt.Sprintf("the base run has %s: %s, which is no level of %s; its baseline is %s, the first level",
-				c.field.path, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
+			return fmt.Sprintf("the base %s has %s: %s, which is no level of %s; its baseline is %s, the first level",
+				c.field.of(), c.field.path, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
 		}
 	}
 	return ""
 }
 
 // in reports whether a run has all that the level sets.
-func (l *level) in(spec *record.RunSpec) bool {
+func (l *level) in(base *whole) bool {
 	for _, c := range l.set {
-		v, given := c.field.get(spec)
+		v, given := c.field.get(base)
 		if !given && strings.HasPrefix(c.field.path, "workload.params.") {
-			if c.plain != paramDefault(spec.Workload.Name, c.field.key) {
+			if c.plain != paramDefault(base.Run.Workload.Name, c.field.key) {
 				return false
 			}
 		} else if !reflect.DeepEqual(plain(v), c.plain) {
@@ -303,7 +326,7 @@ func large(x float64) string {
 }
 
 // configuration makes the record's form of a point. Its ID names the levels that differ from the baseline, and all of them where several may.
-func configuration(factors []factor, p, base point, raw *record.RunSpec, several bool) record.Configuration {
+func configuration(factors []factor, p, base point, raw *whole, several bool) record.Configuration {
 	c := record.Configuration{Baseline: slices.Equal(p, base)}
 	var id, differ []string
 	for i, f := range factors {
@@ -356,12 +379,12 @@ func changes(factors []factor, p, base point) []change {
 	return append(first, then...)
 }
 
-// apply returns the run of a point, with defaults.
-func apply(factors []factor, p, base point, raw record.RunSpec) record.RunSpec {
-	spec := copySpec(raw)
+// apply returns the run and the lab of a point, with defaults.
+func apply(factors []factor, p, base point, raw whole, lab bool) whole {
+	w := raw.copied()
 	for _, c := range changes(factors, p, base) {
-		c.field.set(&spec, c.value)
+		c.field.set(&w, c.value)
 	}
-	spec.Defaults()
-	return spec
+	w.defaults(lab)
+	return w
 }

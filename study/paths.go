@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,9 +21,12 @@ import (
 // a specification file, or that of JSON; nil unsets the key. An unknown path is an error that names the nearest one,
 // a value that the key cannot take one that says why. base is left as it is. Defaults are not filled in.
 func Apply(base record.RunSpec, set map[string]any) (record.RunSpec, error) {
-	spec := copySpec(base)
+	w := whole{Run: copySpec(base)}
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		f, err := find(path)
+		if err == nil && f.lab {
+			err = fmt.Errorf("path %q: it is of a lab, not of a run", path)
+		}
 		if err != nil {
 			return record.RunSpec{}, err
 		}
@@ -30,9 +34,26 @@ func Apply(base record.RunSpec, set map[string]any) (record.RunSpec, error) {
 		if err != nil {
 			return record.RunSpec{}, err
 		}
-		f.set(&spec, v)
+		f.set(&w, v)
 	}
-	return spec, nil
+	return w.Run, nil
+}
+
+// whole is what the levels of a study change: the run, and the lab that the study brings up.
+type whole struct {
+	Run record.RunSpec
+	Lab record.LabSpec
+}
+
+// copied copies what [field.set] changes in place.
+func (w whole) copied() whole { return whole{copySpec(w.Run), copyLab(w.Lab)} }
+
+// defaults fills in what neither base nor levels say.
+func (w *whole) defaults(lab bool) {
+	w.Run.Defaults()
+	if lab {
+		w.Lab.Defaults()
+	}
 }
 
 // copySpec copies what [field.set] changes in place.
@@ -42,29 +63,52 @@ func copySpec(s record.RunSpec) record.RunSpec {
 	return s
 }
 
+func copyLab(l record.LabSpec) record.LabSpec {
+	l.Hosts.Router, l.Hosts.Config = clone(l.Hosts.Router), clone(l.Hosts.Config)
+	l.Storage.Cache, l.Topology.Collection = clone(l.Storage.Cache), clone(l.Topology.Collection)
+	l.Engine.Parameters, l.Topology.Settings, l.Labels = maps.Clone(l.Engine.Parameters), maps.Clone(l.Topology.Settings), maps.Clone(l.Labels)
+	return l
+}
+
 // field is what a path leads to.
 type field struct {
 	path  string
+	lab   bool         // it is of the lab, not of the run
 	index []int        // of the field, from the root type
 	key   string       // in the map that the field is, if it is one
 	typ   reflect.Type // of the value
 }
 
-// find follows a path through the run specification.
-func find(path string) (field, error) {
-	if path == "lab" || strings.HasPrefix(path, "lab.") {
-		return field{}, fmt.Errorf("path %q: this version has no labs yet; vary keys of the run", path)
+// of says what the field is of.
+func (f field) of() string {
+	if f.lab {
+		return "lab"
 	}
-	f := field{path: path, typ: reflect.TypeFor[record.RunSpec]()}
-	rest := path
+	return "run"
+}
+
+// labPrefix begins the paths that lead into the lab.
+const labPrefix = "lab."
+
+// root returns what a path leads into, and the rest of the path.
+func root(path string) (field, string) {
+	if path == "lab" || strings.HasPrefix(path, labPrefix) {
+		return field{path: path, lab: true, typ: reflect.TypeFor[record.LabSpec]()}, strings.TrimPrefix(path[len("lab"):], ".")
+	}
+	return field{path: path, typ: reflect.TypeFor[record.RunSpec]()}, path
+}
+
+// find follows a path through the specification of a run or, behind "lab.", through that of a lab.
+func find(path string) (field, error) {
+	f, rest := root(path)
 	for rest != "" {
 		if f.typ.Kind() == reflect.Map {
 			f.key, f.typ = rest, f.typ.Elem()
-			return f, nil
+			return f, decidedByStudy(path)
 		}
 		var name string
 		name, rest, _ = strings.Cut(rest, ".")
-		sub, ok := fieldNamed(f.typ, name)
+		sub, ok := fieldNamed(structOf(f.typ), name)
 		if !ok {
 			return field{}, unknownPath(path)
 		}
@@ -79,6 +123,14 @@ func find(path string) (field, error) {
 	return f, decidedByStudy(path)
 }
 
+// structOf looks through a pointer: a part of a lab that may be left out.
+func structOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
 // decidedByStudy refuses what the levels of a study cannot be.
 func decidedByStudy(path string) error {
 	switch path {
@@ -86,6 +138,11 @@ func decidedByStudy(path string) error {
 		return fmt.Errorf("path %q: the study says where the records of its trials go", path)
 	case "load_phase.only":
 		return fmt.Errorf("path %q: a trial that ends after loading measures nothing", path)
+	case "lab.name":
+		return fmt.Errorf("path %q: the lab of a study has one name", path)
+	}
+	if strings.HasPrefix(path, "lab.labels") {
+		return fmt.Errorf("path %q: labels change nothing", path)
 	}
 	return nil
 }
@@ -113,9 +170,10 @@ func below(t reflect.Type, path string) []string {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := strings.TrimPrefix(path+"."+keyOf(f), ".")
-		switch {
-		case f.Type.Kind() == reflect.Struct:
-			paths = append(paths, below(f.Type, name)...)
+		switch inner := structOf(f.Type); {
+		case inner.Kind() == reflect.Struct:
+			paths = append(paths, below(inner, name)...)
+		case f.Type.Kind() == reflect.Map && decidedByStudy(name+".NAME") != nil:
 		case f.Type.Kind() == reflect.Map:
 			paths = append(paths, name+".NAME")
 		case decidedByStudy(name) == nil:
@@ -129,24 +187,30 @@ func below(t reflect.Type, path string) []string {
 var otherWords = map[string]string{
 	"threads": "load.workers", "threadcount": "load.workers", "recordcount": "workload.records",
 	"operationcount": "load.operations", "j": "durability.journal", "readconcern": "durability.read_concern",
+	"nodes": "lab.topology.members", "replicas": "lab.topology.members", "ftt": "lab.storage.tolerate", "raid": "lab.storage.redundancy",
+	"stripe_width": "lab.storage.stripe", "wiredtigercachesizegb": "lab.engine.cache",
 }
 
 func unknownPath(path string) error {
-	all := below(reflect.TypeFor[record.RunSpec](), "")
+	runs, labs := below(reflect.TypeFor[record.RunSpec](), ""), below(reflect.TypeFor[record.LabSpec](), "lab")
+	what, own, other := "run", runs, labs
+	if strings.HasPrefix(path, labPrefix) {
+		what, own, other = "lab", labs, runs
+	}
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	hint := otherWords[strings.ToLower(last)]
-	for _, p := range all {
+	for _, p := range slices.Concat(own, other) {
 		if hint == "" && strings.HasSuffix(p, "."+last) {
 			hint = p
 		}
 	}
 	if hint == "" {
-		hint = nearest.Word(path, all)
+		hint = nearest.Word(path, own)
 	}
 	if hint != "" {
-		return fmt.Errorf("path %q: the run has no such key, did you mean %s?", path, hint)
+		return fmt.Errorf("path %q: the %s has no such key, did you mean %s?", path, what, hint)
 	}
-	return fmt.Errorf("path %q: the run has no such key (known: %s)", path, strings.Join(all, ", "))
+	return fmt.Errorf("path %q: the %s has no such key (known: %s)", path, what, strings.Join(own, ", "))
 }
 
 // parse turns a value into the type of the field.
@@ -158,9 +222,30 @@ func (f field) parse(value any) (reflect.Value, error) {
 	return v, nil
 }
 
-// set puts a parsed value into a specification whose maps are its own.
-func (f field) set(spec *record.RunSpec, v reflect.Value) {
-	at := reflect.ValueOf(spec).Elem().FieldByIndex(f.index)
+// at returns where the field is. Parts that may be left out and are not there are made, or the result is not valid.
+func (f field) at(w *whole, make bool) reflect.Value {
+	v := reflect.ValueOf(&w.Run).Elem()
+	if f.lab {
+		v = reflect.ValueOf(&w.Lab).Elem()
+	}
+	for _, i := range f.index {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() && !make {
+				return reflect.Value{}
+			}
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v
+}
+
+// set puts a parsed value into a specification whose maps and pointers are its own.
+func (f field) set(w *whole, v reflect.Value) {
+	at := f.at(w, true)
 	if f.key == "" {
 		at.Set(v)
 		return
@@ -172,8 +257,11 @@ func (f field) set(spec *record.RunSpec, v reflect.Value) {
 }
 
 // get returns the value at the field, and whether it was given.
-func (f field) get(spec *record.RunSpec) (reflect.Value, bool) {
-	at := reflect.ValueOf(spec).Elem().FieldByIndex(f.index)
+func (f field) get(w *whole) (reflect.Value, bool) {
+	at := f.at(w, false)
+	if !at.IsValid() {
+		return reflect.Zero(f.typ), false
+	}
 	if f.key == "" {
 		return at, !at.IsZero()
 	}
@@ -281,6 +369,12 @@ func convertScalar(t reflect.Type, value any) (reflect.Value, error) {
 			return v, fmt.Errorf("%q is not a whole number from 0", text)
 		}
 		v.SetUint(n)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return v, fmt.Errorf("%q is not a number", text)
+		}
+		v.SetFloat(x)
 	default:
 		return v, fmt.Errorf("a level cannot set a %s", t)
 	}

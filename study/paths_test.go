@@ -65,8 +65,15 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 		{"workload.params", 1, "write workload.params.NAME"},
 		{"out", "x", "the study says where"},
 		{"load_phase.only", true, "measures nothing"},
-		{"lab.hosts", 4, "no labs yet"},
-		{"lab", 4, "no labs yet"},
+		{"lab.hosts", 4, "name one of them: lab.hosts.mode, "},
+		{"lab", 4, "name one of them: lab.hosts.mode, "},
+		{"lab.hosts.cores", 2, "it is of a lab, not of a run"},
+		{"lab.topology.settings", 2, "write lab.topology.settings.NAME"},
+		{"lab.name", "x", "has one name"},
+		{"lab.labels.x", "x", "labels change nothing"},
+		{"lab.nodes", 3, "did you mean lab.topology.members?"},
+		{"cores", 3, "did you mean lab.hosts.cores?"},
+		{"lab.hosts.core", 3, "did you mean lab.hosts.cores?"},
 		{"load.workers", "many", `load.workers: "many" is not a number`},
 		{"load.workers", 1.5, `"1.5" is not a whole number`},
 		{"load.workers", true, `"true" is not a number`},
@@ -119,7 +126,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		v, given := f.get(&spec)
+		v, given := f.get(&whole{Run: spec})
 		again, err := Apply(record.RunSpec{}, map[string]any{path: plain(v)})
 		if err != nil || !given || !cmp.Equal(spec, again) {
 			t.Errorf("%s: %v is kept as %v (%v), which sets %+v", path, sample, plain(v), err, again)

@@ -20,6 +20,8 @@ type Plan struct {
 	Spec record.StudySpec `json:"specification"`
 	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
 	Base record.RunSpec `json:"base"`
+	// Lab is the lab of the base, with defaults and without any level; absent if the study brings none up.
+	Lab *record.LabSpec `json:"lab,omitempty"`
 	// Configurations are the points of the study, the baseline first.
 	Configurations []record.Configuration `json:"configurations"`
 	// Trials are all trials in their order, canaries among them.
@@ -31,6 +33,8 @@ type Plan struct {
 	Estimate Estimate `json:"estimate"`
 
 	specs map[string]record.RunSpec // by the IDs of configurations
+	labs  map[string]record.LabSpec // likewise; empty if the study brings none up
+	keys  map[string]string         // likewise: equal for equal labs, "" for none
 	sets  []*DataSet
 	// By the IDs of configurations: their data sets, and whether they insert into them.
 	setOf   map[string]*DataSet
@@ -50,6 +54,12 @@ type PlanOptions struct {
 	Rate float64
 	// FillRate is the bytes per second of the load phase where a measurement knows them, 0 otherwise.
 	FillRate float64
+	// CheckLab says whether this machine could bring a lab up, and whether that could do the run, without making
+	// anything; nil checks the specification alone.
+	CheckLab func(record.LabSpec, record.RunSpec) error
+	// Redeploy is the seconds that it takes to remove a lab and bring another one up where a measurement knows them, 0
+	// otherwise.
+	Redeploy float64
 }
 
 // maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.
@@ -81,8 +91,13 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: spec, Base: copySpec(spec.Run), specs: map[string]record.RunSpec{}}
+	p := &Plan{Spec: spec, Base: copySpec(spec.Run), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
 	p.Base.Defaults()
+	if spec.Lab != nil {
+		base := copyLab(*spec.Lab)
+		base.Defaults()
+		p.Lab = &base
+	}
 	if err := p.configure(factors); err != nil {
 		return nil, err
 	}
@@ -91,7 +106,8 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 			large(float64(len(p.Configurations))), spec.Trials, maxPlanTrials)
 	}
 	order := newOrder(&p.Spec, p.Configurations)
-	p.Trials, p.Order = order.trials, order.text()
+	p.Trials = order.trials
+	p.Order = append(order.text(), p.redeployText()...)
 	if err := p.check(o); err != nil {
 		return nil, err
 	}
@@ -142,9 +158,12 @@ func clone[T any](p *T) *T {
 
 // configure makes the configurations. Points that would be the same run are run once.
 func (p *Plan) configure(factors []factor) error {
-	raw, meant := &p.Spec.Run, effective(p.Base)
+	raw, meant := wholeOf(&p.Spec), whole{Run: effective(p.Base)}
+	if p.Lab != nil {
+		meant.Lab = *p.Lab
+	}
 	for i := range factors {
-		if note := factors[i].findBaseline(raw, &meant); note != "" {
+		if note := factors[i].findBaseline(&raw, &meant); note != "" {
 			p.Notes = append(p.Notes, note)
 		}
 	}
@@ -158,10 +177,11 @@ func (p *Plan) configure(factors []factor) error {
 	several := p.Spec.Combine != record.CombineOneAtATime
 	known := map[string]int{} // by what is run, the configuration
 	for _, pt := range all {
-		spec := apply(factors, pt, all[0], *raw)
-		spec.LoadPhase.Drop = spec.LoadPhase.Drop || p.Spec.Reload
-		c := configuration(factors, pt, all[0], raw, several)
-		key := identity(spec)
+		w := apply(factors, pt, all[0], raw, p.Lab != nil)
+		w.Run.LoadPhase.Drop = w.Run.LoadPhase.Drop || p.Spec.Reload
+		c := configuration(factors, pt, all[0], &raw, several)
+		lab := p.labKey(w.Lab)
+		key := identity(w.Run) + lab
 		if first, twice := known[key]; twice {
 			same := &p.Configurations[first]
 			same.Same = append(same.Same, c.ID)
@@ -171,7 +191,10 @@ func (p *Plan) configure(factors []factor) error {
 		}
 		known[key] = len(p.Configurations)
 		p.Configurations = append(p.Configurations, c)
-		p.specs[c.ID] = spec
+		p.specs[c.ID], p.keys[c.ID] = w.Run, lab
+		if p.Lab != nil {
+			p.labs[c.ID] = w.Lab
+		}
 	}
 	return nil
 }
@@ -209,7 +232,7 @@ func (p *Plan) check(o PlanOptions) error {
 	}
 	var errs []error
 	for _, c := range p.Configurations {
-		err := o.Check(p.specs[c.ID])
+		err := errors.Join(o.Check(p.specs[c.ID]), p.checkLab(o, c.ID))
 		if err == nil {
 			continue
 		}

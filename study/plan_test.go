@@ -211,7 +211,7 @@ func TestSharedKeys(t *testing.T) {
 func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: load.workers, levels: [8, lots]}]"), `factor "workers", level "lots": load.workers: "lots" is not a number`)
 	mistake(t, withTarget("factors: [{path: load.threads, levels: [8, 16]}]"), "did you mean load.workers?")
-	mistake(t, withTarget("factors: [{path: lab.nodes, levels: [2, 4]}]"), "no labs yet")
+	mistake(t, withTarget("factors: [{path: lab.nodes, levels: [2, 4]}]"), "the lab has no such key, did you mean lab.topology.members?")
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
 	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration workload=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
