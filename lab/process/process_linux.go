@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,14 @@ func onOwnThread(f func()) {
 	}()
 }
 
+// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. What f does to the
+// thread's namespaces is seen by nobody else.
+func OnThread(f func()) {
+	done := make(chan struct{})
+	onOwnThread(func() { defer close(done); f() })
+	<-done
+}
+
 // launch executes a program. It must be called on a thread of its own: a sandbox changes the thread's namespaces.
 func launch(s Spec) (*exec.Cmd, error) {
 	cmd := exec.Command(s.Path, s.Args...)
@@ -42,48 +51,133 @@ func launch(s Spec) (*exec.Cmd, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	leave, err := settle(s.Place, cmd.SysProcAttr)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, leave())
 	}
-	defer leave()
 	if s.Sandbox != nil {
 		if err := enter(s.Sandbox); err != nil {
-			return nil, err
+			return nil, errors.Join(err, leave())
 		}
 		cmd.Dir = "/"
 		cmd.SysProcAttr.Chroot = s.Sandbox.Root
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.Sandbox.UID, Gid: s.Sandbox.GID}
 	}
-	return cmd, cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, leave())
+	}
+	if err := leave(); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // it was killed
+		return nil, err
+	}
+	return cmd, nil
 }
 
 // settle brings the calling thread to a place, from where the child inherits it. A group of version 2 takes whole
-// processes only, so the kernel makes the child in it. leave must be called when the child was made.
-func settle(p Place, attr *syscall.SysProcAttr) (leave func(), err error) {
-	for _, dir := range p.Groups {
-		if err := os.WriteFile(filepath.Join(dir, "tasks"), []byte(strconv.Itoa(unix.Gettid())), 0); err != nil {
-			return nil, fmt.Errorf("cannot enter the control group: %w", err)
+// processes only, so the kernel makes the child in it. leave must be called when the child was made, also after an
+// error: the thread waits for the child, and must not be limited, stopped or counted with it.
+func settle(p Place, attr *syscall.SysProcAttr) (leave func() error, err error) {
+	var back []func() error
+	leave = func() error {
+		var err error
+		for _, undo := range slices.Backward(back) {
+			err = errors.Join(err, undo())
 		}
+		return err
+	}
+	for _, dir := range p.Groups {
+		undo, err := enterGroup(dir)
+		if err != nil {
+			return leave, fmt.Errorf("cannot enter the control group: %w", err)
+		}
+		back = append(back, undo)
 	}
 	if p.Network != "" {
-		f, err := os.Open(p.Network)
+		undo, err := enterNetwork(p.Network)
 		if err != nil {
-			return nil, fmt.Errorf("cannot enter the network namespace: %w", err)
+			return leave, fmt.Errorf("cannot enter the network namespace %s: %w", p.Network, err)
 		}
-		defer f.Close()
-		if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
-			return nil, fmt.Errorf("cannot enter the network namespace %s: %w", p.Network, err)
-		}
+		back = append(back, undo)
 	}
 	if p.Unified == "" {
-		return func() {}, nil
+		return leave, nil
 	}
 	f, err := os.Open(p.Unified)
 	if err != nil {
-		return nil, fmt.Errorf("cannot enter the control group: %w", err)
+		return leave, fmt.Errorf("cannot enter the control group: %w", err)
 	}
 	attr.UseCgroupFD, attr.CgroupFD = true, int(f.Fd())
-	return func() { f.Close() }, nil
+	back = append(back, f.Close)
+	return leave, nil
+}
+
+// enterNetwork moves the calling thread to a network namespace; undo moves it back.
+func enterNetwork(file string) (undo func() error, err error) {
+	old, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, errors.Join(err, old.Close())
+	}
+	defer f.Close()
+	if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, errors.Join(err, old.Close())
+	}
+	return func() error {
+		defer old.Close()
+		if err := unix.Setns(int(old.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("cannot leave the network namespace %s: %w", file, err)
+		}
+		return nil
+	}, nil
+}
+
+// enterGroup moves the calling thread to a control group of version 1; undo moves it back.
+func enterGroup(dir string) (undo func() error, err error) {
+	before, err := threadGroups()
+	if err != nil {
+		return nil, err
+	}
+	id := []byte(strconv.Itoa(unix.Gettid()))
+	if err := os.WriteFile(filepath.Join(dir, "tasks"), id, 0); err != nil {
+		return nil, err
+	}
+	after, err := threadGroups()
+	if err != nil {
+		return nil, err
+	}
+	for hierarchy, path := range after {
+		if old := before[hierarchy]; old != path {
+			return func() error {
+				return os.WriteFile(filepath.Join(groupDir(dir, path, old), "tasks"), id, 0)
+			}, nil
+		}
+	}
+	return func() error { return nil }, nil // it was in this group already
+}
+
+// threadGroups are the control groups of version 1 of the calling thread by the numbers of their hierarchies.
+func threadGroups() (map[string]string, error) {
+	text, err := os.ReadFile("/proc/thread-self/cgroup")
+	groups := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(f) == 3 && f[0] != "0" {
+			groups[f[0]] = f[2]
+		}
+	}
+	return groups, err
+}
+
+// groupDir is the directory of the group old, where dir is that of the group path of the same hierarchy. What is
+// mounted may not be the root of the hierarchy, so that paths begin with what is not seen.
+func groupDir(dir, path, old string) string {
+	mount, hidden := filepath.Clean(dir), filepath.Clean(path)
+	for hidden != "/" && filepath.Base(mount) == filepath.Base(hidden) {
+		mount, hidden = filepath.Dir(mount), filepath.Dir(hidden)
+	}
+	return filepath.Join(mount, strings.TrimPrefix(old, strings.TrimSuffix(hidden, "/")))
 }
 
 // enter gives the calling thread mounts of its own and makes those of the sandbox. The mounts end

@@ -78,3 +78,64 @@ func isSleep(pid int) bool {
 	cmd, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	return strings.TrimSpace(string(cmd)) == "sleep"
 }
+
+// What is mounted as a hierarchy may be a part of it, as in containers.
+func TestGroupDir(t *testing.T) {
+	for _, c := range []struct{ dir, path, old, want string }{
+		{"/sys/fs/cgroup/cpu/plimsoll-a", "/plimsoll-a", "/", "/sys/fs/cgroup/cpu"},
+		{"/sys/fs/cgroup/cpu/plimsoll-a", "/plimsoll-a", "/user.slice/x", "/sys/fs/cgroup/cpu/user.slice/x"},
+		{"/sys/fs/cgroup/cpu/plimsoll-a", "/docker/1/plimsoll-a", "/docker/1", "/sys/fs/cgroup/cpu"},
+		{"/sys/fs/cgroup/cpu/plimsoll-a", "/docker/1/plimsoll-a", "/docker/1/b", "/sys/fs/cgroup/cpu/b"},
+	} {
+		if got := groupDir(c.dir, c.path, c.old); got != c.want {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+}
+
+// The thread that waits for a process in a group and a namespace is in neither itself. Only root can make them.
+func TestPlaceIsLeft(t *testing.T) {
+	group := filepath.Join("/sys/fs/cgroup/cpu", "plimsoll-process-test-"+strconv.Itoa(os.Getpid()))
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Logf("not tested: no control groups of version 1: %v", err)
+		return
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(group); err != nil {
+			t.Error(err)
+		}
+	})
+	home, err := os.Readlink("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	OnThread(func() {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Error(err)
+			return
+		}
+		file := filepath.Join("/proc", strconv.Itoa(os.Getpid()), "task", strconv.Itoa(unix.Gettid()), "ns/net")
+		p, err := Start(Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: Place{Network: file, Groups: []string{group}}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer p.Kill()
+		if inside, _ := os.ReadFile(filepath.Join(group, "tasks")); strings.TrimSpace(string(inside)) != strconv.Itoa(p.PID) {
+			t.Errorf("in the group are %q, not just %d", inside, p.PID)
+		}
+		if at, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.PID), "ns/net")); at == home {
+			t.Error("the process is in the namespace of the machine")
+		}
+		threads, _ := filepath.Glob("/proc/self/task/*/ns/net")
+		elsewhere := 0
+		for _, thread := range threads {
+			if at, err := os.Readlink(thread); err == nil && at != home {
+				elsewhere++
+			}
+		}
+		if elsewhere != 1 { // this one
+			t.Errorf("%d threads are in other namespaces", elsewhere)
+		}
+	})
+}

@@ -13,6 +13,9 @@ import (
 // onOwnThread runs f in a goroutine: there is no parent-death signal to keep a thread for.
 func onOwnThread(f func()) { go f() }
 
+// OnThread runs f.
+func OnThread(f func()) { f() }
+
 func launch(s Spec) (*exec.Cmd, error) {
 	if s.Sandbox != nil {
 		return nil, errors.New("only Linux can run it in a root directory of its own")
