@@ -51,3 +51,13 @@ var History []byte
 //
 //go:embed probe.schema.json
 var Probe []byte
+
+// LabSpec is the JSON schema of the specification of a lab.
+//
+//go:embed labspec.schema.json
+var LabSpec []byte
+
+// Lab is the JSON schema of a lab as it is.
+//
+//go:embed lab.schema.json
+var Lab []byte
