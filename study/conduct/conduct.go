@@ -35,6 +35,7 @@ type Options struct {
 	Progress Progress        // nil for none
 	Abort    <-chan struct{} // closed: end the trial under way at once
 	Plan     study.PlanOptions
+	Labs     Labs // brings up the lab of a study that has one; nil where none can be
 
 	// Spec is the specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
 	// where that has credentials, because these are not kept. nil takes what was kept.
@@ -106,6 +107,9 @@ func recording(err error) error {
 // that could not begin is nil.
 func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, error) {
 	o.defaults()
+	if spec.Lab != nil {
+		spec.Defaults() // the lab is the target
+	}
 	plan, err := study.NewPlan(spec, o.Plan)
 	if err != nil {
 		return nil, wrong(err)
@@ -134,7 +138,9 @@ func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, 
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	return c.finish(c.perform(ctx))
+	err = c.perform(ctx)
+	c.removeLab(ctx)
+	return c.finish(err)
 }
 
 func (o *Options) defaults() {
@@ -187,6 +193,7 @@ type conductor struct {
 	plan  *study.Plan
 
 	specs    map[string]record.RunSpec    // by the IDs of configurations as the study has them; with credentials
+	labs     map[string]record.LabSpec    // likewise; empty if the study brings none up
 	todo     []record.Trial               // trials to do, in order
 	attempts map[string]int               // the highest attempt of each trial that was seen anywhere
 	resumed  bool                         // there were sessions before this one
@@ -203,12 +210,14 @@ type conductor struct {
 	// unreached are the trials that did not reach their target, by that, since one was reached last.
 	unreached map[string][]record.Trial
 	total     int // trials of the plan
+	// lab is the key of the lab that this session brought up, "" for none; labLeft is why it could not be removed.
+	lab, labLeft string
 }
 
 func newConductor(o Options, w *record.StudyWriter, spec record.StudySpec) *conductor {
 	return &conductor{
 		o: o, w: w, spec: spec, began: o.Clock.Now(), attempts: map[string]int{}, data: map[string]dataState{},
-		specs: map[string]record.RunSpec{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
+		specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
 	}
 }
 
@@ -240,6 +249,7 @@ func (c *conductor) adopt(plan *study.Plan) error {
 // resolve finds the runs of configurations whose IDs are without credentials.
 func (c *conductor) resolve(clean []record.Configuration) error {
 	clear(c.specs)
+	clear(c.labs)
 	for i, planned := range c.plan.Configurations {
 		spec, err := c.plan.RunSpec(planned.ID)
 		if err != nil {
@@ -249,6 +259,9 @@ func (c *conductor) resolve(clean []record.Configuration) error {
 			return wrong(fmt.Errorf("two configurations are called %s once credentials are taken out: give their levels names", clean[i].ID))
 		}
 		c.specs[clean[i].ID] = spec
+		if l, ok := c.plan.LabSpec(planned.ID); ok {
+			c.labs[clean[i].ID] = l
+		}
 	}
 	return nil
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // ownFindings are those that only the conductor can know of.
-var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged"}
+var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed"}
 
 // findings replaces what was found out about how the study was conducted.
 func (c *conductor) findings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed())
+	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",

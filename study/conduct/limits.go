@@ -185,5 +185,8 @@ func (c *conductor) standing(t record.Trial, j job) Standing {
 		}
 		s.Left += d + c.spec.Settle.Std()
 	}
+	if s.Left > 0 {
+		s.Left += c.redeployLeft()
+	}
 	return s
 }

@@ -136,6 +136,7 @@ func (c *conductor) replan(base record.RunSpec) error {
 	spec.Run, spec.Budget = base, 0 // the budget was held against the plan before; each session has its own
 	o := c.o.Plan
 	o.Rate, o.FillRate = c.measured()
+	o.Redeploy, _ = c.redeployed()
 	plan, err := study.NewPlan(spec, o)
 	if err != nil {
 		return wrong(fmt.Errorf("with what the procedures chose: %w", err))

@@ -63,7 +63,9 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	return c.finish(c.perform(ctx))
+	err = c.perform(ctx)
+	c.removeLab(ctx)
+	return c.finish(err)
 }
 
 // specOf returns the specification to go on with: the one that is given if it is that of the study, or what was kept.

@@ -39,6 +39,10 @@ func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial,
 	if err := c.ready(ctx, &j); err != nil {
 		return study.Result{}, j.trial, err
 	}
+	fresh, err := c.needsLab(ctx, &j)
+	if err != nil {
+		return study.Result{}, j.trial, err
+	}
 	data, err := c.arrange(&j)
 	if err != nil {
 		return study.Result{}, j.trial, err
@@ -50,15 +54,22 @@ func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial,
 	c.attempts[nameOf(t, j.procedure)] = t.Attempt
 	t.Record = dirOf(t, j.procedure)
 	t.Status, t.Started, t.Problem, t.Seconds, t.Values, t.Validity = record.TrialRunning, &utc, "", 0, nil, nil
+	t.Redeployed = 0
 	if err := c.note(record.EventBegin, t, j, data); err != nil {
 		return study.Result{}, t, err
 	}
 	c.o.Progress.Begin(c.standing(t, j))
-	result, ending := c.supervise(ctx, study.Request{
-		Spec: j.spec, Dir: filepath.Join(c.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
-		Number: c.nextNumber(started),
-	}, c.deadline(j.spec))
-	t.Seconds = max(0, c.o.Clock.Now().Sub(started).Seconds()) // a clock may be set back
+	if fresh {
+		t.Redeployed, err = c.deploy(ctx, &j)
+	}
+	result, ending := study.Result{}, ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(c.o.Abort))}
+	if err == nil {
+		result, ending = c.supervise(ctx, study.Request{
+			Spec: j.spec, Dir: filepath.Join(c.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
+			Number: c.nextNumber(started),
+		}, c.deadline(j.spec))
+	}
+	t.Seconds = max(0, c.o.Clock.Now().Sub(started).Seconds()-t.Redeployed) // a clock may be set back
 	stop := c.conclude(&t, j, result, ending)
 	data = c.settled(data, result)
 	if err := c.over(t, j, data); err != nil {

@@ -1,0 +1,231 @@
+package conduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/simulated"
+)
+
+// rack is a machine with labs, which stay when a study ends.
+type rack struct {
+	labs map[string]*record.Lab
+	log  []string
+	up   func(record.LabSpec) error // nil for nothing
+}
+
+func newRack() *rack { return &rack{labs: map[string]*record.Lab{}} }
+
+func (r *rack) Find(_ context.Context, name string) (*record.Lab, error) { return r.labs[name], nil }
+
+func (r *rack) Up(ctx context.Context, spec record.LabSpec) error {
+	if r.labs[spec.Name] != nil {
+		return errors.New("there is one already")
+	}
+	if r.up != nil {
+		if err := r.up(spec); err != nil {
+			return err
+		}
+	}
+	r.log = append(r.log, fmt.Sprintf("up %d", spec.Topology.Members))
+	r.labs[spec.Name] = &record.Lab{Name: spec.Name, State: "up", Specification: spec}
+	return ctx.Err()
+}
+
+func (r *rack) Down(_ context.Context, name string) error {
+	if r.labs[name] != nil {
+		r.log = append(r.log, "down")
+	}
+	delete(r.labs, name)
+	return nil
+}
+
+// ups counts how often a lab was brought up.
+func (r *rack) ups() int {
+	n := 0
+	for _, line := range r.log {
+		if strings.HasPrefix(line, "up") {
+			n++
+		}
+	}
+	return n
+}
+
+func labStudy(change func(*record.StudySpec)) record.StudySpec {
+	return smallStudy(func(s *record.StudySpec) {
+		s.Run.Target, s.Lab, s.Trials = "", &record.LabSpec{}, 2
+		s.Factors = []record.FactorSpec{{Path: "lab.topology.members", Levels: []record.LevelSpec{{Value: 1}, {Value: 3}}}}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// onRack makes the trials of a bench look at the lab that they run on.
+func onRack(t *testing.T, b *bench, r *rack) {
+	t.Helper()
+	b.before = func(_ context.Context, q study.Request) error {
+		l := r.labs[strings.TrimPrefix(q.Spec.Target, "lab:")]
+		want := 1
+		if strings.Contains(q.Configuration, "members=3") {
+			want = 3
+		}
+		if l == nil || int(l.Specification.Topology.Members) != want {
+			t.Errorf("trial %d of %s runs on %+v", q.Trial, q.Configuration, l)
+		}
+		return nil
+	}
+}
+
+// A study brings up the lab that each trial needs, keeps it as long as the next one needs the same, and removes it.
+func TestLabOfAStudy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b, r := newBench(simulated.Target{}), newRack()
+	onRack(t, b, r)
+	o := b.options(dir)
+	o.Labs = r
+	s, err := Run(t.Context(), labStudy(nil), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 4)
+	plan, err := study.NewPlan(labStudy(nil), study.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.ups(); got != plan.Estimate.Redeploys || len(r.labs) != 0 {
+		t.Errorf("%d labs were brought up, planned were %d: %v; left are %v", got, plan.Estimate.Redeploys, r.log, r.labs)
+	}
+	if !slices.ContainsFunc(s.Specification.Factors, func(f record.FactorSpec) bool { return f.Path == "lab.topology.members" }) || s.Specification.Lab == nil {
+		t.Errorf("specification %+v", s.Specification)
+	}
+}
+
+// Batched, each lab is brought up once.
+func TestBatchedLabs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b, r := newBench(simulated.Target{}), newRack()
+	onRack(t, b, r)
+	o := b.options(dir)
+	o.Labs = r
+	s, err := Run(t.Context(), labStudy(func(s *record.StudySpec) { s.Order, s.Trials = record.OrderBatched, 5 }), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 10)
+	if r.ups() != 2 || len(r.labs) != 0 {
+		t.Errorf("%v; left are %v", r.log, r.labs)
+	}
+}
+
+// Whatever ended a study, going on with it begins with a lab that it has made itself; what was left is removed first.
+func TestResumeOfAStudyWithALab(t *testing.T) {
+	for name, left := range map[string]func(r *rack, dir string){
+		"interrupted": func(*rack, string) {},
+		"killed while it brought one up": func(r *rack, dir string) {
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting", Specification: record.LabSpec{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+		},
+		"killed during a trial": func(r *rack, dir string) {
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: record.LabSpec{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+		},
+		"killed in the first moment": func(r *rack, _ string) { r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "study")
+			b, r := newBench(simulated.Target{}), newRack()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b.before = func(context.Context, study.Request) error {
+				if len(b.asked) == 3 {
+					cancel()
+					return context.Canceled
+				}
+				return nil
+			}
+			o := b.options(dir)
+			o.Labs = r
+			var stop *Stop
+			if _, err := Run(ctx, labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != Interrupted {
+				t.Fatal(err)
+			}
+			if len(r.labs) != 0 {
+				t.Errorf("an interrupted study left %v", r.labs)
+			}
+			left(r, dir)
+			r.log = nil
+			had := len(r.labs) > 0
+			onRack(t, b, r)
+			s, err := Resume(t.Context(), dir, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finished(t, dir, s, 4)
+			if had && r.log[0] != "down" || len(r.labs) != 0 {
+				t.Errorf("%v; left are %v", r.log, r.labs)
+			}
+		})
+	}
+}
+
+// What a study did not bring up it does not touch.
+func TestForeignLab(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b, r := newBench(simulated.Target{}), newRack()
+	r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: record.LabSpec{Name: "study-study"}}
+	o := b.options(dir)
+	o.Labs = r
+	var stop *Stop
+	if _, err := Run(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs || !strings.Contains(err.Error(), "plimsoll lab down study-study") {
+		t.Errorf("error %v", err)
+	}
+	if len(r.log) != 0 || len(b.asked) != 0 || r.labs["study-study"] == nil {
+		t.Errorf("%v, %d trials", r.log, len(b.asked))
+	}
+	o.Labs, o.Dir = nil, filepath.Join(t.TempDir(), "study")
+	if _, err := Run(t.Context(), labStudy(nil), o); err == nil || !strings.Contains(err.Error(), "cannot bring labs up") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A lab that cannot be brought up fails its trial alone, and one that died is brought up again.
+func TestLabsThatFail(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b, r := newBench(simulated.Target{}), newRack()
+	failed := false
+	r.up = func(s record.LabSpec) error {
+		if s.Topology.Members == 3 && !failed {
+			failed = true
+			return errors.New("no primary within its deadline")
+		}
+		return nil
+	}
+	b.after = func(study.Request) { delete(r.labs, "study-study") } // its supervisor was killed
+	o := b.options(dir)
+	o.Labs = r
+	s, err := Run(t.Context(), labStudy(nil), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, problems := 0, 0
+	for _, tr := range s.Trials {
+		switch tr.Status {
+		case record.TrialDone:
+			done++
+		case record.TrialFailed:
+			problems++
+			if !strings.Contains(tr.Problem, "no primary within its deadline") {
+				t.Errorf("problem %q", tr.Problem)
+			}
+		}
+	}
+	if done != 3 || problems != 1 || r.ups() != 3 {
+		t.Errorf("%d done, %d failed, %v", done, problems, r.log)
+	}
+}
