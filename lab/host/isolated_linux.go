@@ -3,19 +3,436 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-var errLater = errors.New("isolated hosts are being made")
+// isolatedHost is a network namespace with a cable to the switch of the lab, and a control group.
+type isolatedHost struct {
+	*body
+	net     *network
+	address netip.Prefix
+	space   *namespace
+	port    string // the switch's end of the cable
 
-func checkIsolated() error { return errLater }
+	groups   []*group // the last one is in use; the others are those that could not be removed yet
+	powers   int      // how many groups there were
+	io       []IOLimit
+	usage    record.LabUsage // up to the last power-off
+	base     traffic         // of the cable when the power came on
+	promised map[int]bool
+}
 
-type network struct{}
+// traffic is what the cable carried, in bytes, seen from the host.
+type traffic struct{ received, sent int64 }
 
-func newNetwork(context.Context, *Ground) (*network, error) { return nil, errLater }
-func (*network) close(context.Context) error                { return nil }
+// firstIsolatedPort is MongoDB's own: each isolated host has an address, and so all ports.
+const firstIsolatedPort = 27017
 
-func newIsolated(context.Context, *body) (Host, error) { return nil, errLater }
+// newIsolated makes a host and gives it power.
+func newIsolated(ctx context.Context, b *body) (Host, error) {
+	h := &isolatedHost{body: b, net: b.ground.net, promised: map[int]bool{}}
+	h.state = Off
+	err := h.connect()
+	if err == nil {
+		err = h.on()
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
+	}
+	return h, nil
+}
 
-func systemRemovers() map[string]journal.Remover { return nil }
+// connect makes the namespace and the cable.
+func (h *isolatedHost) connect() error {
+	n := h.net
+	address, last, err := n.nextAddress()
+	if err != nil {
+		return err
+	}
+	h.address, h.port = address, "host"+strconv.Itoa(last)
+	if h.space, err = makeNamespace(h.ground.opts.Journal, h.ground.named(h.name)); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.hosts[h.name] = h
+	n.mu.Unlock()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = h.port
+	veth := netlink.NewVeth(attrs)
+	veth.PeerName, veth.PeerNamespace = hostLink, netlink.NsFd(h.space.file.Fd())
+	if err := n.handle.LinkAdd(veth); err != nil {
+		return fmt.Errorf("cannot make its cable: %w", err)
+	}
+	l, err := n.handle.LinkByName(h.port)
+	if err != nil {
+		return err
+	}
+	bridge, err := n.handle.LinkByName(bridgeName)
+	if err != nil {
+		return err
+	}
+	if err := n.handle.LinkSetMaster(l, bridge); err != nil { // the power switches it on
+		return fmt.Errorf("cannot put its cable on the bridge: %w", err)
+	}
+	own, err := netlink.NewHandleAt(h.space.handle(), unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	end, err := own.LinkByName(hostLink)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(own.AddrAdd(end, &netlink.Addr{IPNet: ipNet(address)}), own.LinkSetUp(end)); err != nil {
+		return fmt.Errorf("cannot give it its address: %w", err)
+	}
+	return h.slow(0)
+}
+
+// handle is the namespace as the libraries want it.
+func (n *namespace) handle() netns.NsHandle { return netns.NsHandle(n.file.Fd()) }
+
+// on gives power: a new group, because one that was killed kills who enters it, and the link. The caller holds mu, or
+// is alone.
+func (h *isolatedHost) on() error {
+	h.powers++
+	g, err := h.net.groups.makeGroup(h.ground.opts.Journal, h.ground.named(h.name)+"-"+strconv.Itoa(h.powers))
+	if err != nil {
+		return err
+	}
+	h.groups = append(h.groups, g)
+	if h.limits.Cores > 0 {
+		err = errors.Join(err, g.limitCores(h.limits.Cores))
+	}
+	if h.limits.Memory > 0 {
+		err = errors.Join(err, g.limitMemory(h.limits.Memory))
+	}
+	for _, l := range h.io {
+		err = errors.Join(err, g.limitIO(l))
+	}
+	if err == nil {
+		err = h.net.up(h.port)
+	}
+	if err == nil {
+		h.base, err = h.net.traffic(h.port)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot give host %s power: %w", h.name, err)
+	}
+	h.usage, h.state = record.LabUsage{}, On
+	return nil
+}
+
+// group is the group in use. The caller holds mu.
+func (h *isolatedHost) group() *group { return h.groups[len(h.groups)-1] }
+
+// traffic reads what the cable of a host carried.
+func (n *network) traffic(port string) (traffic, error) {
+	l, err := n.handle.LinkByName(port)
+	if err != nil {
+		return traffic{}, err
+	}
+	s := l.Attrs().Statistics
+	if s == nil {
+		return traffic{}, nil
+	}
+	return traffic{received: int64(s.TxBytes), sent: int64(s.RxBytes)}, nil // the switch's end sends what the host receives
+}
+
+// Address implements [Host].
+func (h *isolatedHost) Address() string { return h.address.Addr().String() }
+
+// Start implements [Host].
+func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Process, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.usable(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", s.Role, err)
+	}
+	g := h.group()
+	s.Place = process.Place{Network: h.space.path, Groups: g.old(), Unified: g.unified()}
+	return h.body.start(ctx, s)
+}
+
+// Run implements [Host].
+func (h *isolatedHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
+	return run(ctx, s, h.Start)
+}
+
+// Port implements [Host].
+func (h *isolatedHost) Port() (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.space == nil {
+		return 0, fmt.Errorf("host %s has no port: it is closed", h.name)
+	}
+	found := 0
+	err := h.space.do(func() error {
+		for port := firstIsolatedPort; port <= lastPort; port++ {
+			if !h.promised[port] && free("", port) {
+				found = port
+				return nil
+			}
+		}
+		return errors.New("all are in use")
+	})
+	if err != nil {
+		return 0, fmt.Errorf("host %s has no port between %d and %d: %w", h.name, firstIsolatedPort, lastPort, err)
+	}
+	h.promised[found] = true
+	return found, nil
+}
+
+// PowerOff implements [Host].
+func (h *isolatedHost) PowerOff(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.off(ctx); err != nil {
+		return fmt.Errorf("host %s: %w", h.name, err)
+	}
+	return nil
+}
+
+// off takes the link away before it kills: the kernel says goodbye for processes that die, and a host that lost power
+// does not. The caller holds mu.
+func (h *isolatedHost) off(ctx context.Context) error {
+	if h.state != Off {
+		h.state = Off
+		l, err := h.net.handle.LinkByName(h.port)
+		if err == nil {
+			err = h.net.handle.LinkSetDown(l)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot take its link away: %w", err)
+		}
+	}
+	for len(h.groups) > 0 {
+		g := h.groups[0]
+		if err := g.kill(ctx); err != nil {
+			return err
+		}
+		if len(h.groups) == 1 {
+			h.usage = h.look(g)
+			h.usage.Memory = 0
+		}
+		if err := g.remove(ctx); err != nil {
+			return err
+		}
+		h.groups = h.groups[1:]
+	}
+	return waitEnded(ctx, h.all())
+}
+
+// PowerOn implements [Host].
+func (h *isolatedHost) PowerOn(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.space == nil {
+		return fmt.Errorf("host %s has no power: it is closed", h.name)
+	}
+	if h.state != Off {
+		return nil
+	}
+	if err := h.off(ctx); err != nil { // what an earlier power-off had no time for
+		return fmt.Errorf("host %s: %w", h.name, err)
+	}
+	return h.on()
+}
+
+// Pause implements [Host].
+func (h *isolatedHost) Pause(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == Off {
+		return h.usable()
+	}
+	h.state = Paused
+	if err := h.group().freeze(ctx, true); err != nil {
+		return fmt.Errorf("cannot pause host %s: %w", h.name, err)
+	}
+	return nil
+}
+
+// Resume implements [Host].
+func (h *isolatedHost) Resume(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == Off {
+		return h.usable()
+	}
+	if err := h.group().freeze(ctx, false); err != nil {
+		return fmt.Errorf("cannot resume host %s: %w", h.name, err)
+	}
+	h.state = On
+	return nil
+}
+
+// Limit implements [Host]. What the page cache writes later is not bounded by control groups of version 1.
+func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state != Off {
+		g := h.group()
+		for _, old := range h.io {
+			_ = g.limitIO(IOLimit{Device: old.Device}) // the device may be gone, and its limit with it
+		}
+		h.io = nil
+		for _, l := range limits {
+			if err := g.limitIO(l); err != nil {
+				return fmt.Errorf("cannot limit the disks of host %s: %w", h.name, err)
+			}
+			h.io = append(h.io, l)
+		}
+		return nil
+	}
+	h.io = append([]IOLimit(nil), limits...) // from the next power-on
+	return nil
+}
+
+// Usage implements [Host].
+func (h *isolatedHost) Usage() (record.LabUsage, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u := h.usage
+	if h.state != Off {
+		u = h.look(h.group())
+	}
+	u.Host = h.name
+	return u, nil
+}
+
+// look reads what the host used since it was powered on. The caller holds mu.
+func (h *isolatedHost) look(g *group) record.LabUsage {
+	u := g.usage()
+	if now, err := h.net.traffic(h.port); err == nil {
+		u.Received, u.Sent = now.received-h.base.received, now.sent-h.base.sent
+	}
+	return u
+}
+
+// Close implements [Host].
+func (h *isolatedHost) Close(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.space == nil {
+		return nil
+	}
+	if err := h.off(ctx); err != nil {
+		return fmt.Errorf("cannot close host %s: %w", h.name, err)
+	}
+	if err := h.settled(); err != nil {
+		return err
+	}
+	if err := h.net.forget(h); err != nil {
+		return fmt.Errorf("cannot remove the link of host %s: %w", h.name, err)
+	}
+	if err := h.space.remove(); err != nil {
+		return err
+	}
+	h.space = nil
+	return nil
+}
+
+// forget removes the cable of a host, and its cuts.
+func (n *network) forget(h *isolatedHost) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var err error
+	for host, cuts := range n.cuts {
+		if _, ok := cuts[h.name]; ok {
+			delete(cuts, h.name)
+			err = errors.Join(err, n.apply(n.hosts[host]))
+		}
+	}
+	delete(n.cuts, h.name)
+	delete(n.hosts, h.name)
+	l, missing := n.handle.LinkByName(h.port)
+	if missing == nil { // else it was not made
+		err = errors.Join(err, n.handle.LinkDel(l))
+	}
+	return err
+}
+
+func systemRemovers() map[string]journal.Remover {
+	return map[string]journal.Remover{
+		kindGroup: removeGroup, kindLink: removeLink, kindNamespace: removeNamespace, kindNamespaces: removeNamespaces,
+	}
+}
+
+// disableIPv6 keeps the kernel from giving an interface of the machine an address of its own.
+func disableIPv6(name string) error {
+	err := writeFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "disable_ipv6"), "1")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// checkIsolated tries what isolated hosts need, in a namespace that ends with the trial.
+func checkIsolated() error {
+	if os.Geteuid() != 0 {
+		return errors.New("they need root")
+	}
+	if _, err := findHierarchies(); err != nil {
+		return err
+	}
+	var err error
+	process.OnThread(func() {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("the kernel makes no network namespace: %w", err)
+			return
+		}
+		err = tryNetwork()
+	})
+	return err
+}
+
+// tryNetwork makes one of each thing in the calling thread's namespace.
+func tryNetwork() error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = bridgeName
+	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+		return fmt.Errorf("the kernel has no bridges (module bridge): %w", err)
+	}
+	attrs.Name = hostLink
+	veth := netlink.NewVeth(attrs)
+	veth.PeerName = "peer"
+	if err := netlink.LinkAdd(veth); err != nil {
+		return fmt.Errorf("the kernel has no pairs of virtual Ethernet devices (module veth): %w", err)
+	}
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer handle.Close()
+	if err := shape(handle, hostLink, 1<<20); err != nil {
+		return fmt.Errorf("the kernel has no token bucket (module sch_tbf): %w", err)
+	}
+	c, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: cutTable})
+	in := c.AddChain(&nftables.Chain{Name: "in", Table: table, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter})
+	c.AddRule(&nftables.Rule{Table: table, Chain: in, Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, netip.Addr{})})
+	if err := c.Flush(); err != nil {
+		return fmt.Errorf("the kernel has no nftables (module nf_tables): %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// everyone stands for all other hosts and the machine in the list of cuts.
+const everyone = "*"
+
+// cutTable is the table of the firewall of a host's namespace; it ends with the namespace.
+const cutTable = "plimsoll"
+
+// ways are the directions in which nothing passes, seen from one host.
+type ways struct{ in, out bool }
+
+func (w ways) none() bool     { return !w.in && !w.out }
+func (w ways) flipped() ways  { return ways{in: w.out, out: w.in} }
+func (w ways) or(v ways) ways { return ways{in: w.in || v.in, out: w.out || v.out} }
+
+// with names what is cut, with the direction if it is one only.
+func (w ways) with(name string) string {
+	switch w {
+	case ways{in: true}:
+		return name + " (in)"
+	case ways{out: true}:
+		return name + " (out)"
+	}
+	return name
+}
+
+// Cut implements [Host]. The packets are dropped in the host's own namespace. TCP takes that for loss and goes on
+// trying; a program that sends datagrams is told that it may not.
+func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
+	var w ways
+	switch d {
+	case Both, "":
+		w = ways{true, true}
+	case In:
+		w.in = true
+	case Out:
+		w.out = true
+	default:
+		return fmt.Errorf("direction %q is not known: it is both, in or out", d)
+	}
+	name, err := h.peer(other)
+	if err != nil {
+		return err
+	}
+	n := h.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := n.cuts[h.name][name]
+	n.setCut(h.name, name, old.or(w))
+	if err := n.apply(h); err != nil {
+		n.setCut(h.name, name, old)
+		return fmt.Errorf("cannot cut host %s off: %w", h.name, err)
+	}
+	return nil
+}
+
+// peer is the name under which another host is cut.
+func (h *isolatedHost) peer(other Host) (string, error) {
+	if other == nil {
+		return everyone, nil
+	}
+	h.net.mu.Lock()
+	defer h.net.mu.Unlock()
+	if p, ok := other.(*isolatedHost); !ok || h.net.hosts[other.Name()] != p || p == h {
+		return "", fmt.Errorf("host %s has no link to %s: name another isolated host of the same lab", h.name, other.Name())
+	}
+	return other.Name(), nil
+}
+
+// setCut writes a cut down. The caller holds mu.
+func (n *network) setCut(host, other string, w ways) {
+	if n.cuts[host] == nil {
+		n.cuts[host] = map[string]ways{}
+	}
+	n.cuts[host][other] = w
+	if w.none() {
+		delete(n.cuts[host], other)
+	}
+}
+
+// Mend implements [Host]. It does not matter on which host of a pair the cut was made.
+func (h *isolatedHost) Mend(_ context.Context, other Host) error {
+	name, err := h.peer(other)
+	if err != nil {
+		return err
+	}
+	n := h.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if other == nil {
+		delete(n.cuts, h.name)
+	} else {
+		delete(n.cuts[h.name], name)
+	}
+	err = n.apply(h)
+	for host := range n.cuts {
+		if _, ok := n.cuts[host][h.name]; ok && (other == nil || host == name) {
+			delete(n.cuts[host], h.name)
+			err = errors.Join(err, n.apply(n.hosts[host]))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot mend the links of host %s: %w", h.name, err)
+	}
+	return nil
+}
+
+// Cuts implements [Host].
+func (h *isolatedHost) Cuts() []string {
+	n := h.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := maps.Clone(n.cuts[h.name])
+	if all == nil {
+		all = map[string]ways{}
+	}
+	for host, cuts := range n.cuts {
+		if w, ok := cuts[h.name]; ok {
+			all[host] = all[host].or(w.flipped())
+		}
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		names = append(names, all[name].with(name))
+	}
+	return names
+}
+
+// apply makes the firewall of a host's namespace say what its cuts are, in one step. The caller holds mu.
+func (n *network) apply(h *isolatedHost) error {
+	if h.space == nil {
+		return nil // it is closed
+	}
+	c, err := nftables.New(nftables.WithNetNSFd(int(h.space.file.Fd())))
+	if err != nil {
+		return err
+	}
+	table := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: cutTable}
+	c.AddTable(table) // so that there is one to remove
+	c.DelTable(table)
+	if len(n.cuts[h.name]) > 0 {
+		c.AddTable(table)
+		in := c.AddChain(&nftables.Chain{Name: "in", Table: table, Type: nftables.ChainTypeFilter,
+			Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter})
+		out := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeFilter,
+			Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter})
+		for other, w := range n.cuts[h.name] {
+			var addr netip.Addr
+			if other != everyone {
+				addr = n.hosts[other].address.Addr()
+			}
+			if w.in {
+				c.AddRule(&nftables.Rule{Table: table, Chain: in, Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, addr)})
+			}
+			if w.out {
+				c.AddRule(&nftables.Rule{Table: table, Chain: out, Exprs: drop(expr.MetaKeyOIFNAME, destinationOffset, addr)})
+			}
+		}
+	}
+	return c.Flush()
+}
+
+// Where the addresses are in the header of an IPv4 packet.
+const sourceOffset, destinationOffset = 12, 16
+
+// drop is a rule that drops what passes the host's link and has the address at the offset of its header; without an
+// address, all. Loopback is another link.
+func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
+	name := make([]byte, unix.IFNAMSIZ)
+	copy(name, hostLink)
+	exprs := []expr.Any{
+		&expr.Meta{Key: link, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: name},
+	}
+	if addr.IsValid() {
+		exprs = append(exprs,
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: addr.AsSlice()})
+	}
+	return append(exprs, &expr.Verdict{Kind: expr.VerdictDrop})
+}
+
+// Slow implements [Host].
+func (h *isolatedHost) Slow(_ context.Context, rate int64) error {
+	if rate != 0 && rate < leastRate {
+		return fmt.Errorf("%d bytes per second are too few for a link: the least is %d", rate, leastRate)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.slow(rate)
+}
+
+// slow limits what leaves each end of the host's cable. The caller holds mu of the host.
+func (h *isolatedHost) slow(rate int64) error {
+	if rate == 0 {
+		rate = h.limits.Network
+	}
+	own, err := netlink.NewHandleAt(h.space.handle(), unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("cannot limit the link of host %s: %w", h.name, err)
+	}
+	defer own.Close()
+	if err := errors.Join(shape(own, hostLink, rate), shape(h.net.handle, h.port, rate)); err != nil {
+		return fmt.Errorf("cannot limit the link of host %s: %w", h.name, err)
+	}
+	return nil
+}
+
+// shape limits what an interface sends with a token bucket; 0 is no limit.
+func shape(handle *netlink.Handle, name string, rate int64) error {
+	l, err := handle.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	attrs := netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	if rate == 0 {
+		err := handle.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "tbf"})
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // there is none
+			return nil
+		}
+		return err
+	}
+	// A burst of a twentieth of a second, and at least one packet; a queue of a tenth of a second besides.
+	burst := min(max(rate/20, 2<<10), 4<<20)
+	queue := min(max(rate/10, 16<<10), 16<<20)
+	return handle.QdiscReplace(&netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: uint32(burst + queue),
+		Buffer: netlink.Xmittime(uint64(rate), uint32(burst))})
+}

@@ -1,0 +1,411 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/lab/journal"
+)
+
+// Control groups are made by writing their files. The library containerd/cgroups takes a machine for either version 1
+// or version 2, but on a machine with both the controllers are those of version 1 and only version 2 can freeze and
+// kill a group in one step; and it wants the places where distributions mount them.
+
+// kindGroup is a control group, in one or several hierarchies.
+const kindGroup = "cgroup"
+
+// groupPrefix begins the names of groups and namespaces.
+const groupPrefix = "plimsoll-"
+
+// hierarchies are where control groups are made.
+type hierarchies struct {
+	v1      map[string]string // mount point by controller of version 1
+	unified string            // mount point of version 2, empty if there is none
+	v2      []string          // controllers that version 2 has
+}
+
+// The controllers of version 1 that serve the purpose of one of version 2.
+var oldNames = map[string][]string{"cpu": {"cpu", "cpuacct"}, "memory": {"memory"}, "io": {"blkio"}, "freezer": {"freezer"}}
+
+// findHierarchies finds what is mounted, and what is missing.
+func findHierarchies() (hierarchies, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return hierarchies{}, err
+	}
+	h := parseHierarchies(string(text))
+	if h.unified != "" {
+		if _, err := os.Stat(filepath.Join(h.unified, "cgroup.controllers")); err != nil {
+			h.unified = ""
+		}
+	}
+	if h.unified != "" {
+		text, err := os.ReadFile(filepath.Join(h.unified, "cgroup.controllers"))
+		if err != nil {
+			return h, err
+		}
+		h.v2 = strings.Fields(string(text))
+	}
+	return h, h.complete()
+}
+
+// parseHierarchies reads the mounts of control groups out of mountinfo.
+func parseHierarchies(mountinfo string) hierarchies {
+	h := hierarchies{v1: map[string]string{}}
+	for line := range strings.Lines(mountinfo) {
+		fields, rest, _ := strings.Cut(line, " - ")
+		left, right := strings.Fields(fields), strings.Fields(rest)
+		if len(left) < 5 || len(right) < 3 {
+			continue
+		}
+		switch right[0] {
+		case "cgroup2":
+			if h.unified == "" {
+				h.unified = left[4]
+			}
+		case "cgroup":
+			for _, option := range strings.Split(right[2], ",") {
+				if _, ok := h.v1[option]; !ok {
+					h.v1[option] = left[4]
+				}
+			}
+		}
+	}
+	return h
+}
+
+// complete says what is missing for an isolated host.
+func (h hierarchies) complete() error {
+	for _, controller := range []string{"cpu", "memory"} {
+		if !h.has(controller) {
+			return fmt.Errorf("the control groups of this machine have no controller %s (cgroup.controllers of version 2, or a mounted hierarchy of version 1)", controller)
+		}
+	}
+	if h.unified == "" && h.v1["freezer"] == "" {
+		return errors.New("no control groups of version 2 and no freezer of version 1 are mounted")
+	}
+	return h.delegate()
+}
+
+// has says whether a controller, named as in version 2, can be used.
+func (h hierarchies) has(controller string) bool {
+	for _, old := range oldNames[controller] {
+		if h.v1[old] == "" {
+			return slices.Contains(h.v2, controller)
+		}
+	}
+	return true
+}
+
+// delegate makes the controllers of version 2 work in groups below the root.
+func (h hierarchies) delegate() error {
+	file := filepath.Join(h.unified, "cgroup.subtree_control")
+	for _, c := range []string{"cpu", "memory", "io"} {
+		if !slices.Contains(h.v2, c) {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(strings.Fields(string(text)), c) {
+			continue
+		}
+		if err := writeFile(file, "+"+c); err != nil {
+			return fmt.Errorf("cannot use the controller %s in groups (in a container, start it with the machine's cgroup namespace): %w", c, err)
+		}
+	}
+	return nil
+}
+
+// group is a control group with everything it needs, in one or several hierarchies.
+type group struct {
+	name    string
+	where   hierarchies
+	journal *journal.Journal
+	id      int
+}
+
+// makeGroup makes a group without limits.
+func (h hierarchies) makeGroup(j *journal.Journal, name string) (*group, error) {
+	g := &group{name: name, where: h, journal: j}
+	var err error
+	if g.id, err = j.Add(kindGroup, name, map[string]string{"dirs": strings.Join(g.dirs(), "\n")}); err != nil {
+		return nil, err
+	}
+	for _, dir := range g.dirs() {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot make the control group: %w", err), g.remove(context.Background()))
+		}
+	}
+	return g, nil
+}
+
+// old are its directories in the hierarchies of version 1 that are used.
+func (g *group) old() []string {
+	used := map[string]bool{}
+	for _, controller := range []string{"cpu", "memory", "io"} {
+		for _, name := range oldNames[controller] {
+			if mount := g.where.v1[name]; mount != "" {
+				used[filepath.Join(mount, g.name)] = true
+			}
+		}
+	}
+	if g.where.unified == "" {
+		used[filepath.Join(g.where.v1["freezer"], g.name)] = true
+	}
+	return slices.Sorted(maps.Keys(used))
+}
+
+// unified is its directory in version 2, empty if there is none.
+func (g *group) unified() string {
+	if g.where.unified == "" {
+		return ""
+	}
+	return filepath.Join(g.where.unified, g.name)
+}
+
+// dirs are all its directories.
+func (g *group) dirs() []string {
+	if u := g.unified(); u != "" {
+		return append(g.old(), u)
+	}
+	return g.old()
+}
+
+// file is the file of a controller of version 1 if there is one, and otherwise of version 2.
+func (g *group) file(controller, oldName, newName string) (path string, v2 bool) {
+	if mount := g.where.v1[controller]; mount != "" {
+		return filepath.Join(mount, g.name, oldName), false
+	}
+	return filepath.Join(g.unified(), newName), true
+}
+
+func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0) }
+
+// period is the time, in microseconds, in which a group may use its share of processor time.
+const period = 100_000
+
+// limitCores gives the group so many cores.
+func (g *group) limitCores(cores float64) error {
+	quota := strconv.Itoa(max(1000, int(cores*period))) // the kernel refuses less
+	path, v2 := g.file("cpu", "cpu.cfs_quota_us", "cpu.max")
+	if v2 {
+		return writeFile(path, quota+" "+strconv.Itoa(period))
+	}
+	return errors.Join(writeFile(filepath.Join(filepath.Dir(path), "cpu.cfs_period_us"), strconv.Itoa(period)), writeFile(path, quota))
+}
+
+// limitMemory gives the group so many bytes, and no swap instead of them.
+func (g *group) limitMemory(bytes int64) error {
+	path, v2 := g.file("memory", "memory.limit_in_bytes", "memory.max")
+	swap, none := "memory.swappiness", "0"
+	if v2 {
+		swap = "memory.swap.max"
+	}
+	err := writeFile(filepath.Join(filepath.Dir(path), swap), none)
+	if errors.Is(err, fs.ErrNotExist) { // the kernel has no swap
+		err = nil
+	}
+	return errors.Join(err, writeFile(path, strconv.FormatInt(bytes, 10)))
+}
+
+// limitIO bounds what the group does to a device; zero values are unlimited.
+func (g *group) limitIO(l IOLimit) error {
+	if !g.where.has("io") {
+		return fmt.Errorf("%w: the control groups of this machine have no controller io (blkio in version 1)", ErrUnsupported)
+	}
+	number, err := deviceNumber(l.Device)
+	if err != nil {
+		return err
+	}
+	path, v2 := g.file("blkio", "blkio.throttle.", "io.max")
+	if v2 {
+		most := func(n int64) string {
+			if n == 0 {
+				return "max"
+			}
+			return strconv.FormatInt(n, 10)
+		}
+		return writeFile(path, fmt.Sprintf("%s rbps=%s wbps=%s riops=%s wiops=%s", number,
+			most(l.ReadBytes), most(l.WriteBytes), most(l.Reads), most(l.Writes)))
+	}
+	for name, n := range map[string]int64{"read_bps": l.ReadBytes, "write_bps": l.WriteBytes, "read_iops": l.Reads, "write_iops": l.Writes} {
+		if err := writeFile(path+name+"_device", fmt.Sprintf("%s %d", number, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceNumber is how control groups name a block device.
+func deviceNumber(device string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(device, &st); err != nil {
+		return "", fmt.Errorf("cannot limit %s: %w", device, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return "", fmt.Errorf("cannot limit %s: it is no block device", device)
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev)), nil
+}
+
+// freeze stops all processes of the group where they are, or lets them go on, and returns when it is so.
+func (g *group) freeze(ctx context.Context, stop bool) error {
+	if u := g.unified(); u != "" {
+		on := map[bool]string{true: "1", false: "0"}[stop]
+		if err := writeFile(filepath.Join(u, "cgroup.freeze"), on); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, await(ctx, func() bool { return hasLine(filepath.Join(u, "cgroup.events"), "frozen "+on) }))
+		}
+		return fmt.Errorf("%w: this kernel cannot freeze control groups of version 2 (Linux 5.2 can)", ErrUnsupported)
+	}
+	return freezeOld(ctx, filepath.Join(g.where.v1["freezer"], g.name), stop)
+}
+
+// freezeOld is freeze in version 1.
+func freezeOld(ctx context.Context, dir string, stop bool) error {
+	state := map[bool]string{true: "FROZEN", false: "THAWED"}[stop]
+	file := filepath.Join(dir, "freezer.state")
+	var err error
+	waited := await(ctx, func() bool {
+		err = writeFile(file, state) // again: a process that was being made may have escaped
+		return err != nil || hasLine(file, state)
+	})
+	return errors.Join(err, waited)
+}
+
+// hasLine says whether a file has a line.
+func hasLine(file, line string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && slices.Contains(strings.Split(string(text), "\n"), line)
+}
+
+// await waits until something is true. The kernel does these things in moments, but it has nothing to wait on.
+func await(ctx context.Context, is func() bool) error {
+	for wait := 200 * time.Microsecond; !is(); wait = min(2*wait, 10*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+// kill ends all processes of the group and returns when they have ended.
+func (g *group) kill(ctx context.Context) error { return endGroup(ctx, g.dirs()) }
+
+// remove removes the group, whose processes are ended.
+func (g *group) remove(ctx context.Context) error {
+	if err := removeGroupDirs(ctx, g.dirs()); err != nil {
+		return fmt.Errorf("cannot remove the control group %s: %w", g.name, err)
+	}
+	return g.journal.Gone(g.id)
+}
+
+// removeGroup is the remover of groups.
+func removeGroup(ctx context.Context, r journal.Resource) error {
+	dirs := strings.Fields(r.Details["dirs"])
+	for _, dir := range dirs {
+		if filepath.Base(dir) != r.Name || !strings.HasPrefix(r.Name, groupPrefix) {
+			return fmt.Errorf("%s is not the group of a lab", dir)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	return removeGroupDirs(ctx, dirs)
+}
+
+// endGroup ends all processes in the given directories of a group, which may not be there.
+func endGroup(ctx context.Context, dirs []string) error {
+	all := below(dirs)
+	var left []int
+	err := await(ctx, func() bool {
+		for _, dir := range all {
+			if writeFile(filepath.Join(dir, "cgroup.kill"), "1") == nil {
+				continue
+			}
+			// Frozen processes do not die before they are thawed, and running ones may make others.
+			freezes := freezeOld(ctx, dir, true) == nil || writeFile(filepath.Join(dir, "cgroup.freeze"), "1") == nil
+			for _, pid := range members(dir) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+			if freezes {
+				_ = freezeOld(ctx, dir, false) // it is the one or the other
+				_ = writeFile(filepath.Join(dir, "cgroup.freeze"), "0")
+			}
+		}
+		left = nil
+		for _, dir := range all {
+			left = append(left, members(dir)...)
+		}
+		return len(left) == 0
+	})
+	if err != nil {
+		return fmt.Errorf("processes %v were killed but have not ended: %w", left, err)
+	}
+	return nil
+}
+
+// below are directories of groups with those in them, the innermost first.
+func below(dirs []string) []string {
+	var all []string
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				all = append(all, path)
+			}
+			return nil // what has gone has gone
+		})
+	}
+	slices.SortFunc(all, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	return all
+}
+
+// members are the processes in a group, without this one: a thread of it may be there while it makes another.
+func members(dir string) []int {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, f := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(f); err == nil && pid > 0 && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// removeGroupDirs ends what is in a group and removes it.
+func removeGroupDirs(ctx context.Context, dirs []string) error {
+	if err := endGroup(ctx, dirs); err != nil {
+		return err
+	}
+	for _, dir := range below(dirs) {
+		var err error
+		waited := await(ctx, func() bool { // a process that has ended may still be listed
+			err = syscall.Rmdir(dir)
+			return !errors.Is(err, syscall.EBUSY)
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err = errors.Join(err, waited); err != nil {
+			return fmt.Errorf("cannot remove %s: %w", dir, err)
+		}
+	}
+	return nil
+}

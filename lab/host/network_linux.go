@@ -1,0 +1,338 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/lab/journal"
+)
+
+// The network of a lab with isolated hosts is a bridge in a network namespace of its own, the switch, with a cable (a
+// pair of virtual Ethernet devices) to each host and one to the machine. The bridge is not in the machine's own
+// namespace because there its packets would go through the firewall of the machine, which forwards nothing where
+// Docker is installed. So all that the machine itself sees of a lab is one interface.
+
+// kindLink is a network interface of the machine.
+const kindLink = "link"
+
+// benchmarking is the range of addresses that RFC 2544 reserves for benchmarks; each lab has 256 addresses of it.
+var benchmarking = netip.MustParsePrefix("198.18.0.0/15")
+
+const (
+	networkBits = 24
+	networks    = 512
+	machineHost = 1   // the machine's own address in each network
+	lastHost    = 254 // the last address of a host
+	bridgeName  = "br0"
+	hostLink    = "eth0" // a host's own end of its cable
+)
+
+// network is what the isolated hosts of a lab share.
+type network struct {
+	ground   *Ground
+	prefix   netip.Prefix
+	switches *namespace
+	handle   *netlink.Handle // in the switch's namespace
+	links    []link          // of the machine
+	promise  *promise
+	groups   hierarchies
+
+	mu    sync.Mutex // guards what follows
+	next  int        // the last part of the next host's address
+	hosts map[string]*isolatedHost
+	cuts  map[string]map[string]ways // host → other host, or everyone → what does not pass, seen from the host
+}
+
+// link is an interface of the machine, and its entry in the journal.
+type link struct {
+	name string
+	id   int
+}
+
+// newNetwork chooses addresses that nobody uses and makes the switch and the cable to the machine.
+func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
+	n := &network{ground: g, next: machineHost + 1, hosts: map[string]*isolatedHost{}, cuts: map[string]map[string]ways{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if n.groups, err = findHierarchies(); err != nil {
+		return nil, err
+	}
+	if n.switches, err = makeNamespace(g.opts.Journal, g.named("switch")); err != nil {
+		return nil, err
+	}
+	if n.handle, err = netlink.NewHandleAt(netns.NsHandle(n.switches.file.Fd())); err != nil {
+		return nil, err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = bridgeName
+	bridge := &netlink.Bridge{LinkAttrs: attrs}
+	if err := errors.Join(n.handle.LinkAdd(bridge), n.up(bridgeName)); err != nil {
+		return nil, fmt.Errorf("cannot make the bridge: %w", err)
+	}
+	return n, n.connectMachine()
+}
+
+// named is a name for something of a lab that is found among those of the whole machine.
+func (g *Ground) named(what string) string {
+	return groupPrefix + g.opts.Lab + "-" + what + "-" + g.token
+}
+
+// up switches an interface in the switch's namespace on.
+func (n *network) up(name string) error {
+	l, err := n.handle.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return n.handle.LinkSetUp(l)
+}
+
+// connectMachine finds a free network and connects the machine to the switch, with the first address.
+func (n *network) connectMachine() error {
+	taken, err := usedNetworks()
+	if err != nil {
+		return fmt.Errorf("cannot read the machine's addresses and routes: %w", err)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(n.ground.opts.Lab + n.ground.token)) // never fails
+	for i := range networks {
+		prefix := networkAt((int(h.Sum32()%networks) + i) % networks)
+		if overlaps(taken, prefix) {
+			continue
+		}
+		err := n.take(prefix)
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		return err
+	}
+	return fmt.Errorf("no network of %s is free: labs or routes (such as a VPN's) have all of them", benchmarking)
+}
+
+// networkAt is one of the networks of the range.
+func networkAt(i int) netip.Prefix {
+	a := benchmarking.Addr().As4()
+	a[1] += byte(i >> 8)
+	a[2] = byte(i)
+	return netip.PrefixFrom(netip.AddrFrom4(a), networkBits)
+}
+
+// usedNetworks are those that an address or a route of the machine lies in. Routes to more than the range, such as the
+// default route, do not count: what is nearer goes first.
+func usedNetworks() ([]netip.Prefix, error) {
+	var used []netip.Prefix
+	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range addrs {
+		used = appendNetwork(used, a.IPNet)
+		used = appendNetwork(used, a.Peer)
+	}
+	all := &netlink.Route{Table: unix.RT_TABLE_UNSPEC}
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, all, netlink.RT_FILTER_TABLE)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		used = appendNetwork(used, r.Dst)
+	}
+	return used, nil
+}
+
+func appendNetwork(used []netip.Prefix, n *net.IPNet) []netip.Prefix {
+	if n == nil {
+		return used
+	}
+	addr, ok := netip.AddrFromSlice(n.IP)
+	bits, _ := n.Mask.Size()
+	if !ok || bits < benchmarking.Bits() {
+		return used
+	}
+	return append(used, netip.PrefixFrom(addr.Unmap(), bits))
+}
+
+func overlaps(used []netip.Prefix, p netip.Prefix) bool {
+	for _, u := range used {
+		if u.Overlaps(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes a network: its promise, and an interface whose name says which network it has. There can be only one
+// of that name on the machine, so labs with different homes cannot take the same.
+func (n *network) take(prefix netip.Prefix) error {
+	a := prefix.Addr().As4()
+	p, err := n.ground.promise(fmt.Sprintf("network-%d-%d", a[1], a[2]))
+	if err != nil {
+		return err
+	}
+	if err := n.makeCable(fmt.Sprintf("plm%d-%d", a[1], a[2])); err != nil {
+		return errors.Join(err, p.release())
+	}
+	n.promise, n.prefix = p, prefix
+	machine, err := netlink.LinkByName(n.links[0].name)
+	if err != nil {
+		return err
+	}
+	addr := &netlink.Addr{IPNet: ipNet(n.address(machineHost))}
+	if err := errors.Join(netlink.AddrAdd(machine, addr), netlink.LinkSetUp(machine)); err != nil {
+		return fmt.Errorf("cannot give the machine its address in the lab: %w", err)
+	}
+	return n.plug("machine")
+}
+
+// makeCable makes the cable between the machine and the switch.
+func (n *network) makeCable(name string) error {
+	mac := newMAC()
+	id, err := n.ground.opts.Journal.Add(kindLink, name, map[string]string{"mac": mac.String()})
+	if err != nil {
+		return err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.HardwareAddr = name, mac
+	veth := netlink.NewVeth(attrs)
+	veth.PeerName, veth.PeerNamespace = "machine", netlink.NsFd(n.switches.file.Fd())
+	if err := netlink.LinkAdd(veth); err != nil {
+		if errors.Is(err, unix.EEXIST) {
+			err = errTaken
+		}
+		return errors.Join(fmt.Errorf("cannot make the interface %s: %w", name, err), n.ground.opts.Journal.Gone(id))
+	}
+	n.links = append(n.links, link{name, id})
+	// Nobody else answers on this interface, and IPv6 would only talk to itself.
+	_ = disableIPv6(name)
+	return nil
+}
+
+// plug puts an interface of the switch's namespace on the bridge.
+func (n *network) plug(name string) error {
+	l, err := n.handle.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	bridge, err := n.handle.LinkByName(bridgeName)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.handle.LinkSetMaster(l, bridge), n.handle.LinkSetUp(l))
+}
+
+// address is the address in the lab's network that ends with n.
+func (n *network) address(last int) netip.Prefix {
+	a := n.prefix.Addr().As4()
+	a[3] = byte(last)
+	return netip.PrefixFrom(netip.AddrFrom4(a), networkBits)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
+}
+
+// nextAddress returns the address for a new host.
+func (n *network) nextAddress() (netip.Prefix, int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next > lastHost {
+		return netip.Prefix{}, 0, fmt.Errorf("a lab has at most %d isolated hosts", lastHost-machineHost)
+	}
+	n.next++
+	return n.address(n.next - 1), n.next - 1, nil
+}
+
+// newMAC returns a random address that is locally administered. It also tells the interface from any other one that
+// may have its name later: the kernel takes it when it makes the interface, so that there is no moment without it.
+func newMAC() net.HardwareAddr {
+	mac := make(net.HardwareAddr, 6)
+	_, _ = rand.Read(mac) // never fails
+	mac[0] = 0x02
+	return mac
+}
+
+// close removes the network.
+func (n *network) close(ctx context.Context) error {
+	var err error
+	j := n.ground.opts.Journal
+	for len(n.links) > 0 {
+		l := n.links[0]
+		for _, r := range j.Live() {
+			if r.ID == l.id {
+				err = errors.Join(err, removeLink(ctx, r))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := j.Gone(l.id); err != nil {
+			return err
+		}
+		n.links = n.links[1:]
+	}
+	if n.handle != nil {
+		n.handle.Close()
+		n.handle = nil
+	}
+	if n.switches != nil {
+		if err := n.switches.remove(); err != nil {
+			return err
+		}
+		n.switches = nil
+	}
+	if n.promise != nil {
+		if err := n.promise.release(); err != nil {
+			return err
+		}
+		n.promise = nil
+	}
+	return closeNamespaces(ctx, j)
+}
+
+// closeNamespaces gives the directory of namespaces back if this lab had made it.
+func closeNamespaces(ctx context.Context, j *journal.Journal) error {
+	for _, r := range j.Live() {
+		if r.Kind != kindNamespaces {
+			continue
+		}
+		if err := removeNamespaces(ctx, r); err != nil {
+			return err
+		}
+		if err := j.Gone(r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLink removes an interface of the machine if it is the one that was written down.
+func removeLink(_ context.Context, r journal.Resource) error {
+	l, err := netlink.LinkByName(r.Name)
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(l.Attrs().HardwareAddr.String(), r.Details["mac"]) {
+		return nil // another one with the same name
+	}
+	if err := netlink.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) {
+		return err
+	}
+	return nil
+}
