@@ -205,6 +205,33 @@ func TestCompareRefusesWhatMustBeEqual(t *testing.T) {
 	}
 }
 
+// What a lab is made of should be equal, but for its name; what follows from a lab that was varied needs no excuse.
+func TestCompareLabs(t *testing.T) {
+	on := func(name string, members int) *record.Run {
+		r := measured()
+		r.Target.Topology = fmt.Sprintf("%d members", members)
+		l := record.LabSpec{Name: name, Topology: record.TopologySpec{Members: record.Count(members)}, Hosts: record.HostsSpec{Cores: float64(members)}}
+		l.Defaults()
+		r.Lab = &record.Lab{Name: name, Specification: l, Version: "2.7.0"}
+		return r
+	}
+	top := t.TempDir()
+	a, b, c := keep(t, filepath.Join(top, "a"), on("one", 3)), keep(t, filepath.Join(top, "b"), on("two", 3)), keep(t, filepath.Join(top, "c"), on("one", 1))
+	if r := compareDirs(t, CompareOptions{}, a, b); len(r.Differences) != 0 {
+		t.Errorf("labs that differ in their names: %+v", r.Differences)
+	}
+	r := compareDirs(t, CompareOptions{}, a, c)
+	if !hasFinding(r.Validity, "not-comparable", measure.Invalid) || !strings.HasPrefix(r.Differences[0].What, "lab.") {
+		t.Errorf("labs that differ: %+v", r.Differences)
+	}
+	r = compareDirs(t, CompareOptions{Varied: []string{"lab"}}, a, c)
+	for _, d := range r.Differences {
+		if d.Severity != measure.Note {
+			t.Errorf("although the lab was varied: %+v", d)
+		}
+	}
+}
+
 func TestCompareWarnsOfWhatShouldBeEqual(t *testing.T) {
 	other := measured()
 	other.Target.Version, other.Tool.Version, other.Environment.Kernel = "8.0.4", "1.1.0", "6.1"

@@ -27,7 +27,7 @@ func (f Facts) unknown(path string) bool {
 	}
 	first, _, _ := strings.Cut(path, ".")
 	_, known := f[path]
-	return !known && slices.Contains([]string{"target", "client_settings", "scheduled", "data"}, first) || path == partial
+	return !known && slices.Contains([]string{"target", "client_settings", "scheduled", "data", "lab"}, first) || path == partial
 }
 
 // absent stands for a fact that a side does not have.
@@ -41,6 +41,10 @@ func NewFacts(r *record.Run) Facts {
 	f.addTarget(r.Target)
 	f.addEnvironment(r.Environment)
 	f.addTool(r.Tool)
+	if r.Lab != nil {
+		f.addLab(r.Lab.Specification)
+		f.put("lab.version", r.Lab.Version)
+	}
 	if r.Fill != nil {
 		f["data.records"] = figure.Count(r.Fill.Records)
 	}
@@ -49,6 +53,12 @@ func NewFacts(r *record.Run) Facts {
 }
 
 func (f Facts) addTool(t record.Tool) { f.put("tool", t) }
+
+// addLab adds what a lab is made of. How it is called, and where it lies, says nothing about it.
+func (f Facts) addLab(l record.LabSpec) {
+	l.Name, l.Labels, l.Deadline = "", nil, 0
+	f.put("lab", l)
+}
 
 func (f Facts) addTarget(t record.Target) {
 	t.Notes = nil
@@ -173,6 +183,16 @@ var weights = map[string]weight{
 	"environment.cpu_threads":     {measure.Warning, "another number of cores in the machine"},
 	"environment.host":            {measure.Note, "another machine, perhaps a like one"},
 	"environment.go":              {measure.Note, "built with another compiler"},
+	"lab":                         {measure.Warning, "another lab"},
+	"lab.hosts":                   {measure.Invalid, "hosts with other limits"},
+	"lab.hosts.count":             {measure.Warning, "members share hosts, or do not"},
+	"lab.storage":                 {measure.Invalid, "another storage policy"},
+	"lab.storage.dir":             {measure.Warning, "perhaps another disk"},
+	"lab.engine":                  {measure.Invalid, "another server, or one that is set up differently"},
+	"lab.version":                 {measure.Warning, "another version of the server"},
+	"lab.topology":                {measure.Invalid, "another cluster"},
+	"lab.topology.election":       {measure.Warning, "faster elections beat more often"},
+	"lab.availability":            {measure.Note, "it says what happens when something fails"},
 	"tool":                        {measure.Warning, "another version of plimsoll may measure differently"},
 	"tool.go":                     {measure.Note, "built with another compiler"},
 }
@@ -221,6 +241,8 @@ func differences(sides []Facts, varied []string) []record.Difference {
 		w := weigh(path)
 		if slices.ContainsFunc(varied, func(v string) bool { return path == v || strings.HasPrefix(path, v+".") }) {
 			w = weight{measure.Note, "this is what was varied"}
+		} else if strings.HasPrefix(path, "target.") && slices.ContainsFunc(varied, func(v string) bool { return v == "lab" || strings.HasPrefix(v, "lab.") }) {
+			w = weight{measure.Note, "it follows from the lab, which was varied"}
 		}
 		list = append(list, record.Difference{What: path, Values: values, Severity: w.severity, Why: w.why})
 	}

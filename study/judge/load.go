@@ -275,6 +275,9 @@ func (s *Source) facts(id string) Facts {
 	f.put("", s.Study.Base)
 	f.addEnvironment(s.Study.Environment)
 	f.addTool(s.Study.Tool)
+	if l := s.Study.Specification.Lab; l != nil {
+		f.addLab(*l)
+	}
 	for _, c := range s.Study.Configurations {
 		if c.ID == id {
 			f.setAll(c.Set)
