@@ -168,6 +168,8 @@ type Hello struct {
 	Primary    string   `bson:"primary"`
 	Hosts      []string `bson:"hosts"`
 	SetVersion int64    `bson:"setVersion"`
+	// ElectionID grows with each election, so of two that call themselves primary the greater one is right.
+	ElectionID bson.ObjectID `bson:"electionId"`
 }
 
 // Words says in words what a server is.

@@ -18,14 +18,13 @@ var watchedParameters = []string{
 // Settings reads how the server was started, its parameters, its replica set's configuration and its default concerns.
 func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
 	set := map[string]string{}
+	if n.spec.Role == MongoArbiter && n.spec.KeyFile != "" {
+		return set, nil // it keeps no users, so nobody can ask it
+	}
 	var failed error
 	for _, ask := range n.settingCommands() {
 		var doc bson.D
-		as := AsUser
-		if n.spec.Role == MongoArbiter { // it keeps no users
-			as = AsLocal
-		}
-		if err := n.Command(ctx, as, "admin", ask.command, &doc); err != nil {
+		if err := n.Command(ctx, AsUser, "admin", ask.command, &doc); err != nil {
 			failed = errors.Join(failed, err) // not every release and kind of server has every command
 			continue
 		}

@@ -129,6 +129,9 @@ func checkSharded(t record.TopologySpec) error {
 	if c.Sharding != "" && c.Sharding != "hashed" && c.Sharding != "ranged" {
 		errs = append(errs, fmt.Errorf("topology.collection.sharding: %q is not known; it is hashed or ranged", c.Sharding))
 	}
+	if c.Sharding == "ranged" && len(c.SplitAt) == 0 && c.Key != "" && c.Key != "_id" {
+		errs = append(errs, fmt.Errorf("topology.collection.split_at: YCSB's keys are in _id, and %s needs borders of its own", c.Key))
+	}
 	if c.Sharding != "ranged" && len(c.SplitAt) > 0 {
 		errs = append(errs, errors.New("topology.collection.split_at: borders are for sharding: ranged; a hashed key spreads evenly by itself"))
 	}
@@ -209,9 +212,6 @@ func settingValue(name, text string) (any, error) {
 		}
 		return int32(v), nil
 	}
-	hint := ""
-	if near := nearest.Word(name, slices.Sorted(maps.Keys(settingKinds))); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return nil, fmt.Errorf("topology.settings.%s: replica sets have no such setting that a lab may set%s", name, hint)
+	return nil, fmt.Errorf("topology.settings.%s: replica sets have no such setting that a lab may set%s", name,
+		nearest.DidYouMean(name, slices.Sorted(maps.Keys(settingKinds))))
 }

@@ -1,0 +1,269 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// The times of a planned hand-over, those that MongoDB has by itself (manual: "replSetStepDown").
+const (
+	stepDownFor = 60 * time.Second // the old primary does not become primary again
+	catchUpFor  = 10 * time.Second // another member gets what it lacks
+)
+
+// changeLimit bounds a change whose caller has no deadline.
+const changeLimit = 2 * time.Minute
+
+// StepDown makes the primary of a set hand over, and returns when another member is primary.
+func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
+	ctx, cancel := bounded(ctx, changeLimit)
+	defer cancel()
+	set, err := c.oneSet(set)
+	if err != nil {
+		return err
+	}
+	if set == "" {
+		return errors.New("a standalone has nobody to hand over to; use topology.kind: replica-set")
+	}
+	old, err := c.primary(ctx, set)
+	if err != nil {
+		return err
+	}
+	err = old.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetStepDown", Value: int32(stepDownFor.Seconds())},
+		{Key: "secondaryCatchUpPeriodSecs", Value: int32(catchUpFor.Seconds())}}, nil)
+	// Before 4.2 a primary closed all connections at this, and it may still do so for other reasons: whether it
+	// stepped down is seen from who is primary.
+	if err != nil && !mongo.IsNetworkError(err) {
+		return fmt.Errorf("%s did not step down: %w", old.Name(), err)
+	}
+	lost := err
+	return until(ctx, "handing over from "+old.Name(), func(ctx context.Context) (bool, error) {
+		now, err := c.primary(ctx, set)
+		switch {
+		case err != nil:
+			return false, errors.Join(err, lost)
+		case now == old:
+			return false, errors.Join(fmt.Errorf("%s is primary still", old.Name()), lost)
+		}
+		c.seeAll(ctx, set)
+		return true, nil
+	})
+}
+
+// seeAll remembers who is what in a set.
+func (c *mongoCluster) seeAll(ctx context.Context, set string) {
+	nodes := c.inSet(set)
+	for i, a := range askAll(ctx, nodes) {
+		c.see(nodes[i].Name(), a.role())
+	}
+}
+
+// role is the role that an answer tells.
+func (a answer) role() string {
+	switch {
+	case a.err != nil:
+		return "unknown"
+	case a.Message == "isdbgrid":
+		return "router"
+	case a.Writable && a.SetName != "":
+		return "primary"
+	case a.Secondary:
+		return "secondary"
+	case a.Arbiter:
+		return "arbiter"
+	}
+	return "unknown"
+}
+
+// Return starts a member again and waits until it is what it can be. If it stands at another address now, its set is
+// told first (manual: "Change Hostnames in a Self-Managed Replica Set").
+func (c *mongoCluster) Return(ctx context.Context, member string) error {
+	ctx, cancel := bounded(ctx, changeLimit)
+	defer cancel()
+	n := c.node(member)
+	if n == nil {
+		return fmt.Errorf("there is no member %s", member)
+	}
+	if n.Role() == engine.MongoRouter {
+		n.SetConfigDB(c.seeds(mongoConfig)) // config servers may have moved
+	}
+	if !n.Status().Running {
+		if err := n.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.Wait(ctx); err != nil {
+		return err
+	}
+	if n.Set() != "" {
+		if err := c.rejoin(ctx, n); err != nil {
+			return err
+		}
+	}
+	c.tellRollback(n)
+	return nil
+}
+
+// rejoin waits until a member is in its set again.
+func (c *mongoCluster) rejoin(ctx context.Context, n *engine.MongoNode) error {
+	return until(ctx, n.Name()+" joining its set again", func(ctx context.Context) (bool, error) {
+		if ended(n) {
+			return true, fmt.Errorf("%s has ended%s", n.Name(), n.LogTail())
+		}
+		h, err := n.Hello(ctx)
+		if err == nil && h.SetName == n.Set() && (h.Writable || h.Secondary || h.Arbiter) {
+			c.see(n.Name(), answer{Hello: h}.role())
+			return true, nil
+		}
+		last := fmt.Errorf("it is %s", answer{h, err}.words())
+		if h.Info != "" {
+			last = fmt.Errorf("it is %s: %s", answer{h, err}.words(), h.Info)
+		}
+		if err := c.readdress(ctx, n); err != nil {
+			last = errors.Join(last, err)
+		}
+		return false, last
+	})
+}
+
+// readdress tells a set where its member is now, if that is not what the set has.
+func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error {
+	primary, err := c.primary(ctx, n.Set())
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Config bson.D `bson:"config"`
+	}
+	if err := primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetGetConfig", Value: 1}}, &got); err != nil {
+		return err
+	}
+	id := int32(-1)
+	for i, m := range c.inSet(n.Set()) {
+		if m == n {
+			id = int32(i)
+		}
+	}
+	if !setAddress(got.Config, id, n.Address()) {
+		return nil
+	}
+	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: got.Config}}, nil)
+}
+
+// setAddress writes the address of a member into a configuration and makes it a newer one. It says whether that
+// changed anything.
+func setAddress(config bson.D, id int32, address string) bool {
+	changed := false
+	for _, e := range config {
+		members, ok := e.Value.(bson.A)
+		if e.Key != "members" || !ok {
+			continue
+		}
+		for _, m := range members {
+			doc, ok := m.(bson.D)
+			if !ok || number(doc, "_id") != int64(id) {
+				continue
+			}
+			for i := range doc {
+				if doc[i].Key == "host" && doc[i].Value != address {
+					doc[i].Value, changed = address, true
+				}
+			}
+		}
+	}
+	for i := range config {
+		if changed && config[i].Key == "version" {
+			config[i].Value = int32(number(config, "version") + 1)
+		}
+	}
+	return changed
+}
+
+// number is a field that is a number in one of its forms, or -1.
+func number(d bson.D, key string) int64 {
+	for _, e := range d {
+		if e.Key != key {
+			continue
+		}
+		switch v := e.Value.(type) {
+		case int32:
+			return int64(v)
+		case int64:
+			return v
+		case float64:
+			return int64(v)
+		}
+	}
+	return -1
+}
+
+// tellRollback tells once of files with writes that a member gave up when it joined again. They stay where they are.
+func (c *mongoCluster) tellRollback(n *engine.MongoNode) {
+	var fresh []string
+	c.mu.Lock()
+	for _, file := range n.Rollbacks() {
+		if !c.kept[file] {
+			c.kept[file] = true
+			fresh = append(fresh, file)
+		}
+	}
+	c.mu.Unlock()
+	if len(fresh) == 0 {
+		return
+	}
+	c.event("member", map[string]string{"member": n.Name(), "files": strings.Join(fresh, "\n")},
+		"%s gave up writes that the others had not got; they are kept in %d files in %s", n.Name(), len(fresh),
+		filepath.Join(n.DataDir(), "rollback"))
+}
+
+// Stop ends routers, then shards, then config servers, as the manual says ("Stop a Self-Managed Sharded Cluster").
+func (c *mongoCluster) Stop(ctx context.Context) error {
+	ctx, cancel := bounded(ctx, changeLimit)
+	defer cancel()
+	errs := []error{inParallel(c.routers(), func(n *engine.MongoNode) error { return c.stopNode(ctx, n) })}
+	data := c.with(func(n *engine.MongoNode) bool {
+		return n.Role() != engine.MongoRouter && n.Role() != engine.MongoConfig
+	})
+	errs = append(errs, c.stopServers(ctx, data))
+	return errors.Join(append(errs, c.stopServers(ctx, c.inSet(mongoConfig)))...)
+}
+
+// stopServers ends primaries while there are others to hand over to, which takes no time, and then the others: a
+// primary that is alone waits for somebody first.
+func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNode) error {
+	var first, others []*engine.MongoNode
+	for i, a := range askAll(ctx, nodes) {
+		if a.role() == "primary" {
+			first = append(first, nodes[i])
+		} else {
+			others = append(others, nodes[i])
+		}
+	}
+	stop := func(n *engine.MongoNode) error { return c.stopNode(ctx, n) }
+	return errors.Join(inParallel(first, stop), inParallel(others, stop))
+}
+
+// stopNode ends one server cleanly. Since 5.0 a server that gets SIGTERM goes on for 15 s, so that clients of a
+// cluster that lives on can leave it; a whole cluster that ends needs no such time, and the setting is changed just
+// before (manual: "Server Parameters", shutdownTimeoutMillisForSignaledShutdown). One that does not take it ends later.
+func (c *mongoCluster) stopNode(ctx context.Context, n *engine.MongoNode) error {
+	if n.Status().Running && !n.IsPaused() && c.programs.Version.AtLeast(5, 0) {
+		name, as := "shutdownTimeoutMillisForSignaledShutdown", engine.AsUser
+		if n.Role() == engine.MongoRouter {
+			name = "mongosShutdownTimeoutMillisForSignaledShutdown"
+		}
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_ = n.Command(one, as, "admin", bson.D{{Key: "setParameter", Value: 1}, {Key: name, Value: int32(100)}}, nil)
+		cancel()
+	}
+	return n.Stop(ctx)
+}

@@ -1,0 +1,218 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// see remembers the role of a member and returns the one it had.
+func (c *mongoCluster) see(member, role string) (before string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before = c.roles[member]
+	c.roles[member] = role
+	return before
+}
+
+// seen is the role of a member as far as it is known without asking.
+func (c *mongoCluster) seen(n *engine.MongoNode) string {
+	switch n.Role() {
+	case engine.MongoRouter, engine.MongoArbiter, engine.MongoStandalone, engine.MongoConfig:
+		return n.Role() // these do not change
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if role := c.roles[n.Name()]; role != "" {
+		return role
+	}
+	return "unknown"
+}
+
+// Describe says how the members are.
+func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMember {
+	members := make([]record.LabMember, len(c.nodes))
+	for i, n := range c.nodes {
+		members[i] = c.known(n)
+	}
+	if !deep {
+		return members
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range c.nodes {
+		if members[i].State != "running" {
+			continue
+		}
+		wg.Go(func() { // each writes to its own member only
+			set, err := n.Settings(ctx)
+			members[i].Settings = set
+			if err != nil && members[i].Problem == "" {
+				members[i].Problem = "it does not tell its settings: " + firstLine(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, set := range c.sets() {
+		c.describeSet(ctx, set, members)
+	}
+	return members
+}
+
+// known is what is known of a member without asking it.
+func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
+	plan := c.plans[n.Name()]
+	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
+		Role: c.seen(n), PIDs: n.Pids(), Logs: n.Logs(), State: "stopped"}
+	if plan.Volume {
+		m.Volume = n.DataDir()
+	}
+	st := n.Status()
+	switch {
+	case n.IsPaused():
+		m.State = "paused"
+	case st.Running:
+		m.State = "running"
+	case len(st.Processes) > 0 && st.Processes[0].Exit != "ended":
+		m.State, m.Problem = "dead", st.Processes[0].Exit
+	}
+	if m.State != "running" && (m.Role == "primary" || m.Role == "secondary") {
+		m.Role = "unknown"
+	}
+	return m
+}
+
+// describeSet asks a set for roles, terms and lags: its primary, and where there is none whoever answers.
+func (c *mongoCluster) describeSet(ctx context.Context, set string, members []record.LabMember) {
+	nodes := c.inSet(set)
+	s, err := c.anyStatus(ctx, nodes)
+	for i := range members {
+		m := &members[i]
+		if m.Set != set || m.State != "running" {
+			continue
+		}
+		if err != nil {
+			m.Problem = "nobody tells the state of the set: " + firstLine(err)
+			continue
+		}
+		c.describeMember(m, s)
+	}
+}
+
+func (c *mongoCluster) describeMember(m *record.LabMember, s setStatus) {
+	var primary *memberStatus
+	for i := range s.Members {
+		if s.Members[i].State == statePrimary {
+			primary = &s.Members[i]
+		}
+	}
+	for _, of := range s.Members {
+		if of.Name != m.Address {
+			continue
+		}
+		m.Term = s.Term
+		if m.Role != engine.MongoConfig {
+			m.Role = roleOf(of.State)
+			c.see(m.Name, m.Role)
+		}
+		if of.Health != 1 {
+			m.Problem = strings.TrimSpace("the others do not reach it: " + of.Words + " " + of.Heartbeat)
+		} else if m.Role == "unknown" {
+			m.Problem = "it is " + of.Words
+		}
+		if primary != nil && of.State == stateSecondary {
+			lag := max(0, primary.Date.Sub(of.Date).Seconds())
+			m.LagSeconds = &lag
+		}
+		return
+	}
+	m.Problem = "the replica set does not have it as a member"
+}
+
+// anyStatus is the state of a set as its primary sees it, or another member with data.
+func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode) (setStatus, error) {
+	answers := askAll(ctx, nodes)
+	var order []*engine.MongoNode
+	if p := newestPrimary(nodes, answers); p != nil {
+		order = append(order, p)
+	}
+	all := errors.New("none of its members answers")
+	for i, n := range nodes {
+		if answers[i].err == nil && answers[i].Secondary {
+			order = append(order, n)
+		}
+	}
+	for _, n := range order {
+		one, cancel := context.WithTimeout(ctx, askLimit)
+		s, err := status(one, n)
+		cancel()
+		if err == nil {
+			return s, nil
+		}
+		all = err
+	}
+	return setStatus{}, all
+}
+
+// Primary is the member that takes writes now.
+func (c *mongoCluster) Primary(ctx context.Context, set string) (string, error) {
+	n, err := c.primary(ctx, set)
+	if err != nil {
+		return "", err
+	}
+	return n.Name(), nil
+}
+
+func (c *mongoCluster) primary(ctx context.Context, set string) (*engine.MongoNode, error) {
+	set, err := c.oneSet(set)
+	if err != nil {
+		return nil, err
+	}
+	if set == "" {
+		if n := c.nodes[0]; n.Status().Running {
+			return n, nil
+		}
+		return nil, fmt.Errorf("%s does not run", c.nodes[0].Name())
+	}
+	nodes := c.inSet(set)
+	answers := askAll(ctx, nodes)
+	if p := newestPrimary(nodes, answers); p != nil {
+		return p, nil
+	}
+	var words []string
+	for i, a := range answers {
+		words = append(words, nodes[i].Name()+" is "+a.words())
+	}
+	return nil, fmt.Errorf("%s has no primary now: %s", set, strings.Join(words, ", "))
+}
+
+// oneSet is the set that is meant: the one that is named, or the only one with data of users. It is "" for a standalone.
+func (c *mongoCluster) oneSet(set string) (string, error) {
+	sets := c.sets()
+	if set != "" {
+		if len(c.inSet(set)) == 0 {
+			return "", fmt.Errorf("there is no replica set %q; there is %s", set, strings.Join(sets, ", "))
+		}
+		return set, nil
+	}
+	data := c.shards()
+	switch len(data) {
+	case 0:
+		return "", nil
+	case 1:
+		return data[0], nil
+	}
+	return "", fmt.Errorf("which replica set? Name one of %s, such as %s/primary", strings.Join(data, ", "), data[0])
+}
+
+// firstLine keeps the end of a log out of a table.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

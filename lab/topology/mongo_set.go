@@ -1,0 +1,356 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// The codes of errors that mean something while a set is formed (MongoDB's error codes).
+const (
+	codeAlreadyInitialized = 23
+	codeInvalidConfig      = 93
+	codeIncompatibleConfig = 103 // "new configuration is not compatible"
+	codeBadValue           = 2
+	codeFailedToParse      = 9
+	codeUnauthorized       = 13
+)
+
+// The states of members (manual: "Replica Set Member States").
+const (
+	statePrimary   = 1
+	stateSecondary = 2
+	stateArbiter   = 7
+)
+
+// setConfig is the configuration with which a set is initiated (manual: "Self-Managed Replica Set Configuration").
+// What MongoDB has as a default is left out.
+func (c *mongoCluster) setConfig(set string) (bson.D, error) {
+	var members bson.A
+	votes := 0
+	for i, n := range c.inSet(set) {
+		m := bson.D{{Key: "_id", Value: int32(i)}, {Key: "host", Value: n.Address()}}
+		plan := c.plans[n.Name()]
+		switch {
+		case plan.Role == "arbiter":
+			m = append(m, bson.E{Key: "arbiterOnly", Value: true}, bson.E{Key: "priority", Value: 0.0})
+		case votes >= c.dataVotes(set):
+			m = append(m, bson.E{Key: "priority", Value: 0.0}, bson.E{Key: "votes", Value: int32(0)})
+		case plan.Priority != 1:
+			m = append(m, bson.E{Key: "priority", Value: plan.Priority})
+		}
+		votes++
+		members = append(members, m)
+	}
+	config := bson.D{{Key: "_id", Value: set}}
+	if set == mongoConfig {
+		config = append(config, bson.E{Key: "configsvr", Value: true})
+	}
+	config = append(config, bson.E{Key: "members", Value: members})
+	all, err := setSettings(c.site.Spec.Topology)
+	if err != nil {
+		return nil, err
+	}
+	var settings bson.D
+	for _, s := range all {
+		if s.Key == "writeConcernMajorityJournalDefault" {
+			if set != mongoConfig { // config servers must have it on
+				config = append(config, s)
+			}
+			continue
+		}
+		settings = append(settings, s)
+	}
+	if settings != nil {
+		config = append(config, bson.E{Key: "settings", Value: settings})
+	}
+	return config, nil
+}
+
+// dataVotes is how many members with data vote in a set.
+func (c *mongoCluster) dataVotes(set string) int {
+	if set == mongoConfig {
+		return maxVotes
+	}
+	return dataVotes(c.site.Spec.Topology)
+}
+
+// formSet initiates a set that was not yet, and waits until it has a primary, all members are well and a majority has
+// committed a write.
+func (c *mongoCluster) formSet(ctx context.Context, set string) error {
+	fresh, err := c.initiate(ctx, set)
+	if err != nil {
+		return err
+	}
+	primary, err := c.awaitPrimary(ctx, set)
+	if err != nil {
+		return err
+	}
+	if c.password != "" {
+		if err := c.user(ctx, primary, majority()); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitHealth(ctx, set); err != nil {
+		return err
+	}
+	if err := c.proveMajority(ctx, set, fresh); err != nil {
+		return err
+	}
+	c.event("progress", map[string]string{"set": set}, "the replica set %s is usable", set)
+	return nil
+}
+
+// initiate sends the configuration to a member that may become primary, unless the set exists already: members that
+// were started on their old data say so.
+func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, err error) {
+	members := c.inSet(set)
+	for _, n := range members {
+		if h, err := n.Hello(ctx); err == nil && h.SetName != "" {
+			return false, nil
+		}
+	}
+	config, err := c.setConfig(set)
+	if err != nil {
+		return false, err
+	}
+	first := members[slices.IndexFunc(members, func(n *engine.MongoNode) bool {
+		p := c.plans[n.Name()]
+		return p.Role != "arbiter" && p.Priority > 0
+	})]
+	fresh = true
+	err = until(ctx, "initiating the set on "+first.Name(), func(ctx context.Context) (bool, error) {
+		err := first.Command(ctx, engine.AsLocal, "admin", bson.D{{Key: "replSetInitiate", Value: config}}, nil)
+		if code(err) == codeAlreadyInitialized {
+			fresh = false
+			return true, nil
+		}
+		if err == nil {
+			return true, nil
+		}
+		final := slices.Contains([]int32{codeInvalidConfig, codeIncompatibleConfig, codeBadValue, codeFailedToParse, codeUnauthorized}, code(err))
+		return final || ended(first), err
+	})
+	return fresh, err
+}
+
+// code is MongoDB's code of an error, 0 for others.
+func code(err error) int32 {
+	var refused mongo.CommandError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return 0
+}
+
+// awaitPrimary waits until every member is primary, secondary or arbiter, and one of them is primary. Everybody may
+// ask that, before there are users.
+func (c *mongoCluster) awaitPrimary(ctx context.Context, set string) (primary *engine.MongoNode, err error) {
+	members := c.inSet(set)
+	err = until(ctx, "the election of a primary", func(ctx context.Context) (bool, error) {
+		hellos := askAll(ctx, members)
+		var words []string
+		ready := 0
+		for i, h := range hellos {
+			words = append(words, members[i].Name()+" is "+h.words())
+			if h.err == nil && (h.Writable && h.SetName == set || h.Secondary || h.Arbiter) {
+				ready++
+			}
+			if ended(members[i]) {
+				return true, fmt.Errorf("%s has ended%s", members[i].Name(), members[i].LogTail())
+			}
+		}
+		primary = newestPrimary(members, hellos)
+		if primary == nil || ready < len(members) {
+			return false, errors.New(strings.Join(words, ", "))
+		}
+		return true, nil
+	})
+	return primary, err
+}
+
+// answer is what a member said of itself, or why not.
+type answer struct {
+	engine.Hello
+	err error
+}
+
+func (a answer) words() string {
+	if a.err != nil {
+		return fmt.Sprintf("not answering (%v)", a.err)
+	}
+	return a.Hello.Words()
+}
+
+// askAll asks members at once what they are; one that does not answer costs two seconds.
+func askAll(ctx context.Context, members []*engine.MongoNode) []answer {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	answers := make([]answer, len(members))
+	var wg sync.WaitGroup
+	for i, n := range members {
+		if !n.Status().Running || n.IsPaused() {
+			answers[i].err = errors.New("it does not run")
+			continue
+		}
+		wg.Go(func() { answers[i].Hello, answers[i].err = n.Hello(ctx) })
+	}
+	wg.Wait()
+	return answers
+}
+
+// newestPrimary is the member that is primary. After a partition two may believe it; the later election counts.
+func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoNode {
+	best := -1
+	for i, a := range answers {
+		if a.err != nil || !a.Writable || a.SetName == "" {
+			continue
+		}
+		if best < 0 || a.ElectionID.Hex() > answers[best].ElectionID.Hex() {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return members[best]
+}
+
+// setStatus is what is used of the answer to replSetGetStatus (manual, same name).
+type setStatus struct {
+	Set     string `bson:"set"`
+	Term    int64  `bson:"term"`
+	State   int    `bson:"myState"`
+	Optimes struct {
+		Committed struct {
+			TS bson.Timestamp `bson:"ts"`
+		} `bson:"lastCommittedOpTime"`
+	} `bson:"optimes"`
+	Members []memberStatus `bson:"members"`
+}
+
+type memberStatus struct {
+	Name      string    `bson:"name"`
+	Health    float64   `bson:"health"`
+	State     int       `bson:"state"`
+	Words     string    `bson:"stateStr"`
+	Date      time.Time `bson:"optimeDate"`
+	Heartbeat string    `bson:"lastHeartbeatMessage"`
+	Elected   time.Time `bson:"electionDate"`
+}
+
+func status(ctx context.Context, n *engine.MongoNode) (setStatus, error) {
+	var s setStatus
+	err := n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
+	return s, err
+}
+
+// awaitHealth waits until the primary sees all members well and in their places, and a commit point is known: before
+// that a majority write may wait, and routers report that the set is not initialised.
+func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
+	members := c.inSet(set)
+	return until(ctx, "all members being well", func(ctx context.Context) (bool, error) {
+		primary := newestPrimary(members, askAll(ctx, members))
+		if primary == nil {
+			return false, errors.New("there is no primary at the moment")
+		}
+		s, err := status(ctx, primary)
+		if err != nil {
+			return ended(primary), err
+		}
+		var bad []string
+		for _, m := range s.Members {
+			place := m.State == statePrimary || m.State == stateSecondary || m.State == stateArbiter
+			if m.Health != 1 || !place {
+				bad = append(bad, strings.TrimSpace(c.nameOf(m.Name)+" is "+m.Words+" "+m.Heartbeat))
+			}
+		}
+		switch {
+		case len(s.Members) != len(members):
+			return false, fmt.Errorf("%s knows %d of %d members", primary.Name(), len(s.Members), len(members))
+		case len(bad) > 0:
+			return false, errors.New(strings.Join(bad, ", "))
+		case s.Optimes.Committed.TS.T == 0:
+			return false, errors.New("no write has been committed by a majority yet (lastCommittedOpTime is empty)")
+		}
+		c.seeSet(s)
+		return true, nil
+	})
+}
+
+// nameOf is the member with an address, or the address.
+func (c *mongoCluster) nameOf(address string) string {
+	for _, n := range c.nodes {
+		if n.Address() == address {
+			return n.Name()
+		}
+	}
+	return address
+}
+
+// seeSet remembers the roles that a status tells.
+func (c *mongoCluster) seeSet(s setStatus) {
+	for _, m := range s.Members {
+		c.see(c.nameOf(m.Name), roleOf(m.State))
+	}
+}
+
+func roleOf(state int) string {
+	switch state {
+	case statePrimary:
+		return "primary"
+	case stateSecondary:
+		return "secondary"
+	case stateArbiter:
+		return "arbiter"
+	}
+	return "unknown"
+}
+
+// proveMajority commits a write with a majority. Config servers take no databases of users; the manual ("Config
+// Database") names a test collection for seeing whether they can be written. With authentication the lab's user was
+// such a write already. A shard that is part of a cluster is written through a router later on.
+func (c *mongoCluster) proveMajority(ctx context.Context, set string, fresh bool) error {
+	if set == mongoConfig && c.password != "" || len(c.routers()) > 0 && !fresh {
+		return nil
+	}
+	members := c.inSet(set)
+	return until(ctx, "a write of a majority", func(ctx context.Context) (bool, error) {
+		primary := newestPrimary(members, askAll(ctx, members))
+		if primary == nil {
+			return false, errors.New("there is no primary at the moment")
+		}
+		if set == mongoConfig {
+			return ended(primary), proveConfig(ctx, primary)
+		}
+		return ended(primary), prove(ctx, primary, majority())
+	})
+}
+
+func proveConfig(ctx context.Context, n *engine.MongoNode) error {
+	const test = "testConfigServerWriteAvail"
+	insert := bson.D{{Key: "insert", Value: test}, {Key: "documents", Value: bson.A{bson.D{{Key: "a", Value: int32(1)}}}},
+		{Key: "writeConcern", Value: majority()}}
+	if err := n.Command(ctx, engine.AsUser, "config", insert, nil); err != nil {
+		return err
+	}
+	return n.Command(ctx, engine.AsUser, "config", bson.D{{Key: "drop", Value: test}, {Key: "writeConcern", Value: majority()}}, nil)
+}
+
+// joinAll joins what a channel has.
+func joinAll(errs <-chan error) error {
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// spread splits an empty ranged collection at its borders and gives each shard a run of neighbouring chunks, as many
+// as the others (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
+func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, spec record.CollectionSpec, db string) error {
+	borders := spec.SplitAt
+	if len(borders) == 0 {
+		borders = ycsbBorders(int(spec.Chunks))
+	}
+	for _, b := range borders {
+		command := bson.D{{Key: "split", Value: spec.Namespace}, {Key: "middle", Value: bson.D{{Key: spec.Key, Value: b}}}}
+		if err := times(ctx, moveTries, "splitting at "+b, func() error {
+			return router.Command(ctx, engine.AsUser, "admin", command, nil)
+		}); err != nil {
+			return err
+		}
+	}
+	home, err := primaryShard(ctx, router, db)
+	if err != nil {
+		return err
+	}
+	shards := c.shards()
+	for i := range len(borders) + 1 {
+		to := shards[i*len(shards)/(len(borders)+1)]
+		if to == home {
+			continue // all chunks are there at first
+		}
+		low, high := any(bson.MinKey{}), any(bson.MaxKey{})
+		if i > 0 {
+			low = borders[i-1]
+		}
+		if i < len(borders) {
+			high = borders[i]
+		}
+		command := bson.D{{Key: "moveChunk", Value: spec.Namespace}, {Key: "bounds", Value: bson.A{
+			bson.D{{Key: spec.Key, Value: low}}, bson.D{{Key: spec.Key, Value: high}}}}, {Key: "to", Value: to}}
+		if err := times(ctx, moveTries, fmt.Sprintf("moving chunk %d to %s", i+1, to), func() error {
+			return router.Command(ctx, engine.AsUser, "admin", command, nil)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// primaryShard is the shard on which the chunks of a new collection are.
+func primaryShard(ctx context.Context, router *engine.MongoNode, db string) (string, error) {
+	entry, err := one(ctx, router, "databases", db)
+	if err != nil {
+		return "", err
+	}
+	if entry == nil {
+		return "", errors.New("the cluster does not know the database " + db)
+	}
+	name, ok := entry.Lookup("primary").StringValueOK()
+	if !ok {
+		return "", errors.New("the database " + db + " has no primary shard")
+	}
+	return name, nil
+}
+
+// ycsbBorders are the n-1 keys that cut YCSB's data set into n equal parts. Its keys are "user" and a hash below 2^63
+// in decimal without leading zeros, so in the order of text the first digits decide, and short numbers stand among long
+// ones. Of the numbers with L digits those with a mantissa (their digits read as d.ddd) below x are (x-1)·10^(L-1);
+// the longest have 19 digits and end at the mantissa 9.22. The share of keys below x is therefore
+//
+//	F(x) = ((min(x, m)-1)·10^18 + (x-1)·(10^18-1)/9) / (2^63-1),   m = (2^63-1)/10^18, 1 ≤ x ≤ 10
+//
+// which is two straight lines, turned around here.
+func ycsbBorders(n int) []string {
+	const (
+		all   = float64(math.MaxInt64)
+		long  = 1e18
+		short = (1e18 - 1) / 9
+		most  = all / long
+	)
+	knee := ((most-1)*long + (most-1)*short) / all // F(m)
+	var borders []string
+	for i := 1; i < n; i++ {
+		f := float64(i) / float64(n)
+		x := 1 + f*all/(long+short)
+		if f > knee {
+			x = most + (f-knee)*all/short
+		}
+		borders = append(borders, "user"+strconv.FormatInt(int64(x*1e9), 10))
+	}
+	return borders
+}

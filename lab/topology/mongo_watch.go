@@ -1,0 +1,88 @@
+package topology
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// watchEvery is how often members are asked for their roles: often enough to put an election beside a second of the
+// load, and for a dozen servers some hundredths of a percent of a core.
+const watchEvery = 500 * time.Millisecond
+
+// Watch tells events about roles until ctx ends. mongod elects by itself, so nothing else is done.
+func (c *mongoCluster) Watch(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var wg sync.WaitGroup
+		for _, set := range c.sets() { // a set that hangs does not keep the others waiting for more than their question
+			wg.Go(func() { c.watchSet(ctx, set) })
+		}
+		wg.Wait()
+	}
+}
+
+// watchSet compares the roles of a set with those that were seen last.
+func (c *mongoCluster) watchSet(ctx context.Context, set string) {
+	nodes := c.inSet(set)
+	answers := askAll(ctx, nodes)
+	if ctx.Err() != nil {
+		return // what did not answer was not asked to the end
+	}
+	primary := newestPrimary(nodes, answers)
+	for i, n := range nodes {
+		role := answers[i].role()
+		if role == "primary" && n != primary {
+			role = "unknown" // it has not noticed yet that there was an election
+		}
+		before := c.see(n.Name(), role)
+		if before == role {
+			continue
+		}
+		switch {
+		case role == "primary":
+			c.tellElection(ctx, set, n)
+		case n.Role() != engine.MongoArbiter:
+			c.event("member", map[string]string{"member": n.Name(), "set": set, "role": role, "from": before},
+				"%s is %s", n.Name(), roleWords(role, answers[i]))
+		}
+		c.tellRollback(n)
+	}
+}
+
+func roleWords(role string, a answer) string {
+	if role == "unknown" {
+		return a.words()
+	}
+	return role
+}
+
+// tellElection tells of a new primary, with the term where it can be had.
+func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.MongoNode) {
+	data := map[string]string{"set": set, "primary": n.Name()}
+	text := ""
+	one, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if s, err := status(one, n); err == nil {
+		data["term"] = strconv.FormatInt(s.Term, 10)
+		text = " in term " + data["term"]
+		for _, m := range s.Members {
+			if m.Name == n.Address() && !m.Elected.IsZero() {
+				data["elected"] = m.Elected.UTC().Format(time.RFC3339)
+			}
+		}
+	}
+	c.event("election", data, "%s is primary of %s%s", n.Name(), set, text)
+}
