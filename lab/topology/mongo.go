@@ -24,8 +24,8 @@ const (
 	// findLimit bounds looking for the programs, and startLimit a start whose caller has no deadline.
 	findLimit  = time.Minute
 	startLimit = 5 * time.Minute
-	// askLimit bounds a question to one server: one that does not answer in that time has no role that matters now.
-	askLimit = 5 * time.Second
+	// mongoAsk bounds a question to one server: one that does not answer in that time has no role that matters now.
+	mongoAsk = 5 * time.Second
 	// pollEvery is how long is waited between two questions while something is to happen.
 	pollEvery = 50 * time.Millisecond
 )
@@ -250,7 +250,7 @@ func inParallel(nodes []*engine.MongoNode, do func(*engine.MongoNode) error) err
 // last refusal.
 func until(ctx context.Context, what string, try func(context.Context) (final bool, err error)) error {
 	for {
-		one, cancel := context.WithTimeout(ctx, 2*askLimit)
+		one, cancel := context.WithTimeout(ctx, 2*mongoAsk)
 		final, last := try(one)
 		cancel()
 		if last == nil {

@@ -43,7 +43,7 @@ func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMemb
 	if !deep {
 		return members
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*mongoAsk)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
@@ -149,7 +149,7 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode)
 		}
 	}
 	for _, n := range order {
-		one, cancel := context.WithTimeout(ctx, askLimit)
+		one, cancel := context.WithTimeout(ctx, mongoAsk)
 		s, err := status(one, n)
 		cancel()
 		if err == nil {

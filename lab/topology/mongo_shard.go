@@ -258,7 +258,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 	if len(routers) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := bounded(ctx, askLimit)
+	ctx, cancel := bounded(ctx, mongoAsk)
 	defer cancel()
 	spec := c.collection()
 	var all error
@@ -267,7 +267,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 			all = errors.Join(all, fmt.Errorf("%s does not run", n.Name()))
 			continue
 		}
-		one, cancel := context.WithTimeout(ctx, askLimit)
+		one, cancel := context.WithTimeout(ctx, mongoAsk)
 		counts, err := c.chunks(one, n)
 		cancel()
 		if err == nil {

@@ -196,5 +196,5 @@ func prove(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 // majority is the write concern of a proof. Its limit is below that of each try, so that the server says itself what it
 // waits for.
 func majority() bson.D {
-	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(askLimit.Milliseconds())}}
+	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(mongoAsk.Milliseconds())}}
 }
