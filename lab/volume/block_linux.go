@@ -3,18 +3,285 @@ package volume
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 
-	"github.com/plimsoll-bench/plimsoll/lab/journal"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func (m *Maker) makeDisks(context.Context, string, string, []string) (kept, error) {
-	return nil, errors.New("not yet")
+// blocks is a volume of virtual disks.
+type blocks struct {
+	m            *Maker
+	name, member string
+	array        array
+	path         string // where it is mounted
+	hosts        []string
+
+	repair sync.Mutex // held by what changes the array: repairs, remounts and the end
+	mu     sync.Mutex // guards what follows
+	disks  []*disk
+	// degraded says that it was written to while it was mounted without a disk; repairing that a repair goes on.
+	degraded, repairing, closed bool
+	made                        []made // what was made besides disks, in order
+	serial                      int    // of new disks
 }
 
-func (m *Maker) closeGroups(context.Context) error { return nil }
+// made is something to undo when the volume is closed.
+type made struct {
+	id   int
+	undo func(ctx context.Context) error
+}
 
-// blockRemovers are none: nothing was made.
-func blockRemovers() map[string]journal.Remover { return map[string]journal.Remover{} }
+// makeDisks makes a volume of virtual disks, and removes what it made if it fails.
+func (m *Maker) makeDisks(ctx context.Context, name, member string, groups []string) (kept, error) {
+	v := &blocks{m: m, name: name, member: member, path: filepath.Join(m.o.Dir, "volumes", name), hosts: groups,
+		array: newArray(m.scheme, tools{m.o.Tools}, marker(m.o.Lab)+"-"+name)}
+	if err := v.make(ctx); err != nil {
+		return nil, errors.Join(err, v.Close(context.WithoutCancel(ctx)))
+	}
+	return v, nil
+}
 
-func fileID(fs.FileInfo) string { return "" }
+func (v *blocks) make(ctx context.Context) error {
+	l := v.m.o.Layout
+	var promised int64
+	for _, other := range v.m.all() {
+		promised += other.promised()
+	}
+	if err := enough(filepath.Join(v.m.base, "disks"), int64(l.Disks)*l.DiskSize, promised); err != nil {
+		return err
+	}
+	if err := v.makeDir(); err != nil {
+		return err
+	}
+	for i := range l.Disks {
+		d, err := v.newDisk(ctx, fmt.Sprintf("d%d", i+1), v.hosts[i%len(v.hosts)])
+		if d != nil {
+			v.disks = append(v.disks, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := v.combine(ctx); err != nil {
+		return err
+	}
+	if err := v.mountFirst(ctx); err != nil {
+		return err
+	}
+	return v.dress()
+}
+
+// makeDir makes the directory to mount at.
+func (v *blocks) makeDir() error {
+	id, err := v.m.makeDir(kindParent, v.path, 0o755)
+	if id != 0 {
+		v.made = append(v.made, made{id, func(context.Context) error { return os.Remove(v.path) }})
+	}
+	return err
+}
+
+// combine makes the array, which is written down where it is a device of its own.
+func (v *blocks) combine(ctx context.Context) error {
+	kind := map[string]string{MD: kindMD, LVM: kindLVM}[v.m.scheme.backend]
+	if kind == "" {
+		return v.array.format(ctx, v.Devices())
+	}
+	details := map[string]string{"devices": joinDevices(v.Devices()), "tools": v.m.o.Tools}
+	id, err := v.m.o.Journal.Add(kind, marker(v.m.o.Lab)+"-"+v.name, details)
+	if err != nil {
+		return err
+	}
+	v.made = append(v.made, made{id, v.array.release})
+	return v.array.format(ctx, v.Devices())
+}
+
+// mountFirst mounts the new filesystem and writes that down.
+func (v *blocks) mountFirst(ctx context.Context) error {
+	id, err := v.m.o.Journal.Add(kindMount, v.path, map[string]string{"below": v.m.base, "top": v.array.top(v.Devices())})
+	if err != nil {
+		return err
+	}
+	v.made = append(v.made, made{id, v.unmount})
+	return v.mountWith(v.Devices(), false)
+}
+
+func (v *blocks) mountWith(answering []string, degraded bool) error {
+	top := v.array.top(answering)
+	err := unix.Mount(top, v.path, v.m.scheme.filesystem, unix.MS_NOATIME, v.array.options(answering, degraded))
+	if err != nil {
+		return fmt.Errorf("cannot mount %s (%s) at %s: %w; the kernel's log says why", top, v.m.scheme.filesystem, v.path, err)
+	}
+	return nil
+}
+
+// dress makes the new filesystem ready for a server: empty, to be entered by every user, with checksums as asked for.
+func (v *blocks) dress() error {
+	if err := os.Remove(filepath.Join(v.path, "lost+found")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Chmod(v.path, 0o755); err != nil {
+		return err
+	}
+	if s := v.m.scheme; s.filesystem == "btrfs" && s.checksum == "none" {
+		return writeInPlace(v.path)
+	}
+	return nil
+}
+
+func (v *blocks) unmount(ctx context.Context) error {
+	return unmount(ctx, v.path, func(m mounted) error { return ourMount(m, v.m.base, v.array.top(v.Devices())) })
+}
+
+// ourMount refuses to unmount what does not stand on the disks of the lab.
+func ourMount(m mounted, base, top string) error {
+	file := backingFile(m.source)
+	if m.source == top && file == "" || within(file, base) {
+		return nil
+	}
+	return fmt.Errorf("%s is mounted at %s, and this lab did not do that: unmount it by hand", m.source, m.point)
+}
+
+// Name implements [Volume].
+func (v *blocks) Name() string { return v.name }
+
+// Dir implements [Volume].
+func (v *blocks) Dir() string { return v.path }
+
+// Devices implements [Volume].
+func (v *blocks) Devices() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []string
+	for _, d := range v.disks {
+		if d.device != "" {
+			out = append(out, d.device)
+		}
+	}
+	return out
+}
+
+func (v *blocks) devicesOf(host string) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []string
+	for _, d := range v.disks {
+		if d.host == host && d.device != "" {
+			out = append(out, d.device)
+		}
+	}
+	return out
+}
+
+func (v *blocks) promised() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var sum int64
+	for _, d := range v.disks {
+		sum += d.mayGrow(v.m.o.Layout.DiskSize)
+	}
+	return sum
+}
+
+// Remount implements [Volume].
+func (v *blocks) Remount(ctx context.Context) error {
+	v.repair.Lock()
+	defer v.repair.Unlock()
+	if err := v.unmount(ctx); err != nil {
+		return err
+	}
+	if at, err := mountsAt(v.path); err != nil || len(at) > 0 {
+		return errors.Join(fmt.Errorf("%s is still mounted", v.path), err)
+	}
+	if err := v.array.release(ctx); err != nil {
+		return fmt.Errorf("cannot stop the array of volume %s: %w", v.name, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var answering []string
+	for _, d := range v.disks {
+		forgetBtrfs(d.device)
+		if d.answers() {
+			answering = append(answering, d.device)
+		}
+	}
+	if len(answering) == 0 {
+		return fmt.Errorf("volume %s is unmounted, and none of its disks answers: heal some and remount it", v.name)
+	}
+	if err := v.array.assemble(ctx, answering); err != nil {
+		return fmt.Errorf("volume %s is unmounted and cannot be mounted again: %w", v.name, err)
+	}
+	degraded := len(answering) < len(v.disks)
+	if err := v.mountWith(answering, degraded); err != nil {
+		return err
+	}
+	for _, d := range v.disks {
+		d.missing = d.missing || !d.answers()
+	}
+	v.degraded = v.degraded || degraded
+	return nil
+}
+
+// Close implements [Volume].
+func (v *blocks) Close(ctx context.Context) error {
+	v.repair.Lock()
+	defer v.repair.Unlock()
+	if v.closed {
+		return nil
+	}
+	fail := func(err error) error { return fmt.Errorf("cannot remove volume %s: %w", v.name, err) }
+	undo := func(first int) error {
+		for len(v.made) > first {
+			last := v.made[len(v.made)-1]
+			if err := last.undo(ctx); err != nil {
+				return fail(err)
+			}
+			if err := v.m.o.Journal.Gone(last.id); err != nil {
+				return fail(err)
+			}
+			v.made = v.made[:len(v.made)-1]
+		}
+		return nil
+	}
+	if err := undo(1); err != nil { // all but the directory, which stays until the disks are gone
+		return err
+	}
+	for _, d := range slices.Backward(v.disks) {
+		if err := d.remove(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	if err := undo(0); err != nil {
+		return err
+	}
+	v.closed = true
+	v.m.forget(v.name)
+	return nil
+}
+
+// Describe implements [Volume].
+func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
+	out := record.LabVolume{Name: v.name, Member: v.member, Policy: words(v.m.o.Policy), Layout: v.m.o.Layout, Mount: v.path}
+	var e examined
+	if deep {
+		var err error
+		if e, err = v.array.examine(ctx, v.path); err != nil {
+			e.detail = err.Error()
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, d := range v.disks {
+		out.Disks = append(out.Disks, record.LabDisk{Name: d.name, Host: d.host, File: d.file, Device: d.device, State: d.state(), Errors: e.errors[d.device]})
+	}
+	out.Health, out.Detail = v.health(e)
+	if s, err := spaceOf(v.path); err == nil && out.Health != "failed" {
+		out.Capacity, out.Used = s.capacity, s.used
+	}
+	return out
+}

@@ -20,3 +20,6 @@ func (m *Maker) closeGroups(context.Context) error { return nil }
 func blockRemovers() map[string]journal.Remover { return map[string]journal.Remover{} }
 
 func fileID(fs.FileInfo) string { return "" }
+
+// server serves disks that can fail in more ways; there is none here.
+type server struct{}

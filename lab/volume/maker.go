@@ -72,8 +72,9 @@ type kept interface {
 
 // group is the disk group of a host.
 type group struct {
-	host string
-	off  bool
+	host   string
+	off    bool
+	server *server // of its disks, once one was needed
 }
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

@@ -3,6 +3,7 @@ package volume
 import (
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -84,7 +85,25 @@ func checkPolicy(p record.StorageSpec) error {
 	if p.Cache != nil && (p.Cache.Device == "" || p.Cache.Size <= 0) {
 		return fmt.Errorf("storage: cache needs a device, such as nvme, and a size, such as 256MiB")
 	}
+	if err := checkClasses(p); err != nil {
+		return err
+	}
 	return checkRedundancy(p)
+}
+
+// checkClasses refuses classes of devices that nobody has described.
+func checkClasses(p record.StorageSpec) error {
+	if p.Device != "" {
+		if _, err := faultfs.Class(p.Device); err != nil {
+			return fmt.Errorf("storage: device: %w", err)
+		}
+	}
+	if p.Cache != nil {
+		if _, err := faultfs.Class(p.Cache.Device); err != nil {
+			return fmt.Errorf("storage: cache: %w", err)
+		}
+	}
+	return nil
 }
 
 func checkRedundancy(p record.StorageSpec) error {

@@ -1,0 +1,152 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mounted is one line of mountinfo.
+type mounted struct {
+	point, kind, source, options string // options are those of the filesystem
+}
+
+// mountsAt returns what is mounted at a path, the topmost last.
+func mountsAt(path string) ([]mounted, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var found []mounted
+	for _, m := range parseMounts(string(text)) {
+		if m.point == path {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// parseMounts reads mountinfo: numbers, root, mount point, options, optional fields, a dash, kind, source, options.
+func parseMounts(text string) []mounted {
+	var all []mounted
+	for line := range strings.Lines(text) {
+		left, right, ok := strings.Cut(line, " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if !ok || len(l) < 6 || len(r) < 3 {
+			continue
+		}
+		all = append(all, mounted{point: unescape(l[4]), kind: r[0], source: unescape(r[1]), options: r[2]})
+	}
+	return all
+}
+
+// unescape undoes the octal escapes of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// readOnly says whether a filesystem has given up writing.
+func (m mounted) readOnly() bool {
+	for _, o := range strings.Split(m.options, ",") {
+		if o == "ro" || o == "emergency_ro" || o == "shutdown" {
+			return true
+		}
+	}
+	return false
+}
+
+// unmount unmounts a path as often as it is mounted. It waits for those who use it to let go; a mount that is
+// only detached would keep its devices for as long as somebody sees it.
+func unmount(ctx context.Context, path string, ours func(mounted) error) error {
+	deadline := time.Now().Add(settled)
+	for {
+		at, err := mountsAt(path)
+		if err != nil || len(at) == 0 {
+			return err
+		}
+		if err := ours(at[len(at)-1]); err != nil {
+			return err
+		}
+		err = unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
+		if err == nil || errors.Is(err, unix.EINVAL) { // EINVAL: it is gone already
+			continue
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("cannot unmount %s: %w", path, err)
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return fmt.Errorf("cannot unmount %s: %s; end what uses it and try again", path, busyText(path))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// busyText names a process that has something open in a directory.
+func busyText(path string) string {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	cwds, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, l := range append(links, cwds...) {
+		to, err := os.Readlink(l)
+		if err == nil && (to == path || strings.HasPrefix(to, path+"/")) {
+			return fmt.Sprintf("process %s uses %s", strings.Split(l, "/")[2], to)
+		}
+	}
+	return "it is in use"
+}
+
+// The requests of btrfs; linux/btrfs.h has them.
+const (
+	btrfsForgetDevice = 0x50009405 // _IOW(0x94, 5, 4096 bytes)
+	btrfsScrub        = 0xC400941B // _IOWR(0x94, 27, 1024 bytes)
+	btrfsScrubCancel  = 0x941C     // _IO(0x94, 28)
+)
+
+// forgetBtrfs makes the kernel forget that a device was part of a btrfs that is not mounted. Without it a new disk
+// under the same name could be taken for the old one.
+func forgetBtrfs(device string) {
+	control, err := os.OpenFile("/dev/btrfs-control", os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer control.Close()
+	args := struct {
+		_    int64
+		name [4088]byte
+	}{}
+	copy(args.name[:4087], device)
+	// An error says that it is mounted or was not known: both are fine.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, control.Fd(), btrfsForgetDevice, uintptr(unsafe.Pointer(&args)))
+}
+
+// noCopyOnWrite is the flag of files that are written in place, which btrfs keeps without checksums.
+const noCopyOnWrite = 0x00800000 // FS_NOCOW_FL
+
+// writeInPlace sets the flag on a directory, whose new files inherit it, and makes sure that it holds.
+func writeInPlace(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags|noCopyOnWrite)
+	}
+	if err == nil {
+		flags, err = unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	}
+	if err == nil && flags&noCopyOnWrite == 0 {
+		err = errors.New("the filesystem does not keep the flag")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot switch checksums off in %s: %w", dir, err)
+	}
+	return nil
+}
