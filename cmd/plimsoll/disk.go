@@ -1,8 +1,299 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
-// newDiskCommand will be filled in by the room it belongs to.
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/disk/faultcut"
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// diskFlags are those of `plimsoll disk` as they are written.
+type diskFlags struct {
+	profiles, operations                     []string
+	size, block, record, segment, dirty      string
+	duration, period, delay                  string
+	clients                                  string
+	commitRate, readRate                     float64
+	threads, files                           int
+	mode, sync                               string
+	fallback, force, quiet, iostat, noRecord bool
+	peers, devices, slo                      []string
+	seed                                     uint64
+	out, format, faultSocket                 string
+	witness, session                         string
+}
+
 func newDiskCommand(env *environment) *cobra.Command {
-	return &cobra.Command{Use: "disk", Hidden: true, Args: noArguments, RunE: func(*cobra.Command, []string) error { return nil }}
+	var f diskFlags
+	cmd := &cobra.Command{
+		Use:   "disk [DIR]",
+		Short: "Say what storage can do for MongoDB, and whether it tells the truth",
+		Long: `Measure what the storage below a directory can do for MongoDB, without a database, and say whether it
+tells the truth about durability. Nothing is written but test files in a directory of their own in DIR
+(the current directory if absent), and they are removed in the end.
+
+  random       random reads and durable writes with 1, 2, 4 … threads: the successor of mongoperf
+  journal      the group commit of the journal with 1 … 256 clients, beside its model
+  checkpoint   commits and cache misses at set rates while checkpoints are written
+  sustained    writes until caches and burst credits are used up
+
+Each step takes --duration. Ctrl-C ends the step under way and keeps what was measured.
+
+Exit codes: 0 measured and every objective met, 2 an argument is wrong or the directory is refused, 4 an
+objective is missed or the storage lies, 6 the result must not be believed, 130 interrupted.`,
+		Example: `  plimsoll disk /data --profile random,journal --size 64GiB
+  plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
+  plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
+  plimsoll disk /data --profile sustained --duration 30m --size 200GiB`,
+		Args: atMostOne("directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return f.run(cmd, env, dir)
+		},
+	}
+	f.add(cmd)
+	cmd.AddCommand(newMongoperfCommand(env), newWitnessCommand(env))
+	return cmd
+}
+
+func (f *diskFlags) add(cmd *cobra.Command) {
+	d, flags := disk.Defaults("."), cmd.Flags()
+	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "profiles, or all")
+	flags.StringVar(&f.size, "size", "4GiB", "size of the test file; twice the memory for --mode buffered")
+	flags.StringVar(&f.duration, "duration", "10s", "length of each step")
+	flags.IntVar(&f.threads, "threads", d.Threads, "random: where the ramp of threads ends")
+	flags.StringVar(&f.block, "block", "4KiB", "random: how much one operation reads or writes")
+	flags.StringSliceVar(&f.operations, "operations", d.Operations, "random: read, write, mixed (one read, then one write)")
+	flags.StringVar(&f.mode, "mode", d.Mode, "random: direct (O_DIRECT), buffered or mmap")
+	flags.StringVar(&f.sync, "sync", d.Sync, "random: what makes each write durable: fdatasync, dsync or none")
+	flags.StringVar(&f.delay, "sync-delay", "60s", "random, mmap: time between two syncs of the mapping")
+	flags.BoolVar(&f.fallback, "fallback", false, "go on through the page cache, and say so, where O_DIRECT does not work")
+	flags.StringVar(&f.record, "record", "1KiB", "journal: what one commit appends")
+	flags.StringVar(&f.segment, "segment", "100MiB", "journal: size of its files")
+	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: numbers of clients that wait for commits")
+	flags.StringArrayVar(&f.peers, "peer", nil, "journal: another member's flush and round trip, such as 2ms@0.5ms (repeat it)")
+	flags.Float64Var(&f.commitRate, "commit-rate", d.CommitRate, "checkpoint: commits per second, at random times")
+	flags.Float64Var(&f.readRate, "read-rate", d.ReadRate, "checkpoint: cache misses per second, at random times")
+	flags.StringVar(&f.dirty, "dirty", "256MiB", "checkpoint: what one of them writes")
+	flags.IntVar(&f.files, "files", d.Files, "checkpoint: files that it writes to and syncs one after another")
+	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: time from the end of one to the next; shorter where --duration is")
+	flags.StringSliceVar(&f.slo, "slo", nil, "objectives, such as flush.p99<10ms, read.rate>5000 or commit.p99<20ms")
+	flags.StringArrayVar(&f.devices, "device", nil, "a block device that holds the data where the kernel does not show it (FUSE, overlay)")
+	flags.BoolVar(&f.iostat, "iostat", false, "print what the devices do every second, with the columns of iostat -x")
+	flags.StringVar(&f.faultSocket, "fault-socket", "", "control socket of the plimsoll faultfs below DIR: cut the power of its disk, and look what is left")
+	flags.StringVar(&f.witness, "witness", "", "HOST:PORT of a plimsoll disk witness: write numbered records until somebody cuts the power")
+	flags.StringVar(&f.session, "session", "", "name of the power cut test, for --witness")
+	flags.BoolVar(&f.force, "force", false, "probe a directory that holds a database, or that is in memory")
+	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data")
+	flags.StringVar(&f.out, "out", "", "directory for the record (default plimsoll-data/runs/TIME-disk)")
+	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record")
+	flags.StringVar(&f.format, "format", "text", strings.Join(formats(), ", "))
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+}
+
+// spec checks the flags.
+func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
+	s = disk.Defaults(dir)
+	s.Profiles, s.Operations, s.Mode, s.Sync = f.profiles, f.operations, f.mode, f.sync
+	if len(f.profiles) == 1 && f.profiles[0] == "all" {
+		s.Profiles = disk.Profiles()
+	}
+	for _, x := range []struct {
+		flag, text string
+		into       *int64
+	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record}, {"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
+		n, err := record.ParseSize(x.text)
+		if err != nil {
+			return s, usageError("--%s: %v", x.flag, err)
+		}
+		*x.into = int64(n)
+	}
+	for _, x := range []struct {
+		flag, text string
+		into       *int64
+	}{{"duration", f.duration, &s.Duration}, {"sync-delay", f.delay, &s.SyncDelay}, {"checkpoint-period", f.period, &s.Period}} {
+		d, err := record.ParseDuration(x.text)
+		if err != nil {
+			return s, usageError("--%s: %v", x.flag, err)
+		}
+		*x.into = int64(d)
+	}
+	s.Threads, s.Fallback, s.CommitRate, s.ReadRate, s.Files = f.threads, f.fallback, f.commitRate, f.readRate, f.files
+	s.Devices, s.Seed, s.Forced, s.Objectives = f.devices, f.seed, f.force, f.slo
+	if s.Clients, err = parseClients(f.clients); err != nil {
+		return s, err
+	}
+	if s.Peers, err = parsePeers(f.peers); err != nil {
+		return s, err
+	}
+	if !cmd.Flags().Changed("checkpoint-period") { // several checkpoints within a short step
+		s.Period = min(s.Period, s.Duration/4)
+		s.Period = max(s.Period, int64(50*time.Millisecond))
+	}
+	if _, err := disk.ParseObjectives(strings.Join(f.slo, ",")); err != nil && len(f.slo) > 0 {
+		return s, withExit(exitUsage, err)
+	}
+	return s, withExit(exitUsage, disk.Check(&s))
+}
+
+func parseClients(text string) (list []int, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil {
+			return nil, usageError("--clients: %q is no number of clients: write 1,4,16", part)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// parsePeers reads "2ms@0.5ms": the time of a flush, and of a round trip.
+func parsePeers(texts []string) (list []record.ProbePeer, err error) {
+	for _, text := range texts {
+		flush, rtt, ok := strings.Cut(text, "@")
+		s, err1 := record.ParseDuration(flush)
+		r, err2 := record.ParseDuration(rtt)
+		if err := errors.Join(err1, err2); !ok || err != nil {
+			return nil, usageError("--peer %s: write the time of a flush and of a round trip, such as 2ms@0.5ms", text)
+		}
+		list = append(list, record.ProbePeer{Flush: int64(s), RTT: int64(r)})
+	}
+	return list, nil
+}
+
+// run does a probe under the eyes of a person.
+func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error {
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	if f.witness != "" {
+		return f.witnessed(cmd.Context(), env, dir)
+	}
+	spec, err := f.spec(cmd, dir)
+	if err != nil {
+		return err
+	}
+	cutter, err := f.cutter(cmd.Context())
+	if err != nil {
+		return err
+	}
+	out := orElse(f.out, run.NewRecordDir("disk", env.now()))
+	if f.noRecord {
+		out = ""
+	}
+	// What is wrong with the directory is said before a record is begun.
+	if err := files.Refuse(dir); err != nil && !f.force {
+		return withExit(exitUsage, err)
+	}
+	p := &record.Probe{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(), Specification: spec,
+		Environment: record.NewEnvironment(map[string]string{"probe": dir})}
+	w, err := record.CreateProbe(out, p)
+	if err != nil {
+		return withExit(exitFailure, err)
+	}
+	progress := newDiskProgress(env, f.quiet, f.iostat)
+	progress.plan(spec)
+	ctx, stop := untilInterrupt(cmd.Context(), env)
+	defer stop()
+	err = disk.Run(ctx, disk.Options{Writer: w, Progress: progress, Cutter: cutter, Live: f.iostat})
+	progress.end()
+	return f.finish(ctx, env, w, out, err)
+}
+
+// cutter is who takes away the power of the disk below the directory, nil where nobody can.
+func (f *diskFlags) cutter(ctx context.Context) (disk.PowerCutter, error) {
+	if f.faultSocket == "" {
+		return nil, nil
+	}
+	c, err := faultcut.Dial(ctx, f.faultSocket)
+	if err != nil {
+		return nil, withExit(exitUsage, err)
+	}
+	return c, nil
+}
+
+// finish ends the record and prints it.
+func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string, failed error) error {
+	status, problem := record.Complete, ""
+	switch {
+	case failed != nil:
+		status, problem = record.Failed, failed.Error()
+	case ctx.Err() != nil:
+		status = record.Interrupted
+	}
+	if err := w.Finish(status, problem, env.now()); err != nil {
+		return withExit(exitFailure, errors.Join(failed, err))
+	}
+	if failed != nil && len(w.Probe.Steps) == 0 {
+		return diskError(failed)
+	}
+	if err := printProbe(env.stdout, w.Probe, f.format); err != nil {
+		return err
+	}
+	if out != "" && !f.quiet {
+		fmt.Fprintf(env.stderr, "record: %s\n", out)
+	}
+	if failed != nil {
+		return diskError(failed)
+	}
+	return verdictOfProbe(w.Probe)
+}
+
+// diskError tells what the user wrote wrongly from what failed.
+func diskError(err error) error {
+	var refused *files.RefusedError
+	var direct *files.NoDirectError
+	if errors.As(err, &refused) || errors.As(err, &direct) {
+		return withExit(exitUsage, err)
+	}
+	return withExit(exitFailure, err)
+}
+
+// verdictOfProbe is the exit code of a probe.
+func verdictOfProbe(p *record.Probe) error {
+	switch {
+	case p.Status == record.Failed:
+		return withExit(exitFailure, errSilent)
+	case p.Status == record.Interrupted || p.Status == record.Killed:
+		return withExit(exitInterrupted, errSilent)
+	case measure.Worst(p.Validity) == measure.Invalid:
+		return withExit(exitInvalid, errSilent)
+	case p.Verdict == record.Lying:
+		return withExit(exitObjective, errSilent)
+	}
+	for _, o := range p.Objectives {
+		if !o.Met {
+			return withExit(exitObjective, errSilent)
+		}
+	}
+	return nil
+}
+
+// untilInterrupt ends the context at the first interrupt.
+func untilInterrupt(ctx context.Context, env *environment) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals, stop := env.signals()
+	go func() {
+		select {
+		case <-signals:
+			fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; what was measured is kept, test files are removed")
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { stop(); cancel() }
 }

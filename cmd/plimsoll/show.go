@@ -17,7 +17,7 @@ func newShowCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print a recorded result again",
-		Long: `Print a recorded result again, in any format: that of a run, of a study or of a comparison. The
+		Long: `Print a recorded result again, in any format: that of a run, a study, a comparison or a probe. The
 checksums of a run are verified; the results of a run or a study that was killed are recovered from
 what it left.
 
@@ -31,6 +31,8 @@ be believed, 130 interrupted or killed, 1 failed.`,
 			switch dir := args[0]; {
 			case holds(dir, record.StudyFile):
 				return showStudy(env, dir, format)
+			case holds(dir, record.ProbeFile):
+				return showProbe(env, dir, format)
 			case holds(dir, record.ComparisonFile):
 				return showComparison(env, dir, format)
 			default:

@@ -66,7 +66,9 @@ func (f *File) Reserve(size int64) (how string, err error) {
 }
 
 // Forget drops the file from the page cache.
-func (f *File) Forget(offset, length int64) { _ = unix.Fadvise(f.fd, offset, length, unix.FADV_DONTNEED) }
+func (f *File) Forget(offset, length int64) {
+	_ = unix.Fadvise(f.fd, offset, length, unix.FADV_DONTNEED)
+}
 
 // Random tells the kernel not to read ahead.
 func (f *File) Random() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM) }

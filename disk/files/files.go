@@ -195,3 +195,11 @@ func (s *Set) Explain(err error) error {
 	}
 	return explain(filepath.Dir(s.dir), err)
 }
+
+// Release closes what is open, so that the filesystem can be unmounted. Files of a set that was released can be taken
+// for those of a dead probe.
+func (s *Set) Release() error {
+	err := s.lock.Close()
+	s.lock = nil
+	return err
+}

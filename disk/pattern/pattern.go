@@ -14,7 +14,8 @@ import (
 // HeaderBytes is the length of a header: magic, offset, sequence, place in the pool, length, checksum.
 const HeaderBytes = 40
 
-// pieceBytes is how often a header stands in a block.
+// pieceBytes is how often a header stands in a block: every 4 KiB, or more often where blocks are shorter or begin
+// elsewhere.
 const pieceBytes = 4096
 
 // poolBytes is how much random data there is. Blocks are windows of it, so that checking one is a comparison.
@@ -28,29 +29,38 @@ var (
 
 // Pool is the random data of one probe. It is not changed after it was made and may be used by many threads.
 type Pool struct {
-	data []byte
-	seed uint64
+	data  []byte
+	seed  uint64
+	piece int
 }
 
-// NewPool makes the data of a seed.
-func NewPool(seed uint64) *Pool {
+// NewPool makes the data of a seed for blocks of a length that begin at its multiples.
+func NewPool(seed uint64, block int64) *Pool {
 	var key [32]byte
 	endian.PutUint64(key[:], seed)
-	p := &Pool{data: make([]byte, poolBytes), seed: seed}
+	p := &Pool{data: make([]byte, poolBytes), seed: seed, piece: int(divisor(pieceBytes, max(block, 1)))}
 	_, _ = rand.NewChaCha8(key).Read(p.data) // never fails
 	return p
 }
 
+// divisor is the greatest that two lengths have in common.
+func divisor(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // Fill makes a block that will stand at offset of a file. sequence must differ between all blocks that are ever written.
 func (p *Pool) Fill(block []byte, offset int64, sequence uint64) {
-	for i := 0; i < len(block); i += pieceBytes {
-		p.piece(block[i:min(i+pieceBytes, len(block))], offset+int64(i), sequence)
+	for i := 0; i < len(block); i += p.piece {
+		p.fillPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), sequence)
 	}
 }
 
-// piece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to eight
+// fillPiece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to eight
 // bytes, so that equal sectors hardly ever come up.
-func (p *Pool) piece(b []byte, offset int64, sequence uint64) {
+func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	place := mix(sequence^uint64(offset)) % ((poolBytes - pieceBytes) / 8) * 8
 	copy(b, p.data[place:])
 	if len(b) < HeaderBytes {
@@ -85,8 +95,8 @@ func (m *Mismatch) Error() string {
 
 // Check reports whether a block is one that was written at offset.
 func (p *Pool) Check(block []byte, offset int64) error {
-	for i := 0; i < len(block); i += pieceBytes {
-		if what := p.checkPiece(block[i:min(i+pieceBytes, len(block))], offset+int64(i)); what != "" {
+	for i := 0; i < len(block); i += p.piece {
+		if what := p.checkPiece(block[i:min(i+p.piece, len(block))], offset+int64(i)); what != "" {
 			return &Mismatch{offset + int64(i), what}
 		}
 	}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// diskProgress shows how a probe goes on standard error: a status line on a terminal, a line per step elsewhere.
+type diskProgress struct {
+	lines  *progressLines
+	env    *environment
+	quiet  bool
+	iostat bool
+	headed int
+	step   string
+}
+
+func newDiskProgress(env *environment, quiet, iostat bool) *diskProgress {
+	return &diskProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}, env: env, quiet: quiet, iostat: iostat}
+}
+
+// plan says how long it will take.
+func (d *diskProgress) plan(s record.ProbeSpec) {
+	if d.quiet {
+		return
+	}
+	steps, total := disk.Estimate(s)
+	fmt.Fprintf(d.env.stderr, "%s, %s and the writing of test files\n", figure.Plural(steps, "step"), total.Round(time.Second))
+}
+
+// Step implements [disk.Progress].
+func (d *diskProgress) Step(text string) {
+	d.step = text
+	if !d.quiet {
+		d.lines.Step(text)
+	}
+}
+
+// Note implements [disk.Progress].
+func (d *diskProgress) Note(text string) {
+	if !d.quiet {
+		d.lines.clear()
+		fmt.Fprintln(d.env.stderr, report.Clean(text))
+	}
+}
+
+// Second implements [disk.Progress].
+func (d *diskProgress) Second(s record.ProbeSecond) {
+	if d.iostat && len(s.Devices) > 0 {
+		d.lines.clear()
+		d.devices(s)
+	}
+	if d.quiet || !d.env.terminal || s.Length == 0 {
+		return
+	}
+	d.lines.status(fmt.Sprintf("%s: %s: %s op/s, p50 %s, p99 %s", d.step, clock(time.Duration(s.At+s.Length)), figure.Rate(float64(s.Operations)/time.Duration(s.Length).Seconds()),
+		figure.Duration(time.Duration(s.P50)), figure.Duration(time.Duration(s.P99))))
+}
+
+// devices prints a second as iostat -x does, with the head again from time to time.
+func (d *diskProgress) devices(s record.ProbeSecond) {
+	t := table{left: 1}
+	if d.headed%20 == 0 {
+		t.row(append([]string{"Device"}, report.IOStatColumns()...)...)
+	}
+	d.headed++
+	for _, x := range s.Devices {
+		t.row(append([]string{x.Name}, report.IOStatCells(x)...)...)
+	}
+	t.write(d.env.stderr, "")
+}
+
+func (d *diskProgress) end() { d.lines.end() }

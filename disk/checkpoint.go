@@ -1,0 +1,342 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const (
+	// stallAfter is from when on a pause between acknowledgements counts as a stall, while somebody waits: the interval
+	// after which MongoDB flushes its journal without being asked.
+	stallAfter = 100 * time.Millisecond
+	// readers is how many threads read what the cache missed.
+	readers = 8
+)
+
+// arrivals are independent ones at a rate per second: a Poisson process. It may be used by several threads.
+type arrivals struct {
+	mu     sync.Mutex
+	source *rand.Rand
+	mean   float64 // ns between two
+	due    time.Duration
+}
+
+func newArrivals(rate float64, seed uint64) *arrivals {
+	a := &arrivals{source: rand.New(rand.NewPCG(seed, 0x706f6973736f6e))}
+	if rate > 0 {
+		a.mean = 1e9 / rate
+	}
+	a.due = a.gap()
+	return a
+}
+
+func (a *arrivals) gap() time.Duration { return time.Duration(a.source.ExpFloat64() * a.mean) }
+
+// take returns when the next one is due, which nobody else gets.
+func (a *arrivals) take() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	due := a.due
+	a.due += a.gap()
+	return due
+}
+
+// until returns all that are due by now, and when the next one is.
+func (a *arrivals) until(now time.Duration, into []time.Duration) (due []time.Duration, next time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.due <= now {
+		into = append(into, a.due)
+		a.due += a.gap()
+	}
+	return into, a.due
+}
+
+// burst is the checkpoints of a step.
+type burst struct {
+	p       *probe
+	begin   time.Time
+	active  atomic.Bool
+	mu      sync.Mutex
+	windows []window
+	failed  error
+}
+
+// window is one checkpoint, in times since the start of the step. to is 0 as long as it goes on.
+type window struct {
+	from, to, writing time.Duration
+	bytes             int64
+}
+
+// inside says whether a time falls into a checkpoint.
+func (b *burst) inside(at time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.windows {
+		if at >= w.from && (w.to == 0 || at < w.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkpoint measures commits and cache misses at set rates while checkpoints are written.
+func (p *probe) checkpoint(ctx context.Context) error {
+	if err := p.dataFile(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	tables, err := p.tables()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range tables {
+			f.Close()
+		}
+	}()
+	l, err := p.openLog()
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	return p.checkpointStep(ctx, l, tables)
+}
+
+// tables reserves the files that checkpoints write to.
+func (p *probe) tables() ([]*files.File, error) {
+	each := (2*p.spec.Dirty/int64(p.spec.Files) + 1<<20) / 4096 * 4096
+	var list []*files.File
+	for i := range p.spec.Files {
+		f, err := p.set.Create(files.TableName(i), false, false)
+		if err == nil {
+			list = append(list, f)
+			if _, err = f.Reserve(each); err == nil {
+				err = f.Sync()
+			}
+		}
+		if err != nil {
+			for _, f := range list {
+				f.Close()
+			}
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File) error {
+	p.Progress.Step(fmt.Sprintf("checkpoints of %s every %s beside %s commits/s and %s reads/s", figure.Bytes(p.spec.Dirty),
+		figure.Duration(time.Duration(p.spec.Period)), figure.Rate(p.spec.CommitRate), figure.Rate(p.spec.ReadRate)))
+	data, err := p.set.Create(files.Data, p.direct, false)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	data.Random()
+	b := &burst{p: p, begin: time.Now()}
+	c := &committer{burst: b, log: l, arrivals: newArrivals(p.spec.CommitRate, p.spec.Seed)}
+	reads := newArrivals(p.spec.ReadRate, p.spec.Seed+1)
+	j := &job{threads: 2 + readers, busy: b.active.Load, step: record.ProbeStep{
+		Profile: record.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record, Mode: modeOf(p.direct), Sync: SyncData,
+	}}
+	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 {
+		return kinds["sync"].Count() + kinds["table-sync"].Count()
+	}
+	j.body = func(thread int, t *tally, stop *atomic.Bool) error {
+		switch {
+		case thread == 0:
+			return c.run(t, stop)
+		case thread == 1:
+			return b.run(tables, t, stop)
+		case p.spec.ReadRate > 0:
+			return b.reads(data, reads, thread, t, stop)
+		}
+		return nil
+	}
+	kinds, s, err := p.perform(ctx, j)
+	s.Flush, s.SyncOnly = record.NewLatency(kinds["flush"]), record.NewLatency(kinds["sync"])
+	s.Reads = record.NewLatency(kinds[Read])
+	s.Flushes = kinds["flush"].Count()
+	p.out.Checkpoint = b.result(c, s, kinds)
+	if p.out.Checkpoint.Checkpoints == 0 {
+		p.find("no-checkpoint", measure.Warning, "no checkpoint ended within the step, so nothing is known about a whole one: make --duration longer than --checkpoint-period")
+	}
+	return err
+}
+
+// modeOf names how a file is opened.
+func modeOf(direct bool) string {
+	if direct {
+		return files.Direct
+	}
+	return files.Buffered
+}
+
+// committer is the journal with commits that arrive on their own, whatever became of the ones before.
+type committer struct {
+	burst    *burst
+	log      *log
+	arrivals *arrivals
+	stalled  time.Duration
+	done     int64
+}
+
+// run flushes for those who came until each flush began. A commit's time counts from its arrival.
+func (c *committer) run(t *tally, stop *atomic.Bool) error {
+	var due []time.Duration
+	for !stop.Load() {
+		var next time.Duration
+		begin := time.Since(c.burst.begin)
+		if due, next = c.arrivals.until(begin, due[:0]); len(due) == 0 {
+			time.Sleep(min(next-begin, 50*time.Millisecond))
+			continue
+		}
+		both, flush, err := c.log.append(len(due))
+		if err != nil {
+			return err
+		}
+		now := time.Since(c.burst.begin)
+		t.aside("flush", int64(both))
+		t.aside("sync", int64(flush))
+		if now-due[0] > stallAfter {
+			c.stalled += now - max(due[0], begin) - stallAfter
+		}
+		for _, at := range due {
+			kind := "outside"
+			if c.burst.inside(at) || c.burst.inside(now) {
+				kind = "inside"
+			}
+			t.add(kind, int64(now-at), c.burst.p.spec.Record)
+			c.done++
+		}
+	}
+	return nil
+}
+
+// run writes a checkpoint every period after the end of the last one; the first one after half a period, so that a step
+// of one period has time before and after it.
+func (b *burst) run(tables []*files.File, t *tally, stop *atomic.Bool) error {
+	source := rand.New(rand.NewPCG(b.p.spec.Seed, 0x636b7074))
+	buffer := files.Buffer(32 << 10)
+	defer files.Unmap(buffer)
+	next := time.Duration(b.p.spec.Period) / 2
+	for sequence := uint64(1) << 50; !stop.Load(); {
+		if now := time.Since(b.begin); now < next {
+			time.Sleep(min(next-now, 10*time.Millisecond))
+			continue
+		}
+		if err := b.one(tables, t, source, buffer, &sequence, stop); err != nil {
+			return err
+		}
+		next = time.Since(b.begin) + time.Duration(b.p.spec.Period)
+	}
+	return nil
+}
+
+// one writes dirty blocks of 4 to 32 KiB to random places of all files, then makes the files durable in turn.
+func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte, sequence *uint64, stop *atomic.Bool) error {
+	w := window{from: time.Since(b.begin)}
+	b.mu.Lock()
+	b.windows = append(b.windows, w)
+	b.mu.Unlock()
+	b.active.Store(true)
+	defer b.active.Store(false)
+	each := (2*b.p.spec.Dirty/int64(len(tables)) + 1<<20) / 4096
+	for w.bytes < b.p.spec.Dirty && !stop.Load() {
+		block := buffer[:4096*(1+source.IntN(8))]
+		at := source.Int64N(each-8) * 4096
+		*sequence++
+		b.p.pool.Fill(block, at, *sequence)
+		if err := tables[source.IntN(len(tables))].WriteAt(block, at); err != nil {
+			return err
+		}
+		w.bytes += int64(len(block))
+	}
+	w.writing = time.Since(b.begin) - w.from
+	for _, f := range tables {
+		if stop.Load() {
+			return nil // cut short: it is not a whole one
+		}
+		begin := time.Now()
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		t.aside("table-sync", int64(time.Since(begin)))
+	}
+	w.to = time.Since(b.begin)
+	b.mu.Lock()
+	b.windows[len(b.windows)-1] = w
+	b.mu.Unlock()
+	return nil
+}
+
+// reads reads random blocks when they are due. A read's time counts from then.
+func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *atomic.Bool) error {
+	p := b.p
+	block := files.Buffer(int(p.spec.Block))
+	defer files.Unmap(block)
+	source := rand.NewPCG(p.spec.Seed, uint64(thread)<<8|3)
+	for !stop.Load() {
+		at := due.take()
+		for now := time.Since(b.begin); now < at; now = time.Since(b.begin) {
+			if stop.Load() {
+				return nil
+			}
+			time.Sleep(min(at-now, 50*time.Millisecond))
+		}
+		offset := int64(source.Uint64()%uint64(p.spec.Size/p.spec.Block)) * p.spec.Block
+		if !p.direct {
+			f.Forget(offset, p.spec.Block) // or it would be no miss the second time
+		}
+		if err := f.ReadAt(block, offset); err != nil {
+			return err
+		}
+		now := time.Since(b.begin)
+		kind := "read-outside"
+		if b.inside(at) || b.inside(now) {
+			kind = "read-inside"
+		}
+		t.aside(Read, int64(now-at))
+		t.aside(kind, int64(now-at))
+		if err := p.checkBlock(block, offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// result sums up the checkpoints that ended.
+func (b *burst) result(c *committer, s *record.ProbeStep, kinds map[string]*measure.Histogram) *record.ProbeCheckpointResult {
+	r := &record.ProbeCheckpointResult{
+		Inside: record.NewLatency(kinds["inside"]), Outside: record.NewLatency(kinds["outside"]),
+		ReadsInside: record.NewLatency(kinds["read-inside"]), ReadsOutside: record.NewLatency(kinds["read-outside"]),
+		Stalled: int64(c.stalled), StallAfter: int64(stallAfter), Asked: b.p.spec.CommitRate, Done: over(float64(c.done), s.Seconds),
+		Needed: float64(b.p.spec.Dirty) / time.Duration(b.p.spec.Period).Seconds(), Dirty: b.p.spec.Dirty,
+	}
+	var took, writing time.Duration
+	var bytes int64
+	for _, w := range b.windows {
+		if w.to == 0 {
+			continue
+		}
+		r.Checkpoints++
+		took += w.to - w.from
+		writing += w.writing
+		bytes += w.bytes
+		r.Longest = max(r.Longest, int64(w.to-w.from))
+	}
+	if n := int64(r.Checkpoints); n > 0 {
+		r.Took, r.WriteTook, r.SyncTook = int64(took)/n, int64(writing)/n, int64(took-writing)/n
+		r.Reached = over(float64(bytes), took.Seconds())
+	}
+	return r
+}

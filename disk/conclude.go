@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// conclude says what the measured steps are worth and mean.
+func (p *probe) conclude(ctx context.Context) error {
+	var failed error
+	if p.Cutter != nil && ctx.Err() == nil {
+		d, err := p.proof(ctx)
+		if failed = err; d != nil {
+			p.out.Durability = append(p.out.Durability, *d)
+		}
+	}
+	p.out.Verdict, _ = Overall(p.out.Durability)
+	if j := p.out.Journal; j != nil {
+		p.out.Class = classOf(j.Flush, j)
+	}
+	p.doubts()
+	judge(p.out)
+	if failed == nil {
+		failed = p.save()
+	}
+	return failed
+}
+
+// doubts looks for reasons not to believe the result.
+func (p *probe) doubts() {
+	if p.out.Storage.Memory {
+		p.find("memory-filesystem", measure.Invalid, fmt.Sprintf("%s is in memory (%s): this says nothing about any storage", p.spec.Directory, p.out.Storage.Filesystem))
+	}
+	p.doubtCache()
+	p.doubtHost()
+	p.doubtLimits()
+	for _, s := range p.out.Steps {
+		if s.Interrupted {
+			p.find("interrupted-step", measure.Warning, "the last step ended before its time, so its figures are of a shorter time")
+		}
+		if s.Latency != nil && s.Latency.P99 == nil && s.Profile != record.ProbeSustained {
+			p.find("few-operations", measure.Note, fmt.Sprintf("some steps had fewer than %d operations, too few to state a 99th percentile: take a longer --duration", measure.MinCount(0.99)))
+		}
+	}
+}
+
+// doubtCache compares the file with the memory where reads go through it.
+func (p *probe) doubtCache() {
+	memory := int64(p.out.Environment.MemoryBytes)
+	if limit := int64(p.out.Environment.MemoryLimit); limit > 0 {
+		memory = min(memory, limit)
+	}
+	for _, s := range p.out.ProfileSteps(record.ProbeRandom) {
+		if s.Mode != files.Direct && s.Operation != Write && memory > 0 && p.spec.Size < 2*memory {
+			p.find("fits-in-memory", measure.Warning, fmt.Sprintf("the test file (%s) is less than twice the memory (%s), so that %s reads are answered by the page cache and not by the storage: take a larger --size, or --mode direct",
+				figure.Bytes(p.spec.Size), figure.Bytes(memory), s.Mode))
+		}
+	}
+}
+
+// doubtHost looks at what else the machine did.
+func (p *probe) doubtHost() {
+	for _, s := range p.out.Steps {
+		what := fmt.Sprintf("during %s %s with %s", s.Profile, s.Operation, threadsText(max(s.Threads, s.Clients)))
+		others := s.Host.Busy*float64(p.out.Environment.Threads) - s.CPUSeconds/max(s.Seconds, 1e-9)
+		switch {
+		case s.Host.Steal > 0.05:
+			p.find("steal", measure.Warning, fmt.Sprintf("the hypervisor took %s of the processors %s: latencies are partly its own", figure.Percent(s.Host.Steal), what))
+		case s.Host.CPUPressure != nil && *s.Host.CPUPressure > 0.25 && others > 0.5:
+			p.find("cpu-pressure", measure.Warning, fmt.Sprintf("some thread waited for a processor %s of the time %s, while others used %s cores: flushes end later than they would on an idle machine",
+				figure.Percent(*s.Host.CPUPressure), what, figure.Significant(others)))
+		}
+		if s.Host.Throttled > 0.05*s.Seconds {
+			p.find("throttled", measure.Warning, fmt.Sprintf("the control group of the probe had to wait for processors %s of %s %s", figure.Duration(time.Duration(s.Host.Throttled*1e9)), figure.Duration(time.Duration(s.Seconds*1e9)), what))
+		}
+		p.doubtDevice(s)
+	}
+}
+
+// doubtDevice compares what the probe read past the page cache with what the device read.
+func (p *probe) doubtDevice(s record.ProbeStep) {
+	if s.Profile != record.ProbeRandom || s.Operation != Read || s.Mode != files.Direct || s.Bytes < 1<<20 {
+		return
+	}
+	for _, d := range s.Devices {
+		if !p.top(d.Name) {
+			continue
+		}
+		if others := d.ReadBytes + d.WriteBytes - s.Bytes; float64(others) > 0.2*float64(s.Bytes) {
+			p.find("other-load", measure.Warning, fmt.Sprintf("%s moved %s while the probe read %s, so others share it: stop them, or take the result for what is left over",
+				d.Name, figure.Bytes(d.ReadBytes+d.WriteBytes), figure.Bytes(s.Bytes)))
+		}
+	}
+}
+
+// top says whether a device is the only one right below the filesystem.
+func (p *probe) top(name string) bool {
+	tops := 0
+	found := false
+	for _, b := range p.out.Storage.Devices {
+		if len(b.Above) == 0 {
+			tops++
+			found = found || b.Name == name
+		}
+	}
+	return tops == 1 && found
+}
+
+// doubtLimits looks for limits of the control group on reads and writes.
+func (p *probe) doubtLimits() {
+	for _, path := range p.limitFiles() {
+		b, err := os.ReadFile(path)
+		text := strings.TrimSpace(string(b))
+		if err != nil || text == "" {
+			continue
+		}
+		p.find("io-limit", measure.Warning, fmt.Sprintf("the control group of the probe is limited (%s: %s): this is the speed of the limit, if the device is faster",
+			filepath.Base(path), strings.Join(strings.Fields(text), " ")))
+	}
+}
+
+// limitFiles are where both versions of control groups keep limits of this process.
+func (p *probe) limitFiles() []string {
+	own, err := os.ReadFile(filepath.Join(p.System.Proc, "self/cgroup"))
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for line := range strings.Lines(string(own)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		switch parts[1] {
+		case "":
+			list = append(list, filepath.Join(p.System.Sys, "fs/cgroup", parts[2], "io.max"))
+		case "blkio":
+			for _, kind := range []string{"read_bps", "write_bps", "read_iops", "write_iops"} {
+				list = append(list, filepath.Join(p.System.Sys, "fs/cgroup/blkio", parts[2], "blkio.throttle."+kind+"_device"))
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package disk
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What objectives of a probe are about, before the point; without one it is the flush of the journal.
+const (
+	ofFlush  = "flush"
+	ofCommit = "commit"
+)
+
+// ParseObjectives reads objectives of a probe, such as "flush.p99<10ms,read.rate>5000": flush, read, write, mixed or
+// commit, then what measure.ParseObjectives knows.
+func ParseObjectives(text string) ([]measure.Objective, error) {
+	list, err := measure.ParseObjectives(text)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		o := &list[i]
+		switch o.Class {
+		case "":
+			o.Class = ofFlush
+		case ofFlush, ofCommit, Read, Write, Mixed:
+		default:
+			return nil, fmt.Errorf("%s: a probe measures flush, commit, read, write and mixed, and no %q", o.Text, o.Class)
+		}
+		if o.Unit == measure.UnitShare {
+			return nil, fmt.Errorf("%s: a probe has times and rates, such as flush.p99<10ms or read.rate>5000", o.Text)
+		}
+	}
+	return list, nil
+}
+
+// judge holds the objectives against what was measured.
+func judge(p *record.Probe) {
+	p.Objectives = nil
+	list, err := ParseObjectives(strings.Join(p.Specification.Objectives, ","))
+	if err != nil || len(p.Specification.Objectives) == 0 {
+		return
+	}
+	for _, o := range list {
+		r := measure.ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
+		if x, why := measured(p, o); why != "" {
+			r.Unknown, r.Why = true, why
+		} else {
+			r.Measured, r.Met = &x, holds(x, o.Op, o.Limit)
+		}
+		p.Objectives = append(p.Objectives, r)
+	}
+}
+
+func holds(x float64, op string, limit float64) bool {
+	switch op {
+	case "<":
+		return x < limit
+	case "<=":
+		return x <= limit
+	case ">":
+		return x > limit
+	}
+	return x >= limit
+}
+
+// measured finds what an objective is about: of the flush with one client, else of the step with the highest rate.
+func measured(p *record.Probe, o measure.Objective) (x float64, why string) {
+	var best *record.ProbeStep
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		fits := s.Operation == o.Class || o.Class == ofFlush && s.Operation == Commit && s.Clients == 1
+		if fits && (best == nil || s.Rate > best.Rate) {
+			best = s
+		}
+	}
+	if best == nil {
+		return 0, "nothing of it was measured"
+	}
+	if o.Metric == "rate" {
+		return best.Rate, ""
+	}
+	l := best.Latency
+	if o.Class == ofFlush {
+		l = best.Flush
+	}
+	return latencyOf(l, o.Metric)
+}
+
+func latencyOf(l *record.Latency, metric string) (x float64, why string) {
+	if l == nil {
+		return 0, "nothing of it was measured"
+	}
+	known := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999, "max": &l.Max}
+	if metric == "mean" {
+		return l.Mean, ""
+	}
+	v, ok := known[metric]
+	switch {
+	case !ok:
+		return 0, metric + " is not kept for a probe: use p50, p90, p95, p99, p99.9, p99.99, mean or max"
+	case v == nil:
+		return 0, "there were too few operations to state it"
+	}
+	return float64(*v), ""
+}

@@ -1,0 +1,261 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// gain is how much twice the threads must add for more threads to be called a help.
+const gain = 0.10
+
+// random measures random reads and durable writes with more and more threads.
+func (p *probe) random(ctx context.Context) error {
+	if err := p.dataFile(ctx); err != nil {
+		return err
+	}
+	for _, op := range p.spec.Operations {
+		var done []record.ProbeStep
+		for _, threads := range Doubling(p.spec.Threads) {
+			if ctx.Err() != nil {
+				break
+			}
+			s, err := p.randomStep(ctx, op, threads)
+			if s != nil && !s.Interrupted {
+				done = append(done, *s)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if r := rampOf(op, done); r != nil {
+			p.out.Ramps = append(p.out.Ramps, *r)
+		}
+	}
+	return p.save()
+}
+
+// rampOf finds the smallest number of threads that the next step did not improve by the gain.
+func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
+	if len(steps) == 0 {
+		return nil
+	}
+	r := &record.ProbeRamp{Operation: op, Gain: gain}
+	for _, s := range steps {
+		r.Best = max(r.Best, s.Rate)
+	}
+	r.Rate = steps[len(steps)-1].Rate
+	for i := range steps[:len(steps)-1] {
+		if steps[i+1].Rate < steps[i].Rate*(1+gain) {
+			r.Threads, r.Rate = steps[i].Threads, steps[i].Rate
+			break
+		}
+	}
+	return r
+}
+
+// randomStep measures one operation with so many threads.
+func (p *probe) randomStep(ctx context.Context, op string, threads int) (*record.ProbeStep, error) {
+	p.Progress.Step(fmt.Sprintf("random %s of %s, %s", op, figure.Bytes(p.spec.Block), threadsText(threads)))
+	sync := ""
+	if op != Read {
+		sync = p.spec.Sync
+	}
+	j := &job{threads: threads, step: record.ProbeStep{
+		Profile: record.ProbeRandom, Operation: op, Threads: threads, Block: p.spec.Block, Mode: p.spec.Mode, Sync: sync,
+	}}
+	if sync == SyncData || sync == SyncOpen {
+		j.syncs = func(kinds map[string]*measure.Histogram, ops int64) int64 {
+			if op == Mixed {
+				return kinds[Write].Count()
+			}
+			return ops
+		}
+	}
+	if p.spec.Mode == files.Mapped {
+		j.step.Sync, j.syncs = "", nil
+		return p.mapped(ctx, j)
+	}
+	f, err := p.set.Create(files.Data, p.spec.Mode == files.Direct, sync == SyncOpen)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	f.Random()
+	j.body = func(thread int, t *tally, stop *atomic.Bool) error {
+		b := files.Buffer(int(p.spec.Block))
+		defer files.Unmap(b)
+		r := &accesses{p: p, file: f, block: b, source: newSource(p.spec, op, threads, thread), thread: thread, threads: threads, tally: t, begin: time.Now()}
+		return r.loop(op, stop)
+	}
+	_, s, err := p.perform(ctx, j)
+	return s, err
+}
+
+// newSource is the source of offsets of one thread: the same in each probe of a seed, and different in each step.
+func newSource(s *record.ProbeSpec, op string, threads, thread int) *rand.PCG {
+	return rand.NewPCG(s.Seed^uint64(op[0])<<56, uint64(threads)<<32|uint64(thread))
+}
+
+// accesses is one thread that reads and writes blocks of a file.
+type accesses struct {
+	p               *probe
+	file            *files.File
+	block           []byte
+	source          *rand.PCG
+	thread, threads int
+	sequence        uint64
+	tally           *tally
+	begin           time.Time
+}
+
+// offset chooses the next block. Threads that read and write at once keep to blocks of their own, because nobody
+// promises that a read beside a write sees the block before or after it and nothing between.
+func (a *accesses) offset(own bool) int64 {
+	size := a.p.spec.Block
+	n := uint64(a.p.spec.Size / size)
+	if own {
+		return (int64(a.source.Uint64()%(n/uint64(a.threads)))*int64(a.threads) + int64(a.thread)) * size
+	}
+	return int64(a.source.Uint64()%n) * size
+}
+
+func (a *accesses) loop(op string, stop *atomic.Bool) error {
+	for !stop.Load() {
+		if op != Write {
+			if err := a.read(op == Mixed); err != nil {
+				return err
+			}
+		}
+		if op != Read {
+			if err := a.write(op == Mixed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read reads a block, and checks it outside of the time.
+func (a *accesses) read(own bool) error {
+	at := a.offset(own)
+	begin := time.Since(a.begin)
+	if err := a.file.ReadAt(a.block, at); err != nil {
+		return err
+	}
+	a.tally.add(kindIn(own, Read), int64(time.Since(a.begin)-begin), int64(len(a.block)))
+	return a.p.checkBlock(a.block, at)
+}
+
+// write writes a block and makes it durable, in one time.
+func (a *accesses) write(own bool) error {
+	at := a.offset(own || a.threads > 1)
+	a.sequence++
+	a.p.pool.Fill(a.block, at, uint64(a.thread+1)<<40|a.sequence)
+	begin := time.Since(a.begin)
+	if err := a.file.WriteAt(a.block, at); err != nil {
+		return err
+	}
+	if a.p.spec.Sync == SyncData {
+		if err := a.file.Sync(); err != nil {
+			return err
+		}
+	}
+	a.tally.add(kindIn(own, Write), int64(time.Since(a.begin)-begin), int64(len(a.block)))
+	return nil
+}
+
+// kindIn tells reads and writes apart only where there are both.
+func kindIn(mixed bool, kind string) string {
+	if mixed {
+		return kind
+	}
+	return ""
+}
+
+// checkBlock checks what was read. Blocks of less than a piece stand within one, whose header only the first has.
+func (p *probe) checkBlock(b []byte, at int64) error {
+	return p.pool.Check(b, at)
+}
+
+// mapped reads and writes in a mapping of the file, which one more thread makes durable from time to time.
+func (p *probe) mapped(ctx context.Context, j *job) (*record.ProbeStep, error) {
+	f, err := p.set.Create(files.Data, false, false)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := f.Map(p.spec.Size)
+	if err != nil {
+		return nil, fmt.Errorf("cannot map %s of the test file: %w", figure.Bytes(p.spec.Size), err)
+	}
+	defer files.Unmap(m)
+	op := j.step.Operation
+	j.body = func(thread int, t *tally, stop *atomic.Bool) error {
+		a := &accesses{p: p, block: make([]byte, p.spec.Block), source: newSource(p.spec, op, j.threads, thread), thread: thread, threads: j.threads, tally: t, begin: time.Now()}
+		return a.copies(m, op, stop)
+	}
+	if op != Read {
+		j.meanwhile = func(t *tally, stop *atomic.Bool) error { return syncOften(m, p.spec.SyncDelay, t, stop) }
+	}
+	kinds, s, err := p.perform(ctx, j)
+	s.SyncOnly = record.NewLatency(kinds["sync"])
+	s.Flushes = kinds["sync"].Count()
+	return s, err
+}
+
+// copies moves whole records between the mapping and a block. A page that cannot be read or written is an error here
+// and not the end of the process.
+func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a page of the mapping could not be read or written: %v", r)
+		}
+	}()
+	for !stop.Load() {
+		if op != Write {
+			at := a.offset(op == Mixed)
+			begin := time.Since(a.begin)
+			copy(a.block, m[at:])
+			a.tally.add(kindIn(op == Mixed, Read), int64(time.Since(a.begin)-begin), int64(len(a.block)))
+			if err := a.p.checkBlock(a.block, at); err != nil {
+				return err
+			}
+		}
+		if op != Read {
+			at := a.offset(op == Mixed || a.threads > 1)
+			a.sequence++
+			a.p.pool.Fill(a.block, at, uint64(a.thread+1)<<40|a.sequence)
+			begin := time.Since(a.begin)
+			copy(m[at:], a.block)
+			a.tally.add(kindIn(op == Mixed, Write), int64(time.Since(a.begin)-begin), int64(len(a.block)))
+		}
+	}
+	return nil
+}
+
+// syncOften writes what is dirty, waits, and does so again; at the end it does so once more.
+func syncOften(m []byte, delay int64, t *tally, stop *atomic.Bool) error {
+	for {
+		begin := time.Now()
+		if err := files.Flush(m); err != nil {
+			return err
+		}
+		t.aside("sync", int64(time.Since(begin)))
+		for wake := time.Now().Add(time.Duration(delay)); !stop.Load() && (time.Now().Before(wake)); {
+			time.Sleep(min(20*time.Millisecond, max(time.Until(wake), 0)))
+		}
+		if stop.Load() {
+			return nil
+		}
+	}
+}

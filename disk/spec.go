@@ -1,0 +1,151 @@
+package disk
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Profiles are the names of all profiles, in the order in which "all" runs them.
+func Profiles() []string {
+	return []string{record.ProbeRandom, record.ProbeJournal, record.ProbeCheckpoint, record.ProbeSustained}
+}
+
+// Defaults is the specification of a probe of a directory when nothing else is said.
+func Defaults(dir string) record.ProbeSpec {
+	return record.ProbeSpec{
+		Directory: dir, Profiles: []string{record.ProbeRandom, record.ProbeJournal}, Size: 4 << 30, Duration: int64(10 * time.Second),
+		Threads: 16, Block: 4096, Operations: []string{Read, Write}, Mode: files.Direct, Sync: SyncData,
+		SyncDelay: int64(60 * time.Second), Record: 1024, Segment: 100 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		CommitRate: 100, ReadRate: 100, Dirty: 256 << 20, Files: 20, Period: int64(60 * time.Second), Seed: 1,
+	}
+}
+
+// The operations of the profile random, and those of the others.
+const (
+	Read       = "read"
+	Write      = "write"
+	Mixed      = "mixed"
+	Commit     = "commit"
+	Checkpoint = "checkpoint"
+)
+
+// What makes a write durable.
+const (
+	SyncData = "fdatasync" // a call of its own after each write
+	SyncOpen = "dsync"     // the file is opened with O_DSYNC
+	SyncNone = "none"      // nothing: the device may keep it in its cache
+)
+
+// journalAlign is what WiredTiger aligns the records of its journal to.
+const journalAlign = 128
+
+// Check says what is wrong with a specification, and brings into order what may be written in several ways.
+func Check(s *record.ProbeSpec) error {
+	for _, err := range []error{checkNames(s), checkSizes(s), checkRates(s)} {
+		if err != nil {
+			return err
+		}
+	}
+	// The range is a whole number of blocks and of pieces, or a block would stand across the end.
+	s.Record = (s.Record + journalAlign - 1) / journalAlign * journalAlign
+	s.Size -= s.Size % max(s.Block, 4096)
+	return nil
+}
+
+func checkNames(s *record.ProbeSpec) error {
+	if len(s.Profiles) == 0 {
+		return fmt.Errorf("a probe needs a profile: choose among %v", Profiles())
+	}
+	for _, name := range s.Profiles {
+		if !slices.Contains(Profiles(), name) {
+			return fmt.Errorf("there is no profile %q: choose among %v, or all", name, Profiles())
+		}
+	}
+	for _, op := range s.Operations {
+		if !slices.Contains([]string{Read, Write, Mixed}, op) {
+			return fmt.Errorf("there is no operation %q: choose read, write or mixed", op)
+		}
+	}
+	switch {
+	case !slices.Contains([]string{files.Direct, files.Buffered, files.Mapped}, s.Mode):
+		return fmt.Errorf("there is no mode %q: choose direct, buffered or mmap", s.Mode)
+	case !slices.Contains([]string{SyncData, SyncOpen, SyncNone}, s.Sync):
+		return fmt.Errorf("there is no sync %q: choose fdatasync, dsync or none", s.Sync)
+	}
+	return nil
+}
+
+func checkSizes(s *record.ProbeSpec) error {
+	switch {
+	case s.Block < 512 || s.Block > 64<<20 || s.Block%512 != 0:
+		return fmt.Errorf("a block of %s cannot be measured: choose 512 B to 64 MiB in steps of 512 B", figure.Bytes(s.Block))
+	case s.Size < 16*s.Block || s.Size < 1<<20:
+		return fmt.Errorf("a test file of %s is too small: it takes 1 MiB and 16 blocks at least", figure.Bytes(s.Size))
+	case s.Size/s.Block < int64(s.Threads):
+		return fmt.Errorf("a test file of %s has fewer blocks than there are threads: choose a larger --size", figure.Bytes(s.Size))
+	case s.Record < 1 || s.Record > 16<<20:
+		return fmt.Errorf("a commit of %s cannot be measured: choose 1 B to 16 MiB", figure.Bytes(s.Record))
+	case s.Segment < 1<<20 || s.Segment < 4*s.Record:
+		return fmt.Errorf("a journal file of %s is too small: it takes 1 MiB and four commits at least", figure.Bytes(s.Segment))
+	case s.Dirty < 1<<20:
+		return fmt.Errorf("a checkpoint of %s is too small: it takes 1 MiB at least", figure.Bytes(s.Dirty))
+	case s.Files < 1 || s.Files > 999:
+		return fmt.Errorf("checkpoints cannot write to %d files: choose 1 to 999", s.Files)
+	}
+	return nil
+}
+
+func checkRates(s *record.ProbeSpec) error {
+	switch {
+	case s.Threads < 1 || s.Threads > 4096:
+		return fmt.Errorf("%d threads cannot be started: choose 1 to 4096", s.Threads)
+	case s.Duration < int64(50*time.Millisecond):
+		return fmt.Errorf("a step of %v is too short: 50 ms at least", time.Duration(s.Duration))
+	case s.Period < int64(50*time.Millisecond):
+		return fmt.Errorf("checkpoints every %v are too frequent: every 50 ms at most", time.Duration(s.Period))
+	case !(s.CommitRate > 0) || !(s.ReadRate >= 0) || s.CommitRate > 1e6 || s.ReadRate > 1e6:
+		return fmt.Errorf("commits and reads per second must be between 0 and a million, but are %v and %v", s.CommitRate, s.ReadRate)
+	case s.SyncDelay < 0:
+		return fmt.Errorf("a sync delay of %v is not possible", time.Duration(s.SyncDelay))
+	}
+	for _, c := range s.Clients {
+		if c < 1 || c > 4096 {
+			return fmt.Errorf("%d clients cannot commit: choose 1 to 4096", c)
+		}
+	}
+	for _, peer := range s.Peers {
+		if peer.Flush <= 0 || peer.RTT < 0 {
+			return fmt.Errorf("a peer needs the time of its flush and a round trip, such as 2ms@0.5ms")
+		}
+	}
+	return nil
+}
+
+// Doubling returns 1, 2, 4 … up to most, which is always the last one.
+func Doubling(most int) []int {
+	var list []int
+	for n := 1; n < most; n *= 2 {
+		list = append(list, n)
+	}
+	return append(list, most)
+}
+
+// Estimate is how long the measured steps of a specification take, without writing the test files.
+func Estimate(s record.ProbeSpec) (steps int, total time.Duration) {
+	for _, name := range s.Profiles {
+		switch name {
+		case record.ProbeRandom:
+			steps += len(s.Operations) * len(Doubling(s.Threads))
+		case record.ProbeJournal:
+			steps += len(s.Clients)
+		default:
+			steps++
+		}
+	}
+	return steps, time.Duration(steps) * time.Duration(s.Duration)
+}

@@ -1,0 +1,349 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// ProbeTitle is the verdict of a probe in one line.
+func ProbeTitle(p *record.Probe) string {
+	name := p.Specification.Directory
+	what := ProbeStack(p.Storage)
+	switch {
+	case p.Status == record.Failed:
+		return fmt.Sprintf("storage of %s: not measured to the end", name)
+	case p.Class != nil:
+		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, ProbeVerdict(p))
+	}
+	return fmt.Sprintf("storage of %s (%s): %s", name, what, ProbeVerdict(p))
+}
+
+// ProbeVerdict is the word on durability with what it rests on.
+func ProbeVerdict(p *record.Probe) string {
+	if p.Verdict == "" {
+		return "durability not looked at"
+	}
+	var grades []string
+	for _, d := range p.Durability {
+		if d.Verdict == p.Verdict && (p.Verdict != record.Honest || d.Grade != "B") {
+			grades = append(grades, d.Grade)
+		}
+	}
+	if len(grades) == 0 {
+		return p.Verdict
+	}
+	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
+}
+
+// ProbeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
+func ProbeStack(s record.ProbeStorage) string {
+	text := orWord(s.Filesystem, "unknown filesystem")
+	for _, level := range probeLevels(s.Devices) {
+		text += " on " + strings.Join(level, " + ")
+	}
+	return text
+}
+
+// probeLevels groups devices by how deep they lie.
+func probeLevels(list []record.ProbeBlock) [][]string {
+	depth := map[string]int{}
+	var levels [][]string
+	for _, b := range list {
+		n := 0
+		for _, above := range b.Above {
+			n = max(n, depth[above]+1)
+		}
+		depth[b.Name] = n
+		for len(levels) <= n {
+			levels = append(levels, nil)
+		}
+		levels[n] = append(levels[n], b.Name)
+	}
+	return levels
+}
+
+func orWord(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// ProbeSections tell a probe to people.
+func ProbeSections(p *record.Probe) []Section {
+	list := appendFilled(nil, probeAnswer(p), findingsSection(p.Validity), probeObjectives(p), probeDurability(p), probeRamps(p), probeRandom(p),
+		probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p), probeDevices(p), probeStorage(p))
+	return list
+}
+
+// ProbeMarkdown prints a probe for a pull request or a page.
+func ProbeMarkdown(w io.Writer, p *record.Probe) error {
+	return markdown(w, ProbeTitle(p), ProbeSections(p))
+}
+
+func probeAnswer(p *record.Probe) Section {
+	var s Section
+	if p.Problem != "" {
+		s.Lines = append(s.Lines, "problem: "+p.Problem)
+	}
+	if p.Class != nil {
+		s.Lines = append(s.Lines, p.Class.Text+".")
+	}
+	if j := p.Journal; j != nil && j.Flush != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("j:true takes %s alone and %s among others; the journal carries %s commits/s with %s, and %s/s for each client that waits (half of them at a time).",
+			ns64(j.One), ns64(j.Many), figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1)))))
+	}
+	return s
+}
+
+func ns64(n int64) string { return figure.Duration(time.Duration(n)) }
+
+// probeQuantile prints a quantile, or a dash where there are too few values for it.
+func probeQuantile(l *record.Latency, q func(*record.Latency) *int64) string {
+	if l == nil || q(l) == nil {
+		return "–"
+	}
+	return ns64(*q(l))
+}
+
+// latencyCells are p50, p99, p99.9 and max.
+func probeLatency(l *record.Latency) []string {
+	if l == nil {
+		return []string{"–", "–", "–", "–"}
+	}
+	return []string{
+		probeQuantile(l, func(l *record.Latency) *int64 { return l.P50 }), probeQuantile(l, func(l *record.Latency) *int64 { return l.P99 }),
+		probeQuantile(l, func(l *record.Latency) *int64 { return l.P999 }), ns64(l.Max),
+	}
+}
+
+func probeObjectives(p *record.Probe) Section {
+	s := Section{Title: "objectives"}
+	for _, o := range p.Objectives {
+		switch {
+		case o.Unknown:
+			s.Points = append(s.Points, fmt.Sprintf("unknown %s: %s", o.Objective, o.Why))
+		case o.Met:
+			s.Points = append(s.Points, fmt.Sprintf("met %s: %s", o.Objective, probeFigure(*o.Measured, o.Unit)))
+		default:
+			s.Points = append(s.Points, fmt.Sprintf("missed %s: %s", o.Objective, probeFigure(*o.Measured, o.Unit)))
+		}
+	}
+	return s
+}
+
+func probeFigure(x float64, unit string) string {
+	if unit == measure.UnitTime {
+		return figure.Duration(time.Duration(x))
+	}
+	return figure.Rate(x) + "/s"
+}
+
+func probeDurability(p *record.Probe) Section {
+	s := Section{Title: "durability"}
+	for _, d := range p.Durability {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade), d.Verdict, capitalised(d.Text), d.Covers, d.Blind))
+	}
+	return s
+}
+
+// capitalised begins a sentence.
+func capitalised(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// probeGrade is what a grade is about.
+func probeGrade(grade string) string {
+	switch grade {
+	case "A":
+		return "flush accounting"
+	case "B":
+		return "plausibility"
+	case "C":
+		return "simulated power cut"
+	}
+	return "external witness"
+}
+
+func probeRamps(p *record.Probe) Section {
+	s := Section{Title: "threads"}
+	for _, r := range p.Ramps {
+		if r.Threads == 0 {
+			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s/s with the most threads, and each doubling helped by more than %s.", r.Operation, figure.Rate(r.Rate), figure.Percent(r.Gain)))
+			continue
+		}
+		s.Lines = append(s.Lines, fmt.Sprintf("%s: adding threads stops helping at %s (%s/s; the next step was less than %s better).", r.Operation,
+			figure.Plural(r.Threads, "thread"), figure.Rate(r.Rate), figure.Percent(r.Gain)))
+	}
+	return s
+}
+
+func probeRandom(p *record.Probe) Section {
+	s := Section{Title: "random access", Table: &Table{Header: []string{"operation", "threads", "op/s", "MB/s", "p50", "p99", "p99.9", "max", "flushes/op", "writes/op"}}}
+	for _, step := range p.ProfileSteps(record.ProbeRandom) {
+		cells := append([]string{fmt.Sprintf("%s %s %s", step.Operation, figure.Bytes(step.Block), step.Mode), fmt.Sprint(step.Threads), figure.Rate(step.Rate),
+			figure.Significant(step.BytesRate / 1e6)}, probeLatency(step.Latency)...)
+		s.Table.row(append(cells, perSync(step)...)...)
+	}
+	return filledTable(s)
+}
+
+func filledTable(s Section) Section {
+	if len(s.Table.Rows) == 0 {
+		return Section{}
+	}
+	return s
+}
+
+// perSync are the flushes and writes per sync of the device that holds the data, dashes where there is none.
+func perSync(step record.ProbeStep) []string {
+	if len(step.Devices) == 0 || step.Devices[0].WritesPerSync == nil {
+		return []string{"–", "–"}
+	}
+	d, flushes := step.Devices[0], "–"
+	if d.FlushesPerSync != nil {
+		flushes = figure.Significant(*d.FlushesPerSync)
+	}
+	return []string{flushes, figure.Significant(*d.WritesPerSync)}
+}
+
+func probeJournal(p *record.Probe) Section {
+	s := Section{Title: "journal", Table: &Table{Header: []string{"clients", "commits/s", "commit mean", "model", "error", "p50", "p99", "max", "flush p50", "flush p99", "commits/flush", "flushes/sync", "writes/sync"}}}
+	for _, step := range p.ProfileSteps(record.ProbeJournal) {
+		mean, model, deviation := "–", "–", "–"
+		if step.Latency != nil {
+			mean = ns64(int64(step.Latency.Mean))
+		}
+		if step.Model != nil {
+			model, deviation = ns64(step.Model.Latency), fmt.Sprintf("%+.1f %%", 100*step.Model.Error)
+		}
+		l, f := probeLatency(step.Latency), probeLatency(step.Flush)
+		per := "–"
+		if step.Flushes > 0 {
+			per = figure.Significant(float64(step.Operations) / float64(step.Flushes))
+		}
+		s.Table.row(append([]string{fmt.Sprint(step.Clients), figure.Rate(step.Rate), mean, model, deviation, l[0], l[1], l[3], f[0], f[1], per}, perSync(step)...)...)
+	}
+	s.Lines = []string{"One thread flushes for all; a commit waits for the next flush that begins. Model: one flush (S) for one client, 2S − e for more, with this step's own S and the time e between an acknowledgement and the next commit."}
+	return filledTable(s)
+}
+
+func probeMajority(p *record.Probe) Section {
+	if p.Journal == nil || p.Journal.Majority == nil {
+		return Section{}
+	}
+	m := p.Journal.Majority
+	return Section{Title: "replica set", Lines: []string{fmt.Sprintf(
+		"w:majority with journal, %d of %d members: %s alone and %s among others, decided by %s. Not in it: applying the operation on the other members, and the server's own work.",
+		m.Needed, m.Members, ns64(m.One), ns64(m.Many), m.Decided)}}
+}
+
+func probeCheckpoint(p *record.Probe) Section {
+	c := p.Checkpoint
+	if c == nil {
+		return Section{}
+	}
+	s := Section{Title: "checkpoints", Table: &Table{Header: []string{"", "p50", "p99", "p99.9", "max"}}}
+	for _, row := range []struct {
+		name string
+		l    *record.Latency
+	}{{"commits between checkpoints", c.Outside}, {"commits during checkpoints", c.Inside}, {"cache misses between", c.ReadsOutside}, {"cache misses during", c.ReadsInside}} {
+		if row.l != nil {
+			s.Table.row(append([]string{row.name}, probeLatency(row.l)...)...)
+		}
+	}
+	if c.Checkpoints > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s of %s each: %s (writing %s, syncing %s), %s MB/s. To end within the period takes %s MB/s.", figure.Plural(c.Checkpoints, "checkpoint"),
+			figure.Bytes(c.Dirty), ns64(c.Took), ns64(c.WriteTook), ns64(c.SyncTook), figure.Significant(c.Reached/1e6), figure.Significant(c.Needed/1e6)))
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("Commits stalled for %s (pauses of more than %s while some waited). %s of %s commits/s were done.", ns64(c.Stalled), ns64(c.StallAfter), figure.Rate(c.Done), figure.Rate(c.Asked)))
+	return s
+}
+
+func probeSustained(p *record.Probe) Section {
+	r := p.Sustained
+	if r == nil {
+		return Section{}
+	}
+	line := fmt.Sprintf("%s MB/s to the end, with a variation of %s between seconds: no ceiling was hit.", figure.Significant(r.Ceiling/1e6), figure.Percent(r.Variation))
+	if r.Fell {
+		like := "like a write cache that was full (the cells of an SSD written as SLC, or the memory of a controller)"
+		if r.Like == "burst credits" {
+			like = "and evenly since then, like burst credits that were used up"
+		}
+		line = fmt.Sprintf("Fell from %s to %s MB/s after %s, when %s had been written: %s. The ceiling is %s MB/s.", figure.Significant(r.Before/1e6),
+			figure.Significant(r.Ceiling/1e6), ns64(r.At), figure.Bytes(r.After), like, figure.Significant(r.Ceiling/1e6))
+	}
+	return Section{Title: "sustained writes", Lines: []string{line}}
+}
+
+func probeDevices(p *record.Probe) Section {
+	s := Section{Title: "devices", Long: true, Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
+	for _, step := range p.Steps {
+		for _, d := range step.Devices {
+			s.Table.row(append([]string{ProbeStepName(step), d.Name}, IOStatCells(d)...)...)
+		}
+	}
+	return filledTable(s)
+}
+
+// ProbeStepName names a step shortly: "read ×4", "commit, 16 clients".
+func ProbeStepName(s record.ProbeStep) string {
+	switch s.Profile {
+	case record.ProbeRandom:
+		return fmt.Sprintf("%s ×%d", s.Operation, s.Threads)
+	case record.ProbeJournal:
+		return "commit, " + figure.Plural(s.Clients, "client")
+	}
+	return s.Profile
+}
+
+// IOStatColumns are the columns of iostat -x, in its order.
+func IOStatColumns() []string {
+	return strings.Fields("r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz d/s dkB/s drqm/s %drqm d_await dareq-sz f/s f_await aqu-sz %util")
+}
+
+// IOStatCells are the figures of a device as iostat -x prints them: two digits behind the point.
+func IOStatCells(d record.ProbeDevice) []string {
+	values := []float64{d.Reads, d.ReadKB, d.ReadMrg, d.ReadMrgP, d.ReadAwait, d.ReadSize, d.Writes, d.WriteKB, d.WriteMrg, d.WriteMrgP, d.WriteAwait, d.WriteSize,
+		d.Discards, d.DiscardKB, d.DiscardMrg, d.DiscardMP, d.DiscAwait, d.DiscSize, d.Flushes, d.FlushAwait, d.Queue, d.Util}
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = fmt.Sprintf("%.2f", v)
+	}
+	return cells
+}
+
+func probeStorage(p *record.Probe) Section {
+	st := p.Storage
+	s := Section{Title: "storage", Table: &Table{Header: []string{"device", "kind", "model", "write cache", "scheduler", "read-ahead", "size"}, Left: 7}}
+	direct := "O_DIRECT does not work here"
+	if st.Direct {
+		direct = fmt.Sprintf("O_DIRECT in steps of %s (%s)", figure.Bytes(st.OffsetAlign), st.AlignFrom)
+	}
+	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", ProbeStack(st), orWord(st.Options, "no options that matter"),
+		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, orWord(st.Preallocated, "nothing"))}
+	for _, b := range st.Devices {
+		kind := b.Kind
+		if b.RAID != "" {
+			kind = b.RAID
+		}
+		if b.Rotational {
+			kind += ", rotational"
+		}
+		s.Table.row(b.Name, kind, strings.TrimSpace(b.Vendor+" "+b.Model), orWord(b.WriteCache, "–"), orWord(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
+	}
+	if len(s.Table.Rows) == 0 {
+		s.Table = nil
+	}
+	return s
+}
