@@ -53,7 +53,7 @@ func Open(ctx context.Context, home, name string) (*Handle, error) {
 	}
 	h := newHandle(Dir(home, name))
 	if err := h.get(ctx, pathLab, nil, new(record.Lab)); err != nil {
-		h.Close()
+		_ = h.Close()
 		return nil, err
 	}
 	return h, nil
@@ -70,7 +70,10 @@ func (h *Handle) Name() string { return h.name }
 func (h *Handle) Dir() string { return h.dir }
 
 // Close gives back the connections to the supervisor. The lab goes on.
-func (h *Handle) Close() { h.client.CloseIdleConnections() }
+func (h *Handle) Close() error {
+	h.client.CloseIdleConnections()
+	return nil
+}
 
 // Describe says how the lab is. deep asks servers and volumes, which takes longer; otherwise only what the supervisor
 // knows is told, at once.
@@ -102,6 +105,11 @@ func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}
 	err := h.get(ctx, pathEvents, q, &e)
 	return e, err
+}
+
+// EventsSince returns what happened after the event with a sequence number, without waiting.
+func (h *Handle) EventsSince(ctx context.Context, after int64) ([]record.LabEvent, error) {
+	return h.Events(ctx, after, 0)
 }
 
 // Fail breaks something and returns when it is broken, with the target that was meant.

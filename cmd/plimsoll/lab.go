@@ -1,8 +1,122 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
 
-// newLabCommand will be filled in by the room it belongs to.
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+)
+
+// newLabCommand is the group of everything about labs.
 func newLabCommand(env *environment) *cobra.Command {
-	return &cobra.Command{Use: "lab", Hidden: true, Args: noArguments, RunE: func(*cobra.Command, []string) error { return nil }}
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Real clusters on this machine, with hosts that can die and storage that follows a policy",
+		Long: `Real clusters on this machine, with hosts that can die and storage that follows a policy.
+
+  plimsoll lab up                             one server, on this machine's disk
+  plimsoll lab up --members 3 --name three    a replica set on three hosts
+  plimsoll run lab:three --workload a         load it
+  plimsoll lab status three                   hosts, members with role and lag, volumes with health
+  plimsoll lab fail three kill primary        break it
+  plimsoll lab heal three --all               mend it
+  plimsoll lab down three                     remove it without a trace
+
+A lab goes on when the terminal is closed. Everything it makes is written down before, so that 'lab down'
+removes it whatever happened.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env), newLabSchemaCommand(env),
+		newLabListCommand(env), newLabStatusCommand(env), newLabConnectCommand(env), newLabExecCommand(env), newLabLogsCommand(env),
+		newLabFailCommand(env), newLabHealCommand(env), newLabRepairCommand(env), newLabDownCommand(env))
+	return cmd
+}
+
+// openLab finds a running lab.
+func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, error) {
+	home, err := homeDir(env)
+	if err != nil {
+		return nil, err
+	}
+	h, err := lab.Open(ctx, home, name)
+	return h, labError(err)
+}
+
+// labError gives an error of a lab its exit code.
+func labError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return withExit(exitInterrupted, errors.New("interrupted"))
+	case errors.Is(err, lab.ErrRefused), errors.Is(err, lab.ErrNoLab):
+		return withExit(exitUsage, err)
+	case errors.Is(err, lab.ErrGone):
+		return withExit(exitUnreachable, err)
+	}
+	return err
+}
+
+// labNames completes the name of a lab as the first argument.
+func labNames(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return allLabs(env), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func allLabs(env *environment) []string {
+	home, err := homeDir(env)
+	if err != nil {
+		return nil
+	}
+	names, _ := lab.Names(home) // nothing to complete where they cannot be read
+	return names
+}
+
+// labParts completes names in a lab: of hosts, members and disks.
+func labParts(ctx context.Context, env *environment, name string, hostsOnly bool) []string {
+	h, err := openLab(ctx, env, name)
+	if err != nil {
+		return nil
+	}
+	defer h.Close()
+	l, err := h.Describe(ctx, false)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, x := range l.Hosts {
+		names = append(names, x.Name)
+	}
+	if hostsOnly {
+		return names
+	}
+	for _, m := range l.Members {
+		names = append(names, m.Name)
+	}
+	for _, v := range l.Volumes {
+		for _, d := range v.Disks {
+			names = append(names, v.Name+"/"+d.Name)
+		}
+	}
+	return append(names, "primary", "secondary", "random")
+}
+
+// someArguments takes at least as many positional arguments as are named, and at most that many unless more is true.
+func someArguments(more bool, what ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(what) {
+			return usageError("%s needs %s: %s", cmd.CommandPath(), what[len(args)], cmd.UseLine())
+		}
+		if len(args) > len(what) && !more {
+			return usageError("%s takes no further argument, but got %q: %s", cmd.CommandPath(), args[len(what)], cmd.UseLine())
+		}
+		return nil
+	}
 }

@@ -32,25 +32,25 @@ disk and takes about a quarter of an hour.`,
 				_, err := env.stdout.Write(studyTemplate)
 				return err
 			}
-			return writeNew(env, args[0], studyTemplate)
+			return writeNew(env, args[0], studyTemplate, "plimsoll study plan")
 		},
 	}
 }
 
 // writeNew writes a file that must not exist yet.
-func writeNew(env *environment, name string, content []byte) error {
+func writeNew(env *environment, name string, content []byte, next string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return usageError("%s exists already; give another name, or remove it first", name)
 	}
 	if err != nil {
-		return usageError("cannot write the study: %v", err)
+		return usageError("cannot write %s: %v", name, err)
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.stdout, "wrote %s; next: plimsoll study plan %s\n", name, name)
+	_, err = fmt.Fprintf(env.stdout, "wrote %s; next: %s %s\n", name, next, name)
 	return err
 }
 

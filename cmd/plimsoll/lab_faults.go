@@ -1,0 +1,228 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// failFlags are the flags of `plimsoll lab fail`.
+type failFlags struct {
+	limit, from, direction, rate string
+	seed                         uint64
+}
+
+func newLabFailCommand(env *environment) *cobra.Command {
+	var f failFlags
+	cmd := &cobra.Command{
+		Use:   "fail NAME ACTION [TARGET]",
+		Short: "Break something in a lab",
+		Long: `Break something in a lab. Where --for is given the lab heals it by itself, also when nobody waits any more.
+
+  power-off HOST    everything on it is killed at once, its link is gone, its disks do not answer
+  cut HOST          its packets to all others are dropped (--from: to one; --direction in or out)
+  slow HOST         its link carries --rate bytes per second
+  pause HOST|MEMBER all its processes stop where they are
+  kill MEMBER       SIGKILL
+  stop MEMBER       a clean end
+  step-down         a planned hand-over from the primary
+  disk-fail DISK    every request to VOLUME/DISK is answered with an error
+
+TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
+SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
+cut and slow need isolated hosts.`,
+		Example: `  plimsoll lab fail three kill primary --for 10s
+  plimsoll lab fail three power-off host2
+  plimsoll lab fail three cut primary --from host2 --direction in --for 30s
+  plimsoll lab fail three disk-fail pg-1/d1`,
+		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(lab.Actions(), ", ")),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return allLabs(env), cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return lab.Actions(), cobra.ShellCompDirectiveNoFileComp
+			case 2:
+				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
+	}
+	cmd.Flags().StringVar(&f.limit, "for", "", "heal it after this time, such as 10s")
+	cmd.Flags().StringVar(&f.from, "from", "", "the other host of a cut")
+	cmd.Flags().StringVar(&f.direction, "direction", "", "of a cut, seen from the host: both, in or out")
+	cmd.Flags().StringVar(&f.rate, "rate", "", "of slow: bytes per second, such as 1MB")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "of random, and of a role that several members have")
+	return cmd
+}
+
+func (f *failFlags) fault(args []string) (lab.Fault, error) {
+	x := lab.Fault{Action: args[1], Seed: f.seed, From: f.from, Direction: host.Direction(f.direction)}
+	switch len(args) {
+	case 2:
+		if x.Action != lab.StepDown {
+			return x, usageError("what is to be broken? plimsoll lab fail %s %s TARGET", args[0], args[1])
+		}
+		x.Target = "primary"
+	case 3:
+		x.Target = args[2]
+	default:
+		return x, usageError("one fault at a time; %q is too much", args[3])
+	}
+	switch f.direction {
+	case "", string(host.Both), string(host.In), string(host.Out):
+	default:
+		return x, usageError("--direction: %q is not both, in or out", f.direction)
+	}
+	if f.limit != "" {
+		d, err := record.ParseDuration(f.limit)
+		if err != nil {
+			return x, usageError("--for: %w", err)
+		}
+		x.Limit = d.Std()
+	}
+	if f.rate != "" {
+		size, err := record.ParseSize(strings.TrimSuffix(f.rate, "/s"))
+		if err != nil {
+			return x, usageError("--rate: %w", err)
+		}
+		x.Rate = int64(size)
+	}
+	return x, nil
+}
+
+func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) error {
+	x, err := f.fault(args)
+	if err != nil {
+		return err
+	}
+	h, err := openLab(cmd.Context(), env, args[0])
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	done, err := h.Fail(cmd.Context(), x)
+	if err != nil {
+		return labError(err)
+	}
+	if done.ID == 0 {
+		fmt.Fprintln(env.stdout, faultText(done))
+		return nil
+	}
+	fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
+	if done.Until == nil {
+		fmt.Fprintf(env.stdout, "heal it with: plimsoll lab heal %s %d\n", args[0], done.ID)
+	}
+	return nil
+}
+
+func newLabHealCommand(env *environment) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "heal NAME [ID|TARGET]",
+		Short: "Heal what was broken: one fault, all of a target, or all",
+		Long: `Heal what was broken: the fault with a number, all faults of a host, member or disk, or all there are. It returns
+when hosts have power and members have joined again. A disk that answers again may have old data: see 'lab repair'.`,
+		Example: `  plimsoll lab heal three 1
+  plimsoll lab heal three host2
+  plimsoll lab heal three --all`,
+		Args: someArguments(true, "the name of a lab"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return brokenParts(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
+			}
+			return labNames(env)(cmd, args, "")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			what, err := healing(args, all)
+			if err != nil {
+				return err
+			}
+			h, err := openLab(cmd.Context(), env, args[0])
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			healed, err := h.Heal(cmd.Context(), what)
+			for _, f := range healed {
+				fmt.Fprintf(env.stdout, "healed %d: %s %s\n", f.ID, f.Action, f.Target)
+			}
+			if err == nil && len(healed) == 0 {
+				fmt.Fprintln(env.stdout, "nothing was broken")
+			}
+			return labError(err)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "everything that is broken")
+	return cmd
+}
+
+func healing(args []string, all bool) (lab.Healing, error) {
+	switch {
+	case len(args) > 2:
+		return lab.Healing{}, usageError("one fault or target at a time, or --all; %q is too much", args[2])
+	case all == (len(args) == 2):
+		return lab.Healing{}, usageError("what is to be healed? Give the number of a fault, a target, or --all")
+	case all:
+		return lab.Healing{All: true}, nil
+	}
+	if id, err := strconv.Atoi(args[1]); err == nil {
+		return lab.Healing{ID: id}, nil
+	}
+	return lab.Healing{Target: args[1]}, nil
+}
+
+// brokenParts completes what can be healed.
+func brokenParts(cmd *cobra.Command, env *environment, name string) []string {
+	h, err := openLab(cmd.Context(), env, name)
+	if err != nil {
+		return nil
+	}
+	defer h.Close()
+	l, err := h.Describe(cmd.Context(), false)
+	var names []string
+	for _, f := range l.Faults {
+		names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)
+	}
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+func newLabRepairCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "repair NAME VOLUME",
+		Short: "Make a volume whole again after a disk failed or came back",
+		Long: `Make a volume whole again: the copies on all disks that answer are brought into agreement, and a disk that does not
+answer is replaced by a new one. It returns when that is done.`,
+		Example: `  plimsoll lab repair three pg-1`,
+		Args:    someArguments(false, "the name of a lab", "the name of a volume"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+			}
+			return labNames(env)(cmd, args, "")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := openLab(cmd.Context(), env, args[0])
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			text, err := h.Repair(cmd.Context(), args[1])
+			if err != nil {
+				return labError(err)
+			}
+			_, err = fmt.Fprintln(env.stdout, text)
+			return err
+		},
+	}
+}

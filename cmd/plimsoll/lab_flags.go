@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// labFlags are the flags for the common keys of a lab's specification. Each of them, where it was given, counts more
+// than the file.
+type labFlags struct {
+	set map[string]func(*record.LabSpec, string) error
+}
+
+// addLabFlags adds them to a command.
+func addLabFlags(f *pflag.FlagSet) *labFlags {
+	l := &labFlags{set: map[string]func(*record.LabSpec, string) error{}}
+	text := func(name, usage string, to func(*record.LabSpec) *string) {
+		f.String(name, "", usage)
+		l.set[name] = func(s *record.LabSpec, v string) error { *to(s) = v; return nil }
+	}
+	count := func(name, usage string, to func(*record.LabSpec) *record.Count) {
+		f.String(name, "", usage)
+		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseCount(v); return err }
+	}
+	size := func(name, usage string, to func(*record.LabSpec) *record.Size) {
+		f.String(name, "", usage)
+		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseSize(v); return err }
+	}
+	text("name", "what commands call the lab (default: that of the file, or lab)", func(s *record.LabSpec) *string { return &s.Name })
+	text("engine", "mongod or documentdb (default: mongod where there is one)", func(s *record.LabSpec) *string { return &s.Engine.Name })
+	text("hosts", "plain (processes and ports), or isolated (namespaces and limits; root on Linux)", func(s *record.LabSpec) *string { return &s.Hosts.Mode })
+	text("election", "elect-fast or elect-default", func(s *record.LabSpec) *string { return &s.Topology.Election })
+	text("redundancy", "mirror or parity", func(s *record.LabSpec) *string { return &s.Storage.Redundancy })
+	text("device", "class of device that every disk behaves like, such as hdd-7200", func(s *record.LabSpec) *string { return &s.Storage.Device })
+	text("backend", "what combines disks: auto, directory, disk, btrfs, md, lvm", func(s *record.LabSpec) *string { return &s.Storage.Backend })
+	count("members", "members with data of the replica set, or of each shard", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
+	count("shards", "shards of a sharded cluster", func(s *record.LabSpec) *record.Count { return &s.Topology.Shards })
+	count("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *record.LabSpec) *record.Count { return &s.Hosts.Count })
+	count("stripe", "over how many disks each copy is spread", func(s *record.LabSpec) *record.Count { return &s.Storage.Stripe })
+	count("tolerate", "how many disks of a volume may fail without loss", func(s *record.LabSpec) *record.Count { return &s.Storage.Tolerate })
+	size("memory", "memory of each isolated host, page cache included", func(s *record.LabSpec) *record.Size { return &s.Hosts.Memory })
+	size("size", "usable size of each member's volume (default: a directory without a limit)", func(s *record.LabSpec) *record.Size { return &s.Storage.Size })
+	size("cache", "cache of each member: WiredTiger's, or PostgreSQL's shared_buffers", func(s *record.LabSpec) *record.Size { return &s.Engine.Cache })
+	l.addOthers(f)
+	return l
+}
+
+// addOthers adds the flags that are neither texts nor numbers of things.
+func (l *labFlags) addOthers(f *pflag.FlagSet) {
+	f.Float64("cores", 0, "processor cores of each isolated host")
+	l.set["cores"] = func(s *record.LabSpec, v string) error {
+		_, err := fmt.Sscan(v, &s.Hosts.Cores)
+		return err
+	}
+	yes := func(name, usage string, to func(*record.LabSpec, bool)) {
+		f.Bool(name, false, usage)
+		l.set[name] = func(s *record.LabSpec, v string) error { to(s, v == "true"); return nil }
+	}
+	yes("checksum", "verify data on reading (--checksum=false: do not)", func(s *record.LabSpec, on bool) { s.Storage.Checksum = &on })
+	yes("arbiter", "mongod: a member without data in each set", func(s *record.LabSpec, on bool) { s.Topology.Arbiter = on })
+	yes("faults", "disks that can fail, lie and lose power", func(s *record.LabSpec, on bool) { s.Storage.Faults = on })
+	yes("ha", "start the members of a dead host on another one", func(s *record.LabSpec, on bool) { s.Availability.Restart = on })
+	yes("auth", "clients need a user and a password", func(s *record.LabSpec, on bool) { s.Engine.Authentication = on })
+	f.String("deadline", "", "how long it may take until the lab is usable")
+	l.set["deadline"] = func(s *record.LabSpec, v string) (err error) {
+		s.Deadline, err = record.ParseDuration(v)
+		return err
+	}
+}
+
+// spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
+func (l *labFlags) spec(cmd *cobra.Command, args []string) (record.LabSpec, error) {
+	var spec record.LabSpec
+	if len(args) == 1 {
+		var err error
+		if spec, err = readLabFile(args[0]); err != nil {
+			return spec, err
+		}
+	}
+	var errs []error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if set := l.set[f.Name]; set != nil {
+			if err := set(&spec, f.Value.String()); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
+			}
+		}
+	})
+	return spec, withExit(exitUsage, errors.Join(errs...))
+}
+
+func readLabFile(name string) (record.LabSpec, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
+		return record.LabSpec{}, usageError("there is no file %q; for a lab of that name say --name %s", name, name)
+	}
+	if err != nil {
+		return record.LabSpec{}, usageError("cannot read the lab: %w", err)
+	}
+	defer f.Close()
+	spec, err := record.ReadLabSpec(f)
+	if err != nil {
+		return spec, usageError("%s: %w", name, err)
+	}
+	return spec, nil
+}

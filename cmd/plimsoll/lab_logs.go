@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// followEvery is how often a log that is followed is looked at.
+const followEvery = 250 * time.Millisecond
+
+func newLabLogsCommand(env *environment) *cobra.Command {
+	var follow bool
+	var lines int
+	cmd := &cobra.Command{
+		Use:   "logs NAME [MEMBER]",
+		Short: "Print what happened in a lab, or the logs of a member",
+		Long: `Print what happened in a lab: faults, elections, promotions, restarts, problems. With MEMBER, print the end of its
+logs. Both work for a lab whose supervisor is gone.`,
+		Example: `  plimsoll lab logs three
+  plimsoll lab logs three pg-1 -f`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usageError("%s takes no further argument, but got %q", cmd.CommandPath(), args[2])
+			}
+			return someArguments(true, "the name of a lab")(cmd, args)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+			}
+			return labNames(env)(cmd, args, "")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context(), env)
+			defer stop()
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			e, err := lab.Find(ctx, home, args[0])
+			if err != nil {
+				return labError(err)
+			}
+			if len(args) == 2 {
+				return memberLogs(ctx, env, e, args[1], lines, follow)
+			}
+			return labEvents(ctx, env, home, e, follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until Ctrl-C, or until the lab is removed")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of each log of a member")
+	return cmd
+}
+
+// labEvents prints the events of a lab.
+func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, follow bool) error {
+	var seen int64
+	show := func(events []record.LabEvent) {
+		for _, ev := range events {
+			seen = ev.Seq
+			fmt.Fprintf(env.stdout, "%s  %-9s  %s\n", ev.Time.UTC().Format("15:04:05.000"), ev.Kind, report.Clean(ev.Text))
+		}
+	}
+	show(lab.Events(home, e.Name))
+	if !follow || !e.Alive {
+		return nil
+	}
+	h, err := lab.Open(ctx, home, e.Name)
+	if err != nil {
+		return labError(err)
+	}
+	defer h.Close()
+	for {
+		events, err := h.Events(ctx, seen, time.Minute)
+		if ctx.Err() != nil || errors.Is(err, lab.ErrGone) {
+			return nil
+		}
+		if err != nil {
+			return labError(err)
+		}
+		show(events)
+	}
+}
+
+// memberLogs prints the end of the logs of a member.
+func memberLogs(ctx context.Context, env *environment, e lab.Entry, name string, lines int, follow bool) error {
+	paths, err := logsOf(e, name)
+	if err != nil {
+		return err
+	}
+	at := map[string]int64{}
+	for _, p := range paths {
+		if len(paths) > 1 {
+			fmt.Fprintf(env.stdout, "==> %s <==\n", p)
+		}
+		end, err := lastLines(env.stdout, p, lines)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		at[p] = end
+	}
+	for follow {
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		for _, p := range paths {
+			end, err := copyFrom(env.stdout, p, at[p])
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // the lab was removed
+			}
+			if err != nil {
+				return err
+			}
+			at[p] = end
+		}
+	}
+	return nil
+}
+
+func logsOf(e lab.Entry, name string) ([]string, error) {
+	var names []string
+	for _, m := range e.Members {
+		if m.Name == name {
+			if len(m.Logs) == 0 {
+				return nil, fmt.Errorf("%s has no log yet", name)
+			}
+			return m.Logs, nil
+		}
+		names = append(names, m.Name)
+	}
+	return nil, usageError("the lab %s has no member %q%s (members: %s)", e.Name, name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// copyFrom copies a file from a place on and returns where it ended. One that became shorter is read from its beginning.
+func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return at, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return at, err
+	}
+	if fi.Size() < at {
+		at = 0
+	}
+	n, err := io.Copy(w, io.NewSectionReader(f, at, fi.Size()-at))
+	return at + n, err
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// labTemplate is a lab with every key explained. A test sees to it that no key is missing.
+//
+//go:embed lab_template.yaml
+var labTemplate []byte
+
+func newLabInitCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a lab with every key explained, to begin from",
+		Long: `Write a lab with every key explained, to begin from. Without FILE it is printed. A file that exists is not
+overwritten. What is written is a whole lab: three members on this machine's disk.`,
+		Args: atMostOne("file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				_, err := env.stdout.Write(labTemplate)
+				return err
+			}
+			return writeNew(env, args[0], labTemplate, "plimsoll lab plan")
+		},
+	}
+}
+
+func newLabSchemaCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of a lab's file, for editors that check YAML against it",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := env.stdout.Write(schema.LabSpec)
+			return err
+		},
+	}
+}
+
+func newLabPlanCommand(env *environment) *cobra.Command {
+	var asJSON bool
+	var flags *labFlags
+	cmd := &cobra.Command{
+		Use:   "plan [SPEC.yaml]",
+		Short: "Show what a lab would be made of on this machine; make nothing",
+		Example: `  plimsoll lab plan --members 3
+  plimsoll lab plan lab.yaml --json`,
+		Args: atMostOne("file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := flags.spec(cmd, args)
+			if err != nil {
+				return err
+			}
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			p, err := lab.Plan(cmd.Context(), home, spec)
+			if err != nil {
+				return labError(err)
+			}
+			if asJSON {
+				return printJSON(env.stdout, planned(p))
+			}
+			return writeLabPlan(env.stdout, p)
+		},
+	}
+	flags = addLabFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the plan as JSON")
+	return cmd
+}
+
+// planned is a plan in the form of a lab that was not made.
+func planned(p lab.Planned) record.Lab {
+	l := record.Lab{SchemaVersion: record.SchemaVersion, Name: p.Spec.Name, State: "planned", Specification: p.Spec,
+		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{}, Members: []record.LabMember{}}
+	on := map[string][]string{}
+	for _, m := range p.Layout.Members {
+		on[m.Host] = append(on[m.Host], m.Name)
+		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role, Durability: m.Durability})
+		if m.Volume {
+			l.Volumes = append(l.Volumes, record.LabVolume{Name: m.Name, Member: m.Name, Policy: volume.Words(p.Spec.Storage),
+				Layout: p.Storage, Capacity: int64(p.Spec.Storage.Size)})
+		}
+	}
+	for _, h := range p.Layout.Hosts {
+		l.Hosts = append(l.Hosts, record.LabHost{Name: h.Name, Role: h.Role, Mode: p.Spec.Hosts.Mode, Cores: h.Limits.Cores,
+			Memory: h.Limits.Memory, Network: h.Limits.Network, Members: on[h.Name]})
+	}
+	return l
+}
+
+func writeLabPlan(w io.Writer, p lab.Planned) error {
+	var b strings.Builder
+	l := planned(p)
+	writeLabHead(&b, l)
+	hosts := &table{left: 100}
+	hosts.row("host", "role", "mode", "cores", "memory", "members")
+	for _, h := range l.Hosts {
+		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)), limitText(h.Memory > 0, formatBytes(h.Memory)),
+			orElse(strings.Join(h.Members, " "), "-"))
+	}
+	fmt.Fprintln(&b)
+	hosts.write(&b, "")
+	fmt.Fprintln(&b)
+	writePlannedStorage(&b, p, len(l.Volumes))
+	for i, n := range append(p.Layout.Notes, p.Storage.Notes...) {
+		label := ""
+		if i == 0 {
+			label = "notes"
+		}
+		fmt.Fprintf(&b, "%-9s %s\n", label, wrap(report.Clean(n), textWidth-10, strings.Repeat(" ", 10)))
+	}
+	if p.Spec.Availability.Restart {
+		fmt.Fprintf(&b, "%-9s members of a host that is dead for %v are started on another one\n", "ha", p.Spec.Availability.RestartAfter)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writePlannedStorage prints what the policy becomes and what it costs.
+func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
+	s := p.Storage
+	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(volume.Words(p.Spec.Storage)))
+	fmt.Fprintf(b, "layout    %s", layoutText(s))
+	if s.Disks > 0 {
+		fmt.Fprintf(b, ", %s of %s each", plural(s.Disks, "disk"), formatBytes(s.DiskSize))
+		fmt.Fprintf(b, ", %s in all at most", formatBytes(int64(volumes)*int64(s.Disks)*s.DiskSize))
+	}
+	if s.Checksum != "" {
+		fmt.Fprintf(b, ", checksum %s", s.Checksum)
+	}
+	fmt.Fprintln(b)
+	if s.Disks > 0 {
+		fmt.Fprintf(b, "means     %s may fail; every byte is written %s times; %s of the raw space is usable\n", plural(s.Tolerates, "disk"),
+			significant(s.WriteAmplification), formatPercent(s.RawShare))
+	}
+}

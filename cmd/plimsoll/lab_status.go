@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// watchEvery is how often `plimsoll lab status --watch` looks.
+const watchEvery = time.Second
+
+func newLabStatusCommand(env *environment) *cobra.Command {
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Show hosts, members with role and lag, volumes with health, and what is broken",
+		Long: `Show hosts, members with role and lag, volumes with health, and what is broken. Of a lab whose supervisor is
+gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prints the address with them.`,
+		Args:              someArguments(false, "the name of a lab"),
+		ValidArgsFunction: labNames(env),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			if watch {
+				return watchLab(cmd.Context(), env, args[0], asJSON)
+			}
+			e, err := statusOf(cmd.Context(), home, args[0])
+			if err != nil {
+				return labError(err)
+			}
+			if asJSON {
+				err = printJSON(env.stdout, e)
+			} else {
+				err = writeLabStatus(env.stdout, e)
+			}
+			if err == nil && !e.Alive {
+				return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s is gone; run plimsoll lab down %s to remove what is left", args[0], args[0]))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lab as JSON")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every second, until Ctrl-C or the lab is removed")
+	return cmd
+}
+
+// statusOf asks a lab, its servers included, or reads how it was.
+func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
+	h, err := lab.Open(ctx, home, name)
+	if err == nil {
+		defer h.Close()
+		var l record.Lab
+		if l, err = h.Describe(ctx, true); err == nil {
+			return lab.Entry{Lab: l, Alive: true}, nil
+		}
+	}
+	return lab.Find(ctx, home, name)
+}
+
+func writeLabStatus(w io.Writer, e lab.Entry) error {
+	var b strings.Builder
+	writeLabHead(&b, e.Lab)
+	writeAddresses(&b, e.Lab, nil)
+	writeLabTables(&b, e.Lab)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// watchLab shows a lab again and again. On a terminal each look takes the place of the last one.
+func watchLab(ctx context.Context, env *environment, name string, asJSON bool) error {
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	home, err := homeDir(env)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		e, err := statusOf(ctx, home, name)
+		if ctx.Err() != nil {
+			return nil // Ctrl-C is the usual end
+		}
+		if err != nil || !e.Alive && !first {
+			return labError(err)
+		}
+		switch {
+		case asJSON:
+			err = printJSON(env.stdout, e)
+		case env.terminal:
+			fmt.Fprint(env.stdout, "\x1b[H\x1b[2J")
+			err = writeLabStatus(env.stdout, e)
+		default:
+			err = writeLabStatus(env.stdout, e)
+			fmt.Fprintln(env.stdout)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func newLabListCommand(env *environment) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the labs, also those whose supervisor is gone",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			entries, err := lab.List(cmd.Context(), home)
+			if err != nil {
+				return labError(err)
+			}
+			if asJSON {
+				if entries == nil {
+					entries = []lab.Entry{}
+				}
+				return printJSON(env.stdout, entries)
+			}
+			return writeLabList(env.stdout, entries, env.now())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the labs as JSON")
+	return cmd
+}
+
+func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
+	if len(entries) == 0 {
+		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one")
+		return err
+	}
+	var b strings.Builder
+	t := &table{left: 100}
+	t.row("lab", "state", "age", "what", "hosts", "address")
+	var dead []string
+	for _, e := range entries {
+		state := e.State
+		if !e.Alive {
+			state = "dead"
+			dead = append(dead, e.Name)
+		}
+		age := "-"
+		if !e.Started.IsZero() {
+			age = clock(now.Sub(e.Started))
+		}
+		t.row(e.Name, state, age, e.Engine+" "+topologyText(e.Specification), orElse(e.Specification.Hosts.Mode, "-"), orElse(e.URI, "-"))
+	}
+	t.write(&b, "")
+	if len(dead) > 0 {
+		fmt.Fprintf(&b, "\nThe supervisor of a dead lab is gone. Remove what is left: plimsoll lab down %s\n", strings.Join(dead, " "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

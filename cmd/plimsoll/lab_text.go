@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// writeLabUp prints a lab that was just made: where to connect, what runs where, what it cost, and what to do next.
+func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses map[string]string) error {
+	var b strings.Builder
+	writeLabHead(&b, l)
+	writeAddresses(&b, l, addresses)
+	writeLabTables(&b, l)
+	var memory int64
+	for _, u := range usage {
+		memory += u.Memory
+	}
+	var disk int64
+	for _, v := range l.Volumes {
+		if v.Layout.Backend != "directory" { // a directory shares its filesystem with everything else
+			disk += v.Used
+		}
+	}
+	fmt.Fprintf(&b, "\ncost      usable after %s, %s of memory", formatDuration(time.Duration(l.UsableAfter)), formatBytes(memory))
+	if disk > 0 {
+		fmt.Fprintf(&b, ", %s in volumes", formatBytes(disk))
+	}
+	fmt.Fprintf(&b, "\n\nnext      plimsoll run lab:%[1]s --workload a\n          plimsoll lab status %[1]s\n          plimsoll lab fail %[1]s kill %[2]s --for 10s\n          plimsoll lab down %[1]s\n",
+		l.Name, victim(l))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// victim is what an example kills.
+func victim(l record.Lab) string {
+	if l.Specification.Topology.Kind == record.LabReplicaSet {
+		return "primary"
+	}
+	return "random"
+}
+
+// writeLabHead prints what the lab is, in a line or two.
+func writeLabHead(b *strings.Builder, l record.Lab) {
+	fmt.Fprintf(b, "%s: %s", l.Name, l.State)
+	if !l.Started.IsZero() {
+		fmt.Fprintf(b, ", begun %s", l.Started.UTC().Format(time.RFC3339))
+	}
+	fmt.Fprintf(b, ", %s", topologyText(l.Specification))
+	if l.Engine != "" {
+		fmt.Fprintf(b, " of %s", l.Engine)
+	}
+	if l.Version != "" {
+		fmt.Fprintf(b, " (%s)", report.Clean(l.Version))
+	}
+	fmt.Fprintln(b)
+	if l.Problem != "" {
+		fmt.Fprintf(b, "problem   %s\n", wrap(report.Clean(l.Problem), textWidth-10, strings.Repeat(" ", 10)))
+	}
+}
+
+// topologyText is the topology in words.
+func topologyText(s record.LabSpec) string {
+	t := s.Topology
+	switch t.Kind {
+	case record.LabSharded:
+		return fmt.Sprintf("%s of %s, %s, %s", plural(int(t.Shards), "shard"), plural(int(t.Members), "member"),
+			plural(int(t.ConfigServers), "config server"), plural(int(t.Routers), "router"))
+	case record.LabReplicaSet:
+		text := "replica set of " + plural(int(t.Members), "member")
+		if t.Arbiter {
+			text += " and an arbiter"
+		}
+		return text + ", " + t.Election
+	}
+	return "standalone"
+}
+
+// writeAddresses prints where to connect. Passwords are not shown: 'lab connect' prints them.
+func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]string) {
+	if l.URI == "" {
+		return
+	}
+	label := "address"
+	hidden := false
+	for _, level := range slices.Sorted(maps.Keys(addresses)) {
+		hidden = hidden || lab.Redact(addresses[level]) != addresses[level]
+	}
+	hidden = hidden || l.Specification.Engine.Authentication
+	fmt.Fprintf(b, "%-9s %s\n", label, l.URI)
+	for _, level := range slices.Sorted(maps.Keys(l.URIs)) {
+		fmt.Fprintf(b, "%-9s %s  %s\n", "", l.URIs[level], level)
+	}
+	if hidden {
+		fmt.Fprintf(b, "%-9s without user and password: plimsoll lab connect %s prints them\n", "", l.Name)
+	}
+}
+
+// writeLabTables prints hosts, members, volumes, what is broken, and notes.
+func writeLabTables(b *strings.Builder, l record.Lab) {
+	writeHosts(b, l.Hosts)
+	writeMembers(b, l.Members)
+	writeVolumes(b, l.Volumes)
+	if s := l.Sharding; s != nil {
+		fmt.Fprintf(b, "\nsharded   %s by %s:", s.Namespace, s.Key)
+		for _, shard := range slices.Sorted(maps.Keys(s.Chunks)) {
+			fmt.Fprintf(b, " %s %s", shard, plural(int(s.Chunks[shard]), "chunk"))
+		}
+		fmt.Fprintln(b)
+	}
+	if len(l.Faults) > 0 {
+		fmt.Fprintln(b)
+		for _, f := range l.Faults {
+			fmt.Fprintf(b, "fault %-3d %s\n", f.ID, faultText(f))
+		}
+	}
+	for i, n := range l.Notes {
+		label := ""
+		if i == 0 {
+			fmt.Fprintln(b)
+			label = "notes"
+		}
+		fmt.Fprintf(b, "%-9s %s\n", label, wrap(report.Clean(n), textWidth-10, strings.Repeat(" ", 10)))
+	}
+}
+
+func faultText(f record.LabFault) string {
+	text := f.Action + " " + f.Target
+	if f.From != "" {
+		text += " from " + f.From
+	}
+	text += ", since " + f.Since.UTC().Format(time.TimeOnly)
+	if f.Until != nil {
+		text += ", heals by itself at " + f.Until.UTC().Format(time.TimeOnly)
+	}
+	return text
+}
+
+func writeHosts(b *strings.Builder, hosts []record.LabHost) {
+	if len(hosts) == 0 {
+		return
+	}
+	t := &table{left: 100}
+	t.row("host", "role", "state", "address", "cores", "memory", "members")
+	for _, h := range hosts {
+		state := h.State
+		if len(h.CutFrom) > 0 {
+			state += ", cut from " + strings.Join(h.CutFrom, " ")
+		}
+		t.row(h.Name, h.Role, state, h.Address, limitText(h.Cores > 0, significant(h.Cores)),
+			limitText(h.Memory > 0, formatBytes(h.Memory)), orElse(strings.Join(h.Members, " "), "-"))
+	}
+	fmt.Fprintln(b)
+	t.write(b, "")
+}
+
+func limitText(limited bool, text string) string {
+	if limited {
+		return text
+	}
+	return "all"
+}
+
+func writeMembers(b *strings.Builder, members []record.LabMember) {
+	if len(members) == 0 {
+		return
+	}
+	t := &table{left: 100}
+	t.row("member", "role", "state", "host", "address", "lag", "set")
+	var problems []string
+	for _, m := range members {
+		t.row(m.Name, orElse(m.Role, "-"), m.State, m.Host, m.Address, lagText(m), orElse(m.Set, "-"))
+		if m.Problem != "" {
+			problems = append(problems, m.Name+": "+m.Problem)
+		}
+	}
+	fmt.Fprintln(b)
+	t.write(b, "")
+	for _, p := range problems {
+		fmt.Fprintln(b, wrap(report.Clean(p), textWidth, "  "))
+	}
+}
+
+func lagText(m record.LabMember) string {
+	var parts []string
+	if m.LagSeconds != nil {
+		parts = append(parts, figure.Duration(time.Duration(*m.LagSeconds*float64(time.Second))))
+	}
+	if m.LagBytes != nil {
+		parts = append(parts, formatBytes(*m.LagBytes))
+	}
+	return orElse(strings.Join(parts, ", "), "-")
+}
+
+func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
+	if len(volumes) == 0 {
+		return
+	}
+	t := &table{left: 100}
+	t.row("volume", "health", "layout", "capacity", "used", "disks")
+	var details []string
+	for _, v := range volumes {
+		t.row(v.Name, v.Health, layoutText(v.Layout), formatBytes(v.Capacity), formatBytes(v.Used), diskText(v.Disks))
+		if v.Detail != "" && v.Health != "healthy" {
+			details = append(details, v.Name+": "+v.Detail)
+		}
+	}
+	fmt.Fprintln(b)
+	t.write(b, "")
+	for _, d := range details {
+		fmt.Fprintln(b, wrap(report.Clean(d), textWidth, "  "))
+	}
+}
+
+func layoutText(l record.LabLayout) string {
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, l.Filesystem}, func(s string) bool { return s == "" }), " "))
+}
+
+func diskText(disks []record.LabDisk) string {
+	var parts []string
+	for _, d := range disks {
+		text := d.Name
+		if d.State != "ok" {
+			text += " (" + d.State + ")"
+		}
+		parts = append(parts, text)
+	}
+	return orElse(strings.Join(parts, " "), "-")
+}

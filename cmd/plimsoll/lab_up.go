@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// labUpOptions are the flags of `plimsoll lab up` that are not part of the specification.
+type labUpOptions struct {
+	flags *labFlags
+	json  bool
+	keep  bool
+	quiet bool
+}
+
+func newLabUpCommand(env *environment) *cobra.Command {
+	var o labUpOptions
+	cmd := &cobra.Command{
+		Use:   "up [SPEC.yaml]",
+		Short: "Make a lab and print where to connect",
+		Long: `Make a lab and print where to connect, what runs where and what it cost. It returns when clients can use the
+lab, which goes on until 'plimsoll lab down'. A lab that fails, or is interrupted with Ctrl-C, is removed again.
+
+SPEC.yaml says what is wanted ('plimsoll lab init' writes one with every key explained); flags count more than
+the file. Without either it is one server on this machine's disk.`,
+		Example: `  plimsoll lab up --members 3 --election elect-fast --name three
+  plimsoll lab up --members 3 --hosts isolated --cores 1 --memory 1GiB --size 4GiB --tolerate 1
+  plimsoll lab up lab.yaml --json`,
+		Args: atMostOne("file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
+	}
+	o.flags = addLabFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the lab as JSON")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave a lab that fails as it is, to look at")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) error {
+	spec, err := o.flags.spec(cmd, args)
+	if err != nil {
+		return err
+	}
+	home, err := homeDir(env)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
+	}
+	ctx, stop := interruptible(cmd.Context(), env)
+	defer stop()
+	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep, Progress: labProgress(env, o.quiet)})
+	if err != nil {
+		return upError(err)
+	}
+	defer h.Close()
+	return o.show(ctx, env, h)
+}
+
+// upError gives a lab that did not come up its exit code.
+func upError(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return withExit(exitInterrupted, errors.New("interrupted; the lab is removed"))
+	}
+	return labError(err)
+}
+
+// show prints what there is now. What cannot be asked any more does not make the lab a failed one.
+func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle) error {
+	l, err := h.Describe(ctx, true)
+	if err != nil {
+		return labError(err)
+	}
+	if o.json {
+		return printJSON(env.stdout, l)
+	}
+	usage, err := h.Usage(ctx)
+	if err != nil {
+		return labError(err)
+	}
+	addresses, err := h.Addresses(ctx)
+	if err != nil {
+		return labError(err)
+	}
+	return writeLabUp(env.stdout, l, usage, addresses)
+}
+
+// labProgress prints what happens to a lab, each event on a line with the time since the first one.
+func labProgress(env *environment, quiet bool) func(record.LabEvent) {
+	if quiet {
+		return nil
+	}
+	var begin time.Time
+	return func(e record.LabEvent) {
+		if begin.IsZero() {
+			begin = e.Time
+		}
+		fmt.Fprintf(env.stderr, "%6.1fs  %s\n", e.Time.Sub(begin).Seconds(), e.Text)
+	}
+}
+
+func newLabDownCommand(env *environment) *cobra.Command {
+	var all, quiet bool
+	cmd := &cobra.Command{
+		Use:   "down NAME…",
+		Short: "Remove labs without a trace",
+		Long: `Remove labs without a trace: servers, hosts, volumes and all their data. It works as well when a lab is half
+made, when its supervisor was killed, and when an earlier 'lab down' was. What there is not is no error.`,
+		Example: `  plimsoll lab down three
+  plimsoll lab down --all`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usageError("%s needs the names of labs, or --all", cmd.CommandPath())
+			}
+			if all {
+				args = allLabs(env)
+			}
+			return labDown(cmd.Context(), env, args, quiet)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return allLabs(env), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all labs")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+// labDown removes labs one after another. One that cannot be removed does not keep the others from it.
+func labDown(ctx context.Context, env *environment, names []string, quiet bool) error {
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	home, err := homeDir(env)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		begin := env.now()
+		existed := slices.Contains(allLabs(env), name)
+		progress := func(e record.LabEvent) {
+			if !quiet {
+				fmt.Fprintf(env.stderr, "%s: %s\n", name, e.Text)
+			}
+		}
+		if err := lab.Down(ctx, home, name, progress); err != nil {
+			errs = append(errs, labError(err))
+			continue
+		}
+		if existed {
+			fmt.Fprintf(env.stdout, "%s is removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
+		}
+	}
+	return errors.Join(errs...)
+}

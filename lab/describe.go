@@ -1,0 +1,147 @@
+package lab
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// describeLimit bounds what is asked of servers and volumes: some of them may hang on purpose.
+const describeLimit = 10 * time.Second
+
+// describe says how the lab is. deep asks servers and volumes.
+func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	s.mu.Lock()
+	l := s.lab
+	cluster, layout := s.cluster, s.planned.Layout
+	volumes := maps.Clone(s.volumes)
+	for _, f := range s.faults {
+		l.Faults = append(l.Faults, f.LabFault)
+	}
+	s.mu.Unlock()
+	l.Hosts, l.Members, l.Volumes = []record.LabHost{}, []record.LabMember{}, nil
+	var all sync.WaitGroup
+	if cluster != nil {
+		all.Go(func() {
+			l.Members = cluster.Describe(ctx, deep)
+			if deep {
+				l.Sharding, _ = cluster.Sharding(ctx) // absent where it is not known
+			}
+		})
+		l.URI, l.URIs = redactedURIs(cluster.URIs())
+	}
+	var found []record.LabVolume
+	all.Go(func() { found = describeVolumes(ctx, deep, layout, volumes) })
+	all.Wait()
+	l.Volumes = found
+	l.Hosts = s.describeHosts(layout, l.Members)
+	return l
+}
+
+func describeVolumes(ctx context.Context, deep bool, layout topology.Layout, volumes map[string]volume.Volume) []record.LabVolume {
+	var found []record.LabVolume
+	for _, m := range layout.Members {
+		if v := volumes[m.Name]; v != nil {
+			found = append(found, v.Describe(ctx, deep))
+		}
+	}
+	return found
+}
+
+func (s *supervisor) describeHosts(layout topology.Layout, members []record.LabMember) []record.LabHost {
+	hosts := []record.LabHost{}
+	for _, plan := range layout.Hosts {
+		h := s.hostNamed(plan.Name)
+		if h == nil {
+			continue
+		}
+		hosts = append(hosts, describeHost(h, members))
+	}
+	return hosts
+}
+
+func describeHost(h host.Host, members []record.LabMember) record.LabHost {
+	limits := h.Limits()
+	d := record.LabHost{Name: h.Name(), Role: h.Role(), Mode: h.Mode(), Address: h.Address(), State: h.State(), CutFrom: h.Cuts(),
+		Cores: limits.Cores, Memory: limits.Memory, Network: limits.Network}
+	for _, m := range members {
+		if m.Host == d.Name {
+			d.Members = append(d.Members, m.Name)
+		}
+	}
+	return d
+}
+
+func (s *supervisor) hostNamed(name string) host.Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[name]
+}
+
+// addresses are the URIs with credentials.
+func (s *supervisor) addresses() (map[string]string, error) {
+	s.mu.Lock()
+	cluster, state := s.cluster, s.lab.State
+	s.mu.Unlock()
+	if cluster == nil || state != stateUp {
+		return nil, refuse("the lab is %s and has no address for clients", state)
+	}
+	return cluster.URIs(), nil
+}
+
+// usage is what each host used, in the order of the layout.
+func (s *supervisor) usage() ([]record.LabUsage, error) {
+	s.mu.Lock()
+	layout := s.planned.Layout
+	s.mu.Unlock()
+	all := []record.LabUsage{}
+	for _, plan := range layout.Hosts {
+		if h := s.hostNamed(plan.Name); h != nil {
+			u, err := h.Usage()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, u)
+		}
+	}
+	return all, nil
+}
+
+func redactedURIs(uris map[string]string) (main string, others map[string]string) {
+	for level, uri := range uris {
+		if level == "" {
+			main = Redact(uri)
+			continue
+		}
+		if others == nil {
+			others = map[string]string{}
+		}
+		others[level] = Redact(uri)
+	}
+	return main, others
+}
+
+// Redact takes the user and the password out of an address.
+func Redact(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return uri
+	}
+	hosts, path := rest, ""
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		hosts, path = rest[:i], rest[i:]
+	}
+	if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
+		hosts = hosts[i+1:]
+	}
+	return scheme + "://" + hosts + path
+}

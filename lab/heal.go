@@ -1,0 +1,222 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// heal undoes faults, all of those that are meant at once, and returns those that it undid. It goes on when who asked
+// does not wait any more.
+func (s *supervisor) heal(what Healing) ([]record.LabFault, error) {
+	meant, err := s.meant(what)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(meant))
+	var all sync.WaitGroup
+	for i, x := range meant {
+		all.Go(func() { errs[i] = s.healOne(x) })
+	}
+	all.Wait()
+	done := []record.LabFault{}
+	for i, x := range meant {
+		if errs[i] == nil {
+			done = append(done, x.LabFault)
+		}
+	}
+	return done, errors.Join(errs...)
+}
+
+// meant finds the faults that are to be healed.
+func (s *supervisor) meant(what Healing) ([]*fault, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*fault
+	for _, x := range s.faults {
+		byTarget := what.Target != "" && (x.Target == what.Target || x.node == nil && x.volume == nil && x.host.Name() == what.Target)
+		if what.All || what.ID != 0 && x.ID == what.ID || byTarget {
+			found = append(found, x)
+		}
+	}
+	if len(found) > 0 || what.All {
+		return found, nil
+	}
+	if len(s.faults) == 0 {
+		return nil, refuse("nothing is broken in this lab")
+	}
+	var list string
+	for _, x := range s.faults {
+		list += fmt.Sprintf("\n  %d  %s %s", x.ID, x.Action, x.Target)
+	}
+	if what.ID != 0 {
+		return nil, refuse("there is no fault %d; these are in place:%s", what.ID, list)
+	}
+	return nil, refuse("nothing is broken on %q; these faults are in place:%s", what.Target, list)
+}
+
+// healLater heals a fault whose time is over.
+func (s *supervisor) healLater(x *fault) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	if err := s.healOne(x); err != nil {
+		s.event("problem", fmt.Sprintf("fault %d (%s %s) could not be healed: %v", x.ID, x.Action, x.Target, err), nil)
+	}
+}
+
+// healOne undoes one fault. Two who want that at once get the same result.
+func (s *supervisor) healOne(x *fault) error {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
+	defer cancel()
+	keys := x.keys()
+	if x.Action == PowerOff {
+		for _, m := range s.standingOn(x.host) {
+			keys = append(keys, "member/"+m)
+		}
+	}
+	defer s.locks.lock(keys...)()
+	if !s.listed(x) {
+		return nil
+	}
+	began := time.Now().UTC()
+	if err := s.undo(ctx, x); err != nil {
+		return fmt.Errorf("cannot heal %s %s: %w", x.Action, x.Target, err)
+	}
+	s.delist(x)
+	s.event("heal", x.Action+" "+x.Target+" is healed", map[string]string{"action": x.Action, "target": x.Target,
+		"id": strconv.Itoa(x.ID), "began": began.Format(time.RFC3339Nano)})
+	return nil
+}
+
+func (s *supervisor) listed(x *fault) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.faults, x)
+}
+
+func (s *supervisor) delist(x *fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = slices.DeleteFunc(s.faults, func(f *fault) bool { return f == x })
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+}
+
+// undo does the opposite of a fault.
+func (s *supervisor) undo(ctx context.Context, x *fault) error {
+	switch x.Action {
+	case PowerOff:
+		return s.powerOn(ctx, x.host)
+	case Cut:
+		return x.host.Mend(ctx, x.other)
+	case Slow:
+		return x.host.Slow(ctx, 0)
+	case Pause:
+		if x.node != nil {
+			return x.node.Resume()
+		}
+		return x.host.Resume(ctx)
+	case Kill, Stop:
+		if x.node.Host().State() == host.Off {
+			return refuse("its host %s has no power; heal that first", x.node.Host().Name())
+		}
+		return s.giveBack(ctx, x.node.Name())
+	}
+	return x.volume.HealDisk(ctx, x.disk)
+}
+
+// powerOn gives a host and its disks power again and starts the members that still stand on it.
+func (s *supervisor) powerOn(ctx context.Context, h host.Host) error {
+	if err := h.PowerOn(ctx); err != nil && h.State() != host.On {
+		return err
+	}
+	if err := s.builder.diskPower(ctx, h.Name(), true); err != nil {
+		return fmt.Errorf("its disks: %w", err)
+	}
+	members := s.standingOn(h)
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		if s.endedByFault(m) {
+			continue // it was killed by a fault of its own, which is still there
+		}
+		all.Go(func() {
+			if errs[i] = s.remount(ctx, m); errs[i] == nil {
+				errs[i] = s.giveBack(ctx, m)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// endedByFault says whether a fault of its own keeps a member down.
+func (s *supervisor) endedByFault(member string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.faults, func(f *fault) bool {
+		return f.node != nil && f.node.Name() == member && (f.Action == Kill || f.Action == Stop)
+	})
+}
+
+// remount mounts the volume of a member again, whose disks lost power under it.
+func (s *supervisor) remount(ctx context.Context, member string) error {
+	s.mu.Lock()
+	v := s.volumes[member]
+	s.mu.Unlock()
+	if v == nil || len(v.Devices()) == 0 {
+		return nil
+	}
+	if err := v.Remount(ctx); err != nil {
+		return fmt.Errorf("the volume of %s: %w", member, err)
+	}
+	return nil
+}
+
+// giveBack lets a member that does not run join again.
+func (s *supervisor) giveBack(ctx context.Context, member string) error {
+	cluster := s.running()
+	if cluster == nil {
+		return errors.New("the lab is not up")
+	}
+	if n, ok := cluster.Node(member); ok && n.Status().Running {
+		s.returned(member)
+		return nil
+	}
+	if err := cluster.Return(ctx, member); err != nil {
+		return fmt.Errorf("%s did not come back: %w", member, err)
+	}
+	s.returned(member)
+	return nil
+}
+
+// repair makes a volume whole again.
+func (s *supervisor) repair(name string) (string, error) {
+	s.mu.Lock()
+	v := s.volumes[name]
+	var names []string
+	for n := range s.volumes {
+		names = append(names, n)
+	}
+	s.mu.Unlock()
+	if v == nil {
+		return "", refuse("there is no volume %q%s", name, amongst(name, names))
+	}
+	defer s.locks.lock("disks/" + name)()
+	s.event("volume", "repairing the volume "+name, map[string]string{"volume": name})
+	text, err := v.Repair(s.ctx)
+	if err != nil {
+		return "", err
+	}
+	s.event("volume", "the volume "+name+" is repaired: "+text, map[string]string{"volume": name})
+	return text, nil
+}

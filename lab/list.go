@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// listLimit is how long a supervisor may take to answer before its lab is listed as one that does not.
+const listLimit = 5 * time.Second
+
+// Entry is one lab of a list.
+type Entry struct {
+	record.Lab
+	// Alive is false when the supervisor is gone: the lab is as it was then, and can only be removed.
+	Alive bool `json:"alive"`
+}
+
+// List returns all labs of a home directory, also dead ones and those that are half made.
+func List(ctx context.Context, home string) ([]Entry, error) {
+	names, err := Names(home)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { entries[i] = entryOf(ctx, home, name) })
+	}
+	all.Wait()
+	return entries, ctx.Err()
+}
+
+func entryOf(ctx context.Context, home, name string) Entry {
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	h, err := Open(ctx, home, name)
+	if err == nil {
+		defer h.Close()
+		var l record.Lab
+		if l, err = h.Describe(ctx, false); err == nil {
+			return Entry{Lab: l, Alive: true}
+		}
+	}
+	return Entry{Lab: lastKnown(home, name, err)}
+}
+
+// Find returns one lab, also a dead one. An error wraps [ErrNoLab] if there is none.
+func Find(ctx context.Context, home, name string) (Entry, error) {
+	if !exists(Dir(home, name)) {
+		return Entry{}, noLab(home, name)
+	}
+	e := entryOf(ctx, home, name)
+	return e, ctx.Err()
+}
+
+// Events reads from its file what happened in a lab, also in a dead one.
+func Events(home, name string) []record.LabEvent {
+	return eventsAfter(filepath.Join(Dir(home, name), eventsFile), 0)
+}
+
+// lastKnown is a lab as its files tell it.
+func lastKnown(home, name string, err error) record.Lab {
+	var l record.Lab
+	var o order
+	if readJSON(Dir(home, name), labFile, &l) != nil {
+		l = record.Lab{SchemaVersion: record.SchemaVersion, Name: name, State: stateStarting}
+		if readJSON(Dir(home, name), orderFile, &o) == nil {
+			l.Specification, l.Started, l.Engine = o.Spec, o.Began, o.Spec.Engine.Name
+		}
+	}
+	if errors.Is(err, ErrGone) && l.Problem == "" {
+		l.Problem = "its supervisor is gone"
+	} else if err != nil && l.Problem == "" {
+		l.Problem = err.Error()
+	}
+	return l
+}

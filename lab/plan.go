@@ -1,0 +1,71 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Planned is what would be made of a specification on this machine.
+type Planned struct {
+	Spec    record.LabSpec // with all defaults
+	Layout  topology.Layout
+	Storage record.LabLayout
+	Engine  engine.Installation
+}
+
+// ChooseEngine names the engine for a specification that names none: mongod if there is one, because that is what users
+// have, and documentdb otherwise.
+func ChooseEngine(ctx context.Context, home string, spec *record.LabSpec) {
+	if spec.Engine.Name != "" {
+		return
+	}
+	spec.Engine.Name = engine.DocumentDB
+	if e, err := engine.ByName(home, engine.Mongod); err == nil {
+		if _, err = e.Installed(ctx); err == nil || spec.Engine.Binary != "" {
+			spec.Engine.Name = engine.Mongod
+		}
+	}
+}
+
+// Plan checks a specification against this machine and says what would be made. Nothing is made.
+func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error) {
+	ChooseEngine(ctx, home, &spec)
+	spec.Defaults()
+	p := Planned{Spec: spec}
+	if err := spec.Validate(); err != nil {
+		return p, refuse("%s", err)
+	}
+	var errs [4]error
+	errs[0] = host.Check(spec.Hosts.Mode)
+	p.Layout, errs[1] = topology.Plan(spec)
+	p.Storage, errs[2] = volume.Plan(spec.Storage, volume.Detect(ctx))
+	p.Engine, errs[3] = findEngine(ctx, home, spec)
+	if err := errors.Join(errs[:]...); err != nil {
+		return p, refuse("%s", err)
+	}
+	return p, nil
+}
+
+// findEngine finds the software that would be started.
+func findEngine(ctx context.Context, home string, spec record.LabSpec) (engine.Installation, error) {
+	if spec.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
+		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: use sudo, or engine: {name: mongod}")
+	}
+	if spec.Engine.Binary != "" {
+		_, err := os.Stat(spec.Engine.Binary)
+		return engine.Installation{Engine: spec.Engine.Name, Path: spec.Engine.Binary}, err
+	}
+	e, err := engine.ByName(home, spec.Engine.Name)
+	if err != nil {
+		return engine.Installation{}, err
+	}
+	return e.Installed(ctx)
+}

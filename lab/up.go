@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Options are the choices of [Up] besides the specification.
+type Options struct {
+	// Home is where engines are installed and labs are kept.
+	Home string
+	// Executable is the plimsoll that is started as the supervisor, with the arguments Command and the directory of the
+	// lab. Command is "lab-supervisor" if empty.
+	Executable string
+	Command    []string
+	// Progress is told what happens until the lab is usable; may be nil.
+	Progress func(record.LabEvent)
+	// Keep leaves a lab that failed as it is, to look at.
+	Keep bool
+}
+
+// downLimit bounds the removal of a lab that failed or was interrupted.
+const downLimit = 2 * time.Minute
+
+// Up makes a lab and returns when it is usable. A lab that fails is removed again, and so is one whose ctx ends before.
+// The lab goes on when this program ends.
+func Up(ctx context.Context, spec record.LabSpec, opts Options) (*Handle, error) {
+	p, err := Plan(ctx, opts.Home, spec)
+	if err != nil {
+		return nil, err
+	}
+	spec = p.Spec
+	h, err := begin(spec, opts)
+	if err != nil {
+		return nil, err
+	}
+	err = h.awaitUsable(ctx, opts.Progress)
+	if err == nil {
+		return h, nil
+	}
+	_ = h.Close()
+	if opts.Keep && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w\nit is kept as it is in %s; plimsoll lab down %s removes it", err, h.dir, spec.Name)
+	}
+	downCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downLimit)
+	defer cancel()
+	return nil, errors.Join(err, Down(downCtx, opts.Home, spec.Name, opts.Progress))
+}
+
+// begin makes the directory of a lab and starts its supervisor.
+func begin(spec record.LabSpec, opts Options) (*Handle, error) {
+	if err := os.MkdirAll(labsDir(opts.Home), 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the directory of the labs: %w", err)
+	}
+	unlock, err := lock(lockName(opts.Home, spec.Name))
+	if errors.Is(err, errBusy) {
+		return nil, refuse("another plimsoll is making or removing a lab %q right now; give this one another name, or wait", spec.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	dir := Dir(opts.Home, spec.Name)
+	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+		return nil, taken(dir, spec.Name)
+	} else if err != nil {
+		return nil, fmt.Errorf("cannot make the directory of the lab: %w", err)
+	}
+	o := order{Spec: spec, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: thisProcess()}
+	if err := writeJSON(dir, orderFile, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write what the lab is to be: %w", err), os.RemoveAll(dir))
+	}
+	h := newHandle(dir)
+	if err := h.startSupervisor(opts); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return h, nil
+}
+
+// taken says what there is already under a name.
+func taken(dir, name string) error {
+	var s processID
+	if readJSON(dir, supervisorFile, &s) == nil && s.alive() {
+		return refuse("there is a lab %q already; give this one another name, or remove that one first: plimsoll lab down %s", name, name)
+	}
+	return refuse("there is what is left of a lab %q, whose supervisor is gone; remove it first: plimsoll lab down %s", name, name)
+}
+
+// startSupervisor starts the supervisor in a session of its own, so that it survives the terminal, and returns when it
+// holds the lab.
+func (h *Handle) startSupervisor(opts Options) error {
+	log, err := os.OpenFile(filepath.Join(h.dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := opts.Command
+	if len(args) == 0 {
+		args = []string{"lab-supervisor"}
+	}
+	cmd := exec.Command(opts.Executable, append(args[:len(args):len(args)], h.dir)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("cannot start the supervisor of the lab: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // how it ended is in its log
+	for limit := time.After(time.Minute); ; {
+		if exists(filepath.Join(h.dir, socketFile)) {
+			return nil
+		}
+		select {
+		case <-ended:
+			if exists(filepath.Join(h.dir, labFile)) { // it got as far as failing in order
+				return nil
+			}
+			return fmt.Errorf("the supervisor of the lab ended at once%s", process.LogTail(log.Name()))
+		case <-limit:
+			process.KillTree(cmd.Process.Pid)
+			return fmt.Errorf("the supervisor of the lab did not come up within a minute%s", process.LogTail(log.Name()))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// awaitUsable tells progress until the lab is up, or returns why it is not.
+func (h *Handle) awaitUsable(ctx context.Context, progress func(record.LabEvent)) error {
+	var seen int64
+	for {
+		events, err := h.Events(ctx, seen, longPoll)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // it has ended; its files say why
+			events = eventsAfter(filepath.Join(h.dir, eventsFile), seen)
+		}
+		for _, e := range events {
+			seen = e.Seq
+			if progress != nil {
+				progress(e)
+			}
+		}
+		if err != nil {
+			return h.whyEnded()
+		}
+		l, err := h.Describe(ctx, false)
+		switch {
+		case err != nil: // the next round finds out
+		case l.State == stateUp:
+			return nil
+		case l.State == stateFailed:
+			return failed(l)
+		case l.State != stateStarting:
+			return fmt.Errorf("the lab %s was removed before it was usable", h.name)
+		}
+	}
+}
+
+func failed(l record.Lab) error {
+	return fmt.Errorf("the lab %s did not become usable: %s", l.Name, l.Problem)
+}
+
+// whyEnded finds in the files of a lab why its supervisor ended.
+func (h *Handle) whyEnded() error {
+	var l record.Lab
+	if readJSON(h.dir, labFile, &l) == nil && l.State == stateFailed {
+		return failed(l)
+	}
+	if !exists(h.dir) {
+		return fmt.Errorf("the lab %s was removed before it was usable", h.name)
+	}
+	return fmt.Errorf("the supervisor of the lab %s ended before it was usable%s", h.name, process.LogTail(filepath.Join(h.dir, logFile)))
+}

@@ -1,0 +1,125 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// restartGrace is how long a member may be down before it counts as dead: some are started again by the cluster itself,
+// as when a standby follows another primary.
+const restartGrace = time.Second
+
+// ends notes that members end on purpose, so that nobody calls it a problem.
+func (s *supervisor) ends(members []string, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range members {
+		s.down[m] = why
+	}
+}
+
+// returned notes that a member runs again.
+func (s *supervisor) returned(member string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.down, member)
+}
+
+func (s *supervisor) whyDown(member string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down[member]
+}
+
+// watchMembers tells about members that end by themselves, until the lab stops.
+func (s *supervisor) watchMembers(all *sync.WaitGroup) {
+	for _, n := range s.cluster.Nodes() {
+		all.Go(func() { s.watchMember(n) })
+	}
+}
+
+// watchMember sleeps until a member ends. It looks again and again only while one is down.
+func (s *supervisor) watchMember(n engine.Node) {
+	for {
+		ended := n.Ended()
+		if ended != nil {
+			select {
+			case <-ended:
+			case <-s.ctx.Done():
+				return
+			}
+		}
+		if !s.pause(restartGrace) {
+			return
+		}
+		if n.Status().Running {
+			continue
+		}
+		if why := s.whyDown(n.Name()); why == "" {
+			s.died(n)
+		} else {
+			s.event("member", n.Name()+" is down: "+why, map[string]string{"member": n.Name()})
+		}
+		for !n.Status().Running {
+			if !s.pause(restartGrace / 2) {
+				return
+			}
+		}
+		s.event("member", n.Name()+" runs again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
+	}
+}
+
+// pause waits, and says false when the lab stops.
+func (s *supervisor) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return s.ctx.Err() == nil
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// died tells of a member that ended by itself, and starts it again where that was asked for.
+func (s *supervisor) died(n engine.Node) {
+	s.event("problem", n.Name()+" has ended by itself: "+howEnded(n), map[string]string{"member": n.Name()})
+	a := s.order.Spec.Availability
+	if !a.Restart || !s.pause(a.RestartAfter.Std()) || s.whyDown(n.Name()) != "" {
+		return
+	}
+	defer s.locks.lock("member/" + n.Name())()
+	if n.Status().Running {
+		return
+	}
+	if err := s.giveBack(s.ctx, n.Name()); err != nil {
+		s.event("problem", "restart: "+err.Error(), map[string]string{"member": n.Name()})
+		return
+	}
+	s.event("restart", n.Name()+" was started again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
+}
+
+// howEnded says how the processes of a member ended.
+func howEnded(n engine.Node) string {
+	var ends []string
+	for _, p := range n.Status().Processes {
+		if !p.Running {
+			ends = append(ends, p.Role+": "+p.Exit)
+		}
+	}
+	return strings.Join(ends, ", ")
+}
+
+// amongst ends a sentence about a name that is not there.
+func amongst(name string, names []string) string {
+	slices.Sort(names)
+	if len(names) == 0 {
+		return ""
+	}
+	return nearest.DidYouMean(name, names) + " (there are: " + strings.Join(names, ", ") + ")"
+}
