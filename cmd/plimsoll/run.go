@@ -35,8 +35,9 @@ func newRunCommand(env *environment) *cobra.Command {
 		Short: "Load a target and say what it carried",
 		Long: `Load a target and say what it carried, and whether that can be believed.
 
-TARGET is a mongodb:// or mongodb+srv:// URI, embedded:DIR (documents on this machine's disk, the
-default), null: or null:tcp (a responder that stores nothing, to measure the client).
+TARGET is a mongodb:// or mongodb+srv:// URI, lab:NAME (a cluster that 'plimsoll lab up' brought up),
+embedded:DIR (documents on this machine's disk, the default), null: or null:tcp (a responder that stores
+nothing, to measure the client).
 
 Without --rate every worker sends its next operation when it has the answer to the last (closed
 loop): that finds saturation. With --rate operations fall due whether or not others are done (open
@@ -49,6 +50,7 @@ Exit codes: 0 objectives met, 2 usage, 3 target unreachable, 4 an objective is m
 must not be believed, 130 interrupted, 1 anything else.`,
 		Example: `  plimsoll run --workload a --records 100k --threads 16 --duration 60s
   plimsoll run mongodb://db1,db2/?replicaSet=rs0 --workload b --rate 20k --warmup 10s --slo 'p99<20ms,errors<0.1%'
+  plimsoll run lab:three --workload a --durability durable
   plimsoll run mongodb://db1/ --workload person --stage 5m:workers=50 --pace 26 --threads 1
   plimsoll run -f run.yaml --duration 10m`,
 		Args: atMostOne("target"),
@@ -110,7 +112,7 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 		opts.Dir = recordDir(env, spec)
 	}
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
-	opts.Ceiling = ceiling(env)
+	opts.Ceiling, opts.Lab = ceiling(env), findLab(env)
 	progress := newProgress(env, quiet)
 	if progress != nil {
 		opts.Progress = progress

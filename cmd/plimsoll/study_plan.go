@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -46,6 +48,11 @@ func (f *studyFlags) readStudy(env *environment, name string) (record.StudySpec,
 	if err != nil {
 		return spec, usageError("%s: %v", name, err)
 	}
+	if spec.Lab != nil {
+		if home, err := homeDir(env); err == nil {
+			lab.ChooseEngine(context.Background(), home, spec.Lab)
+		}
+	}
 	return spec, withExit(exitUsage, f.apply(&spec))
 }
 
@@ -70,8 +77,8 @@ func (f *studyFlags) apply(spec *record.StudySpec) (err error) {
 }
 
 // planOptions are the same for a plan that is shown and one that is run.
-func planOptions() study.PlanOptions {
-	return study.PlanOptions{Metric: func(name string) (string, error) {
+func planOptions(env *environment) study.PlanOptions {
+	return study.PlanOptions{CheckLab: checkStudyLab(env), Metric: func(name string) (string, error) {
 		m, err := judge.ParseMetric(name)
 		return m.Class, err
 	}}
@@ -110,7 +117,7 @@ exit code 2; the first two name the key, or the factor, level and trial.`,
 
 // planStudy prints a plan, also one that is beyond its budget.
 func planStudy(env *environment, spec record.StudySpec, format string) error {
-	p, err := study.NewPlan(spec, planOptions())
+	p, err := study.NewPlan(spec, planOptions(env))
 	if p == nil {
 		return withExit(exitUsage, err)
 	}

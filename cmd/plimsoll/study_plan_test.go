@@ -79,7 +79,7 @@ func TestTemplateIsAStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.NewPlan(spec, planOptions()); err != nil {
+	if _, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv})); err != nil {
 		t.Error(err)
 	}
 	fitsSchema(t, "the template", studyTemplate)
@@ -147,7 +147,7 @@ func TestExamplesCanBePlanned(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		p, err := study.NewPlan(spec, planOptions())
+		p, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv}))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

@@ -138,8 +138,11 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env)}, Launch: clientLauncher()}
-	c := conduct.Options{Runner: runs, Tool: tool(), Command: command, Abort: abort, Plan: planOptions(), Drop: o.drop}
+	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env)}, Launch: clientLauncher()}
+	c := conduct.Options{Runner: runs, Tool: tool(), Command: command, Abort: abort, Plan: planOptions(env), Drop: o.drop}
+	if c.Labs, err = newStudyLabs(env); err != nil {
+		return err
+	}
 	var progress *studyProgress
 	if !o.quiet {
 		progress = newStudyProgress(env)

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// labTarget is a running lab as the target of a run.
+type labTarget struct{ *lab.Handle }
+
+// findLab finds the labs that runs name as their targets.
+func findLab(env *environment) func(context.Context, string) (run.Lab, error) {
+	return func(ctx context.Context, name string) (run.Lab, error) {
+		home, err := homeDir(env)
+		if err != nil {
+			return nil, err
+		}
+		h, err := lab.Open(ctx, home, name)
+		if err != nil {
+			return nil, err
+		}
+		return labTarget{h}, nil
+	}
+}
+
+// Address returns where to connect for a durability. Where the engine does what each write asks for there is one address;
+// documentdb has servers for each level.
+func (l labTarget) Address(ctx context.Context, d record.DurabilitySpec) (run.LabAddress, error) {
+	addresses, err := l.Addresses(ctx)
+	if err != nil {
+		return run.LabAddress{}, err
+	}
+	described, err := l.Describe(ctx, true)
+	if err != nil {
+		return run.LabAddress{}, err
+	}
+	if described.Engine != record.LabDocumentDB {
+		if addresses[""] == "" {
+			return run.LabAddress{}, errors.New("it has no address yet; plimsoll lab status says what it is doing")
+		}
+		return run.LabAddress{URI: addresses[""]}, nil
+	}
+	uri, level, err := topology.AddressFor(addresses, d, membersWithData(described.Members))
+	if err != nil {
+		return run.LabAddress{}, err
+	}
+	return run.LabAddress{URI: uri, Level: level, Means: meaningOf(described, level, uri)}, nil
+}
+
+func membersWithData(members []record.LabMember) int {
+	n := 0
+	for _, m := range members {
+		if m.Kind == "postgres" {
+			n++
+		}
+	}
+	return n
+}
+
+// meaningOf says what a level of documentdb comes to, in the words of PostgreSQL, as the servers themselves tell it.
+func meaningOf(l record.Lab, level, uri string) string {
+	var parts []string
+	add := func(m record.LabMember, names ...string) {
+		for _, name := range names {
+			if value, ok := m.Settings[name]; ok {
+				parts = append(parts, name+" = "+orElse(value, "''"))
+			}
+		}
+	}
+	gateway := ""
+	for _, m := range l.Members {
+		if m.Kind == "gateway" && (strings.Contains(uri, "@"+m.Address+"/") || strings.Contains(uri, "/"+m.Address+"/")) {
+			gateway = m.Name
+			add(m, "synchronous_commit")
+		}
+	}
+	for _, m := range l.Members {
+		if m.Kind == "postgres" && m.Role == "primary" {
+			add(m, "synchronous_standby_names", "fsync")
+		}
+	}
+	switch {
+	case gateway == "":
+		return "the servers of level " + level
+	case len(parts) == 0:
+		return gateway
+	}
+	return gateway + ", " + strings.Join(parts, ", ")
+}
+
+// studyLabs brings up the labs of studies.
+type studyLabs struct {
+	home string
+}
+
+func newStudyLabs(env *environment) (*studyLabs, error) {
+	home, err := homeDir(env)
+	return &studyLabs{home}, err
+}
+
+// Find returns a lab as it is. One whose supervisor is gone is not up, whatever it said last.
+func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) {
+	e, err := lab.Find(ctx, s.home, name)
+	if errors.Is(err, lab.ErrNoLab) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !e.Alive && e.State == "up" {
+		e.State = "failed"
+	}
+	return &e.Lab, nil
+}
+
+// Up brings a lab up.
+func (s *studyLabs) Up(ctx context.Context, spec record.LabSpec) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
+	}
+	h, err := lab.Up(ctx, spec, lab.Options{Home: s.home, Executable: self})
+	if err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// Down removes a lab.
+func (s *studyLabs) Down(ctx context.Context, name string) error {
+	return lab.Down(ctx, s.home, name, nil)
+}
+
+// checkStudyLab says whether this machine could bring the lab of a configuration up, and whether that could do the run.
+// What it finds out of the machine is asked once for equal labs.
+func checkStudyLab(env *environment) func(record.LabSpec, record.RunSpec) error {
+	known := map[string]error{}
+	return func(l record.LabSpec, spec record.RunSpec) error {
+		home, err := homeDir(env)
+		if err != nil {
+			return err
+		}
+		key := study.LabKey(l)
+		err, ok := known[key]
+		if !ok {
+			_, err = lab.Plan(context.Background(), home, l)
+			known[key] = err
+		}
+		if err != nil {
+			return err
+		}
+		return checkLabDurability(l, spec.Durability)
+	}
+}
+
+// levelsOfDocumentDB are the levels for which a lab of documentdb has addresses.
+var levelsOfDocumentDB = []string{"", "throughput", "balanced", "durable", "majority-unjournaled", "majority"}
+
+func checkLabDurability(l record.LabSpec, d record.DurabilitySpec) error {
+	if l.Engine.Name != record.LabDocumentDB {
+		return nil
+	}
+	addresses := map[string]string{}
+	for _, level := range levelsOfDocumentDB {
+		addresses[level] = level
+	}
+	_, _, err := topology.AddressFor(addresses, d, int(max(l.Topology.Members, 1)))
+	return err
+}
