@@ -1,6 +1,12 @@
 package record
 
-import "io"
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+)
 
 // The words of a lab's specification.
 const (
@@ -131,4 +137,32 @@ func (s *StorageSpec) usesDisks() bool {
 	}
 	return s.Backend != "auto" || s.Size > 0 || s.Stripe > 1 || s.Tolerate > 0 || s.Checksum != nil ||
 		s.Filesystem != "" || s.Faults || s.StripeSize > 0 || s.Redundancy != ""
+}
+
+// Policy is the storage policy in one line, for tables: what was asked for, not what was made of it.
+func (s StorageSpec) Policy() string {
+	if !s.usesDisks() {
+		return "directory"
+	}
+	out := []string{figure.Bytes(int64(s.Size))}
+	add := func(when bool, format string, a ...any) {
+		if when {
+			out = append(out, fmt.Sprintf(format, a...))
+		}
+	}
+	add(s.Stripe > 1, "striped over %d", s.Stripe)
+	add(s.StripeSize > 0, "in pieces of %s", s.StripeSize)
+	if s.Tolerate > 0 {
+		add(true, "tolerates %s by %s", figure.Plural(int(s.Tolerate), "failure"), s.Redundancy)
+	}
+	if s.Checksum != nil {
+		add(true, "checksum %s", map[bool]string{true: "on", false: "off"}[*s.Checksum])
+	}
+	add(s.Filesystem != "", "%s", s.Filesystem)
+	add(s.Device != "", "on %s", s.Device)
+	if s.Cache != nil {
+		add(true, "cached by %s of %s", s.Cache.Size, s.Cache.Device)
+	}
+	add(s.Faults, "with faults")
+	return strings.Join(out, ", ")
 }
