@@ -152,8 +152,8 @@ func (n *MongoNode) Start(ctx context.Context) error {
 	} else if n.spec.DataDir == "" {
 		return fmt.Errorf("%s has no directory for its data", n.spec.Name)
 	}
-	if err := os.MkdirAll(n.spec.LogDir, 0o700); err != nil {
-		return fmt.Errorf("%s cannot keep its log: %w", n.spec.Name, err)
+	if err := n.directories(); err != nil {
+		return err
 	}
 	if n.socket != "" { // one that a killed server left keeps the next one from listening
 		if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -170,6 +170,20 @@ func (n *MongoNode) Start(ctx context.Context) error {
 		return fmt.Errorf("%s does not start on %s: %w", n.spec.Name, n.host.Name(), err)
 	}
 	n.proc, n.paused = proc, false
+	return nil
+}
+
+// directories makes those of the logs and the data; nobody else may read data.
+func (n *MongoNode) directories() error {
+	if err := os.MkdirAll(n.spec.LogDir, 0o700); err != nil {
+		return fmt.Errorf("%s cannot keep its log: %w", n.spec.Name, err)
+	}
+	if n.spec.DataDir == "" {
+		return nil
+	}
+	if err := errors.Join(os.MkdirAll(n.spec.DataDir, 0o700), os.Chmod(n.spec.DataDir, 0o700)); err != nil {
+		return fmt.Errorf("%s cannot keep its data: %w", n.spec.Name, err)
+	}
 	return nil
 }
 

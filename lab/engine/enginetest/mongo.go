@@ -1,0 +1,80 @@
+package enginetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// mongoStandin is the program that plays mongod and mongos; its comment says how.
+const mongoStandin = "github.com/plimsoll-bench/plimsoll/lab/engine/testdata/mongo"
+
+// RealMongoVar names a directory with a real mongod and mongos, on which the same tests run as on the stand-in.
+const RealMongoVar = "PLIMSOLL_TEST_MONGOD"
+
+// buildMongo builds the stand-in once. Its bytes are kept rather than a file, which nobody would remove.
+var buildMongo = sync.OnceValues(func() (program []byte, err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-mongo-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "mongo")
+	if out, err := exec.Command("go", "build", "-o", path, mongoStandin).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the stand-in for mongod does not build: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
+})
+
+// StandinMongo makes a directory with a mongod and a mongos that play a release and misbehave in the given ways, and
+// returns the path of mongod. All servers that are started from it share what they know of each other.
+func StandinMongo(t testing.TB, version string, misbehave ...string) string {
+	t.Helper()
+	program, err := buildMongo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mongod")
+	// Another process writes the file: while this one had it open, a child that is just being started elsewhere could
+	// hold it open too, and the kernel would refuse to execute it.
+	cp := exec.Command("sh", "-c", `cat >"$0" && chmod 755 "$0"`, path)
+	cp.Stdin = bytes.NewReader(program)
+	if out, err := cp.CombinedOutput(); err != nil {
+		t.Fatalf("cannot write the stand-in: %v\n%s", err, out)
+	}
+	if err := os.Symlink("mongod", filepath.Join(dir, "mongos")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"version": version, "misbehave": misbehave})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "standin.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// RealMongo is the path of a real mongod: from the directory that [RealMongoVar] names, else from PATH.
+func RealMongo(t testing.TB) (path string, ok bool) {
+	t.Helper()
+	if dir := os.Getenv(RealMongoVar); dir != "" {
+		path = filepath.Join(dir, "mongod")
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%s=%s: %v", RealMongoVar, dir, err)
+		}
+		return path, true
+	}
+	path, err := exec.LookPath("mongod")
+	if err != nil {
+		t.Logf("not tested on a real mongod: none is on PATH, and %s names no directory with one", RealMongoVar)
+	}
+	return path, err == nil
+}

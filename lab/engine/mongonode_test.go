@@ -1,0 +1,230 @@
+package engine_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// newMongo makes a node of the given role on a plain host.
+func newMongo(t *testing.T, binary string, change func(*engine.MongoSpec)) (*engine.MongoNode, host.Host) {
+	t.Helper()
+	_, hosts := enginetest.Hosts(t, host.Plain, "host1", "host2")
+	programs, err := engine.FindMongo(t.Context(), t.TempDir(), binary, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := engine.MongoSpec{Name: "mongod-1", Role: engine.MongoStandalone, Host: hosts["host1"], DataDir: t.TempDir(),
+		LogDir: filepath.Join(t.TempDir(), "mongod-1"), Programs: programs}
+	if change != nil {
+		change(&spec)
+	}
+	n, err := engine.NewMongoNode(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Kill() })
+	return n, hosts["host2"]
+}
+
+func TestMongoNodeConforms(t *testing.T) {
+	for name, change := range map[string]func(*engine.MongoSpec){
+		"standalone": nil,
+		"member":     func(s *engine.MongoSpec) { s.Role, s.Set = engine.MongoMember, "rs0" },
+		"config":     func(s *engine.MongoSpec) { s.Role, s.Set = engine.MongoConfig, "config" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, other := newMongo(t, enginetest.StandinMongo(t, "8.0.12"), change)
+			enginetest.Conform(t, n, other)
+		})
+	}
+	if binary, ok := enginetest.RealMongo(t); ok {
+		t.Run("real", func(t *testing.T) {
+			n, other := newMongo(t, binary, nil)
+			enginetest.Conform(t, n, other)
+		})
+	}
+}
+
+// Every release from 4.4 on is started and asked in a way that it has.
+func TestMongoNodeReleases(t *testing.T) {
+	for _, version := range []string{"4.4.0", "4.4.29", "5.0.31", "6.0.25", "7.0.24", "8.0.12", "8.2.1"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			n, _ := newMongo(t, enginetest.StandinMongo(t, version), func(s *engine.MongoSpec) {
+				s.Cache = 512 << 20
+				s.Parameters = map[string]string{"syncdelay": "30"}
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := n.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if n.Version() != version {
+				t.Errorf("version %q, want %q", n.Version(), version)
+			}
+			h, err := n.Hello(ctx)
+			if err != nil || h.Words() != "a standalone" {
+				t.Errorf("it is %s, error %v", h.Words(), err)
+			}
+			got, err := n.Settings(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"storage.dbPath": n.DataDir(), "storageEngine.name": "wiredTiger", "parameter.syncdelay": "60"}
+			for key, value := range want {
+				if got[key] != value {
+					t.Errorf("setting %s is %q, want %q", key, got[key], value)
+				}
+			}
+			if err := n.Stop(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A server that does not start says why, in words of its own.
+func TestMongoNodeFailures(t *testing.T) {
+	for _, c := range []struct {
+		name, misbehave, want string
+		change                func(*engine.MongoSpec)
+	}{
+		{"dies", "dies-at-start", `Fatal assertion {"error":"the stand-in was told to die"`, nil},
+		{"argument", "", "unrecognised option '--nojournal'", func(s *engine.MongoSpec) { s.Args = []string{"--nojournal"} }},
+		{"parameter", "", "Unknown --setParameter 'unknown=1'", func(s *engine.MongoSpec) { s.Parameters = map[string]string{"unknown": "1"} }},
+		{"key", "", "Read security file failed", func(s *engine.MongoSpec) { s.KeyFile = "/etc/passwd" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n, _ := newMongo(t, enginetest.StandinMongo(t, "7.0.24", c.misbehave), c.change)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := n.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			err := n.Wait(ctx)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "has ended") {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	t.Run("hangs", func(t *testing.T) {
+		t.Parallel()
+		n, _ := newMongo(t, enginetest.StandinMongo(t, "7.0.24", "hangs"), nil)
+		if err := n.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := n.Wait(ctx); err == nil || !strings.Contains(err.Error(), "not usable yet") {
+			t.Errorf("error %v, want one that says that it is not usable yet", err)
+		}
+	})
+	t.Run("ignores SIGTERM", func(t *testing.T) {
+		t.Parallel()
+		n, _ := newMongo(t, enginetest.StandinMongo(t, "7.0.24", "ignores-sigterm"), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := n.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		if err := n.Stop(short); err == nil || !strings.Contains(err.Error(), "was killed") {
+			t.Errorf("error %v, want one that says that it was killed", err)
+		}
+		if n.Status().Running {
+			t.Error("it runs after Stop")
+		}
+	})
+}
+
+func TestFindMongo(t *testing.T) {
+	old := enginetest.StandinMongo(t, "4.2.24")
+	now := enginetest.StandinMongo(t, "8.0.12")
+	for _, c := range []struct{ name, binary, version, want string }{
+		{"too old", old, "", "4.4 or later"},
+		{"another release", now, "7.0", "engine.version asks for 7.0"},
+		{"a prefix is no release", now, "8.0.1", "engine.version asks for 8.0.1"},
+		{"no such file", "/nonexistent/mongod", "", "/nonexistent/mongod"},
+		{"by its first numbers", now, "8.0", ""},
+	} {
+		p, err := engine.FindMongo(t.Context(), t.TempDir(), c.binary, c.version, true)
+		if c.want == "" && (err != nil || p.Version.Major != 8 || filepath.Base(p.Mongos) != "mongos") {
+			t.Errorf("%s: %+v, error %v", c.name, p, err)
+		}
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestMongoCache(t *testing.T) {
+	const gib = 1 << 30
+	got := []int64{engine.MongoCache(gib, 1), engine.MongoCache(4*gib, 1), engine.MongoCache(8*gib, 2), engine.MongoCache(64*gib, 0)}
+	if diff := cmp.Diff([]int64{256 << 20, 3 * gib / 2, 3 * gib / 2, 63 * gib / 2}, got); diff != "" {
+		t.Errorf("caches (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckMongodArgs(t *testing.T) {
+	for _, c := range []struct {
+		args, version string
+		members       bool
+		want          string
+	}{
+		{"--dbpath /x", "8.0.12", false, "--dbpath is set by the lab; use storage.dir"},
+		{"--bind_ip_all", "", false, "bind_ip_all"},
+		{"--port=5", "", false, "--port is set by the lab"},
+		{"-f /etc/mongod.conf", "", false, "engine.args and engine.parameters"},
+		{"--nojournal", "6.1.0", false, "since 6.1"},
+		{"--nojournal", "6.0.25", false, ""},
+		{"--nojournal", "6.0.25", true, "members of replica sets"},
+		{"--journal", "6.0.25", true, ""},
+		{"--enableMajorityReadConcern false", "5.0.31", true, "always true since 5.0"},
+		{"--enableMajorityReadConcern false", "4.4.29", true, ""},
+		{"--storageEngine mmapv1", "", false, "removed in 4.2"},
+		{"--storageEngine inMemory --oplogSize 100", "8.0.12", true, ""},
+		{"--maxConns 100", "8.0.12", true, ""},
+		{"--tlsMode requireTLS", "8.0.12", true, "without TLS"},
+	} {
+		var v engine.MongoVersion
+		if c.version != "" {
+			var err error
+			if v, err = engine.ParseMongoVersion(c.version); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := engine.CheckMongodArgs(strings.Fields(c.args), v, c.members)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q with %q, members %v: error %v, want one with %q", c.args, c.version, c.members, err, c.want)
+		}
+	}
+}
+
+func FuzzMongoVersion(f *testing.F) {
+	for _, text := range []string{"8.0.12", "4.4.6-8", "7.0", "", "8", "8.x", "-1.2", "8.0.0.0", "99999999999999999999.1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if v, err := engine.ParseMongoVersion(text); err == nil && (v.Text != text || v.Major < 0 || v.Minor < 0 || v.Patch < 0) {
+			t.Errorf("%q is %+v", text, v)
+		}
+	})
+}
