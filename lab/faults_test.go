@@ -1,0 +1,230 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+func makeDir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *fakeLab) mustFail(t *testing.T, f Fault) record.LabFault {
+	t.Helper()
+	done, err := l.h.Fail(t.Context(), f)
+	if err != nil {
+		t.Fatalf("%+v: %v", f, err)
+	}
+	return done
+}
+
+func (l *fakeLab) mustRefuse(t *testing.T, f Fault, part string) {
+	t.Helper()
+	_, err := l.h.Fail(t.Context(), f)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
+		t.Errorf("%+v: got %v, want a refusal that says %q", f, err, part)
+	}
+}
+
+func TestTargetsAreFoundByNameAndRole(t *testing.T) {
+	l := upFake(t, nil)
+	for _, c := range []struct {
+		action, target, want string
+		seed                 uint64
+	}{
+		{Pause, "pg-2", "pg-2", 0},
+		{Pause, "primary", "pg-1", 0},
+		{Pause, "rs0/secondary", "pg-2", 0},
+		{Pause, "gateway", "gateway-durable", 0},
+		{Pause, "host3", "host3", 0},
+		{PowerOff, "secondary", "host2", 0},
+		{DiskFail, "pg-1/d2", "pg-1/d2", 0},
+		{StepDown, "primary", "pg-1", 0},
+	} {
+		f := l.mustFail(t, Fault{Action: c.action, Target: c.target, Seed: c.seed})
+		if f.Target != c.want {
+			t.Errorf("%s %s was done to %s, want %s", c.action, c.target, f.Target, c.want)
+		}
+		if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	first := l.mustFail(t, Fault{Action: Pause, Target: "random", Seed: 7})
+	if _, err := l.h.Heal(t.Context(), Healing{ID: first.ID}); err != nil {
+		t.Error(err)
+	}
+	if again := l.mustFail(t, Fault{Action: Pause, Target: "random", Seed: 7}); again.Target != first.Target {
+		t.Errorf("the same seed chose %s and %s", first.Target, again.Target)
+	}
+}
+
+func TestNonsenseIsRefused(t *testing.T) {
+	l := upFake(t, nil)
+	l.mustRefuse(t, Fault{Action: "kil", Target: "pg-1"}, "did you mean kill?")
+	l.mustRefuse(t, Fault{Action: Kill}, "what is to be broken?")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-9"}, "did you mean pg-1?")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "host1"}, "on it stand: pg-1")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "pg-1"}, "VOLUME/DISK")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "pg-1/d7"}, "disks: d1, d2")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1/d1"}, "member")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "router"}, "no router that runs")
+	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host1"}, "from itself")
+	l.mustRefuse(t, Fault{Action: Slow, Target: "host1"}, "rate")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1", Limit: -1}, "negative")
+	l.mustRefuse(t, Fault{Action: StepDown, Target: "pg-2"}, "not the primary")
+	l.mustFail(t, Fault{Action: Kill, Target: "pg-2"})
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-2"}, "does not run")
+	l.mustFail(t, Fault{Action: Cut, Target: "host1"})
+	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host2"}, "in place already")
+	l.mustFail(t, Fault{Action: PowerOff, Target: "host3"})
+	l.mustRefuse(t, Fault{Action: PowerOff, Target: "host3"}, "no power")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-3"}, "no power")
+	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "pg-1"}: "nothing is broken on"} {
+		if _, err := l.h.Heal(t.Context(), what); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
+			t.Errorf("heal %+v: %v, want %q", what, err, part)
+		}
+	}
+}
+
+// A power failure takes members, disks and what had been done to them before; all of it comes back.
+func TestPowerOffAndOn(t *testing.T) {
+	l := upFake(t, nil)
+	l.mustFail(t, Fault{Action: Pause, Target: "pg-2"})
+	l.mustFail(t, Fault{Action: PowerOff, Target: "pg-2"})
+	d, err := l.h.Describe(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Hosts[1].State != host.Off || d.Members[1].State != "dead" || len(d.Faults) != 1 || len(l.off) != 1 {
+		t.Errorf("after a power failure: %+v, disks off %v", d, l.off)
+	}
+	l.event(t, "member", "pg-2 is down: its host lost power")
+	if _, err := l.h.Heal(t.Context(), Healing{Target: "host2"}); err != nil {
+		t.Fatal(err)
+	}
+	d, err = l.h.Describe(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Hosts[1].State != host.On || d.Members[1].State != "running" || len(l.off) != 0 {
+		t.Errorf("after power came back: %+v, disks off %v", d, l.off)
+	}
+}
+
+// A fault with a limit heals by itself.
+func TestFaultsHealThemselves(t *testing.T) {
+	l := upFake(t, nil)
+	f := l.mustFail(t, Fault{Action: Kill, Target: "pg-3", Limit: 20 * time.Millisecond})
+	if f.Until == nil || !f.Until.After(f.Since) {
+		t.Errorf("the fault does not say until when: %+v", f)
+	}
+	l.until(t, "nothing is broken", func(d record.Lab) bool { return len(d.Faults) == 0 && d.Members[2].State == "running" })
+	l.event(t, "heal", "kill pg-3")
+}
+
+// A member that ends by itself is a problem and stays dead, unless high availability was asked for.
+func TestMemberThatEndsByItself(t *testing.T) {
+	l := upFake(t, nil)
+	_ = l.c.nodes[1].Kill()
+	l.event(t, "problem", "pg-2 has ended by itself: postgres: signal: killed")
+	ha := upFake(t, func(o *order) {
+		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+	})
+	_ = ha.c.nodes[1].Kill()
+	ha.event(t, "restart", "pg-2 was started again on host2")
+}
+
+// The members of a dead host go to others of its role, and stay there when it comes back.
+func TestRestartOnAnotherHost(t *testing.T) {
+	l := upFake(t, func(o *order) {
+		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+	})
+	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.event(t, "restart", "pg-1 was started on host2, because host1 is dead")
+	l.mustFail(t, Fault{Action: PowerOff, Target: "gateway1"})
+	l.event(t, "problem", "no other host of the role gateway has power")
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.h.Describe(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Members[0].Host != "host2" || d.Members[0].State != "running" || d.Members[3].State != "running" || d.Members[3].Host != "gateway1" {
+		t.Errorf("after the hosts came back: %+v", d.Members)
+	}
+}
+
+// A member whose volume went with its host cannot be started elsewhere.
+func TestVolumeThatIsGoneKeepsAMemberDown(t *testing.T) {
+	l := upFake(t, func(o *order) {
+		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+	})
+	l.volumes["pg-1"].mu.Lock()
+	l.volumes["pg-1"].health = "failed"
+	l.volumes["pg-1"].mu.Unlock()
+	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.event(t, "problem", "its volume cannot be reached")
+}
+
+func TestNoPasswordLeaves(t *testing.T) {
+	l := upFake(t, nil)
+	d, err := l.h.Describe(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.URI != "mongodb://198.18.0.1:27017/?a=b" || d.URIs["durable"] != "mongodb://198.18.0.1:27018/" {
+		t.Errorf("addresses %q, %v", d.URI, d.URIs)
+	}
+	for _, name := range []string{labFile, eventsFile, logFile, orderFile} {
+		if b, err := os.ReadFile(l.h.Dir() + "/" + name); err == nil && bytes.Contains(b, []byte("secret")) {
+			t.Errorf("%s has the password", name)
+		}
+	}
+	a, err := l.h.Addresses(t.Context())
+	if err != nil || a[""] != "mongodb://user:secret@198.18.0.1:27017/?a=b" {
+		t.Errorf("addresses %v, %v", a, err)
+	}
+}
+
+func TestRepairAndUsage(t *testing.T) {
+	l := upFake(t, nil)
+	if text, err := l.h.Repair(t.Context(), "pg-1"); err != nil || text != "1 disk was replaced" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := l.h.Repair(t.Context(), "pg-7"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "pg-1") {
+		t.Errorf("a volume that is not there: %v", err)
+	}
+	if u, err := l.h.Usage(t.Context()); err != nil || len(u) != 4 || u[0].Host != "host1" {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+// A lab that cannot be made says why, removes what it made, and ends.
+func TestLabThatFails(t *testing.T) {
+	r := newFakeRooms()
+	r.c.refuse = errors.New("pg-2 does not answer")
+	l := startFake(t, r, nil)
+	if err := l.h.awaitUsable(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "pg-2 does not answer") {
+		t.Errorf("got %v", err)
+	}
+	keep := newFakeRooms()
+	keep.c.refuse = errors.New("pg-2 does not answer")
+	k := startFake(t, keep, func(o *order) { o.Keep = true })
+	k.until(t, "it failed", func(d record.Lab) bool { return d.State == stateFailed && d.Members[0].State == "running" })
+	if keep.closed {
+		t.Error("a lab that was to be kept is removed")
+	}
+}
