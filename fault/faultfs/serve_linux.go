@@ -3,10 +3,123 @@ package faultfs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
-// Serve serves virtual disks until the context ends.
-func Serve(ctx context.Context, o Options) error { return errors.New("not yet") }
+// Serve serves virtual disks until the context ends, or the mount point is unmounted by somebody else. Then all faults are
+// cleared, so that nothing above hangs, and the disks are unmounted; those who have one open have ten seconds to
+// close it.
+//
+// It takes over the process: its memory is locked and it is the last one to be ended when memory is short, because
+// the kernel may need one of its disks to free memory. The process must not use the mount itself.
+func Serve(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.Log == nil {
+		o.Log = log.New(io.Discard, "", 0)
+	}
+	harden(o.Log) // before anything is made: it may begin the program anew
+	unlock, err := prepare(o)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t := newTree(o.Data)
+	if err := t.load(); err != nil {
+		return err
+	}
+	server, err := mountTree(t, o.Mount)
+	if err != nil {
+		return fmt.Errorf("cannot mount at %s: %w; mounting needs root and /dev/fuse", o.Mount, err)
+	}
+	go server.Serve()
+	l, err := listen(ctx, o.Socket)
+	if err != nil {
+		return errors.Join(err, unmountServed(o.Mount))
+	}
+	defer os.Remove(o.Socket)
+	defer l.Close()
+	go t.control(l)
+	if o.Ready != nil {
+		o.Ready()
+	}
+	return t.serveUntil(ctx, server, o)
+}
 
-// Remove unmounts what a faultfs that was killed left at a mount point.
-func Remove(ctx context.Context, mount string) error { return errors.New("not yet") }
+// serveUntil waits for the end and brings it about.
+func (t *tree) serveUntil(ctx context.Context, server *fuse.Server, o Options) error {
+	gone := make(chan struct{})
+	go func() {
+		server.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		o.Log.Print("unmounted")
+		return nil
+	case <-ctx.Done():
+	}
+	ds, _ := t.disks("")
+	for _, d := range ds {
+		d.faults.clear(func(a *armed) bool { return a.Kind != Dead }) // a disk without power stays that way to the end
+	}
+	return unmountServed(o.Mount)
+}
+
+// unmountServed unmounts what this process serves.
+func unmountServed(mount string) error {
+	for deadline := time.Now().Add(unmountTimeout); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Unmount(mount, 0)
+		if err == nil || errors.Is(err, unix.EINVAL) { // or somebody else was faster
+			return nil // copies of the mount in other namespaces die with this process
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("cannot unmount %s: %w: its disks are in use, and answer with errors from now on; detach what is above them (losetup -l), then `umount -l %s`", mount, err, mount)
+		}
+	}
+}
+
+// prepare makes the directories and takes the data directory for this process alone.
+func prepare(o Options) (unlock func(), err error) {
+	if err := errors.Join(os.MkdirAll(o.Data, 0o700), os.MkdirAll(o.Mount, 0o700)); err != nil {
+		if errors.Is(err, unix.ENOTCONN) {
+			return nil, deadMount(o.Mount)
+		}
+		return nil, fmt.Errorf("cannot make the directories of the disks: %w", err)
+	}
+	inside, err := os.ReadDir(o.Mount)
+	switch {
+	case errors.Is(err, unix.ENOTCONN):
+		return nil, deadMount(o.Mount)
+	case err != nil:
+		return nil, err
+	case len(inside) > 0:
+		return nil, fmt.Errorf("the mount point %s is not empty: mounting would hide %s and what else is there; choose an empty directory", o.Mount, inside[0].Name())
+	}
+	if type_, mounted, err := mountedType(o.Mount); err != nil {
+		return nil, err
+	} else if mounted {
+		return nil, fmt.Errorf("a filesystem of type %s is mounted at %s already; choose another directory", type_, o.Mount)
+	}
+	lock, err := os.OpenFile(filepath.Join(o.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another faultfs serves the disks in %s: %w", o.Data, err), lock.Close())
+	}
+	return func() { lock.Close() }, nil
+}
+
+func deadMount(at string) error {
+	return fmt.Errorf("at %s is the mount of a program that was killed; `umount -l %s` removes it", at, at)
+}
