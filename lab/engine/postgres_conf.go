@@ -33,14 +33,16 @@ func (p *Postgres) settings() map[string]string {
 	members := len(p.o.Members)
 	set := preloaded()
 	maps.Copy(set, map[string]string{
-		"listen_addresses":      ip,
-		"port":                  strconv.Itoa(port),
-		"hba_file":              dataMount + "/" + accessFile,
-		"cluster_name":          p.name,
-		"max_connections":       strconv.Itoa(p.o.Sessions + 36), // the extension's workers, the supervisor, a person with psql
+		"listen_addresses": ip,
+		"port":             strconv.Itoa(port),
+		"hba_file":         dataMount + "/" + accessFile,
+		"cluster_name":     p.name,
+		// The gateways' sessions, and room for the extension's workers, the supervisor and a person with psql. A standby
+		// must not have less of these three than the cluster that it is a copy of, which has PostgreSQL's defaults.
+		"max_connections":       strconv.Itoa(max(100, p.o.Sessions+36)),
 		"wal_level":             "replica",
-		"max_wal_senders":       strconv.Itoa(members + 4),
-		"max_replication_slots": strconv.Itoa(members + 4),
+		"max_wal_senders":       strconv.Itoa(max(10, members+4)),
+		"max_replication_slots": strconv.Itoa(max(10, members+4)),
 		"synchronous_commit":    "local",
 		// A standby asks again soon for a primary that is not there yet or not any more.
 		"wal_retrieve_retry_interval": "200ms",

@@ -65,7 +65,7 @@ func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
 	rows, err := p.socket.query(ctx, `select application_name, state, sync_state, coalesce(flush_lsn, '0/0'),
 		greatest(0, coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), flush_lsn), 0))::bigint,
 		case when flush_lsn >= pg_current_wal_flush_lsn() then 0 else extract(epoch from coalesce(flush_lag, '0')) end
-		from pg_stat_replication where application_name <> 'pg_basebackup' and backend_type = 'walsender'`)
+		from pg_stat_replication where application_name <> 'pg_basebackup'`)
 	if err != nil {
 		return nil, fmt.Errorf("%s does not say how its standbys are: %w", p.name, err)
 	}
