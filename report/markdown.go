@@ -46,7 +46,11 @@ func runSections(r *record.Run) []Section {
 		return appendFilled([]Section{first}, findingsSection(r.Validity), conditions(r))
 	}
 	first.Lines = append(first.Lines, achievedLine(p))
-	return appendFilled([]Section{first}, runObjectives(r), findingsSection(r.Validity), operations(r, p), failures(p), conditions(r))
+	sections := []Section{runObjectives(r), findingsSection(r.Validity), operations(r, p), failures(p)}
+	if r.Lab != nil {
+		sections = append(sections, LabSections(r.Lab, r.LabAfter, r.Series)...)
+	}
+	return appendFilled([]Section{first}, append(sections, conditions(r))...)
 }
 
 func achievedLine(p *record.PhaseResult) string {
@@ -139,6 +143,9 @@ func conditions(r *record.Run) Section {
 	add("command", strings.Join(r.Command, " "))
 	add("workload", workloadText(r.Specification.Workload))
 	add("durability", durabilityText(r))
+	if r.Target.Level != "" {
+		add("servers of the lab for", r.Target.Level)
+	}
 	add("client", r.Specification.Client)
 	if r.Fill != nil {
 		add("data", figure.Count(r.Fill.Records)+" records")

@@ -107,6 +107,9 @@ func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	fmt.Fprintf(b, "load        %s\n", html.Load(r, p))
 	fmt.Fprintf(b, "durability  %s\n", describeDurability(r))
 	fmt.Fprintf(b, "data        %s\n", html.Data(r))
+	if r.Lab != nil {
+		fmt.Fprintf(b, "lab         %s\n", wrap(report.LabLine(r.Lab), textWidth-12, strings.Repeat(" ", 12)))
+	}
 	achieved := formatRate(p.Rates.Achieved) + " ok/s"
 	if p.Offered > 0 {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", formatRate(p.Rates.Achieved), formatRate(p.Rates.Offered),

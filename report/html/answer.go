@@ -48,6 +48,9 @@ func answerOf(r *record.Run) Answer {
 		a.Facts = append(a.Facts, Fact{"Load", Load(r, p)})
 	}
 	a.Facts = append(a.Facts, Fact{"Durability", Durability(r)}, Fact{"Data", Data(r)}, Fact{"Target", targetText(r)})
+	if r.Lab != nil {
+		a.Facts = append(a.Facts, Fact{"Lab", report.LabLine(r.Lab)})
+	}
 	a.Facts = append(a.Facts, Fact{"Load made by", Machine(r.Environment)}, Fact{"Measured", whenText(r)})
 	return a
 }

@@ -15,6 +15,9 @@ import (
 func disclosure(s *Source, prefix string) Section {
 	r := s.Run
 	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
+	if r.Lab != nil {
+		sec.Blocks = append(sec.Blocks, labAgain(s))
+	}
 	sec.Blocks = append(sec.Blocks,
 		reproduceBlock("With this specification and the same data, the same operations are sent in the same order:", "plimsoll run --file -", s.again, record.RunFile),
 		commandBlock(s.command),

@@ -100,9 +100,14 @@ func settled(page, dir string) string {
 
 func TestGoldenPages(t *testing.T) {
 	runDir, studyDir, compared := run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16, 128}, Blocks: 2, Seed: 4}), comparison(t)
-	for name, paths := range map[string][]string{"run": {runDir}, "study": {studyDir}, "comparison": {compared}} {
+	onLab := small()
+	onLab.OnLab = true
+	for name, paths := range map[string][]string{"run": {runDir}, "lab": {run(t, onLab)}, "study": {studyDir}, "comparison": {compared}} {
 		got := settled(pageOf(t, openAll(t, paths...)...), filepath.Dir(paths[0]))
-		if name != "run" {
+		if name == "lab" { // the rest is in the page of the run
+			_, got, _ = strings.Cut(got, `<section id="lab"`)
+			got, _, _ = strings.Cut(got, `<section id="resources"`)
+		} else if name != "run" {
 			// The tables are those of package report, which has golden files of its own.
 			got = strings.Join(figuresOf.FindAllString(got, -1), "\n")
 		}
@@ -165,7 +170,7 @@ func TestPagesAskNobody(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	bad := `</script><script>harm()</script><img src=x onerror=harm()>` + "\x1b[31m\u202e" + strings.Repeat("A", 1<<20)
 	o := small()
-	o.Name = bad
+	o.Name, o.OnLab = bad, true
 	o.Validity = []measure.Finding{{ID: bad, Severity: measure.Invalid, Text: bad}}
 	dir := run(t, o)
 	page := pageOf(t, openAll(t, dir, study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2, Name: bad}))...)

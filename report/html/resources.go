@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,9 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 	sec.Lead = "What machines and servers did beside the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
+		if s.Run.Lab != nil && ofLab(source.Name, s.Run.Lab.Name) {
+			continue // they are in the lab's section, side by side
+		}
 		b := Block{Heading: sourceName(source.Name)}
 		panels := 0
 		for _, g := range source.groups() {
@@ -48,7 +52,7 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 
 // sourceName says who was asked.
 func sourceName(s string) string {
-	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server "} {
+	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server ", "member:": "Member ", "lab:": "Lab "} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
 			return what + rest
 		}
@@ -100,13 +104,17 @@ func sampleFigure(s *Source, source *SampleSource, g sampleGroup, id string, tra
 			c.Spans = append(c.Spans, chart.Span{From: x.At, To: x.To, Text: x.Text})
 		}
 		for _, m := range track.Marks {
-			c.Marks = append(c.Marks, chart.Mark{X: m.At, Kind: "event"})
+			mark := chart.Mark{X: m.At, Kind: "event"}
+			if g.marked {
+				mark.Text = m.Text
+			}
+			c.Marks = append(c.Marks, mark)
 		}
 	}
 	t := &Table{Columns: columns(0, "at")}
 	var words []string
 	for i, x := range g.series {
-		if i == maxLines {
+		if i == cmp.Or(g.lines, maxLines) {
 			break
 		}
 		name := g.short(x)

@@ -23,7 +23,7 @@ func runSections(s *Source, prefix string) ([]Section, *Track) {
 	over, track := timeSection(s, prefix)
 	list = append(list, over)
 	if p != nil {
-		list = append(list, failureSection(p, prefix), resourceSection(s, p, prefix, track))
+		list = append(list, failureSection(p, prefix), labSection(s, prefix, track), resourceSection(s, p, prefix, track))
 	}
 	return append(list, clientsSection(r, prefix), disclosure(s, prefix)), track
 }

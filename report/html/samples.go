@@ -96,6 +96,9 @@ func (s *Samples) add(series record.Series, values []float64) {
 type sampleGroup struct {
 	subject, unit string
 	series        []*SampleSeries
+	// lines is how many of them are drawn, maxLines if 0; marked says what happened at the events that are drawn.
+	lines  int
+	marked bool
 }
 
 // groups puts the series of a source together by the part of their names before the last point, and by unit.

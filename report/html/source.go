@@ -36,6 +36,7 @@ type Source struct {
 
 	// again and command are what reproduces it, taken before long texts were cut.
 	again, command exact
+	lab            exact // the specification of the lab that was loaded
 
 	// Sums are the checksums of the files, as sha256sum prints them.
 	Sums string
@@ -100,6 +101,11 @@ func (s *Source) openRun(dir string) error {
 	spec := r.Specification
 	spec.Out = ""
 	s.again, s.command = exactSpec(spec), exactCommand(r.Command)
+	if r.Lab != nil {
+		l := r.Lab.Specification
+		l.Labels = nil
+		s.lab = exactSpec(l)
+	}
 	Tidy(r)
 	Tidy(&s.Events)
 	Tidy(s.Course)

@@ -3,6 +3,7 @@
 package recordtest
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -29,6 +30,8 @@ type Run struct {
 	Templates int
 	// Sampled runs have samples of a machine and a server.
 	Sampled bool
+	// OnLab runs loaded a lab, of which StallAt powers a host off.
+	OnLab bool
 	// Change is called with what is known before the run.
 	Change func(*record.RunSpec)
 	// Objectives and Validity are stored with the result.
@@ -66,6 +69,11 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		Settings: map[string]string{"defaultWriteConcern.w": "majority", "storage.wiredTiger.cacheSizeGB": "4", "journal": "true"},
 	})
 	w.SetClientSettings(map[string]string{"client": "wire", "connections": "16"})
+	if o.OnLab {
+		if err := errors.Join(w.SetLab(Lab(o.Name)), w.SetLabAfter(LabAfter(o.Name))); err != nil {
+			return nil, err
+		}
+	}
 	w.SetEnvironment(environment())
 	w.SetFill(record.FillResult{Records: 100_000, Present: 100_000, Counted: 100_000, Skipped: true})
 	if err := w.Begin(o.Dims(), Started); err != nil {
@@ -122,6 +130,11 @@ func (o Run) play(w *record.Writer) error {
 	}
 	var made []*measure.Interval
 	for s := range total {
+		for _, e := range o.labEvents(s) {
+			if err := w.Event(e); err != nil {
+				return err
+			}
+		}
 		if e, ok := events[s]; ok {
 			if err := w.Event(e); err != nil {
 				return err

@@ -17,7 +17,7 @@ func (o Run) samples(w *record.Writer, s int) error {
 	about := func(x float64) float64 { return x * (1 + 0.05*r.NormFloat64()) }
 	at := int64(time.Duration(s+1) * time.Second)
 	checkpoint := 1 + 3*math.Exp(-float64(s%15)/2)
-	return w.Samples([]record.Sample{
+	return w.Samples(append(o.labSamples(s), []record.Sample{
 		{At: at, Source: "host:client-1", Values: map[string]float64{
 			"cpu.user": about(0.31), "cpu.system": about(0.12), "cpu.iowait": about(0.02), "cpu.busy": about(0.45), "cpu.used": about(3.6),
 			"memory.used": about(9e9), "memory.available": about(25e9), "disk.nvme0n1.write_bytes": about(4e7) * checkpoint,
@@ -27,5 +27,5 @@ func (o Run) samples(w *record.Writer, s int) error {
 			"opcounters.query": about(o.Rate / 2), "opcounters.update": about(o.Rate / 2), "opcounters.insert": 0, "connections.current": 18,
 			"cache.used": about(3e9), "cache.dirty": about(1e8) * checkpoint, "cache.max": 4e9, "checkpoint.running": math.Round(checkpoint / 4), "log.syncs": about(30),
 		}},
-	})
+	}...))
 }

@@ -1,0 +1,170 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// maxHosts is how many hosts one chart of a lab shows, those with the highest means; the tables have all of them.
+const maxHosts = 6
+
+// ofLab reports whether a source is a host or a member of a lab.
+func ofLab(source, lab string) bool {
+	return strings.HasPrefix(source, "host:"+lab+"/") || strings.HasPrefix(source, "member:"+lab+"/")
+}
+
+// labSection shows the lab that was loaded: what it is, and what its hosts used beside the load.
+func labSection(s *Source, prefix string, track *Track) Section {
+	sec := Section{ID: prefix + "lab", Title: "Lab"}
+	r := s.Run
+	if r.Lab == nil {
+		return sec
+	}
+	sec.Lead = "The cluster that was loaded, on hosts of its own on this machine: as it was before the measured time and, behind an arrow, as it was in the end."
+	parts := report.LabSections(r.Lab, r.LabAfter, r.Series)
+	for i, part := range parts {
+		sec.Blocks = append(sec.Blocks, labBlock(part))
+		if i == 0 {
+			sec.Blocks = append(sec.Blocks, labCharts(s, prefix, track)...)
+		}
+	}
+	return sec
+}
+
+// labAgain is how the lab is brought up again.
+func labAgain(s *Source) Block {
+	b := reproduceBlock("The lab that was loaded is brought up again by:", "plimsoll lab up /dev/stdin", s.lab, record.RunFile)
+	b.Heading = "Bring the lab up"
+	return b
+}
+
+// labBlock makes a block of a section that the terminal and Markdown print.
+func labBlock(part report.Section) Block {
+	whole := shared(part)
+	b := whole.Blocks[0]
+	if part.Title != "lab" {
+		b.Heading = whole.Title
+	}
+	return b
+}
+
+// labChart is one figure of all hosts, or members, over time.
+type labChart struct {
+	subject, kind, name string
+	unit                string
+	load                bool // what the load processes used is drawn beside it
+}
+
+var labChartList = []labChart{
+	{subject: "CPU used", kind: "host", name: "cpu.used", unit: "cores", load: true},
+	{subject: "CPU waited for at the limit", kind: "host", name: "cpu.throttled", unit: "cores"},
+	{subject: "memory used", kind: "host", name: "memory.resident", unit: "B"},
+	{subject: "written to disks", kind: "host", name: "disk.write_bytes", unit: "B/s"},
+	{subject: "read from disks", kind: "host", name: "disk.read_bytes", unit: "B/s"},
+	{subject: "received over the network", kind: "host", name: "network.received", unit: "B/s"},
+	{subject: "sent over the network", kind: "host", name: "network.sent", unit: "B/s"},
+	{subject: "behind the primary", kind: "member", name: "replication.lag", unit: "ns"},
+	{subject: "bytes behind the primary", kind: "member", name: "replication.lag_bytes", unit: "B"},
+}
+
+// labCharts draw what each host used over time, with the faults and promotions that are marked in all charts over time.
+func labCharts(s *Source, prefix string, track *Track) []Block {
+	if s.Samples == nil {
+		return nil
+	}
+	var blocks []Block
+	source := &SampleSource{Name: "lab:" + s.Run.Lab.Name}
+	for i, c := range labChartList {
+		g := c.group(s)
+		if len(g.series) == 0 || !g.moves() {
+			continue
+		}
+		blocks = append(blocks, Block{Figure: sampleFigure(s, source, g, fmt.Sprintf("%slab-%d", prefix, i+1), track)})
+	}
+	return blocks
+}
+
+// group collects the series of one chart: that of each host, or member, by its name.
+func (c labChart) group(s *Source) sampleGroup {
+	g := sampleGroup{subject: c.subject, unit: c.unit, lines: maxHosts, marked: true}
+	for i := range s.Samples.Sources {
+		source := &s.Samples.Sources[i]
+		name, ok := strings.CutPrefix(source.Name, c.kind+":"+s.Run.Lab.Name+"/")
+		if source.Name == "client" && c.load {
+			name, ok = "the load", true
+		}
+		for j := range source.Series {
+			if x := source.Series[j]; ok && x.Name == c.name {
+				x.Name = name
+				g.series = append(g.series, &x)
+			}
+		}
+	}
+	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
+	return g
+}
+
+// LabView is a lab by itself, as it is now.
+type LabView struct {
+	Lab record.Lab
+	// Usage is what its hosts used since they were powered on.
+	Usage []record.LabUsage
+	// Events are what happened in it, the oldest first.
+	Events []record.LabEvent
+}
+
+// WriteLab writes a page about a lab by itself.
+func WriteLab(w io.Writer, v LabView, o Options) error {
+	Tidy(&v)
+	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: Version(o.Tool)}
+	sec := Section{ID: "lab", Title: capital(cmp.Or(v.Lab.State, "lab"))}
+	for i, part := range report.LabSections(&v.Lab, nil, nil) {
+		sec.Blocks = append(sec.Blocks, labBlock(part))
+		if i == 1 { // behind the hosts
+			sec.Blocks = append(sec.Blocks, Block{Table: usageTable(v.Usage)})
+		}
+	}
+	p.Sections = filled([]Section{sec, labEvents(v.Events)})
+	return p.Write(w)
+}
+
+// usageTable says what each host used.
+func usageTable(list []record.LabUsage) *Table {
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Table{Caption: "What the hosts used since they were powered on", Columns: columns(1, "host", "CPU time", "waited at its limit", "memory now",
+		"read", "written", "received", "sent")}
+	for _, u := range list {
+		t.Rows = append(t.Rows, []string{u.Host, seconds(u.CPUSeconds), seconds(u.ThrottledSeconds), figure.Bytes(u.Memory), figure.Bytes(u.ReadBytes),
+			figure.Bytes(u.WriteBytes), figure.Bytes(u.Received), figure.Bytes(u.Sent)})
+	}
+	return t
+}
+
+// labEvents lists what happened in a lab, the newest first.
+func labEvents(events []record.LabEvent) Section {
+	const most = 200
+	sec := Section{ID: "lab-events", Title: "What happened"}
+	if len(events) == 0 {
+		return sec
+	}
+	t := &Table{Caption: "Events of the lab, the newest first", Quiet: true, Columns: columns(3, "time (UTC)", "event", "what")}
+	for i := len(events) - 1; i >= 0; i-- {
+		if len(t.Rows) == most {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s before these.", figure.Plural(i+1, "event")))
+			break
+		}
+		e := events[i]
+		t.Rows = append(t.Rows, []string{e.Time.UTC().Format("15:04:05.000"), e.Kind, e.Text})
+	}
+	sec.Blocks = []Block{{Table: t}}
+	return sec
+}

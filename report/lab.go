@@ -1,0 +1,404 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// LabLine says in one line what a lab is: its hosts, its software, its cluster, and its storage.
+func LabLine(l *record.Lab) string {
+	spec := l.Specification
+	parts := []string{hostsText(l)}
+	if software := strings.TrimSpace(l.Engine + " " + l.Version); software != "" {
+		parts = append(parts, software)
+	}
+	parts = append(parts, topologyText(spec.Topology))
+	policy, layout := spec.Storage.Policy(), ""
+	if len(l.Volumes) > 0 && l.Volumes[0].Policy != "" {
+		policy, layout = l.Volumes[0].Policy, layoutText(l.Volumes[0].Layout)
+	}
+	if policy == "directory" {
+		policy = "a directory"
+	}
+	parts = append(parts, "each on "+policy+layout)
+	text := l.Name + ": " + strings.Join(parts, ", ")
+	if l.State != "" && l.State != "up" {
+		text += " (" + l.State + ")"
+	}
+	return text
+}
+
+func hostsText(l *record.Lab) string {
+	n, cores, memory, alike := 0, 0.0, int64(0), true
+	for _, h := range l.Hosts {
+		if h.Role != "member" {
+			continue
+		}
+		if n > 0 && (h.Cores != cores || h.Memory != memory) {
+			alike = false
+		}
+		n, cores, memory = n+1, h.Cores, h.Memory
+	}
+	if n == 0 {
+		return figure.Plural(len(l.Hosts), "host")
+	}
+	details := []string{l.Specification.Hosts.Mode}
+	if alike && cores > 0 {
+		details = append(details, coresText(cores))
+	}
+	if alike && memory > 0 {
+		details = append(details, figure.Bytes(memory)+" of memory")
+	}
+	text := figure.Plural(n, "host")
+	if details = slices.DeleteFunc(details, func(s string) bool { return s == "" }); len(details) > 0 {
+		text += " (" + strings.Join(details, ", ") + ")"
+	}
+	return text
+}
+
+// coresText writes a limit as it was asked for.
+func coresText(cores float64) string {
+	text := strconv.FormatFloat(cores, 'f', -1, 64) + " core"
+	if cores != 1 {
+		text += "s"
+	}
+	return text
+}
+
+func topologyText(t record.TopologySpec) string {
+	switch t.Kind {
+	case record.LabSharded:
+		return fmt.Sprintf("%s of %s, %s, %s", figure.Plural(int(t.Shards), "shard"), figure.Plural(int(t.Members), "member"),
+			figure.Plural(int(t.ConfigServers), "config server"), figure.Plural(int(t.Routers), "router"))
+	case record.LabReplicaSet:
+		text := "replica set of " + figure.Plural(int(t.Members), "member")
+		if t.Arbiter {
+			text += " and an arbiter"
+		}
+		if t.Election != "" {
+			text += " (" + t.Election + ")"
+		}
+		return text
+	}
+	return "standalone"
+}
+
+// layoutText says what was made of a policy, where it is more than a directory.
+func layoutText(l record.LabLayout) string {
+	if l.Backend == "" || l.Backend == "directory" {
+		return ""
+	}
+	return " (" + strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, differing(l.Filesystem, l.Backend)}, func(s string) bool { return s == "" }), " ") + ")"
+}
+
+func differing(s, from string) string {
+	if s == from {
+		return ""
+	}
+	return s
+}
+
+// LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After is
+// the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
+func LabSections(l, after *record.Lab, series []record.Series) []Section {
+	return slices.DeleteFunc([]Section{labHead(l, after), labHosts(l, after, series), labPerOperation(l, series), labMembers(l, after), labVolumes(l, after),
+		labSharding(l, after), labSettings(l)}, func(s Section) bool {
+		return s.Table == nil && len(s.Lines) == 0 || s.Table != nil && len(s.Table.Rows) == 0
+	})
+}
+
+func labHead(l, after *record.Lab) Section {
+	s := Section{Title: "lab", Lines: []string{LabLine(l)}}
+	if l.UsableAfter > 0 {
+		s.Lines = append(s.Lines, "usable after "+figure.Duration(time.Duration(l.UsableAfter)))
+	}
+	if l.Problem != "" {
+		s.Points = append(s.Points, "warning "+l.Problem)
+	}
+	for _, f := range l.Faults {
+		s.Points = append(s.Points, "warning fault "+faultText(f))
+	}
+	if after != nil {
+		for _, f := range after.Faults {
+			if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
+				s.Points = append(s.Points, "warning fault in the end: "+faultText(f))
+			}
+		}
+	}
+	for _, n := range l.Notes {
+		s.Points = append(s.Points, "note "+n)
+	}
+	return s
+}
+
+func faultText(f record.LabFault) string {
+	text := fmt.Sprintf("%d: %s of %s", f.ID, f.Action, f.Target)
+	if f.From != "" {
+		text += " from " + f.From
+	}
+	if !f.Since.IsZero() {
+		text += " since " + f.Since.UTC().Format("15:04:05")
+	}
+	if f.Until != nil {
+		text += ", healed at " + f.Until.UTC().Format("15:04:05")
+	}
+	return text
+}
+
+// hostSeries finds the series of a host.
+func hostSeries(l *record.Lab, host string, series []record.Series, name string) *record.Series {
+	for i := range series {
+		if series[i].Source == "host:"+l.Name+"/"+host && series[i].Name == name {
+			return &series[i]
+		}
+	}
+	return nil
+}
+
+func labHosts(l, after *record.Lab, series []record.Series) Section {
+	s := Section{Title: "hosts of the lab", Table: &Table{Header: []string{"host", "role", "state", "cores", "memory", "CPU used, mean", "most",
+		"waited at its limit", "memory used, most", "read", "written", "received", "sent"}, Left: 3}}
+	last := map[string]record.LabHost{}
+	if after != nil {
+		for _, h := range after.Hosts {
+			last[h.Name] = h
+		}
+	}
+	for _, h := range l.Hosts {
+		state := h.State
+		if len(h.CutFrom) > 0 {
+			state += ", cut off from " + strings.Join(h.CutFrom, ", ")
+		}
+		if now, ok := last[h.Name]; ok {
+			state = changed(state, now.State)
+		}
+		mean := func(name, unit string) string {
+			if x := hostSeries(l, h.Name, series, name); x != nil {
+				return seriesText(x.Mean, unit)
+			}
+			return "-"
+		}
+		most := func(name, unit string) string {
+			if x := hostSeries(l, h.Name, series, name); x != nil {
+				return seriesText(x.Max, unit)
+			}
+			return "-"
+		}
+		s.Table.row(h.Name, h.Role, state, limitText(h.Cores, strconv.FormatFloat(h.Cores, 'f', -1, 64)), limitText(float64(h.Memory), figure.Bytes(h.Memory)),
+			mean("cpu.used", "cores"), most("cpu.used", "cores"), mean("cpu.throttled", "cores"), most("memory.resident", "B"),
+			mean("disk.read_bytes", "B/s"), mean("disk.write_bytes", "B/s"), mean("network.received", "B/s"), mean("network.sent", "B/s"))
+	}
+	if len(series) == 0 && s.Table != nil { // a lab by itself: what its hosts use is nobody's result
+		s.Table.Header = s.Table.Header[:5]
+		for i := range s.Table.Rows {
+			s.Table.Rows[i] = s.Table.Rows[i][:5]
+		}
+	}
+	return s
+}
+
+func limitText(x float64, text string) string {
+	if x == 0 {
+		return "no limit"
+	}
+	return text
+}
+
+func changed(before, after string) string {
+	if before == after || after == "" {
+		return before
+	}
+	return before + " → " + after
+}
+
+func seriesText(v float64, unit string) string {
+	switch unit {
+	case "B":
+		return figure.Bytes(int64(v))
+	case "B/s":
+		return figure.Bytes(int64(v)) + "/s"
+	}
+	return figure.Significant(v)
+}
+
+// labPerOperation says what one operation costs on each host.
+func labPerOperation(l *record.Lab, series []record.Series) Section {
+	s := Section{Title: "one operation on the hosts of the lab", Table: &Table{Header: []string{"host", "CPU time", "read", "reads", "written", "writes",
+		"received", "sent"}, Left: 1}}
+	for _, h := range l.Hosts {
+		known := false
+		per := func(name string, text func(float64) string) string {
+			if x := hostSeries(l, h.Name, series, name); x != nil && x.PerOperation != nil {
+				known = true
+				return text(*x.PerOperation)
+			}
+			return "-"
+		}
+		seconds := func(v float64) string { return figure.Duration(time.Duration(v * 1e9)) }
+		bytes := func(v float64) string { return figure.Bytes(int64(v)) }
+		row := []string{h.Name, per("cpu.used", seconds), per("disk.read_bytes", bytes), per("disk.reads", figure.Significant),
+			per("disk.write_bytes", bytes), per("disk.writes", figure.Significant), per("network.received", bytes), per("network.sent", bytes)}
+		if known {
+			s.Table.row(row...)
+		}
+	}
+	return s
+}
+
+func labMembers(l, after *record.Lab) Section {
+	s := Section{Title: "members of the lab", Table: &Table{Header: []string{"member", "kind", "host", "role", "state", "lag", "term"}, Left: 5}}
+	last := map[string]record.LabMember{}
+	if after != nil {
+		for _, m := range after.Members {
+			last[m.Name] = m
+		}
+	}
+	for _, m := range l.Members {
+		now, ok := last[m.Name]
+		if !ok {
+			now = m
+		}
+		kind := m.Kind
+		if m.Set != "" {
+			kind += " of " + m.Set
+		}
+		if m.Durability != "" {
+			kind += " for " + m.Durability
+		}
+		term := "-"
+		if now.Term > 0 {
+			term = fmt.Sprint(now.Term)
+		}
+		state := changed(m.State, now.State)
+		if problem := now.Problem; problem != "" {
+			state += ": " + problem
+		}
+		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, lagText(now), term)
+	}
+	if after != nil {
+		s.Lines = []string{"lag and term are those of the end; an arrow shows what changed during the run"}
+	}
+	return s
+}
+
+// lagText says how far a member is behind.
+func lagText(m record.LabMember) string {
+	var parts []string
+	if m.LagSeconds != nil {
+		parts = append(parts, figure.Duration(time.Duration(*m.LagSeconds*1e9)))
+	}
+	if m.LagBytes != nil {
+		parts = append(parts, figure.Bytes(*m.LagBytes))
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func labVolumes(l, after *record.Lab) Section {
+	s := Section{Title: "volumes of the lab", Table: &Table{Header: []string{"volume", "member", "policy", "layout", "health", "capacity", "used",
+		"write amplification", "may lose"}, Left: 5}}
+	last := map[string]record.LabVolume{}
+	if after != nil {
+		for _, v := range after.Volumes {
+			last[v.Name] = v
+		}
+	}
+	for _, v := range l.Volumes {
+		now, ok := last[v.Name]
+		if !ok {
+			now = v
+		}
+		health := changed(v.Health, now.Health)
+		if now.Detail != "" {
+			health += ": " + now.Detail
+		}
+		amplification := "-"
+		if x := v.Layout.WriteAmplification; x > 0 {
+			amplification = figure.Significant(x) + "×"
+		}
+		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOrNone(now.Capacity), bytesOrNone(now.Used), amplification,
+			figure.Plural(v.Layout.Tolerates, "disk"))
+		for _, n := range v.Layout.Notes {
+			if n = "note " + n; !slices.Contains(s.Points, n) {
+				s.Points = append(s.Points, n)
+			}
+		}
+	}
+	return s
+}
+
+func bytesOrNone(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return figure.Bytes(n)
+}
+
+// layoutLine says how a volume is built.
+func layoutLine(v record.LabVolume) string {
+	l := v.Layout
+	parts := []string{strings.TrimSpace(l.Backend + " " + l.Profile)}
+	if f := differing(l.Filesystem, l.Backend); f != "" {
+		parts = append(parts, f)
+	}
+	if l.Checksum != "" {
+		parts = append(parts, "checksum "+l.Checksum)
+	}
+	if l.Disks > 0 {
+		text := figure.Plural(l.Disks, "disk")
+		if l.DiskSize > 0 {
+			text += " of " + figure.Bytes(l.DiskSize)
+		}
+		parts = append(parts, text)
+	}
+	if l.Device != "" {
+		parts = append(parts, "like "+l.Device)
+	}
+	if l.Cache != "" {
+		parts = append(parts, "cache "+l.Cache)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func labSharding(l, after *record.Lab) Section {
+	s := Section{Title: "chunks of the lab", Table: &Table{Header: []string{"shard", "chunks"}, Left: 1}}
+	if l.Sharding == nil {
+		return s
+	}
+	s.Lines = []string{fmt.Sprintf("%s is sharded by %s", l.Sharding.Namespace, l.Sharding.Key)}
+	for _, shard := range slices.Sorted(maps.Keys(l.Sharding.Chunks)) {
+		text := figure.Count(l.Sharding.Chunks[shard])
+		if after != nil && after.Sharding != nil {
+			text = changed(text, figure.Count(after.Sharding.Chunks[shard]))
+		}
+		s.Table.row(shard, text)
+	}
+	return s
+}
+
+// labSettings are the effective settings, with the members that have them.
+func labSettings(l *record.Lab) Section {
+	s := Section{Title: "settings of the lab's members", Long: true, Table: &Table{Header: []string{"setting", "value", "members"}, Left: 3}}
+	who := map[[2]string][]string{}
+	for _, m := range l.Members {
+		for name, value := range m.Settings {
+			who[[2]string{name, value}] = append(who[[2]string{name, value}], m.Name)
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(who), func(a, b [2]string) int {
+		return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1])
+	})
+	for _, k := range keys {
+		s.Table.row(k[0], k[1], strings.Join(who[k], ", "))
+	}
+	return s
+}

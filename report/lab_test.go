@@ -1,0 +1,64 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// A lab is told in the same words everywhere.
+func TestLab(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	r, err := recordtest.Run{Warmup: 1, Seconds: 6, Rate: 90, Open: true, Median: 2e6, Seed: 7, StallAt: 3, Sampled: true, OnLab: true}.Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := markdown(&b, "lab", LabSections(r.Lab, r.LabAfter, r.Series)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "lab.md")
+	if *update {
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("want -, got +; -update writes it anew:\n%s", d)
+	}
+	b.Reset()
+	if err := Markdown(&b, r); err != nil || !strings.Contains(b.String(), "### hosts of the lab") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestLabLine(t *testing.T) {
+	plain := record.LabSpec{Name: "one"}
+	plain.Defaults()
+	sharded := record.LabSpec{Name: "two", Topology: record.TopologySpec{Shards: 2}}
+	sharded.Defaults()
+	for _, c := range []struct {
+		lab  record.Lab
+		want string
+	}{
+		{record.Lab{Name: "one", State: "up", Engine: "documentdb", Specification: plain, Hosts: []record.LabHost{{Role: "member"}, {Role: "gateway"}}},
+			"one: 1 host (plain), documentdb, standalone, each on a directory"},
+		{record.Lab{Name: "two", State: "failed", Engine: "mongod", Version: "8.0.4", Specification: sharded, Hosts: []record.LabHost{{Role: "member"}, {Role: "member"}}},
+			"two: 2 hosts (plain), mongod 8.0.4, 2 shards of 3 members, 3 config servers, 2 routers, each on a directory (failed)"},
+	} {
+		if got := LabLine(&c.lab); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
