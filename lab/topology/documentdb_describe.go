@@ -1,0 +1,120 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Describe says how the members are.
+func (c *documentDB) Describe(ctx context.Context, deep bool) []record.LabMember {
+	var replication []engine.Standby
+	if leader := c.leader(); leader != nil && leader.node.Status().Running {
+		// Through a socket of this machine it is a fraction of a millisecond, unless the primary is paused.
+		limit, cancel := context.WithTimeout(ctx, askLimit(deep))
+		replication, _ = leader.node.Replication(limit)
+		cancel()
+	}
+	var all []record.LabMember
+	for _, m := range c.members {
+		all = append(all, c.describeMember(ctx, m, replication, deep))
+	}
+	for _, g := range c.gateways {
+		d := describeNode(ctx, g.node, g.plan, deep)
+		d.Role, d.Durability = "gateway", g.plan.Durability
+		all = append(all, d)
+	}
+	return all
+}
+
+// askLimit is how long a member may take to say how it is.
+func askLimit(deep bool) time.Duration {
+	if deep {
+		return 2 * time.Second
+	}
+	return 100 * time.Millisecond
+}
+
+func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby, deep bool) record.LabMember {
+	d := describeNode(ctx, m.node, m.plan, deep)
+	d.Volume = m.plan.Name
+	c.mu.Lock()
+	leader, timeline, at, problem, stopping := c.primary, c.timeline, m.at, m.problem, c.stopping
+	c.mu.Unlock()
+	d.Problem, d.Term = problem, at.Timeline
+	switch {
+	case d.State != "running":
+		d.Role = "unknown"
+	case c.alone():
+		d.Role, d.Term = "standalone", max(timeline, 1)
+	case m == leader:
+		d.Role, d.Term = "primary", timeline
+	default:
+		d.Role = "secondary"
+		for _, s := range replication {
+			if s.Name == m.plan.Name {
+				lag, seconds := s.LagBytes, s.LagSeconds
+				d.LagBytes, d.LagSeconds = &lag, &seconds
+			}
+		}
+		if d.LagBytes == nil && !stopping {
+			d.Problem = firstNonEmpty(problem, "it does not receive from the primary")
+		}
+	}
+	return d
+}
+
+// describeNode says what a server alone can say.
+func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, deep bool) record.LabMember {
+	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
+		State: nodeState(n), PIDs: n.Pids(), Logs: n.Logs()}
+	if deep && d.State == "running" {
+		limit, cancel := context.WithTimeout(ctx, askLimit(true))
+		defer cancel()
+		d.Settings, _ = n.Settings(limit) // one that does not answer has none to show
+	}
+	return d
+}
+
+// nodeState is the state of a server in the words of a record.
+func nodeState(n engine.Node) string {
+	status := n.Status()
+	paused, ok := n.(interface{ Paused() bool })
+	switch {
+	case len(status.Processes) == 0:
+		return "stopped"
+	case !status.Running && status.Processes[0].Exit == "ended": // with status 0
+		return "stopped"
+	case !status.Running:
+		return "dead"
+	case ok && paused.Paused() || n.Host().State() == host.Paused:
+		return "paused"
+	}
+	return "running"
+}
+
+// Primary is the name of the member that takes writes now.
+func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {
+	if set != "" && set != pgSet {
+		return "", fmt.Errorf("there is no set %q: the only one is %s", set, pgSet)
+	}
+	leader := c.leader()
+	if leader == nil {
+		return "", errors.New("the cluster has not been started")
+	}
+	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	at, err := leader.node.Probe(limit)
+	if err != nil {
+		return "", fmt.Errorf("there is no primary: %s, which was it, does not answer: %w", leader.plan.Name, err)
+	}
+	if at.Standby {
+		return "", fmt.Errorf("there is no primary: %s is about to be one", leader.plan.Name)
+	}
+	return leader.plan.Name, nil
+}

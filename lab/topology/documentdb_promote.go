@@ -1,0 +1,193 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// promoteLimit is how long a standby may take to become primary: it first applies what it has received.
+const promoteLimit = 2 * time.Minute
+
+// failOver promotes the standby with the most data in place of a primary that is away. The order matters: see
+// documentDB.
+func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string) error {
+	c.op.Lock()
+	defer c.op.Unlock()
+	c.mu.Lock()
+	since, moved := old.seen, c.primary != old || c.stopping
+	c.mu.Unlock()
+	if _, lost := c.lost(); moved || !lost {
+		return nil // it came back while another change was under way
+	}
+	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
+	defer cancel()
+	if err := c.endGateways(); err != nil {
+		return err
+	}
+	c.fence(old)
+	best, others, err := c.best(ctx)
+	if err != nil {
+		return errors.Join(err, c.unfence(ctx, old))
+	}
+	if err := best.node.Promote(ctx); err != nil {
+		return err
+	}
+	at, err := best.node.Position(ctx)
+	if err != nil {
+		return err
+	}
+	c.crown(best, at)
+	took := time.Since(since)
+	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name, took.Round(time.Millisecond)),
+		map[string]string{"member": best.plan.Name, "from": old.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
+			"away_ms": strconv.FormatInt(took.Milliseconds(), 10), "why": why})
+	return c.regroup(ctx, best, others)
+}
+
+// fence makes sure that the old primary does nothing any more and does not start as a primary again.
+func (c *documentDB) fence(old *pgMember) {
+	was := old.node.Status().Running
+	_ = old.node.Kill()   // it returns when the process has ended
+	_ = old.node.Retire() // a disk of a host without power may not answer; who starts it makes it a standby in any case
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old.fenced = old.fenced || was
+	if was {
+		old.problem = "stopped, because another member is promoted"
+	}
+}
+
+// unfence makes the old primary one again when nothing was promoted in its place.
+func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
+	c.mu.Lock()
+	was := old.fenced
+	c.mu.Unlock()
+	if !was || !reachable(old) {
+		return nil // Return makes it one
+	}
+	return c.lead(ctx, old)
+}
+
+// best finds the standby with the most data, and the others that answer. There must be a majority of them: then at
+// least one has every write that was acknowledged by a majority.
+func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+	var before []engine.Position
+	var last error
+	for range 40 { // what was on its way arrives: it is in this machine's buffers
+		c.mu.Lock()
+		alive := c.standbys()
+		c.mu.Unlock()
+		now := make([]engine.Position, len(alive))
+		err := each(alive, func(m *pgMember) error {
+			limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
+			defer cancel()
+			at, err := m.node.Probe(limit)
+			now[slices.Index(alive, m)] = at
+			return err
+		})
+		if err == nil && len(alive) < c.majority() {
+			err = fmt.Errorf("only %d of %d members answer, which is no majority", len(alive), len(c.members))
+		}
+		if err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN }) {
+			i := furthest(now)
+			best = alive[i]
+			return best, slices.Delete(alive, i, i+1), nil
+		}
+		last = err
+		if before = now; err != nil {
+			before = nil
+		}
+		if err := rest(ctx, 25*time.Millisecond); err != nil {
+			return nil, nil, errors.Join(last, err)
+		}
+	}
+	return nil, nil, errors.Join(errors.New("the standbys do not come to rest"), last)
+}
+
+// furthest is the index of the position with the most data: the newest timeline first.
+func furthest(all []engine.Position) int {
+	best := 0
+	for i, at := range all {
+		if at.Timeline > all[best].Timeline || at.Timeline == all[best].Timeline && at.LSN > all[best].LSN {
+			best = i
+		}
+	}
+	return best
+}
+
+// crown notes that a member is the primary now.
+func (c *documentDB) crown(m *pgMember, at engine.Position) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.primary != nil && c.primary != m {
+		c.primary.diverged = true
+		c.primary.deaf = time.Time{}
+	}
+	c.primary, c.timeline = m, at.Timeline
+	m.at, m.seen, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
+	for _, o := range c.members {
+		o.deaf = time.Time{}
+	}
+}
+
+// regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a
+// majority need both.
+func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+	gateways := make(chan error, 1)
+	go func() { gateways <- c.startGateways(ctx) }()
+	err := leader.node.MakeSlots(ctx)
+	if err == nil {
+		u := leader.node.Upstream()
+		err = each(standbys, func(m *pgMember) error {
+			limit, cancel := context.WithTimeout(ctx, 5*time.Second) // one that does not answer follows later
+			defer cancel()
+			return m.node.Follow(limit, u)
+		})
+	}
+	return errors.Join(err, <-gateways)
+}
+
+// lead starts the last primary as one again. Nothing was promoted in its place.
+func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
+	if err := m.node.Lead(); err != nil {
+		return err
+	}
+	if err := m.node.Start(ctx); err != nil {
+		return err
+	}
+	if err := m.node.Wait(ctx); err != nil {
+		return err
+	}
+	at, err := m.node.Position(ctx)
+	if err != nil {
+		return err
+	}
+	c.crown(m, at)
+	var standbys []*pgMember
+	for _, o := range c.members {
+		if o != m && o.node.Status().Running && !o.node.Paused() {
+			standbys = append(standbys, o)
+		}
+	}
+	if c.served(m) {
+		return nil
+	}
+	return c.regroup(ctx, m, standbys)
+}
+
+// served says whether all gateways run for this primary at this address, and its standbys look for it there.
+func (c *documentDB) served(m *pgMember) bool {
+	for _, g := range c.gateways {
+		if g.node.Primary() != m.node.Upstream() || !g.node.Status().Running {
+			return false
+		}
+	}
+	return true
+}

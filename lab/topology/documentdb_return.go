@@ -1,0 +1,224 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+)
+
+// Return starts a member again. The last primary becomes primary again if nothing was promoted meanwhile; another
+// member becomes a standby, and a former primary gives up what the others do not have. One that was primary and has to
+// follow, while there is no primary, waits for one as long as ctx allows.
+func (c *documentDB) Return(ctx context.Context, member string) error {
+	for _, g := range c.gateways {
+		if g.plan.Name == member {
+			return c.returnGateway(ctx, g)
+		}
+	}
+	for _, m := range c.members {
+		if m.plan.Name == member {
+			return c.returnMember(ctx, m)
+		}
+	}
+	return fmt.Errorf("there is no member %s", member)
+}
+
+func (c *documentDB) returnGateway(ctx context.Context, g *pgGateway) error {
+	c.op.Lock()
+	defer c.op.Unlock()
+	leader := c.leader()
+	if leader == nil {
+		return errors.New("the cluster has not been started")
+	}
+	if !g.node.Status().Running {
+		g.node.SetPrimary(leader.node.Upstream())
+		if err := g.node.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if !leader.node.Status().Running {
+		return nil // it answers when there is a primary
+	}
+	return g.node.Wait(ctx)
+}
+
+func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
+	for {
+		done, err := c.tryReturn(ctx, m)
+		if done || err != nil {
+			return err
+		}
+		if err := rest(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("%s cannot join yet, because there is no primary (%s was the last one); it joins when there is one: %w\n%s",
+				m.plan.Name, c.leader().plan.Name, err, c.statusLines())
+		}
+	}
+}
+
+// tryReturn returns a member if that is possible now.
+func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err error) {
+	c.op.Lock()
+	defer c.op.Unlock()
+	leader := c.leader()
+	if leader == nil {
+		return false, errors.New("the cluster has not been started")
+	}
+	if m.node.Status().Running {
+		return true, m.node.Wait(ctx)
+	}
+	if m == leader {
+		if err := c.lead(ctx, m); err != nil {
+			return false, err
+		}
+		c.site.Event("member", m.plan.Name+" is back as the primary", map[string]string{"member": m.plan.Name, "role": "primary"})
+		return true, nil
+	}
+	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
+	at, err := leader.node.Probe(limit)
+	cancel()
+	switch {
+	case err == nil && !at.Standby:
+		if err := c.rejoin(ctx, leader, m); err != nil {
+			return false, err
+		}
+		return true, c.waitFollower(ctx, leader, m)
+	case m.canWait(c):
+		return true, c.standBy(ctx, leader, m)
+	}
+	c.mu.Lock()
+	m.waiting = true
+	c.mu.Unlock()
+	return false, nil
+}
+
+// canWait says whether the member can run as a standby while there is no primary: it counts when one is to be promoted.
+// A former primary cannot: what it has that others have not must not count.
+func (m *pgMember) canWait(c *documentDB) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !m.diverged && !m.fenced
+}
+
+// standBy starts a member as a standby of a primary that is away.
+func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
+	if err := m.node.Follow(ctx, leader.node.Upstream()); err != nil {
+		return err
+	}
+	if err := m.node.Start(ctx); err != nil {
+		return err
+	}
+	if err := m.node.Wait(ctx); err != nil {
+		return err
+	}
+	c.joined(m)
+	c.site.Event("member", m.plan.Name+" is back as a standby; there is no primary", map[string]string{"member": m.plan.Name, "role": "secondary"})
+	return nil
+}
+
+// rejoin makes a member a standby of the primary, whatever it was. It gives up when the primary is lost meanwhile: then
+// another one has to be promoted first.
+func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
+	ctx, cancel := c.whileAlive(ctx, leader)
+	defer cancel()
+	if err := m.node.Stop(ctx); err != nil {
+		return err
+	}
+	lost, err := m.node.Rejoin(ctx, leader.node)
+	if err == nil {
+		err = m.node.Start(ctx)
+	}
+	if err == nil {
+		err = m.node.Wait(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	c.joined(m)
+	c.tellLost(m, lost)
+	return m.node.DropSlots(ctx) // of its time as a primary: they would keep what nobody asks for
+}
+
+// joined notes that a member runs as a standby.
+func (c *documentDB) joined(m *pgMember) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.seen, m.deaf = time.Now(), time.Time{}
+	m.fenced, m.waiting, m.diverged, m.problem = false, false, false, ""
+}
+
+// tellLost tells that a member is back, and what it gave up.
+func (c *documentDB) tellLost(m *pgMember, lost engine.Lost) {
+	data := map[string]string{"member": m.plan.Name, "role": "secondary", "diverged_bytes": strconv.FormatInt(lost.Bytes, 10)}
+	text := m.plan.Name + " is back as a standby"
+	if lost.Bytes > 0 {
+		data["diverged_transactions"], data["fork"], data["kept"] = strconv.Itoa(lost.Transactions), lost.Fork, lost.Kept
+		text += fmt.Sprintf("; it gave up %d bytes of write-ahead log with %d transactions that the others do not have (kept in %s)",
+			lost.Bytes, lost.Transactions, lost.Kept)
+	}
+	if lost.Cloned {
+		data["cloned"] = "true"
+		text += "; all its data were copied from the primary"
+	}
+	c.site.Event("member", text, data)
+}
+
+// waitFollower waits until the primary streams to the member.
+func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) error {
+	ctx, cancel := c.whileAlive(ctx, leader)
+	defer cancel()
+	last := "is not known to " + leader.plan.Name
+	for {
+		list, err := leader.node.Replication(ctx)
+		for _, s := range list {
+			if s.Name == m.plan.Name {
+				last = "is " + s.State
+			}
+			if s.Name == m.plan.Name && s.State == "streaming" {
+				return nil
+			}
+		}
+		if err != nil {
+			last = err.Error()
+		}
+		if err := rest(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err)
+		}
+	}
+}
+
+// errPrimaryLost says that a primary went away while something was done with it.
+var errPrimaryLost = errors.New("the primary went away meanwhile")
+
+// whileAlive is ctx for as long as a member's process runs and the primary is not lost.
+func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := leader.node.Ended()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ended:
+				cancel(errPrimaryLost)
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			if _, lost := c.lost(); lost && c.watched() {
+				cancel(errPrimaryLost)
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// watched says whether Watch runs, so that what is known of members is of now.
+func (c *documentDB) watched() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watching
+}

@@ -1,0 +1,118 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// The limits of a planned hand-over, as MongoDB's replSetStepDown has them.
+const (
+	catchUpLimit = 10 * time.Second // for a standby to receive everything (secondaryCatchUpPeriodSecs)
+	writersLimit = 5 * time.Second  // for writes that are under way
+)
+
+// StepDown hands over without loss: the primary refuses new writes, those under way end, a standby receives everything,
+// the old primary is stopped and becomes a standby of the new one. If no standby catches up in time nothing has changed.
+func (c *documentDB) StepDown(ctx context.Context, set string) error {
+	if _, err := c.Primary(ctx, set); err != nil {
+		return err
+	}
+	if c.alone() {
+		return errors.New("a single member has none to hand over to")
+	}
+	c.op.Lock()
+	defer c.op.Unlock()
+	old, begun := c.leader(), time.Now()
+	if err := old.node.SetReadOnly(ctx, true); err != nil {
+		return err
+	}
+	next, err := c.caughtUp(ctx, old)
+	if err != nil {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return errors.Join(fmt.Errorf("%s remains primary: %w", old.plan.Name, err), old.node.SetReadOnly(undo, false))
+	}
+	if err := c.handOver(ctx, old, next); err != nil {
+		return err
+	}
+	took := time.Since(begun).Round(time.Millisecond)
+	c.site.Event("promotion", fmt.Sprintf("%s handed over to %s in %v", old.plan.Name, next.plan.Name, took),
+		map[string]string{"member": next.plan.Name, "from": old.plan.Name, "planned": "true", "took_ms": strconv.FormatInt(took.Milliseconds(), 10)})
+	return nil
+}
+
+// caughtUp waits until writes have ended and a standby has everything.
+func (c *documentDB) caughtUp(ctx context.Context, old *pgMember) (*pgMember, error) {
+	limit, cancel := context.WithTimeout(ctx, writersLimit)
+	defer cancel()
+	for {
+		n, err := old.node.Writers(limit)
+		if err == nil && n == 0 {
+			break
+		}
+		if rest(limit, 10*time.Millisecond) != nil {
+			break // a write that waits for a majority that is not there; it is ended with its gateway
+		}
+	}
+	at, err := old.node.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit, cancelCatch := context.WithTimeout(ctx, catchUpLimit)
+	defer cancelCatch()
+	for {
+		list, err := old.node.Replication(limit)
+		for _, s := range list {
+			if m := c.member(s.Name); m != nil && err == nil && s.State == "streaming" && s.Flushed >= at.LSN && reachable(m) {
+				return m, nil
+			}
+		}
+		if err := rest(limit, 10*time.Millisecond); err != nil {
+			return nil, fmt.Errorf("no standby received everything within %v", catchUpLimit)
+		}
+	}
+}
+
+func (c *documentDB) member(name string) *pgMember {
+	for _, m := range c.members {
+		if m.plan.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// handOver stops the old primary, promotes the next one and lets all others follow. A primary that ends cleanly sends
+// its last record to its standbys first, so the old one needs no rewind; what it would lose is found out all the same.
+func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
+	if err := c.endGateways(); err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, catchUpLimit)
+	stopErr := old.node.Stop(limit) // killed if it takes longer, which is no loss: it accepts no writes
+	cancel()
+	if err := old.node.Retire(); err != nil {
+		return errors.Join(stopErr, err)
+	}
+	if err := next.node.Promote(ctx); err != nil {
+		return errors.Join(err, c.lead(ctx, old))
+	}
+	at, err := next.node.Position(ctx)
+	if err != nil {
+		return err
+	}
+	c.crown(next, at)
+	var others []*pgMember
+	for _, m := range c.members {
+		if m != next && m != old && m.node.Status().Running && !m.node.Paused() {
+			others = append(others, m)
+		}
+	}
+	if err := c.regroup(ctx, next, others); err != nil {
+		return err
+	}
+	return c.rejoin(ctx, next, old)
+}

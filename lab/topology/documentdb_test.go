@@ -1,0 +1,108 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// One set of three members goes through everything: bringing one up takes longer than most of what is tested.
+func TestDocumentDBSet(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	u := bringUp(t, host.Plain, nil)
+	u.whole(t)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *underTest)
+	}{
+		{"secrets", secretsAreKept},
+		{"listens on its address only", listensOnItsAddress},
+		{"a majority loses nothing", majorityLosesNothing},
+		{"what was not replicated is lost, kept and told", loss},
+		{"step-down", stepDown},
+		{"a paused primary", pausedPrimary},
+		{"two members fail and return", doubleFailure},
+		{"a member moves", memberMoves},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			step.do(t, u)
+			u.whole(t)
+		})
+	}
+}
+
+func secretsAreKept(t *testing.T, u *underTest) {
+	files := 0
+	err := filepath.WalkDir(filepath.Join(u.dir, "secrets"), func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if fi.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, fi.Mode())
+		}
+		if !d.IsDir() {
+			files++
+		}
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d secrets, error %v", files, err)
+	}
+	for _, m := range u.members {
+		fi, err := os.Stat(filepath.Join(m.node.DataDir(), "postgresql.conf"))
+		if err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("settings of %s: %v, error %v", m.plan.Name, fi.Mode(), err)
+		}
+	}
+}
+
+// Several rounds: kill the primary while acknowledged writes go on, and look for all of them on the next one.
+func majorityLosesNothing(t *testing.T, u *underTest) {
+	c := u.collection(t, "majority", "majority")
+	w := &writer{}
+	for round := range 3 {
+		old, since := u.whole(t), u.now()
+		ctx, stop := context.WithCancel(t.Context())
+		var writing sync.WaitGroup
+		writing.Go(func() { w.write(ctx, c) })
+		eventually(t, "no writes", func() error {
+			n, err := c.CountDocuments(t.Context(), map[string]any{})
+			if err == nil && n < int64(50*(round+1)) {
+				err = fmt.Errorf("%d documents", n)
+			}
+			return err
+		})
+		if err := u.pg(old).Kill(); err != nil {
+			t.Fatal(err)
+		}
+		now := u.promoted(t, old)
+		time.Sleep(200 * time.Millisecond) // some writes after it
+		stop()
+		writing.Wait()
+		if lost := w.missing(t, c); len(lost) > 0 {
+			t.Errorf("round %d: %d of %d acknowledged writes are gone: %v", round, len(lost), len(w.acked), lost)
+		}
+		if p := u.told("promotion", since); len(p) != 1 || p[0].data["member"] != now || p[0].data["from"] != old || p[0].data["away_ms"] == "" {
+			t.Errorf("promotions told: %+v", p)
+		} else {
+			t.Log(p[0].text)
+		}
+		if err := u.Return(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d writes were acknowledged by a majority, none was lost", len(w.acked))
+}

@@ -1,0 +1,237 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// Watch asks all members how they are, through the network as each other would, promotes a standby when the primary is
+// away for too long, and lets members join again that were stopped because of that.
+func (c *documentDB) Watch(ctx context.Context) {
+	c.forgive()
+	c.setWatching(true)
+	defer c.setWatching(false)
+	var all sync.WaitGroup
+	for _, m := range c.members {
+		all.Go(func() { c.ask(ctx, m) })
+	}
+	for {
+		before := time.Now()
+		tick := min(c.heartbeat/2, time.Second)
+		if rest(ctx, tick) != nil {
+			break
+		}
+		if time.Since(before) > tick+c.timeout/4 {
+			c.forgive() // this machine stood still, and so did the questions
+		}
+		c.look(ctx)
+	}
+	all.Wait()
+}
+
+func (c *documentDB) setWatching(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watching = on
+}
+
+// ask asks one member again and again.
+func (c *documentDB) ask(ctx context.Context, m *pgMember) {
+	for rest(ctx, c.heartbeat) == nil {
+		if !m.node.Status().Running {
+			continue
+		}
+		c.askOnce(ctx, m)
+	}
+}
+
+func (c *documentDB) askOnce(ctx context.Context, m *pgMember) bool {
+	limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
+	defer cancel()
+	begun := time.Now()
+	at, err := m.node.Probe(limit)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.at = at
+	if begun.After(m.seen) {
+		m.seen = begun
+	}
+	switch hears := c.primary == nil || m == c.primary || at.From == upstreamName(c.primary); {
+	case hears:
+		m.deaf = time.Time{}
+	case m.deaf.IsZero():
+		m.deaf = begun
+	}
+	return true
+}
+
+// upstreamName is a primary's address as its standbys say it.
+func upstreamName(m *pgMember) string {
+	u := m.node.Upstream()
+	return net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
+}
+
+// forgive takes all members that run for having answered now.
+func (c *documentDB) forgive() {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		if m.node.Status().Running {
+			m.seen = now
+		}
+		m.deaf = time.Time{}
+	}
+}
+
+// look decides what has to be done now.
+func (c *documentDB) look(ctx context.Context) {
+	c.tellAnswers()
+	if why, lost := c.lost(); lost {
+		c.lose(ctx, why)
+		return
+	}
+	c.tell("", "")
+	c.mend(ctx)
+}
+
+// tellAnswers tells which members stopped and which started to answer.
+func (c *documentDB) tellAnswers() {
+	type news struct{ kind, text, member string }
+	var all []news
+	c.mu.Lock()
+	for _, m := range c.members {
+		away := m.seen.IsZero() || time.Since(m.seen) > c.timeout
+		switch {
+		case c.stopping || away == m.down:
+		case away && m.fenced: // told as stopped
+			m.down = true
+		case away:
+			m.down = true
+			all = append(all, news{"member", fmt.Sprintf("%s has not answered for %v", m.plan.Name, c.timeout), m.plan.Name})
+		default:
+			m.down = false
+			all = append(all, news{"member", m.plan.Name + " answers", m.plan.Name})
+		}
+	}
+	c.mu.Unlock()
+	for _, n := range all {
+		c.site.Event(n.kind, n.text, map[string]string{"member": n.member})
+	}
+}
+
+// tell tells a problem once, until there is another or none.
+func (c *documentDB) tell(problem, member string) {
+	c.mu.Lock()
+	known := c.told == problem
+	c.told = problem
+	c.mu.Unlock()
+	if !known && problem != "" {
+		c.site.Event("problem", problem, map[string]string{"member": member})
+	}
+}
+
+// lost says whether the primary is away, and why: it has not answered for the election timeout, or it does answer but
+// a majority of members has not heard from it for as long.
+func (c *documentDB) lost() (why string, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.primary == nil || c.stopping {
+		return "", false
+	}
+	if silent := time.Since(c.primary.seen); silent > c.timeout {
+		return fmt.Sprintf("%s has not answered for %v", c.primary.plan.Name, c.timeout), true
+	}
+	deaf := 0
+	for _, m := range c.standbys() {
+		if !m.deaf.IsZero() && time.Since(m.deaf) > c.timeout {
+			deaf++
+		}
+	}
+	if !c.alone() && deaf >= c.majority() {
+		return fmt.Sprintf("%d members have not heard from %s for %v", deaf, c.primary.plan.Name, c.timeout), true
+	}
+	return "", false
+}
+
+// standbys are the members that answered within the timeout, the primary excluded. The caller holds mu.
+func (c *documentDB) standbys() []*pgMember {
+	var all []*pgMember
+	for _, m := range c.members {
+		if m != c.primary && !m.fenced && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// lose promotes a standby, or tells why none can be.
+func (c *documentDB) lose(ctx context.Context, why string) {
+	c.mu.Lock()
+	leader, alive := c.primary, len(c.standbys())
+	c.mu.Unlock()
+	name := leader.plan.Name
+	switch {
+	case c.alone():
+		c.tell(why+"; it is the only member", name)
+	case c.site.Spec.Availability.NoPromotion:
+		c.tell(why+"; the specification says that nothing is promoted", name)
+	case alive < c.majority():
+		c.tell(fmt.Sprintf("%s, and only %d of %d members answer, which is no majority: nothing is promoted", why, alive, len(c.members)), name)
+	default:
+		if err := c.failOver(ctx, leader, why); err != nil && ctx.Err() == nil {
+			c.tell(fmt.Sprintf("%s, and no standby could be promoted: %v", why, err), name)
+		}
+	}
+}
+
+// reachable says whether a member can be started and can speak with all others, as the one who runs its host knows.
+func reachable(m *pgMember) bool {
+	h := m.node.Host()
+	return h.State() == host.On && len(h.Cuts()) == 0 && !m.node.Paused()
+}
+
+// mend lets members join again: those that were stopped because another one was promoted, those that wait for a
+// primary, and those that run but do not receive from the primary.
+func (c *documentDB) mend(ctx context.Context) {
+	leader := c.leader()
+	if leader == nil || !reachable(leader) {
+		return
+	}
+	const patience = 3 * time.Second // a standby connects again by itself, within a fraction of that
+	for _, m := range c.members {
+		c.mu.Lock()
+		running := m.node.Status().Running
+		stopped := (m.fenced || m.waiting) && !running
+		deaf := running && m != leader && !m.deaf.IsZero() && time.Since(m.deaf) > patience && time.Since(m.seen) < c.timeout
+		retry := time.Since(m.tried) > patience
+		c.mu.Unlock()
+		if (stopped || deaf) && retry && reachable(m) && m != leader {
+			c.mendOne(ctx, leader, m)
+		}
+	}
+}
+
+func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
+	c.op.Lock()
+	defer c.op.Unlock()
+	c.mu.Lock()
+	stale := c.primary != leader || c.stopping
+	m.tried = time.Now()
+	c.mu.Unlock()
+	if stale {
+		return
+	}
+	if err := c.rejoin(ctx, leader, m); err != nil && ctx.Err() == nil {
+		c.site.Event("problem", fmt.Sprintf("%s could not join again: %v", m.plan.Name, err), map[string]string{"member": m.plan.Name})
+	}
+}
