@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -101,8 +102,25 @@ func (b *body) watch(r *root) {
 	b.running.Unlock()
 	b.watchers.Go(func() {
 		<-r.Done
-		b.prune()
+		if b.prune(); b.kept(r.id) {
+			go b.pruneLater(r.id)
+		}
 	})
+}
+
+// pruneLater looks again, less and less often, whether the group of a process that has ended is empty.
+func (b *body) pruneLater(id int) {
+	for wait := 10 * time.Millisecond; b.kept(id); wait = min(2*wait, 5*time.Second) {
+		time.Sleep(wait)
+		b.prune()
+	}
+}
+
+// kept says whether a process, or its group, is not forgotten yet.
+func (b *body) kept(id int) bool {
+	b.running.Lock()
+	defer b.running.Unlock()
+	return b.roots[id] != nil
 }
 
 // prune forgets the processes that have ended with their group. A group without its leader is kept: what a server

@@ -59,6 +59,9 @@ func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
 	n := h.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.hosts[h.name] != h {
+		return h.closed()
+	}
 	old := n.cuts[h.name][name]
 	n.setCut(h.name, name, old.or(w))
 	if err := n.apply(h); err != nil {
@@ -101,6 +104,9 @@ func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	n := h.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.hosts[h.name] != h {
+		return h.closed()
+	}
 	if other == nil {
 		delete(n.cuts, h.name)
 	} else {
@@ -142,9 +148,6 @@ func (h *isolatedHost) Cuts() []string {
 
 // apply makes the firewall of a host's namespace say what its cuts are, in one step. The caller holds mu.
 func (n *network) apply(h *isolatedHost) error {
-	if h.space == nil {
-		return nil // it is closed
-	}
 	c, err := nftables.New(nftables.WithNetNSFd(int(h.space.file.Fd())))
 	if err != nil {
 		return err
@@ -201,8 +204,13 @@ func (h *isolatedHost) Slow(_ context.Context, rate int64) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.space == nil {
+		return h.closed()
+	}
 	return h.slow(rate)
 }
+
+func (h *isolatedHost) closed() error { return fmt.Errorf("host %s is closed", h.name) }
 
 // slow limits what leaves each end of the host's cable. The caller holds mu of the host.
 func (h *isolatedHost) slow(rate int64) error {

@@ -179,7 +179,7 @@ func (h *isolatedHost) Port() (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.space == nil {
-		return 0, fmt.Errorf("host %s has no port: it is closed", h.name)
+		return 0, h.closed()
 	}
 	found := 0
 	err := h.space.do(func() error {
@@ -243,7 +243,7 @@ func (h *isolatedHost) PowerOn(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.space == nil {
-		return fmt.Errorf("host %s has no power: it is closed", h.name)
+		return h.closed()
 	}
 	if h.state != Off {
 		return nil
@@ -370,7 +370,7 @@ func (n *network) forget(h *isolatedHost) error {
 
 func systemRemovers() map[string]journal.Remover {
 	return map[string]journal.Remover{
-		kindGroup: removeGroup, kindLink: removeLink, kindNamespace: removeNamespace, kindNamespaces: removeNamespaces,
+		kindGroup: removeGroup, kindLink: removeLink, kindNamespace: removeNamespace,
 	}
 }
 

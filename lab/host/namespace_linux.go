@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -17,15 +16,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// The kinds of namespaces in the journal: a network namespace, and the directory of all of them if it was made a mount
-// point for them.
-const (
-	kindNamespace  = "namespace"
-	kindNamespaces = "namespace-directory"
-)
+// kindNamespace is a network namespace with a name.
+const kindNamespace = "namespace"
 
-// namespaceDir is where network namespaces have names, as `ip netns` has them.
-const namespaceDir = "/run/netns"
+// namespaceDir is where network namespaces have names: files on which they are mounted. It is not the directory of
+// `ip netns`, which mounts that directory over itself when it is first used and so would hide what is in it.
+const namespaceDir = "/run/plimsoll/netns"
 
 // namespace is a named network namespace.
 type namespace struct {
@@ -37,16 +33,12 @@ type namespace struct {
 
 // makeNamespace makes a network namespace with nothing in it but loopback.
 func makeNamespace(j *journal.Journal, name string) (*namespace, error) {
-	if err := prepareNamespaces(j); err != nil {
-		return nil, fmt.Errorf("cannot prepare %s: %w", namespaceDir, err)
-	}
 	n := &namespace{path: filepath.Join(namespaceDir, name), journal: j}
 	var err error
 	if n.id, err = j.Add(kindNamespace, n.path, nil); err != nil {
 		return nil, err
 	}
-	err = os.WriteFile(n.path, nil, 0o444)
-	if err == nil {
+	if err = makeFile(n.path); err == nil {
 		process.OnThread(func() { err = nameNewNamespace(n.path) })
 	}
 	if err == nil {
@@ -56,6 +48,18 @@ func makeNamespace(j *journal.Journal, name string) (*namespace, error) {
 		return nil, errors.Join(fmt.Errorf("cannot make the network namespace %s: %w", name, err), n.remove())
 	}
 	return n, nil
+}
+
+// makeFile makes an empty file. Whoever removes the last file also removes the directories.
+func makeFile(path string) error {
+	for {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, nil, 0o444); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 }
 
 // nameNewNamespace makes a namespace for the calling thread and gives it a name, under which it stays.
@@ -107,7 +111,8 @@ func removeNamespace(_ context.Context, r journal.Resource) error {
 		return fmt.Errorf("%s is no namespace of a lab", r.Name)
 	}
 	for {
-		err := unix.Unmount(r.Name, unix.UMOUNT_NOFOLLOW)
+		// Detached, because a child that another thread is starting holds the file until it is executed.
+		err := unix.Unmount(r.Name, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // not mounted, or no longer
 			break
 		}
@@ -115,77 +120,12 @@ func removeNamespace(_ context.Context, r journal.Resource) error {
 			return fmt.Errorf("cannot unmount it: %w", err)
 		}
 	}
-	if err := os.Remove(r.Name); !errors.Is(err, fs.ErrNotExist) {
+	// Copies of the mount in other mount namespaces, those of sandboxes, go with the file.
+	if err := os.Remove(r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if os.Remove(namespaceDir) == nil { // it is empty
+		_ = os.Remove(filepath.Dir(namespaceDir)) // if it is empty too
 	}
 	return nil
-}
-
-// prepareNamespaces makes the directory of namespaces a mount point that is shared with other mount namespaces, as
-// `ip netns` does and expects.
-func prepareNamespaces(j *journal.Journal) error {
-	if err := os.MkdirAll(namespaceDir, 0o755); err != nil {
-		return err
-	}
-	unlock, err := lockNamespaces()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if isMountPoint(namespaceDir) {
-		return nil
-	}
-	if _, err := j.Add(kindNamespaces, namespaceDir, nil); err != nil {
-		return err
-	}
-	if err := unix.Mount(namespaceDir, namespaceDir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return err
-	}
-	return unix.Mount("", namespaceDir, "", unix.MS_SHARED|unix.MS_REC, "")
-}
-
-// removeNamespaces unmounts the directory of namespaces if nobody has a namespace in it.
-func removeNamespaces(_ context.Context, _ journal.Resource) error {
-	unlock, err := lockNamespaces()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	entries, err := os.ReadDir(namespaceDir)
-	if err != nil || len(entries) > 0 || !isMountPoint(namespaceDir) {
-		return err
-	}
-	// If another process came to use it meanwhile it stays as it is, which harms nobody.
-	if err := unix.Unmount(namespaceDir, unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EBUSY) {
-		return err
-	}
-	return nil
-}
-
-// lockNamespaces keeps other labs and `ip netns` from mounting at the same moment.
-func lockNamespaces() (unlock func(), err error) {
-	dir, err := os.Open(namespaceDir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return func() { dir.Close() }, nil
-}
-
-// isMountPoint says whether something is mounted at a path.
-func isMountPoint(path string) bool {
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
-		fields := strings.Fields(line)
-		return len(fields) > 4 && fields[4] == path
-	})
 }

@@ -293,28 +293,13 @@ func (n *network) close(ctx context.Context) error {
 		}
 		n.switches = nil
 	}
-	if n.promise != nil {
-		if err := n.promise.release(); err != nil {
-			return err
-		}
-		n.promise = nil
+	if n.promise == nil {
+		return nil
 	}
-	return closeNamespaces(ctx, j)
-}
-
-// closeNamespaces gives the directory of namespaces back if this lab had made it.
-func closeNamespaces(ctx context.Context, j *journal.Journal) error {
-	for _, r := range j.Live() {
-		if r.Kind != kindNamespaces {
-			continue
-		}
-		if err := removeNamespaces(ctx, r); err != nil {
-			return err
-		}
-		if err := j.Gone(r.ID); err != nil {
-			return err
-		}
+	if err := n.promise.release(); err != nil {
+		return err
 	}
+	n.promise = nil
 	return nil
 }
 
