@@ -18,6 +18,9 @@ import (
 // stopLimit is how long a supervisor may take to end in order before it is killed: the journal does the rest.
 const stopLimit = 30 * time.Second
 
+// deafLimit is how long one that does not answer may take to end by itself.
+const deafLimit = 2 * time.Second
+
 // Down removes a lab, whatever state it is in: it runs, is being made, its supervisor was killed, or an earlier Down
 // was. There being nothing to remove is no error. progress may be nil.
 func Down(ctx context.Context, home, name string, progress func(record.LabEvent)) error {
@@ -63,10 +66,14 @@ func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (
 	defer cancel()
 	h := newHandle(dir)
 	defer h.Close()
-	if err := h.stop(stopCtx); err == nil { // it has heard
-		if release, err := waitLock(stopCtx, filepath.Join(dir, aliveFile)); err == nil {
-			return release, nil
-		}
+	patience := stopLimit
+	if h.stop(stopCtx) != nil { // it does not hear, or is about to end by itself
+		patience = deafLimit
+	}
+	waitCtx, done := context.WithTimeout(stopCtx, patience)
+	defer done()
+	if release, err := waitLock(waitCtx, filepath.Join(dir, aliveFile)); err == nil {
+		return release, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

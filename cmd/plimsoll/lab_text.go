@@ -221,7 +221,11 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 }
 
 func layoutText(l record.LabLayout) string {
-	return strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, l.Filesystem}, func(s string) bool { return s == "" }), " "))
+	words := []string{l.Backend, l.Profile}
+	if l.Filesystem != l.Backend {
+		words = append(words, l.Filesystem)
+	}
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " ")
 }
 
 func diskText(disks []record.LabDisk) string {
