@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -86,6 +87,7 @@ func Removers() map[string]journal.Remover {
 	all := map[string]journal.Remover{}
 	maps.Copy(all, host.Removers())
 	maps.Copy(all, volume.Removers())
+	maps.Copy(all, engine.Removers())
 	return all
 }
 

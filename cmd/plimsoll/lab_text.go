@@ -208,7 +208,11 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	t.row("volume", "health", "layout", "capacity", "used", "disks")
 	var details []string
 	for _, v := range volumes {
-		t.row(v.Name, v.Health, layoutText(v.Layout), formatBytes(v.Capacity), formatBytes(v.Used), diskText(v.Disks))
+		capacity, used := formatBytes(v.Capacity), formatBytes(v.Used)
+		if v.Layout.Backend == "directory" { // its filesystem is everybody's
+			capacity, used = "the disk below", "-"
+		}
+		t.row(v.Name, v.Health, layoutText(v.Layout), capacity, used, diskText(v.Disks))
 		if v.Detail != "" && v.Health != "healthy" {
 			details = append(details, v.Name+": "+v.Detail)
 		}

@@ -1,0 +1,238 @@
+//go:build !race
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// sequence makes ids that are used once.
+var sequence atomic.Int64
+
+// rounds of killing: many where a lab is made quickly.
+const (
+	plainRounds    = 14
+	isolatedRounds = 4
+)
+
+// TestLabKilled kills plimsoll with SIGKILL at random moments of making and removing a lab. The next `lab down` must
+// leave nothing of it, and must not touch another lab that runs all the while.
+func TestLabKilled(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, seed))
+	other := labOf(t, "e2e-other", "--engine", "documentdb")
+	foreign := exec.Command("sleep", "1000")
+	if err := foreign.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = foreign.Process.Kill(); _ = foreign.Wait() })
+	for round := range plainRounds {
+		killedRound(t, rng, round, time.Duration(other.UsableAfter), "--engine", "documentdb")
+	}
+	for round := range isolatedRounds {
+		killedRound(t, rng, round, 2*time.Duration(other.UsableAfter), "--engine", "documentdb", "--hosts", "isolated", "--size", "512MiB", "--tolerate", "1", "--host-count", "2")
+	}
+	now := status(t, "e2e-other")
+	if got, want := pidsOf(now.Lab), pidsOf(other); now.State != "up" || !slices.Equal(got, want) {
+		t.Errorf("another lab was touched: it is %s with the processes %v, and had %v", now.State, got, want)
+	}
+	if err := insert(deadline(t), address(t, "e2e-other"), "a", 1); err != nil {
+		t.Error(err)
+	}
+	if syscall.Kill(foreign.Process.Pid, 0) != nil {
+		t.Error("a process of somebody else was ended")
+	}
+}
+
+// pidsOf are the first processes of all members: the others come and go.
+func pidsOf(l record.Lab) []int {
+	var pids []int
+	for _, m := range l.Members {
+		if len(m.PIDs) > 0 {
+			pids = append(pids, slices.Min(m.PIDs))
+		}
+	}
+	return pids
+}
+
+// killedRound makes a lab and kills at random what makes it, or what removes it; then it removes the lab.
+func killedRound(t *testing.T, rng *rand.Rand, round int, usable time.Duration, args ...string) {
+	t.Helper()
+	name := "e2e-killed"
+	whom := []string{"client", "supervisor", "both", "down", "down and supervisor"}[rng.IntN(5)]
+	at := time.Duration(rng.Int64N(int64(usable) * 5 / 4))
+	t.Logf("round %d: kill %s after %v", round, whom, at.Round(time.Millisecond))
+	up := start(t, append([]string{"lab", "up", "--name", name, "--deadline", "5m"}, args...)...)
+	if strings.HasPrefix(whom, "down") {
+		<-up.done
+		down := start(t, "lab", "down", name)
+		time.Sleep(at / 8)
+		if whom != "down" {
+			killSupervisor(t, name)
+		}
+		_ = down.cmd.Process.Kill()
+		<-down.done
+	} else {
+		time.Sleep(at)
+		if whom != "client" {
+			killSupervisor(t, name)
+		}
+		if whom != "supervisor" {
+			_ = up.cmd.Process.Kill()
+		}
+		<-up.done
+	}
+	removeLab(t, name)
+	if t.Failed() {
+		t.Fatalf("round %d: %s was killed after %v; up said:\n%s", round, whom, at, up.stderr.String())
+	}
+}
+
+// killSupervisor kills the supervisor of a lab, if it has one by now.
+func killSupervisor(t *testing.T, name string) {
+	t.Helper()
+	var s struct{ PID int }
+	b, err := os.ReadFile(filepath.Join(labDir(t, name), "supervisor.json"))
+	if err == nil && json.Unmarshal(b, &s) == nil && s.PID > 0 {
+		_ = syscall.Kill(s.PID, syscall.SIGKILL)
+	}
+}
+
+// labDir is the directory of a lab of these tests, as the kernel names it.
+func labDir(t *testing.T, name string) string {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(files(t).home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(home, "labs", name)
+}
+
+// plimsollQuietly runs a command also when the test is over.
+func plimsollQuietly(t *testing.T, args ...string) ended {
+	t.Helper()
+	f := files(t)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, f.binary, args...)
+	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+f.home)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Error(err)
+	}
+	return ended{args: args, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// journalled reads what a lab has written down as made: the names of links and devices that its own name is not in.
+func journalled(t *testing.T, name string) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(labDir(t, name), "journal.ndjson"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for line := range strings.Lines(string(b)) {
+		var r struct{ Do, Kind, Name string }
+		if json.Unmarshal([]byte(line), &r) == nil && r.Do == "make" && !strings.Contains(r.Kind, "process") {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// leftOf looks for what is left of a lab: processes, mounts, loop devices, control groups, namespaces, links, files.
+func leftOf(t *testing.T, name string, made []string) []string {
+	t.Helper()
+	dir := labDir(t, name)
+	var left []string
+	if _, err := os.Lstat(dir); err == nil {
+		left = append(left, "the directory "+dir)
+	}
+	left = append(left, processesOf(dir)...)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, dir+"/") {
+			left = append(left, "mount "+strings.TrimSpace(line))
+		}
+	}
+	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	for _, l := range loops {
+		if b, err := os.ReadFile(l); err == nil && strings.HasPrefix(string(b), dir+"/") {
+			left = append(left, l+": "+string(b))
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/plimsoll-" + name + "-*", "/sys/fs/cgroup/*/plimsoll-" + name + "-*",
+		"/run/netns/plimsoll-" + name + "-*", "/var/run/netns/plimsoll-" + name + "-*"} {
+		found, _ := filepath.Glob(pattern)
+		left = append(left, found...)
+	}
+	for _, n := range made { // names that were written down, as far as they are paths or links
+		path := n
+		if !filepath.IsAbs(n) {
+			path = "/sys/class/net/" + n
+		}
+		if !strings.HasPrefix(n, "/dev/") && !strings.Contains(n, " ") && len(n) > 3 && existsNow(path) {
+			left = append(left, path)
+		}
+	}
+	return left
+}
+
+func existsNow(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// processesOf lists the processes that were started in a lab: their commands, environments or open files lead there.
+func processesOf(dir string) []string {
+	var left []string
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		proc := filepath.Join("/proc", e.Name())
+		if stat, err := os.ReadFile(filepath.Join(proc, "stat")); err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			continue
+		}
+		cmd, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+		inDir := bytes.Contains(cmd, []byte(dir+"/")) || bytes.Contains(cmd, []byte(dir+"\x00"))
+		fds, _ := filepath.Glob(filepath.Join(proc, "fd", "*"))
+		for _, fd := range append(fds, filepath.Join(proc, "cwd"), filepath.Join(proc, "exe")) {
+			to, err := os.Readlink(fd)
+			inDir = inDir || err == nil && strings.HasPrefix(to, dir+"/")
+		}
+		if inDir {
+			left = append(left, "process "+e.Name()+": "+strings.ReplaceAll(string(cmd), "\x00", " "))
+		}
+	}
+	return left
+}

@@ -1,0 +1,289 @@
+//go:build !race
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// labOf makes a lab that is removed with the test, whatever became of it.
+func labOf(t *testing.T, name string, args ...string) record.Lab {
+	t.Helper()
+	removeAfter(t, name)
+	e := plimsoll(t, append([]string{"lab", "up", "--json", "--name", name, "--deadline", "5m"}, args...)...).must(t, 0)
+	var l record.Lab
+	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
+		t.Fatalf("lab up printed no lab: %v\n%s", err, e.stdout)
+	}
+	if l.State != "up" || l.UsableAfter <= 0 || l.URI == "" || len(l.Hosts) == 0 || len(l.Members) == 0 {
+		t.Fatalf("the lab is %+v", l)
+	}
+	return l
+}
+
+// removeAfter removes a lab when the test ends, and looks for what is left of it.
+func removeAfter(t *testing.T, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		removeLab(t, name)
+	})
+}
+
+// removeLab removes a lab and fails the test if anything of it is left.
+func removeLab(t *testing.T, name string) {
+	t.Helper()
+	made := journalled(t, name)
+	if err := downNow(t, name); err != "" {
+		t.Errorf("lab down %s: %s", name, err)
+	}
+	if left := leftOf(t, name, made); len(left) > 0 {
+		t.Errorf("of the lab %s is left:\n%s", name, strings.Join(left, "\n"))
+	}
+}
+
+// status is how a lab is.
+func status(t *testing.T, name string) lab.Entry {
+	t.Helper()
+	e := plimsoll(t, "lab", "status", name, "--json").must(t, 0)
+	var l lab.Entry
+	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// address is where a lab is reached, with credentials.
+func address(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return strings.TrimSpace(plimsoll(t, append([]string{"lab", "connect", name}, args...)...).must(t, 0).stdout)
+}
+
+// insert writes one document and returns whether that was acknowledged.
+func insert(ctx context.Context, uri, collection string, id int) error {
+	c, err := dial(uri)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Disconnect(context.WithoutCancel(ctx)) }()
+	_, err = c.Database("lab").Collection(collection).InsertOne(ctx, bson.M{"_id": id})
+	return err
+}
+
+// TestLab makes the smallest lab there is, uses every command on it, and removes it.
+func TestLab(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, engine string) {
+		const name = "e2e-smallest"
+		l := labOf(t, name, "--engine", engine, "--auth")
+		if e := plimsoll(t, "lab", "up", "--engine", engine, "--name", name).must(t, 2); !strings.Contains(e.stderr, "already") {
+			t.Errorf("a second lab of the name: %s", e.stderr)
+		}
+		if list := plimsoll(t, "lab", "list").must(t, 0).stdout; !strings.Contains(list, name) || !strings.Contains(list, "up") {
+			t.Errorf("lab list says\n%s", list)
+		}
+		uri := address(t, name)
+		password := strings.SplitN(strings.SplitN(uri, "@", 2)[0], ":", 3)[2]
+		if len(password) < 12 {
+			t.Fatalf("the address has the password %q", password)
+		}
+		if err := insert(deadline(t), uri, "a", 1); err != nil {
+			t.Error(err)
+		}
+		member, host := l.Members[0].Name, l.Members[0].Host
+		testKillAndHeal(t, name, member)
+		testExec(t, name, host)
+		e := plimsoll(t, "run", "lab:"+name, "--workload", "a", "--records", "200", "--threads", "2", "--duration", "1s", "--quiet", "--out", out)
+		if e.code != 0 && e.code != 6 {
+			t.Errorf("run lab:%s ended with %d\n%s\n%s", name, e.code, e.stdout, e.stderr)
+		}
+		testNoPassword(t, name, password, filepath.Join(e.dir, out))
+		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "is removed") {
+			t.Errorf("lab down says %q", took)
+		}
+		plimsoll(t, "lab", "down", name).must(t, 0)
+		plimsoll(t, "lab", "status", name).must(t, 2)
+	})
+}
+
+// testKillAndHeal kills the only member, sees it dead, and heals it; its data are there again.
+func testKillAndHeal(t *testing.T, name, member string) {
+	t.Helper()
+	plimsoll(t, "lab", "fail", name, "kill", member).must(t, 0)
+	if s := status(t, name); len(s.Faults) != 1 || s.Members[0].State == "running" {
+		t.Errorf("after a kill the lab is %+v", s)
+	}
+	plimsoll(t, "lab", "fail", name, "kill", member).must(t, 2)
+	plimsoll(t, "lab", "heal", name, member).must(t, 0)
+	ctx := deadline(t)
+	until(t, "the member takes writes again", func() bool { return insert(ctx, address(t, name), "b", int(sequence.Add(1))) == nil })
+	plimsoll(t, "lab", "fail", name, "pause", member, "--for", "300ms").must(t, 0)
+	until(t, "a fault heals itself", func() bool { return len(status(t, name).Faults) == 0 })
+	events := plimsoll(t, "lab", "logs", name).must(t, 0).stdout
+	for _, part := range []string{"kill " + member, "is healed", "usable after"} {
+		if !strings.Contains(events, part) {
+			t.Errorf("the events do not have %q:\n%s", part, events)
+		}
+	}
+	if log := plimsoll(t, "lab", "logs", name, member, "-n", "5").must(t, 0).stdout; strings.TrimSpace(log) == "" {
+		t.Errorf("%s has no log", member)
+	}
+}
+
+// testExec runs programs on a host.
+func testExec(t *testing.T, name, host string) {
+	t.Helper()
+	e := plimsoll(t, "lab", "exec", name, host, "--", "sh", "-c", "echo $PLIMSOLL_LAB $PLIMSOLL_LAB_HOST; exit 7").must(t, 7)
+	if strings.TrimSpace(e.stdout) != name+" "+host {
+		t.Errorf("exec printed %q", e.stdout)
+	}
+	plimsoll(t, "lab", "exec", name, "nowhere", "--", "true").must(t, 2)
+	plimsoll(t, "lab", "connect", name, "--", "sh", "-c", `test -n "$PLIMSOLL_LAB_URI"`).must(t, 0)
+}
+
+// testNoPassword looks for the password where it must not be.
+func testNoPassword(t *testing.T, name, password, dir string) {
+	t.Helper()
+	for _, args := range [][]string{{"lab", "status", name}, {"lab", "status", name, "--json"}, {"lab", "list", "--json"}, {"lab", "logs", name}} {
+		if e := plimsoll(t, args...).must(t, 0); strings.Contains(e.stdout+e.stderr, password) {
+			t.Errorf("plimsoll %q prints the password", args)
+		}
+	}
+	secrets := filepath.Join(labDir(t, name), "secrets")
+	for _, root := range []string{dir, labDir(t, name)} {
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() && (path == secrets || d.Name() == "volumes") {
+				return filepath.SkipDir
+			}
+			b, err := os.ReadFile(path)
+			if err == nil && d.Type().IsRegular() && strings.Contains(string(b), password) {
+				if fi, err := d.Info(); err == nil && fi.Mode().Perm()&0o077 != 0 {
+					t.Errorf("%s has the password and can be read by others", path)
+				} else if root == dir {
+					t.Errorf("%s has the password", path)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLabOfThree kills the primary of a set of three under load: another takes over, the former one comes back as a
+// standby, and what was acknowledged by a majority is there.
+func TestLabOfThree(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, engine string) {
+		const name = "e2e-three"
+		labOf(t, name, "--engine", engine, "--members", "3", "--election", "elect-fast", "--ha")
+		before := primary(t, name)
+		var level []string
+		if engine == "documentdb" {
+			level = []string{"--durability", "majority"}
+		}
+		uri := address(t, name, level...)
+		ctx := deadline(t)
+		for id := range 20 {
+			if err := insert(ctx, uri, "kept", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "5s").must(t, 0)
+		if !strings.Contains(e.stdout, before) {
+			t.Errorf("the primary was %s: %s", before, e.stdout)
+		}
+		until(t, "another member takes over", func() bool { p := primary(t, name); return p != "" && p != before })
+		until(t, "the lab takes writes again", func() bool { return insert(ctx, address(t, name, level...), "after", int(sequence.Add(1))) == nil })
+		until(t, "the former primary follows", func() bool {
+			s := status(t, name)
+			i := slices.IndexFunc(s.Members, func(m record.LabMember) bool { return m.Name == before })
+			return len(s.Faults) == 0 && s.Members[i].State == "running" && s.Members[i].Role == "secondary"
+		})
+		c, err := dial(address(t, name, level...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Disconnect(context.Background()) }()
+		if n, err := c.Database("lab").Collection("kept").CountDocuments(ctx, bson.M{}); err != nil || n != 20 {
+			t.Errorf("%d of 20 documents are there (%v)", n, err)
+		}
+	})
+}
+
+// primary is the name of the member that takes writes, "" if there is none.
+func primary(t *testing.T, name string) string {
+	t.Helper()
+	for _, m := range status(t, name).Members {
+		if m.Role == "primary" && m.State == "running" {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// TestIsolatedLab has hosts with addresses and limits, and volumes of two disks. A disk fails under load, a host loses
+// power and its members are started on another.
+func TestIsolatedLab(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	const name = "e2e-isolated"
+	labOf(t, name, "--engine", "documentdb", "--hosts", "isolated", "--host-count", "2", "--cores", "0.8", "--memory", "1GiB",
+		"--size", "512MiB", "--tolerate", "1", "--ha")
+	s := status(t, name)
+	if !strings.HasPrefix(s.Hosts[0].Address, "198.18.") && !strings.HasPrefix(s.Hosts[0].Address, "198.19.") {
+		t.Errorf("the host has the address %s", s.Hosts[0].Address)
+	}
+	host, volume := s.Members[0].Host, s.Volumes[0]
+	if v := volume; v.Health != "healthy" || len(v.Disks) != 2 || v.Capacity < 512<<20 {
+		t.Errorf("the volume is %+v", v)
+	}
+	if e := plimsoll(t, "lab", "exec", name, host, "--", "ip", "-o", "address").must(t, 0); !strings.Contains(e.stdout, s.Hosts[0].Address+"/") {
+		t.Errorf("the addresses on %s are\n%s", host, e.stdout)
+	}
+	ctx := deadline(t)
+	if err := insert(ctx, address(t, name), "a", 1); err != nil {
+		t.Fatal(err)
+	}
+	disk := volume.Name + "/" + volume.Disks[1].Name
+	plimsoll(t, "lab", "fail", name, "disk-fail", disk).must(t, 0)
+	if err := insert(ctx, address(t, name), "a", 2); err != nil {
+		t.Errorf("one disk of a mirror failed, and a write: %v", err)
+	}
+	plimsoll(t, "lab", "heal", name, disk).must(t, 0)
+	plimsoll(t, "lab", "repair", name, volume.Name).must(t, 0)
+	until(t, "the volume is healthy", func() bool { return status(t, name).Volumes[0].Health == "healthy" })
+	plimsoll(t, "lab", "fail", name, "power-off", host).must(t, 0)
+	until(t, "the member is on another host", func() bool {
+		return status(t, name).Members[0].Host != host && status(t, name).Members[0].State == "running"
+	})
+	until(t, "the lab takes writes again", func() bool { return insert(ctx, address(t, name), "a", int(10+sequence.Add(1))) == nil })
+	plimsoll(t, "lab", "heal", name, "--all").must(t, 0)
+	if m := status(t, name).Members[0]; m.Host == host {
+		t.Errorf("the member moved back by itself: %+v", m)
+	}
+	plimsoll(t, "lab", "fail", name, "cut", status(t, name).Members[0].Host, "--for", "500ms").must(t, 0)
+	until(t, "the host is reached again", func() bool { return insert(ctx, address(t, name), "a", int(10+sequence.Add(1))) == nil })
+}
+
+// downNow removes a lab and returns what was wrong with that.
+func downNow(t *testing.T, name string) string {
+	t.Helper()
+	e := plimsollQuietly(t, "lab", "down", name)
+	if e.code == 0 {
+		return ""
+	}
+	return "exit code " + strconv.Itoa(e.code) + "\n" + e.stderr
+}
