@@ -24,8 +24,8 @@ var errnos = map[string]syscall.Errno{
 }
 
 func checkName(name string) error {
-	if !validName.MatchString(name) {
-		return fmt.Errorf("%q is no name for a disk: up to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit", name)
+	if !validName.MatchString(name) || name == "all" {
+		return fmt.Errorf("%q is no name for a disk: up to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit; all means every disk", name)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ type Device struct {
 	Parallel int `json:"parallel,omitempty"`
 	// Volatile is how much the device's own cache takes before writes wait for the medium.
 	Volatile int64 `json:"volatile,omitempty"`
-	// Protected devices keep what they acknowledged when power fails, also without a flush: a power cut undoes
-	// nothing, unless the disk lies.
+	// Protected devices keep what they acknowledged when power fails, also without a flush, because their cache is
+	// safe or they use none: a power cut undoes nothing, unless the disk lies.
 	Protected bool `json:"protected,omitempty"`
 }
 

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// diskAnswerLimit is how long a command waits for a faultfs; a power cut of many full disks takes seconds.
+const diskAnswerLimit = 5 * time.Minute
+
+// diskControl are the flags of all commands of `plimsoll faultfs ctl`.
+type diskControl struct {
+	env    *environment
+	socket string
+}
+
+// do performs one command on a running faultfs.
+func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, client *faultfs.Client) error) error {
+	if c.socket == "" {
+		return usageError("give --socket: the one that plimsoll faultfs was started with")
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), diskAnswerLimit)
+	defer cancel()
+	client, err := faultfs.Dial(ctx, c.socket)
+	if err != nil {
+		return withExit(exitFailure, err)
+	}
+	defer client.Close()
+	return withExit(exitFailure, what(ctx, client))
+}
+
+func newFaultfsControlCommand(env *environment) *cobra.Command {
+	c := &diskControl{env: env}
+	cmd := &cobra.Command{
+		Use:   "ctl",
+		Short: "Make disks of a running faultfs, and let them fail",
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&c.socket, "socket", "", "the control socket of the faultfs")
+	cmd.AddCommand(c.list(), c.stats(), c.create(), c.remove(), c.set(), c.clear(), c.cut(), c.restore())
+	return cmd
+}
+
+func (c *diskControl) list() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the disks", Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				disks, err := client.List(ctx)
+				if err != nil {
+					return err
+				}
+				w := tabwriter.NewWriter(c.env.stdout, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "disk\tsize\tclass\treads\twrites\tflushes\tunflushed\tfaults")
+				for _, s := range disks {
+					var faults []string
+					for _, f := range s.Faults {
+						faults = append(faults, f.Kind)
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, figure.Bytes(s.Size), orDash(s.Device.Class), s.Reads,
+						s.Writes, s.Flushes, figure.Bytes(s.Unflushed), orDash(strings.Join(faults, " ")))
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (c *diskControl) stats() *cobra.Command {
+	return &cobra.Command{
+		Use: "stats DISK", Short: "Print what a disk did and which faults hit, as JSON", Args: exactlyOne("disk"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				s, err := client.Stats(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				out := json.NewEncoder(c.env.stdout)
+				out.SetIndent("", "  ")
+				return out.Encode(s)
+			})
+		},
+	}
+}
+
+func (c *diskControl) create() *cobra.Command {
+	var size, cacheSize byteFlag
+	var class, cacheClass string
+	cmd := &cobra.Command{
+		Use: "create DISK --size SIZE", Short: "Make a disk", Args: exactlyOne("disk"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			device, cache, err := diskOfClass(class, cacheClass, int64(cacheSize))
+			if err != nil {
+				return withExit(exitUsage, err)
+			}
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Create(ctx, args[0], int64(size), device, cache)
+			})
+		},
+	}
+	cmd.Flags().Var(&size, "size", "its size, such as 10GiB")
+	cmd.Flags().StringVar(&class, "class", "", "be as slow as a device of this class (default: as fast as this machine's disk)")
+	cmd.Flags().StringVar(&cacheClass, "cache-class", "", "class of a cache in front of it")
+	cmd.Flags().Var(&cacheSize, "cache-size", "size of that cache")
+	return cmd
+}
+
+func diskOfClass(class, cacheClass string, cacheSize int64) (d faultfs.Device, c *faultfs.Cache, err error) {
+	if class != "" {
+		if d, err = faultfs.Class(class); err != nil {
+			return d, nil, err
+		}
+	}
+	if (cacheClass == "") != (cacheSize == 0) {
+		return d, nil, fmt.Errorf("a cache needs both --cache-class and --cache-size")
+	}
+	if cacheClass == "" {
+		return d, nil, nil
+	}
+	c = &faultfs.Cache{Size: cacheSize}
+	c.Device, err = faultfs.Class(cacheClass)
+	return d, c, err
+}
+
+func (c *diskControl) remove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove DISK", Short: "Delete a disk that is not in use, with its content", Args: exactlyOne("disk"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Remove(ctx, args[0]) })
+		},
+	}
+}
+
+func (c *diskControl) set() *cobra.Command {
+	var f faultfs.Fault
+	var from, to byteFlag
+	cmd := &cobra.Command{
+		Use:   "set DISK KIND",
+		Short: "Let a disk fail: error, full, slow, hang, corrupt, torn, lie or dead",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError("%s takes a disk and the kind of a fault", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Kind, f.From, f.To = args[1], int64(from), int64(to)
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Set(ctx, args[0], f) })
+		},
+	}
+	cmd.Flags().StringSliceVar(&f.Ops, "ops", nil, "requests that it hits: read, write, flush (default: all that the kind is about)")
+	cmd.Flags().StringVar(&f.Errno, "errno", "", "the error, for the kind error (default EIO)")
+	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "how much longer requests take, for the kind slow")
+	cmd.Flags().Float64Var(&f.Probability, "probability", 0, "the share of requests that it hits (default: all)")
+	cmd.Flags().Uint64Var(&f.Seed, "seed", 0, "makes the choice of them repeatable")
+	cmd.Flags().Var(&from, "from", "the first byte that it hits")
+	cmd.Flags().Var(&to, "to", "the end of the bytes that it hits")
+	cmd.Flags().DurationVar(&f.Limit, "limit", 0, "after what time it heals by itself (default: never)")
+	return cmd
+}
+
+func (c *diskControl) clear() *cobra.Command {
+	return &cobra.Command{
+		Use: "clear DISK|all [KIND...]", Short: "Heal a disk of all faults, or of some kinds", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Clear(ctx, orAll(args[0]), args[1:]...)
+			})
+		},
+	}
+}
+
+// orAll turns the word all into the name that means all disks; no disk can be called so.
+func orAll(name string) string {
+	if name == "all" {
+		return ""
+	}
+	return name
+}
+
+func (c *diskControl) cut() *cobra.Command {
+	var p faultfs.PowerCut
+	var block byteFlag
+	cmd := &cobra.Command{
+		Use: "cut DISK|all", Short: "Cut the power: what was not flushed is undone, and the disk is dead", Args: exactlyOne("disk"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.Block = int64(block)
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Cut(ctx, orAll(args[0]), p) })
+		},
+	}
+	cmd.Flags().Float64Var(&p.Keep, "keep", 0, "the share of it that survives all the same, 0 to 1")
+	cmd.Flags().Uint64Var(&p.Seed, "seed", 0, "makes the choice of it repeatable")
+	cmd.Flags().Var(&block, "block", "the size of the pieces that survive or not (default 4KiB; 512B tears pages)")
+	return cmd
+}
+
+func (c *diskControl) restore() *cobra.Command {
+	return &cobra.Command{
+		Use: "restore DISK|all", Short: "Give a disk its power back", Args: exactlyOne("disk"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Restore(ctx, orAll(args[0])) })
+		},
+	}
+}
+
+// byteFlag is a number of bytes on the command line, such as 10GiB.
+type byteFlag record.Size
+
+func (b *byteFlag) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return record.Size(*b).String()
+}
+func (b *byteFlag) Type() string { return "size" }
+
+func (b *byteFlag) Set(text string) error {
+	size, err := record.ParseSize(text)
+	*b = byteFlag(size)
+	return err
+}
