@@ -55,12 +55,17 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, errNoRecord)
 		return
 	}
+	s.streamTo(w, r, func() (*follower, func()) { return s.follow(e, dir) })
+}
+
+// streamTo sends what a follower has to a client until one of them is gone.
+func (s *Server) streamTo(w http.ResponseWriter, r *http.Request, follow func() (*follower, func())) {
 	if !s.enter() {
 		s.fail(w, r, http.StatusServiceUnavailable, errTooMany)
 		return
 	}
 	defer s.leave()
-	f, leave := s.follow(e, dir)
+	f, leave := follow()
 	defer leave()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")

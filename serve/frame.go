@@ -45,6 +45,8 @@ type list struct {
 	Query        string
 	Total, Found int
 	Rows         []Entry
+	// Labs are those that run, or that are left.
+	Labs []labRow
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{

@@ -26,6 +26,12 @@ func (s *Server) handler() http.Handler {
 		changes[pattern] = true
 		mux.HandleFunc(pattern, s.act(a))
 	}
+	if s.o.Labs != nil && !s.o.Alone {
+		mux.HandleFunc("/lab/{name}", s.lab)
+		mux.HandleFunc("/lab/{name}/events", s.labEvents)
+		mux.HandleFunc("/heal/{name}", s.heal)
+		changes["/heal/{name}"] = true
+	}
 	if s.meters != nil {
 		mux.HandleFunc("/metrics", s.meters.handler().ServeHTTP)
 	}
@@ -63,7 +69,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	all := s.library.list()
 	q := r.URL.Query().Get("q")
 	found := Search(all, q)
-	l := list{Query: q, Total: len(all), Found: len(found)}
+	l := list{Query: q, Total: len(all), Found: len(found), Labs: s.labRows(r.Context(), q)}
 	for _, e := range found {
 		if len(l.Rows) == maxRows {
 			break

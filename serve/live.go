@@ -37,6 +37,11 @@ type present struct {
 
 // follow returns the follower of a record, and what must be called when the client is gone.
 func (s *Server) follow(e Entry, dir string) (f *follower, leave func()) {
+	return s.followWith(e, dir, (*follower).loop)
+}
+
+// followWith does the same for whatever loop looks at.
+func (s *Server) followWith(e Entry, dir string, loop func(*follower, context.Context)) (f *follower, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f = s.followers[e.ID]
@@ -44,7 +49,7 @@ func (s *Server) follow(e Entry, dir string) (f *follower, leave func()) {
 		ctx, cancel := context.WithCancel(s.ctx)
 		f = &follower{s: s, entry: e, dir: dir, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
 		s.followers[e.ID] = f
-		go f.loop(ctx)
+		go loop(f, ctx)
 	}
 	f.clients++
 	return f, func() {

@@ -41,6 +41,8 @@ type picture struct {
 	took time.Duration
 	// state is that of the files it was made of.
 	state string
+	// now is a line beside the picture of a lab.
+	now template.HTML
 }
 
 // fresh says whether a picture of something that runs need not be made anew yet.

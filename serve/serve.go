@@ -37,6 +37,8 @@ type Options struct {
 	Token string
 	// Names are further names by which the page is reached.
 	Names []string
+	// Labs are the labs of this machine, shown beside the records; nil for none.
+	Labs Labs
 	// Metrics adds /metrics for Prometheus.
 	Metrics bool
 	Tool    record.Tool
@@ -126,8 +128,8 @@ func (s *Server) finish(limit time.Duration) {
 		f.hurry()
 	}
 	for _, f := range all {
-		if _, held := record.Holder(f.dir); held {
-			continue
+		if _, held := record.Holder(f.dir); held || f.dir == "" {
+			continue // it goes on
 		}
 		select {
 		case <-f.done:

@@ -61,7 +61,9 @@ func (a *asked) before(name, id string, pid int) bool {
 // button is an action as a page offers it.
 type button struct {
 	Action, Label, Note string
-	Pid                 int
+	// Verb says what it does, to a client that may not.
+	Verb string
+	Pid  int
 	// Allowed is true for a client that knows the token.
 	Allowed bool
 }
@@ -78,7 +80,7 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 	}
 	var list []button
 	for _, a := range s.actions {
-		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Pid: pid, Allowed: s.guard.known(r)}
+		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid, Allowed: s.guard.known(r)}
 		if s.asked.before(a.Name, e.ID, pid) {
 			b.Label, b.Note = a.Again, "The "+what+" was asked to end; operations under way are awaited."
 		}

@@ -15,6 +15,9 @@ import (
 // maxHosts is how many hosts one chart of a lab shows, those with the highest means; the tables have all of them.
 const maxHosts = 6
 
+// theLoad is what the load processes are called beside hosts.
+const theLoad = "the load"
+
 // ofLab reports whether a source is a host or a member of a lab.
 func ofLab(source, lab string) bool {
 	return strings.HasPrefix(source, "host:"+lab+"/") || strings.HasPrefix(source, "member:"+lab+"/")
@@ -98,7 +101,7 @@ func (c labChart) group(s *Source) sampleGroup {
 		source := &s.Samples.Sources[i]
 		name, ok := strings.CutPrefix(source.Name, c.kind+":"+s.Run.Lab.Name+"/")
 		if source.Name == "client" && c.load {
-			name, ok = "the load", true
+			name, ok = theLoad, true
 		}
 		for j := range source.Series {
 			if x := source.Series[j]; ok && x.Name == c.name {
@@ -108,6 +111,10 @@ func (c labChart) group(s *Source) sampleGroup {
 		}
 	}
 	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
+	g.series = g.series[:min(len(g.series), maxHosts)]
+	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { // a host has the same colour in all charts
+		return cmp.Or(cmp.Compare(number(a.Name == theLoad), number(b.Name == theLoad)), cmp.Compare(a.Name, b.Name))
+	})
 	return g
 }
 
@@ -124,7 +131,7 @@ type LabView struct {
 func WriteLab(w io.Writer, v LabView, o Options) error {
 	Tidy(&v)
 	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: Version(o.Tool)}
-	sec := Section{ID: "lab", Title: capital(cmp.Or(v.Lab.State, "lab"))}
+	sec := Section{ID: "lab", Title: "How it stands: " + cmp.Or(v.Lab.State, "not known")}
 	for i, part := range report.LabSections(&v.Lab, nil, nil) {
 		sec.Blocks = append(sec.Blocks, labBlock(part))
 		if i == 1 { // behind the hosts

@@ -1,0 +1,208 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// Labs are the labs of a machine, as a page needs them. They are asked for as long as somebody looks.
+type Labs interface {
+	// List returns all labs, also those that are half made or whose supervisor is gone, without asking their servers.
+	List(ctx context.Context) ([]record.Lab, error)
+	// View is a running lab as it is now. Its error says why it cannot be looked at.
+	View(ctx context.Context, name string) (html.LabView, error)
+	// Heal undoes everything that was broken in a lab on purpose.
+	Heal(ctx context.Context, name string) error
+}
+
+// Labs are looked at so often, and may take so long to answer.
+const (
+	labEvery  = 2 * time.Second
+	labAtMost = 15 * time.Second
+	listLabs  = 3 * time.Second
+	// labGone is how often a lab may not answer before it counts as gone.
+	labGone = 3
+)
+
+// labRow is a lab in the list.
+type labRow struct {
+	Name, State, What, Faults string
+	Running                   bool
+}
+
+// labRows are the labs that have all words that are looked for.
+func (s *Server) labRows(ctx context.Context, words string) []labRow {
+	if s.o.Labs == nil || s.o.Alone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listLabs)
+	defer cancel()
+	all, err := s.o.Labs.List(ctx)
+	if err != nil {
+		return nil // the records are there all the same
+	}
+	var rows []labRow
+	for i := range all {
+		l := &all[i]
+		html.Tidy(l)
+		row := labRow{Name: l.Name, State: l.State, What: strings.TrimPrefix(report.LabLine(l), l.Name+": "), Running: l.State == "up" || l.State == "starting"}
+		var faults []string
+		for _, f := range l.Faults {
+			faults = append(faults, f.Action+" of "+f.Target)
+		}
+		row.Faults = strings.Join(faults, ", ")
+		if l.Problem != "" {
+			row.What = l.Problem
+		}
+		text := strings.ToLower(strings.Join([]string{"lab", row.Name, row.State, row.What, row.Faults}, " "))
+		matches := true
+		for _, w := range strings.Fields(strings.ToLower(words)) {
+			matches = matches && strings.Contains(text, w)
+		}
+		if matches {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+var errNoSuchLab = errors.New("there is no such lab on this machine")
+
+// lab shows a lab as it is, and goes on to.
+func (s *Server) lab(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if record.CheckLabName(name) != nil {
+		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), labAtMost)
+	defer cancel()
+	pic, err := s.labPicture(ctx, name)
+	if err != nil {
+		s.fail(w, r, http.StatusNotFound, err)
+		return
+	}
+	s.show(w, http.StatusOK, frame{
+		Title: pic.title, Body: pic.body, Refresh: 10, Events: "/lab/" + name + "/events", Seen: pic.id, Final: "/",
+		Buttons: []button{{Action: "/heal/" + name, Label: "Heal everything that is broken", Verb: "heal", Allowed: s.guard.known(r)}},
+	})
+}
+
+// labPicture makes the picture of a lab.
+func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) {
+	v, err := s.o.Labs.View(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := html.WriteLab(&b, v, html.Options{Tool: s.o.Tool}); err != nil {
+		return nil, err
+	}
+	pic, err := split(b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	pic.id = fmt.Sprintf("%s-%d", s.pages.born, s.pages.count.Add(1))
+	pic.now = labNow(&v.Lab)
+	return pic, nil
+}
+
+// labNow says in one line how a lab stands.
+func labNow(l *record.Lab) template.HTML {
+	on, running := 0, 0
+	for _, h := range l.Hosts {
+		if h.State == "on" {
+			on++
+		}
+	}
+	for _, m := range l.Members {
+		if m.State == "running" {
+			running++
+		}
+	}
+	text := fmt.Sprintf("%d of %s on, %d of %s running", on, figure.Plural(len(l.Hosts), "host"), running, figure.Plural(len(l.Members), "member"))
+	if n := len(l.Faults); n > 0 {
+		text += ", " + figure.Plural(n, "fault")
+	}
+	return escaped(text)
+}
+
+// labEvents sends what is to be seen of a lab as it changes.
+func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if record.CheckLabName(name) != nil {
+		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
+		return
+	}
+	s.streamTo(w, r, func() (*follower, func()) {
+		return s.followWith(Entry{ID: "lab:" + name}, "", func(f *follower, ctx context.Context) { f.labLoop(ctx, name) })
+	})
+}
+
+// labLoop looks at a lab until it is gone or nobody looks.
+func (f *follower) labLoop(ctx context.Context, name string) {
+	defer close(f.done)
+	defer f.cancel()
+	tick := time.NewTicker(labEvery)
+	defer tick.Stop()
+	for missed := 0; ; {
+		looking, cancel := context.WithTimeout(ctx, labAtMost)
+		pic, err := f.s.labPicture(looking, name)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if missed++; err == nil {
+			missed = 0
+			f.set(func(p *present) bool {
+				changed := p.picture == nil || p.picture.body != pic.body
+				if changed {
+					p.picture = pic
+				}
+				changed = changed || p.now != pic.now
+				p.now = pic.now
+				return changed
+			})
+		}
+		if missed == labGone {
+			f.set(func(p *present) bool { p.ended = true; return true })
+			f.s.mu.Lock()
+			f.drop()
+			f.s.mu.Unlock()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-f.wake:
+		}
+	}
+}
+
+// heal undoes what was broken in a lab.
+func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if record.CheckLabName(name) != nil {
+		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
+	defer cancel()
+	if err := s.o.Labs.Heal(ctx, name); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	http.Redirect(w, r, "/lab/"+name, http.StatusSeeOther)
+}
