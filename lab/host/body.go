@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,8 +27,8 @@ type body struct {
 	dir        string
 	limits     Limits
 
+	state power
 	mu    sync.Mutex // held while something starts and while the power changes, so that nothing starts on a dying host
-	state string
 	ports []*promise
 
 	running  sync.Mutex // guards what follows
@@ -42,8 +43,16 @@ type root struct {
 	id int // in the journal
 }
 
+// power is the state of a host. It can be read while it changes, which may take long: nobody who asks has to wait for
+// a process that hangs in a disk.
+type power struct{ v atomic.Value }
+
+func (p *power) set(state string) { p.v.Store(state) }
+
 func newBody(g *Ground, name, role string, l Limits) *body {
-	return &body{ground: g, name: name, role: role, dir: g.hostDir(name), limits: l, state: On, roots: map[int]*root{}}
+	b := &body{ground: g, name: name, role: role, dir: g.hostDir(name), limits: l, roots: map[int]*root{}}
+	b.state.set(On)
+	return b
 }
 
 func (b *body) Name() string   { return b.name }
@@ -52,15 +61,11 @@ func (b *body) Dir() string    { return b.dir }
 func (b *body) Limits() Limits { return b.limits }
 func (b *body) Mode() string   { return b.ground.opts.Mode }
 
-func (b *body) State() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.state
-}
+func (b *body) State() string { return b.state.v.Load().(string) }
 
 // usable says whether something can be started. The caller holds mu.
 func (b *body) usable() error {
-	switch b.state {
+	switch b.State() {
 	case Off:
 		return fmt.Errorf("%s: %w", b.name, ErrOff)
 	case Paused:

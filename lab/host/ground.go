@@ -36,9 +36,10 @@ type Ground struct {
 	token string // random; in the names of all that is made, so that a name is never one of another lab's
 	table *table
 
-	mu    sync.Mutex // held while a host is made or the ground is closed
-	hosts []Host
-	net   *network // of isolated hosts
+	mu     sync.Mutex // held while a host is made or the ground is closed
+	hosts  []Host
+	net    *network // of isolated hosts
+	closed bool
 }
 
 // names are what labs and hosts may be called, because their names are parts of names of files and groups.
@@ -118,6 +119,9 @@ func (g *Ground) Make(ctx context.Context, name, role string, l Limits) (Host, e
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return nil, fmt.Errorf("host %s is not made: the lab is being removed", name)
+	}
 	if slices.ContainsFunc(g.hosts, func(h Host) bool { return h.Name() == name }) {
 		return nil, fmt.Errorf("there is a host %s already", name)
 	}
@@ -145,6 +149,7 @@ func (g *Ground) make(ctx context.Context, b *body) (Host, error) {
 func (g *Ground) Close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.closed = true
 	errs := make([]error, len(g.hosts))
 	var wg sync.WaitGroup
 	for i, h := range g.hosts {

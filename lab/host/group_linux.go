@@ -58,7 +58,28 @@ func findHierarchies() (hierarchies, error) {
 		}
 		h.v2 = strings.Fields(string(text))
 	}
+	if h.v1["freezer"] != "" && !h.needs() && !kernelIs(5, 14) {
+		h.unified = "" // it is there for the service manager only: it cannot kill yet, and version 1 does all
+	}
 	return h, h.complete()
+}
+
+// needs says whether a controller is to be had from version 2 alone.
+func (h hierarchies) needs() bool {
+	return slices.ContainsFunc([]string{"cpu", "memory", "io"}, func(c string) bool { return slices.Contains(h.v2, c) })
+}
+
+// kernelIs says whether the kernel has at least a version.
+func kernelIs(major, minor int) bool {
+	var name unix.Utsname
+	var a, b int
+	if err := unix.Uname(&name); err != nil {
+		return false
+	}
+	if n, _ := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &a, &b); n != 2 {
+		return false
+	}
+	return a > major || a == major && b >= minor
 }
 
 // parseHierarchies reads the mounts of control groups out of mountinfo.

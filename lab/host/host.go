@@ -1,10 +1,29 @@
 // Package host makes the failure domains of a lab: places with an address, limits and processes, that can lose power,
 // be cut off and be paused.
 //
-// A plain host is processes of this user on loopback. An isolated host is a network namespace on a bridge with an
-// address from the benchmarking range 198.18.0.0/15 (RFC 2544), and control groups that limit cores, memory and I/O.
+// A plain host is processes of this user on loopback. It has no limits and no link of its own. Losing power is SIGKILL
+// and being paused is SIGSTOP to everything that was started on it, with descendants and process groups. Its ports are
+// promised by locked files below Home, so that labs that start at once never get the same; the kernel gives the lock
+// back if a lab is killed.
+//
+// An isolated host is a network namespace with an address from the benchmarking range 198.18.0.0/15 (RFC 2544), and a
+// control group that limits cores, memory (page cache included, no swap) and I/O. The hosts of a lab are connected by
+// a bridge, which stands in a namespace of its own; the machine has the first address of the lab's network, on an
+// interface whose name has the network in it (plm18-5 is 198.18.5.0/24), so that two labs cannot take the same. What
+// addresses and routes of the machine use is left out. There is no way from a host to any other network. The
+// namespaces have names in /run/plimsoll/netns: nsenter --net=/run/plimsoll/netns/NAME looks into one.
+//
+// Losing power first takes the link away and then kills the group, so that nobody is told: connections hang. Cuts are
+// rules of nftables in the namespace of the host; TCP takes them for loss. A slow link is a token bucket at both ends of
+// the cable. Control groups of version 1, version 2 and both side by side are used as they are found; the controllers
+// of version 2 are switched on for groups below the root if they are not, and stay on. Buffered writes that the kernel
+// does later are not limited by groups of version 1. A group that was killed is replaced by a new one, because the
+// kernel kills what enters it.
+//
 // Which servers stand on a host and what becomes of their data is decided elsewhere. Everything is written into the
-// lab's journal before it is made.
+// lab's journal before it is made, with names that have a random part; a control group, a namespace or an interface is
+// only removed if it is the one that was written down. The firewall's rules and the cables of the hosts end with their
+// namespaces and are not written down.
 package host
 
 import (

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 
-	"github.com/google/nftables"
-	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -46,7 +42,7 @@ const firstIsolatedPort = 27017
 // newIsolated makes a host and gives it power.
 func newIsolated(ctx context.Context, b *body) (Host, error) {
 	h := &isolatedHost{body: b, net: b.ground.net, promised: map[int]bool{}}
-	h.state = Off
+	h.state.set(Off)
 	err := h.connect()
 	if err == nil {
 		err = h.on()
@@ -134,7 +130,8 @@ func (h *isolatedHost) on() error {
 	if err != nil {
 		return fmt.Errorf("cannot give host %s power: %w", h.name, err)
 	}
-	h.usage, h.state = record.LabUsage{}, On
+	h.usage = record.LabUsage{}
+	h.state.set(On)
 	return nil
 }
 
@@ -211,8 +208,8 @@ func (h *isolatedHost) PowerOff(ctx context.Context) error {
 // off takes the link away before it kills: the kernel says goodbye for processes that die, and a host that lost power
 // does not. The caller holds mu.
 func (h *isolatedHost) off(ctx context.Context) error {
-	if h.state != Off {
-		h.state = Off
+	if h.State() != Off {
+		h.state.set(Off)
 		l, err := h.net.handle.LinkByName(h.port)
 		if err == nil {
 			err = h.net.handle.LinkSetDown(l)
@@ -245,7 +242,7 @@ func (h *isolatedHost) PowerOn(ctx context.Context) error {
 	if h.space == nil {
 		return h.closed()
 	}
-	if h.state != Off {
+	if h.State() != Off {
 		return nil
 	}
 	if err := h.off(ctx); err != nil { // what an earlier power-off had no time for
@@ -258,10 +255,10 @@ func (h *isolatedHost) PowerOn(ctx context.Context) error {
 func (h *isolatedHost) Pause(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state == Off {
+	if h.State() == Off {
 		return h.usable()
 	}
-	h.state = Paused
+	h.state.set(Paused)
 	if err := h.group().freeze(ctx, true); err != nil {
 		return fmt.Errorf("cannot pause host %s: %w", h.name, err)
 	}
@@ -272,13 +269,13 @@ func (h *isolatedHost) Pause(ctx context.Context) error {
 func (h *isolatedHost) Resume(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state == Off {
+	if h.State() == Off {
 		return h.usable()
 	}
 	if err := h.group().freeze(ctx, false); err != nil {
 		return fmt.Errorf("cannot resume host %s: %w", h.name, err)
 	}
-	h.state = On
+	h.state.set(On)
 	return nil
 }
 
@@ -286,7 +283,7 @@ func (h *isolatedHost) Resume(ctx context.Context) error {
 func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state != Off {
+	if h.State() != Off {
 		g := h.group()
 		for _, old := range h.io {
 			_ = g.limitIO(IOLimit{Device: old.Device}) // the device may be gone, and its limit with it
@@ -309,7 +306,7 @@ func (h *isolatedHost) Usage() (record.LabUsage, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	u := h.usage
-	if h.state != Off {
+	if h.State() != Off {
 		u = h.look(h.group())
 	}
 	u.Host = h.name
@@ -368,12 +365,6 @@ func (n *network) forget(h *isolatedHost) error {
 	return err
 }
 
-func systemRemovers() map[string]journal.Remover {
-	return map[string]journal.Remover{
-		kindGroup: removeGroup, kindLink: removeLink, kindNamespace: removeNamespace,
-	}
-}
-
 // disableIPv6 keeps the kernel from giving an interface of the machine an address of its own.
 func disableIPv6(name string) error {
 	err := writeFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "disable_ipv6"), "1")
@@ -381,58 +372,4 @@ func disableIPv6(name string) error {
 		return nil
 	}
 	return err
-}
-
-// checkIsolated tries what isolated hosts need, in a namespace that ends with the trial.
-func checkIsolated() error {
-	if os.Geteuid() != 0 {
-		return errors.New("they need root")
-	}
-	if _, err := findHierarchies(); err != nil {
-		return err
-	}
-	var err error
-	process.OnThread(func() {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			err = fmt.Errorf("the kernel makes no network namespace: %w", err)
-			return
-		}
-		err = tryNetwork()
-	})
-	return err
-}
-
-// tryNetwork makes one of each thing in the calling thread's namespace.
-func tryNetwork() error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = bridgeName
-	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		return fmt.Errorf("the kernel has no bridges (module bridge): %w", err)
-	}
-	attrs.Name = hostLink
-	veth := netlink.NewVeth(attrs)
-	veth.PeerName = "peer"
-	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("the kernel has no pairs of virtual Ethernet devices (module veth): %w", err)
-	}
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer handle.Close()
-	if err := shape(handle, hostLink, 1<<20); err != nil {
-		return fmt.Errorf("the kernel has no token bucket (module sch_tbf): %w", err)
-	}
-	c, err := nftables.New()
-	if err != nil {
-		return err
-	}
-	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: cutTable})
-	in := c.AddChain(&nftables.Chain{Name: "in", Table: table, Type: nftables.ChainTypeFilter,
-		Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter})
-	c.AddRule(&nftables.Rule{Table: table, Chain: in, Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, netip.Addr{})})
-	if err := c.Flush(); err != nil {
-		return fmt.Errorf("the kernel has no nftables (module nf_tables): %w", err)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package host_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -91,6 +92,33 @@ func remains(lab, dir, home string) (left []string) {
 	return append(left, links(dir)...)
 }
 
+// foreign makes a group and a namespace's file with names like those of labs, which the journal of none has.
+func foreign(t *testing.T, mode, lab string) []string {
+	t.Helper()
+	if mode == host.Plain {
+		return nil
+	}
+	name := "plimsoll-" + lab + "other-host1-00000000-1"
+	hierarchies, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
+	if len(hierarchies) == 0 {
+		t.Fatal("no control groups are mounted")
+	}
+	group := filepath.Join(filepath.Dir(hierarchies[0]), name)
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(group) })
+	space := filepath.Join("/run/plimsoll/netns", name)
+	eventually(t, "a file in a directory that labs remove when it is empty", func() bool {
+		return errors.Join(os.MkdirAll(filepath.Dir(space), 0o755), os.WriteFile(space, nil, 0o600)) == nil
+	})
+	t.Cleanup(func() {
+		_, _ = os.Remove(space), os.Remove(filepath.Dir(space))
+		_ = os.Remove("/run/plimsoll") // if it is empty
+	})
+	return []string{group, space}
+}
+
 // Whenever a lab is killed, what it made is removed by the next process.
 func TestKilled(t *testing.T) {
 	for _, mode := range modes(t) {
@@ -99,6 +127,7 @@ func TestKilled(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
+			survives := foreign(t, mode, fmt.Sprintf("killed-%s%d-", mode, os.Getpid()))
 			for i := range 8 {
 				lab, home := fmt.Sprintf("killed-%s%d-%d", mode, os.Getpid(), i), t.TempDir()
 				var after time.Duration // the first is killed when it is complete
@@ -106,6 +135,11 @@ func TestKilled(t *testing.T) {
 					after = time.Millisecond + time.Duration(random.Int64N(int64(400*time.Millisecond)))
 				}
 				clean(t, killLab(t, mode, lab, home, after), lab, home)
+			}
+			for _, path := range survives {
+				if _, err := os.Stat(path); err != nil {
+					t.Errorf("something of somebody else is gone: %v", err)
+				}
 			}
 		})
 	}

@@ -31,6 +31,15 @@ func systemRemovers() map[string]journal.Remover { return nil }
 // table would be what the system says about processes.
 type table struct{}
 
+// trees knows only the first process of each.
+func (*table) trees(roots []int, _ bool) map[int][]int {
+	trees := map[int][]int{}
+	for _, pid := range roots {
+		trees[pid] = []int{pid}
+	}
+	return trees
+}
+
 // treeUsage would count what processes use.
 type treeUsage struct{}
 

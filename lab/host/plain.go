@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"syscall"
 	"time"
 
@@ -56,7 +55,7 @@ func (h *plainHost) PowerOff(ctx context.Context) error {
 // off ends all processes. They are stopped first, so that none makes another one meanwhile, or sees that another one
 // died. The caller holds mu.
 func (h *plainHost) off(ctx context.Context) error {
-	h.state = Off
+	h.state.set(Off)
 	for {
 		h.usage.look(h.body) // what they used up to now
 		all := h.all()
@@ -64,8 +63,8 @@ func (h *plainHost) off(ctx context.Context) error {
 			h.usage.end()
 			return nil
 		}
-		signalTrees(all, syscall.SIGSTOP)
-		signalTrees(all, syscall.SIGKILL)
+		h.signal(all, syscall.SIGSTOP)
+		h.signal(all, syscall.SIGKILL)
 		if err := waitEnded(ctx, all); err != nil {
 			return fmt.Errorf("host %s: %w", h.name, err)
 		}
@@ -73,28 +72,26 @@ func (h *plainHost) off(ctx context.Context) error {
 	}
 }
 
-// signalTrees sends a signal to processes, their groups and all their descendants, until there are no more of them:
-// one that was not reached yet may have made another.
-func signalTrees(all []*root, sig syscall.Signal) {
+// signal sends a signal to processes, their groups and all their descendants, until there are no more of them: one
+// that was not reached yet may have made another.
+func (h *plainHost) signal(all []*root, sig syscall.Signal) {
 	sent := map[int]bool{}
-	for {
-		found := map[int]bool{}
+	for more := true; more; {
+		more = false
+		var pids []int
 		for _, r := range all {
+			_ = syscall.Kill(-r.PID, sig) // it may be empty
 			if r.Running() {
-				found[r.PID] = true
-				for _, pid := range process.Descendants(r.PID) {
-					found[pid] = true
+				pids = append(pids, r.PID)
+			}
+		}
+		for _, tree := range h.ground.table.trees(pids, true) {
+			for _, pid := range tree {
+				if !sent[pid] {
+					_ = syscall.Kill(pid, sig) // it may have ended
+					sent[pid], more = true, true
 				}
 			}
-			_ = syscall.Kill(-r.PID, sig) // it may be empty
-		}
-		maps.DeleteFunc(found, func(pid int, _ bool) bool { return sent[pid] })
-		if len(found) == 0 {
-			return
-		}
-		for pid := range found {
-			_ = syscall.Kill(pid, sig) // it may have ended
-			sent[pid] = true
 		}
 	}
 }
@@ -125,10 +122,10 @@ func waitEnded(ctx context.Context, all []*root) error {
 func (h *plainHost) PowerOn(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state != Off {
+	if h.State() != Off {
 		return nil
 	}
-	h.state = On
+	h.state.set(On)
 	h.usage.begin()
 	return nil
 }
@@ -137,11 +134,11 @@ func (h *plainHost) PowerOn(context.Context) error {
 func (h *plainHost) Pause(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state == Off {
+	if h.State() == Off {
 		return h.usable()
 	}
-	h.state = Paused
-	signalTrees(h.all(), syscall.SIGSTOP)
+	h.state.set(Paused)
+	h.signal(h.all(), syscall.SIGSTOP)
 	return nil
 }
 
@@ -149,11 +146,11 @@ func (h *plainHost) Pause(context.Context) error {
 func (h *plainHost) Resume(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.state == Off {
+	if h.State() == Off {
 		return h.usable()
 	}
-	h.state = On
-	signalTrees(h.all(), syscall.SIGCONT)
+	h.state.set(On)
+	h.signal(h.all(), syscall.SIGCONT)
 	return nil
 }
 
