@@ -307,7 +307,7 @@ func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *
 		}
 		t.aside(Read, int64(now-at))
 		t.aside(kind, int64(now-at))
-		if err := p.checkBlock(block, offset); err != nil {
+		if err := p.pool.Check(block, offset); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -99,10 +100,7 @@ type crew struct {
 // perform runs a step for its duration, or until ctx ends or something fails, and adds it to the record.
 func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histogram, *record.ProbeStep, error) {
 	c := &crew{p: p, job: j, failed: make(chan error, 1), total: map[string]*measure.Histogram{}}
-	// Each thread has a place to run, so that one that comes back from the kernel never waits for another one.
-	places := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(max(places, j.threads+2))
-	defer runtime.GOMAXPROCS(places)
+	defer undisturbed(j.threads)()
 	s := &j.step
 	s.Start = int64(time.Since(p.begin))
 	before, cpu := p.System.Sample(), processorTime()
@@ -132,6 +130,24 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 	}
 	p.out.Steps = append(p.out.Steps, *s)
 	return c.total, &p.out.Steps[len(p.out.Steps)-1], errors.Join(err, p.save())
+}
+
+// collectAt is how much memory a step may take before garbage is collected, in bytes.
+const collectAt = 512 << 20
+
+// undisturbed gives each thread a place to run, so that one that comes back from the kernel never waits for another one,
+// and keeps the collector, which stops all threads, from running without need. It returns what ends that.
+func undisturbed(threads int) func() {
+	places := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(places, threads+2))
+	limit := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(limit, collectAt))
+	percent := debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+		runtime.GOMAXPROCS(places)
+	}
 }
 
 // start begins all threads.

@@ -120,6 +120,9 @@ func (p *probe) journalStep(ctx context.Context, l *log, clients int) (*record.P
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 { return kinds["sync"].Count() }
 	j.body = func(_ int, t *tally, stop *atomic.Bool) error {
+		if clients == 1 {
+			return alone(l, t, stop, &thinking, &thoughts)
+		}
 		var group sync.WaitGroup
 		for range clients {
 			group.Go(func() { client(g, t, p.spec.Record, stop, &failed, &thinking, &thoughts) })
@@ -134,8 +137,31 @@ func (p *probe) journalStep(ctx context.Context, l *log, clients int) (*record.P
 	if n := thoughts.Load(); n > 0 {
 		s.Think = thinking.Load() / n
 	}
-	s.Model = modelOf(clients, kinds["flush"], kinds[""], time.Duration(s.Think))
+	s.Model = modelOf(clients, kinds["turn"], kinds[""], time.Duration(s.Think))
 	return s, kinds, err
+}
+
+// alone is one client without others: it flushes by itself, because to wake a flusher and be woken takes longer than a
+// flush of a fast device.
+func alone(l *log, t *tally, stop *atomic.Bool, thinking, thoughts *atomic.Int64) error {
+	var last time.Time
+	for !stop.Load() {
+		begin := time.Now()
+		if !last.IsZero() {
+			thinking.Add(int64(begin.Sub(last)))
+			thoughts.Add(1)
+		}
+		both, flush, err := l.append(1)
+		if err != nil {
+			return err
+		}
+		last = time.Now()
+		t.add("", int64(last.Sub(begin)), l.p.spec.Record)
+		t.aside("flush", int64(both))
+		t.aside("sync", int64(flush))
+		t.aside("turn", int64(last.Sub(begin)))
+	}
+	return nil
 }
 
 // client commits, one commit after the other. What is under way when the step ends does not count.
@@ -169,6 +195,7 @@ func flusher(g *group, l *log, t *tally, stop, failed *atomic.Bool) error {
 			continue
 		}
 		for !stop.Load() {
+			begin := time.Now()
 			commits, done := g.begin()
 			if commits == 0 {
 				done()
@@ -183,6 +210,7 @@ func flusher(g *group, l *log, t *tally, stop, failed *atomic.Bool) error {
 			t.aside("flush", int64(both))
 			t.aside("sync", int64(flush))
 			done()
+			t.aside("turn", int64(time.Since(begin)))
 		}
 	}
 	return nil

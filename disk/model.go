@@ -11,7 +11,8 @@ import (
 )
 
 // The model of the group commit: one flusher; a commit that comes while a flush runs waits for the rest of it and for
-// the whole next one. S is one write and flush, e the time between an acknowledgement and the next commit of a client.
+// the whole next one. S is one turn of the flusher: the records are put together, written and flushed, and who waited
+// is let go. On all but the fastest devices that is the time of the flush. e is the time between an acknowledgement and the next commit of a client.
 //
 // One client waits for one flush: S. From two on, a client that was acknowledged at the end of flush k comes back e
 // later, when flush k+1 has begun for those who waited meanwhile; it waits for the rest of that, S − e, and for flush

@@ -46,7 +46,7 @@ const journalAlign = 128
 
 // Check says what is wrong with a specification, and brings into order what may be written in several ways.
 func Check(s *record.ProbeSpec) error {
-	for _, err := range []error{checkNames(s), checkSizes(s), checkRates(s)} {
+	for _, err := range []error{checkNames(s), checkRates(s), checkSizes(s)} {
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,12 @@ func checkSizes(s *record.ProbeSpec) error {
 }
 
 func checkRates(s *record.ProbeSpec) error {
+	if len(s.Ramp) > 0 {
+		s.Threads = slices.Max(s.Ramp)
+	}
 	switch {
+	case len(s.Ramp) > 0 && slices.Min(s.Ramp) < 1:
+		return fmt.Errorf("there is no step with %d threads: choose 1 to 4096", slices.Min(s.Ramp))
 	case s.Threads < 1 || s.Threads > 4096:
 		return fmt.Errorf("%d threads cannot be started: choose 1 to 4096", s.Threads)
 	case s.Duration < int64(50*time.Millisecond):
@@ -135,12 +140,20 @@ func Doubling(most int) []int {
 	return append(list, most)
 }
 
+// Ramp returns the numbers of threads of the profile random.
+func Ramp(s record.ProbeSpec) []int {
+	if len(s.Ramp) > 0 {
+		return s.Ramp
+	}
+	return Doubling(s.Threads)
+}
+
 // Estimate is how long the measured steps of a specification take, without writing the test files.
 func Estimate(s record.ProbeSpec) (steps int, total time.Duration) {
 	for _, name := range s.Profiles {
 		switch name {
 		case record.ProbeRandom:
-			steps += len(s.Operations) * len(Doubling(s.Threads))
+			steps += len(s.Operations) * len(Ramp(s))
 		case record.ProbeJournal:
 			steps += len(s.Clients)
 		default:

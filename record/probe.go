@@ -79,8 +79,10 @@ type ProbeSpec struct {
 	// Size of the test file, in bytes; Duration of each step, in nanoseconds.
 	Size     int64 `json:"size"`
 	Duration int64 `json:"duration_ns"`
-	// Threads is where the ramp of the profile random ends.
-	Threads int `json:"threads"`
+	// Threads is where the ramp of the profile random ends; Ramp has the numbers of threads where they are not doubled
+	// from 1 on.
+	Threads int   `json:"threads"`
+	Ramp    []int `json:"ramp,omitempty"`
 	// Block is how long one random read or write is; Operations are "read", "write" and "mixed".
 	Block      int64    `json:"block"`
 	Operations []string `json:"operations"`

@@ -25,7 +25,8 @@ type diskFlags struct {
 	duration, period, delay                  string
 	clients                                  string
 	commitRate, readRate                     float64
-	threads, files                           int
+	files                                    int
+	threads                                  []int
 	mode, sync                               string
 	fallback, force, quiet, iostat, noRecord bool
 	peers, devices, slo                      []string
@@ -75,7 +76,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "profiles, or all")
 	flags.StringVar(&f.size, "size", "4GiB", "size of the test file; twice the memory for --mode buffered")
 	flags.StringVar(&f.duration, "duration", "10s", "length of each step")
-	flags.IntVar(&f.threads, "threads", d.Threads, "random: where the ramp of threads ends")
+	flags.IntSliceVar(&f.threads, "threads", []int{d.Threads}, "random: where the ramp 1, 2, 4 … ends, or its numbers, such as 1,4,16")
 	flags.StringVar(&f.block, "block", "4KiB", "random: how much one operation reads or writes")
 	flags.StringSliceVar(&f.operations, "operations", d.Operations, "random: read, write, mixed (one read, then one write)")
 	flags.StringVar(&f.mode, "mode", d.Mode, "random: direct (O_DIRECT), buffered or mmap")
@@ -132,7 +133,11 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 		}
 		*x.into = int64(d)
 	}
-	s.Threads, s.Fallback, s.CommitRate, s.ReadRate, s.Files = f.threads, f.fallback, f.commitRate, f.readRate, f.files
+	s.Threads = f.threads[0]
+	if len(f.threads) > 1 {
+		s.Ramp = f.threads
+	}
+	s.Fallback, s.CommitRate, s.ReadRate, s.Files = f.fallback, f.commitRate, f.readRate, f.files
 	s.Devices, s.Seed, s.Forced, s.Objectives = f.devices, f.seed, f.force, f.slo
 	if s.Clients, err = parseClients(f.clients); err != nil {
 		return s, err
