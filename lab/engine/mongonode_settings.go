@@ -13,6 +13,7 @@ import (
 var watchedParameters = []string{
 	"journalCommitInterval", "syncdelay", "enableFlowControl", "ttlMonitorEnabled", "featureCompatibilityVersion",
 	"wiredTigerConcurrentReadTransactions", "wiredTigerConcurrentWriteTransactions", "replWriterThreadCount",
+	"storageEngineConcurrentReadTransactions", "storageEngineConcurrentWriteTransactions", // their names since 7.0
 }
 
 // Settings reads how the server was started, its parameters, its replica set's configuration and its default concerns.

@@ -40,6 +40,7 @@ type mongoCluster struct {
 
 	mu    sync.Mutex
 	roles map[string]string // as they were seen last, by member
+	told  map[string]string // as events told of them
 	kept  map[string]bool   // rollback files that were told already
 }
 
@@ -56,7 +57,8 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	if err := engine.CheckMongodArgs(spec.Engine.Args, programs.Version, members); err != nil {
 		return nil, err
 	}
-	c := &mongoCluster{site: site, programs: programs, plans: map[string]MemberPlan{}, roles: map[string]string{}, kept: map[string]bool{}}
+	c := &mongoCluster{site: site, programs: programs, plans: map[string]MemberPlan{}, roles: map[string]string{}, told: map[string]string{},
+		kept: map[string]bool{}}
 	keyFile, err := c.secrets()
 	if err != nil {
 		return nil, err
@@ -249,13 +251,17 @@ func inParallel(nodes []*engine.MongoNode, do func(*engine.MongoNode) error) err
 // until tries again and again until it works or ctx ends. A try that says final is the last one. The error has the
 // last refusal.
 func until(ctx context.Context, what string, try func(context.Context) (final bool, err error)) error {
-	for {
+	for before := error(nil); ; {
 		one, cancel := context.WithTimeout(ctx, 2*mongoAsk)
 		final, last := try(one)
 		cancel()
 		if last == nil {
 			return nil
 		}
+		if ctx.Err() != nil && before != nil {
+			last = before // this try was cut short, which says nothing about the server
+		}
+		before = last
 		if final {
 			return fmt.Errorf("%s: %w", what, last)
 		}

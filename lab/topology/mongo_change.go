@@ -54,17 +54,8 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 		case now == old:
 			return false, errors.Join(fmt.Errorf("%s is primary still", old.Name()), lost)
 		}
-		c.seeAll(ctx, set)
 		return true, nil
 	})
-}
-
-// seeAll remembers who is what in a set.
-func (c *mongoCluster) seeAll(ctx context.Context, set string) {
-	nodes := c.inSet(set)
-	for i, a := range askAll(ctx, nodes) {
-		c.see(nodes[i].Name(), a.role())
-	}
 }
 
 // role is the role that an answer tells.

@@ -11,13 +11,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// see remembers the role of a member and returns the one it had.
-func (c *mongoCluster) see(member, role string) (before string) {
+// see remembers the role of a member.
+func (c *mongoCluster) see(member, role string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before = c.roles[member]
 	c.roles[member] = role
-	return before
 }
 
 // seen is the role of a member as far as it is known without asking.

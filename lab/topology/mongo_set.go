@@ -300,7 +300,7 @@ func (c *mongoCluster) nameOf(address string) string {
 // seeSet remembers the roles that a status tells.
 func (c *mongoCluster) seeSet(s setStatus) {
 	for _, m := range s.Members {
-		c.see(c.nameOf(m.Name), roleOf(m.State))
+		c.tell(c.nameOf(m.Name), roleOf(m.State)) // nobody needs an event of how it begins
 	}
 }
 

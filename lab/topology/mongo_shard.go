@@ -34,7 +34,7 @@ func (c *mongoCluster) shard(ctx context.Context, router *engine.MongoNode) erro
 		return err
 	}
 	// The balancer would move chunks while something is measured, and while chunks are moved here.
-	if err := router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "balancerStop", Value: 1}, {Key: "maxTimeMS", Value: int32(60000)}}, nil); err != nil {
+	if err := router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "balancerStop", Value: 1}}, nil); err != nil {
 		return fmt.Errorf("the balancer does not stop: %w", err)
 	}
 	if err := c.shardCollection(ctx, router); err != nil {

@@ -120,16 +120,16 @@ func (c *mongoCluster) startRouters(ctx context.Context) error {
 	if err := c.shard(ctx, routers[0]); err != nil {
 		return err
 	}
-	// Each router is used once: one that had not heard of the shards would show it now.
-	return inParallel(routers, func(n *engine.MongoNode) error {
-		err := until(ctx, "a majority write through "+n.Name(), func(ctx context.Context) (bool, error) {
+	// Each router is used once: one that had not heard of the shards would show it now. They take turns, because they
+	// would drop each other's proof.
+	for _, n := range routers {
+		if err := until(ctx, "a majority write through "+n.Name(), func(ctx context.Context) (bool, error) {
 			return ended(n), prove(ctx, n, majority())
-		})
-		if err == nil {
-			c.see(n.Name(), "router")
+		}); err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	return nil
 }
 
 // seeds is SET/HOST:PORT,… of the members that a client may be told of: those with data.

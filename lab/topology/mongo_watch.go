@@ -47,8 +47,8 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 		if role == "primary" && n != primary {
 			role = "unknown" // it has not noticed yet that there was an election
 		}
-		before := c.see(n.Name(), role)
-		if before == role {
+		before, known := c.tell(n.Name(), role)
+		if before == role || !known && role != "primary" {
 			continue
 		}
 		switch {
@@ -60,6 +60,15 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 		}
 		c.tellRollback(n)
 	}
+}
+
+// tell remembers the role of which an event tells, and returns the one before.
+func (c *mongoCluster) tell(member, role string) (before string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, known = c.told[member]
+	c.told[member], c.roles[member] = role, role
+	return before, known
 }
 
 func roleWords(role string, a answer) string {

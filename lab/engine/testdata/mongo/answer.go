@@ -62,7 +62,7 @@ func (s *server) dispatch(st *state, db, name string, command bson.D) bson.D {
 		if name == "hello" && (s.Version == "4.4.0" || s.Version == "4.4.1") { // "hello": new in 4.4.2
 			return failed(59, "CommandNotFound", "no such command: 'hello'")
 		}
-		return s.hello(st)
+		return s.hello(st, command)
 	case "ping", "endSessions", "killCursors", "setParameter", "connectionStatus":
 		return good()
 	case "buildInfo":
@@ -100,11 +100,14 @@ func (s *server) parsed() bson.D {
 var wireVersions = map[int]int32{4: 9, 5: 13, 6: 17, 7: 21, 8: 25}
 
 // hello is the answer to "hello": its page in the manual has a list of fields for each kind of server.
-func (s *server) hello(st *state) bson.D {
+func (s *server) hello(st *state, command bson.D) bson.D {
 	d := bson.D{{Key: "helloOk", Value: true}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)},
 		{Key: "maxMessageSizeBytes", Value: int32(48000000)}, {Key: "maxWriteBatchSize", Value: int32(100000)},
 		{Key: "localTime", Value: time.Now()}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)},
 		{Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: wireVersions[s.major]}, {Key: "readOnly", Value: false}}
+	if get(command, "saslSupportedMechs") != nil {
+		d = append(d, bson.E{Key: "saslSupportedMechs", Value: bson.A{"SCRAM-SHA-256"}})
+	}
 	writable := s.router || s.args["replSet"] == ""
 	rs := st.set(s)
 	switch {

@@ -1,0 +1,309 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// use writes through the address that clients are given.
+func use(t *testing.T, ctx context.Context, l *mongoLab) {
+	t.Helper()
+	client, err := mongo.Connect(options.Client().ApplyURI(l.URIs()[""]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Disconnect(context.WithoutCancel(ctx))
+	if _, err := client.Database("plimsoll").Collection("usertable").InsertOne(ctx, bson.M{"_id": bson.NewObjectID()}); err != nil {
+		t.Errorf("a client of %s cannot write: %v", l.URIs()[""], err)
+	}
+}
+
+func primaryOf(t *testing.T, ctx context.Context, l *mongoLab, set string) string {
+	t.Helper()
+	for {
+		name, err := l.Primary(ctx, set)
+		if err == nil {
+			return name
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// roles are the roles of all members, by asking them.
+func roles(ctx context.Context, l *mongoLab) map[string]string {
+	all := map[string]string{}
+	for _, m := range l.Describe(ctx, true) {
+		all[m.Name] = m.State + " " + m.Role
+	}
+	return all
+}
+
+// eachMongo runs a test on the stand-in, and on a real mongod where there is one.
+func eachMongo(t *testing.T, version string, misbehave []string, test func(t *testing.T, binary string)) {
+	t.Run("stand-in", func(t *testing.T) {
+		t.Parallel()
+		test(t, enginetest.StandinMongo(t, version, misbehave...))
+	})
+	if binary, ok := enginetest.RealMongo(t); ok {
+		t.Run("real", func(t *testing.T) { test(t, binary) })
+	}
+}
+
+// A set goes through what a drill does to it: a planned hand-over, the death of its primary, its return.
+func TestMongoSetLives(t *testing.T) {
+	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+		})
+		ctx := start(t, l)
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go l.Watch(watching)
+		use(t, ctx, l)
+		first := primaryOf(t, ctx, l, "")
+		if err := l.StepDown(ctx, "rs0"); err != nil {
+			t.Fatal(err)
+		}
+		second := primaryOf(t, ctx, l, "rs0")
+		if second == first {
+			t.Errorf("%s is primary after it stepped down", first)
+		}
+		l.waitEvent(t, "election: "+second+" is primary of rs0 in term ")
+		n, _ := l.Node(second)
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		l.waitEvent(t, second+" is not answering (it does not run)")
+		third := ""
+		for third == "" || third == second {
+			third = primaryOf(t, ctx, l, "")
+		}
+		use(t, ctx, l)
+		if got := roles(ctx, l)[second]; got != "dead unknown" {
+			t.Errorf("the killed member is %q", got)
+		}
+		if err := l.Return(ctx, second); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range l.Describe(ctx, true) {
+			if m.State != "running" || m.Role != "primary" && m.Role != "secondary" || m.Term < 1 || len(m.Settings) == 0 || m.Problem != "" {
+				t.Errorf("%s is %+v", m.Name, m)
+			}
+			if m.Role == "secondary" && m.LagSeconds == nil {
+				t.Errorf("the lag of %s is not told", m.Name)
+			}
+		}
+		stop()
+	})
+}
+
+// Members that were started on the data of a set find it again.
+func TestMongoSetStartsAgain(t *testing.T) {
+	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+			s.Engine.Authentication = true
+		})
+		ctx := start(t, l)
+		use(t, ctx, l)
+		if err := l.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		use(t, ctx, l)
+	})
+}
+
+func TestMongoClusterLives(t *testing.T) {
+	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast"}
+			s.Engine.Authentication = true
+		})
+		ctx := start(t, l)
+		use(t, ctx, l)
+		if _, err := l.Primary(ctx, ""); err == nil || !strings.Contains(err.Error(), "shard1, shard2") {
+			t.Errorf("error %v, want one that asks for a shard", err)
+		}
+		killed := primaryOf(t, ctx, l, "shard2")
+		for _, name := range []string{killed, "router-1", "config-1"} {
+			n, _ := l.Node(name)
+			if err := n.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for primaryOf(t, ctx, l, "shard2") == killed {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if got, err := l.Sharding(ctx); err != nil || len(got.Chunks) != 2 { // the other router knows
+			t.Errorf("the collection is spread like %+v, error %v", got, err)
+		}
+		for _, name := range []string{"config-1", killed, "router-1"} {
+			if err := l.Return(ctx, name); err != nil {
+				t.Errorf("return of %s: %v", name, err)
+			}
+		}
+		use(t, ctx, l)
+		want := map[string]int{"running config": 3, "running router": 2, "running primary": 2, "running secondary": 4}
+		got := map[string]int{}
+		for _, role := range roles(ctx, l) {
+			got[role]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("roles (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A member that gave up writes tells where they are, once.
+func TestMongoRollbackIsTold(t *testing.T) {
+	t.Parallel()
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "6.0.25", "rolls-back"), threeMembers)
+	ctx := start(t, l)
+	for range 2 {
+		n, _ := l.Node("rs0-1")
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Return(ctx, "rs0-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "gave up writes") })
+	if len(told) != 1 || !strings.Contains(told[0], "they are kept in 1 files in ") {
+		t.Errorf("told was %q", told)
+	}
+}
+
+// A primary that closes the connection when it steps down has stepped down nevertheless.
+func TestMongoStepDownClosesConnections(t *testing.T) {
+	t.Parallel()
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "4.4.29", "step-down-closes"), threeMembers)
+	ctx := start(t, l)
+	before := primaryOf(t, ctx, l, "")
+	if err := l.StepDown(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	if now := primaryOf(t, ctx, l, ""); now == before {
+		t.Errorf("%s is primary still", now)
+	}
+}
+
+func TestMongoStepDownRefused(t *testing.T) {
+	t.Parallel()
+	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*record.LabSpec) {})
+	ctx := start(t, alone)
+	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "nobody to hand over to") {
+		t.Errorf("error %v of a standalone", err)
+	}
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *record.LabSpec) {
+		s.Topology = record.TopologySpec{Members: 2, Priorities: []float64{1, 0}}
+	})
+	ctx = start(t, l)
+	if err := l.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "No electable secondaries") {
+		t.Errorf("error %v of a set without another candidate", err)
+	}
+	if err := l.StepDown(ctx, "rs7"); err == nil || !strings.Contains(err.Error(), `no replica set "rs7"; there is rs0`) {
+		t.Errorf("error %v of a set that is not there", err)
+	}
+}
+
+// Secrets are made for each lab, and only their owner may read them.
+func TestMongoSecrets(t *testing.T) {
+	t.Parallel()
+	passwords := map[string]bool{}
+	for range 2 {
+		l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *record.LabSpec) {
+			threeMembers(s)
+			s.Engine.Authentication = true
+		})
+		u, err := url.Parse(l.URIs()[""])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := u.User.Password()
+		passwords[p] = true
+		if u.User.Username() != "plimsoll" || len(p) < 30 || u.Query().Get("authSource") != "admin" || u.Query().Get("replicaSet") != "rs0" {
+			t.Errorf("the address is %s", u.Redacted())
+		}
+		entries, err := os.ReadDir(l.site.Dir + "/secrets")
+		if err != nil || len(entries) != 2 {
+			t.Fatalf("secrets %v, error %v", entries, err)
+		}
+		for _, e := range entries {
+			if fi, err := e.Info(); err != nil || fi.Mode().Perm() != 0o600 {
+				t.Errorf("%s has mode %v", e.Name(), fi.Mode())
+			}
+		}
+	}
+	if len(passwords) != 2 {
+		t.Error("two labs have the same password")
+	}
+}
+
+// On hosts with addresses of their own, the first user is made over a socket, and a member that is started on another
+// host is found by its set.
+func TestMongoMovesBetweenHosts(t *testing.T) {
+	if err := host.Check(host.Isolated); err != nil {
+		t.Logf("not tested on isolated hosts: %v", err)
+		return
+	}
+	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Isolated, binary, func(s *record.LabSpec) {
+			s.Hosts.Count = 4
+			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+			s.Engine.Authentication = true
+		})
+		ctx := start(t, l)
+		use(t, ctx, l)
+		name := primaryOf(t, ctx, l, "")
+		n, _ := l.Node(name)
+		before := n.Address()
+		if err := n.Host().PowerOff(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for primaryOf(t, ctx, l, "") == name {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err := n.Start(ctx); !errors.Is(err, host.ErrOff) {
+			t.Errorf("error %v of a start on a host without power", err)
+		}
+		if err := n.Move(l.site.Hosts["host4"]); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Return(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+		if n.Address() == before || n.Host().Name() != "host4" {
+			t.Errorf("%s is at %s on %s", name, n.Address(), n.Host().Name())
+		}
+		use(t, ctx, l)
+		if got := roles(ctx, l)[name]; !strings.HasPrefix(got, "running ") || strings.HasSuffix(got, "unknown") {
+			t.Errorf("the moved member is %q", got)
+		}
+	})
+}
+
+var _ engine.Node = (*engine.MongoNode)(nil)
