@@ -1,0 +1,300 @@
+package topology
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func mongoSpec(t record.TopologySpec) record.LabSpec {
+	s := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabMongod}, Topology: t}
+	s.Defaults()
+	return s
+}
+
+// planText is a layout for people: each member with its host, priority and what it keeps.
+func planText(l Layout) string {
+	var b strings.Builder
+	for _, m := range l.Members {
+		fmt.Fprintf(&b, "%s %s %s on %s", m.Name, m.Kind, m.Role, m.Host)
+		if m.Priority != 1 && m.Role == "member" {
+			fmt.Fprintf(&b, " priority %v", m.Priority)
+		}
+		if m.Volume {
+			b.WriteString(" with a volume")
+		}
+		b.WriteString("\n")
+	}
+	for _, n := range l.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.String()
+}
+
+func TestPlanMongo(t *testing.T) {
+	cacheNote := func(n int) string {
+		return fmt.Sprintf("note: engine.cache: each of the %d members with data takes half of this machine's memory for its cache, as mongod does alone; say a size\n", n)
+	}
+	for _, c := range []struct {
+		name string
+		spec record.LabSpec
+		want string
+	}{
+		{"standalone", mongoSpec(record.TopologySpec{}), "mongod-1 mongod member on host1 priority 0 with a volume\n"},
+		{"three", mongoSpec(record.TopologySpec{Members: 3}), "rs0-1 mongod member on host1 with a volume\nrs0-2 mongod member on host2 with a volume\nrs0-3 mongod member on host3 with a volume\n" + cacheNote(3)},
+		{"arbiter", mongoSpec(record.TopologySpec{Members: 2, Arbiter: true, Priorities: []float64{2, 0}}),
+			"rs0-1 mongod member on host1 priority 2 with a volume\nrs0-2 mongod member on host2 priority 0 with a volume\nrs0-arbiter mongod arbiter on host3\n" +
+				"note: topology.arbiter: the members with data are not more than a majority of the votes: without one of them, w: majority may wait for ever; MongoDB's default write concern is w: 1 here\n" + cacheNote(2)},
+		{"sharded", mongoSpec(record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 3, ConfigServers: 1, Routers: 1}),
+			"shard1-1 mongod member on host1 with a volume\nshard1-2 mongod member on host2 with a volume\nshard1-3 mongod member on host3 with a volume\n" +
+				"shard2-1 mongod member on host2 with a volume\nshard2-2 mongod member on host3 with a volume\nshard2-3 mongod member on host1 with a volume\n" +
+				"config-1 mongod config on config1 with a volume\nrouter-1 mongos router on router1\n" +
+				"note: the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on\n" + cacheNote(6)},
+	} {
+		got, err := Plan(c.spec)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, planText(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// What cannot be made is refused with the key and what to write instead; what is only unwise is noted.
+func TestPlanMongoRefusesAndNotes(t *testing.T) {
+	change := func(f func(*record.LabSpec)) record.LabSpec {
+		s := mongoSpec(record.TopologySpec{Kind: record.LabSharded})
+		f(&s)
+		return s
+	}
+	set := func(f func(*record.LabSpec)) record.LabSpec {
+		s := mongoSpec(record.TopologySpec{Members: 3})
+		f(&s)
+		return s
+	}
+	for _, c := range []struct {
+		spec  record.LabSpec
+		want  string
+		notes bool
+	}{
+		{set(func(s *record.LabSpec) { s.Topology.Members = 0 }), "topology.members: 0 is not between 1 and 50", false},
+		{set(func(s *record.LabSpec) { s.Topology.Members = 51 }), "topology.members: 51", false},
+		{set(func(s *record.LabSpec) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: beside a single member", false},
+		{set(func(s *record.LabSpec) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "say members: 6", false},
+		{set(func(s *record.LabSpec) { s.Topology.Priorities = []float64{1, 2} }), "topology.priorities: there are 2 for 3 members", false},
+		{set(func(s *record.LabSpec) { s.Topology.Priorities = []float64{0, 0, 0} }), "nobody could become primary", false},
+		{set(func(s *record.LabSpec) { s.Topology.Priorities = []float64{-1, 1, 1} }), "not between 0 and 1000", false},
+		{set(func(s *record.LabSpec) {
+			s.Topology.Members, s.Topology.Priorities = 8, slices.Repeat([]float64{1}, 8)
+		}), "member 8 has no vote", false},
+		{set(func(s *record.LabSpec) { s.Topology.Election = "elect-never" }), "elect-default or elect-fast", false},
+		{set(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMilis": "1"} }), "did you mean electionTimeoutMillis?", false},
+		{set(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number from 1", false},
+		{set(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"chainingAllowed": "perhaps"} }), "neither true nor false", false},
+		{set(func(s *record.LabSpec) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded", false},
+		{set(func(s *record.LabSpec) { s.Topology.Kind = record.LabStandalone }), "say replica-set or sharded", false},
+		{set(func(s *record.LabSpec) { s.Hosts.Count = 65 }), "hosts.count: 65", false},
+		{set(func(s *record.LabSpec) { s.Engine.Cache = 1 << 20 }), "engine.cache: WiredTiger takes 256MiB", false},
+		{set(func(s *record.LabSpec) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old", false},
+		{set(func(s *record.LabSpec) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release", false},
+		{set(func(s *record.LabSpec) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind", false},
+		{set(func(s *record.LabSpec) { s.Engine.Name = "postgres" }), "engine.name", false},
+		{change(func(s *record.LabSpec) { s.Topology.Routers = 0 }), "topology.routers: 0", false},
+		{change(func(s *record.LabSpec) { s.Topology.ConfigServers = 8 }), "topology.config_servers: 8", false},
+		{change(func(s *record.LabSpec) { s.Topology.Shards = 0 }), "topology.shards: 0", false},
+		{change(func(s *record.LabSpec) { s.Topology.Collection = nil }), "topology.collection: a sharded lab shards a collection", false},
+		{change(func(s *record.LabSpec) { s.Topology.Collection.Namespace = "config.chunks" }), "not DATABASE.COLLECTION of users", false},
+		{change(func(s *record.LabSpec) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty", false},
+		{change(func(s *record.LabSpec) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders are for sharding: ranged", false},
+		{change(func(s *record.LabSpec) {
+			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
+		}), "not in ascending order", false},
+		{change(func(s *record.LabSpec) {
+			s.Topology.Collection.Sharding, s.Topology.Collection.Key = "ranged", "age"
+		}), "YCSB's keys are in _id, and age needs borders", false},
+		{set(func(s *record.LabSpec) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts carry 3 members of a set, so the loss of host1", true},
+		{set(func(s *record.LabSpec) { s.Topology.Members = 4 }), "4 voting members survive no more failures than 3", true},
+		{set(func(s *record.LabSpec) { s.Topology.Members = 9 }), "2 members of each set have neither vote nor priority", true},
+		{change(func(s *record.LabSpec) { s.Topology.ConfigServers = 2 }), "2 config servers survive no more failures than 1", true},
+		{change(func(s *record.LabSpec) { s.Hosts.Memory = 8 << 30 }), "up to 2 members share the memory of a host", true},
+	} {
+		l, err := Plan(c.spec)
+		got := strings.Join(l.Notes, "\n")
+		if !c.notes {
+			got = fmt.Sprint(err)
+		}
+		if (err == nil) != c.notes || !strings.Contains(got, c.want) {
+			t.Errorf("error %v, notes %q: want %q", err, l.Notes, c.want)
+		}
+	}
+}
+
+// drawSpec makes a specification, often one that is not possible.
+func drawSpec(t *rapid.T) record.LabSpec {
+	count := func(name string, low, high int) record.Count {
+		return record.Count(rapid.IntRange(low, high).Draw(t, name))
+	}
+	s := record.LabSpec{Engine: record.EngineSpec{Name: record.LabMongod}}
+	s.Hosts.Count = count("hosts", 0, 12)
+	s.Hosts.Memory = record.Size(rapid.SampledFrom([]int64{0, 1 << 30, 8 << 30}).Draw(t, "memory"))
+	s.Engine.Cache = record.Size(rapid.SampledFrom([]int64{0, 0, 1 << 20, 1 << 30}).Draw(t, "cache"))
+	s.Engine.Args = rapid.SliceOfN(rapid.SampledFrom([]string{"--quiet", "--dbpath", "--nojournal", "x", "-", "--", "--=1"}), 0, 2).Draw(t, "args")
+	top := &s.Topology
+	top.Kind = rapid.SampledFrom([]string{record.LabStandalone, record.LabReplicaSet, record.LabReplicaSet, record.LabSharded, record.LabSharded, "", "x"}).Draw(t, "kind")
+	top.Members, top.Arbiter = count("members", -1, 10), rapid.Bool().Draw(t, "arbiter")
+	if rapid.Bool().Draw(t, "with priorities") {
+		n := max(0, int(top.Members)+rapid.IntRange(-1, 1).Draw(t, "off by"))
+		top.Priorities = rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.5, 1, 2, 1000, 1001, -1}), n, n).Draw(t, "priorities")
+	}
+	top.Election = rapid.SampledFrom([]string{"", "elect-fast", "elect-default", "x"}).Draw(t, "election")
+	top.Settings = rapid.MapOfN(rapid.SampledFrom([]string{"chainingAllowed", "electionTimeoutMillis", "catchUpTimeoutMillis", "x"}),
+		rapid.SampledFrom([]string{"1", "-1", "true", ""}), 0, 2).Draw(t, "settings")
+	top.Shards, top.ConfigServers, top.Routers = count("shards", -1, 5), count("config", -1, 8), count("routers", -1, 3)
+	if rapid.Bool().Draw(t, "with a collection") {
+		top.Collection = &record.CollectionSpec{Namespace: rapid.SampledFrom([]string{"", "a.b", "a", ".b", "config.x"}).Draw(t, "namespace"),
+			Sharding: rapid.SampledFrom([]string{"", "hashed", "ranged", "x"}).Draw(t, "sharding"), Chunks: count("chunks", -1, 20),
+			SplitAt: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3).Draw(t, "borders")}
+	}
+	if rapid.Bool().Draw(t, "with defaults") {
+		s.Defaults()
+	}
+	return s
+}
+
+// Whatever is asked for, a plan is refused or one that MongoDB takes.
+func TestPlanMongoHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		l, err := Plan(spec)
+		if err != nil {
+			if err.Error() == "" || len(l.Members) > 0 {
+				t.Fatalf("refused without a word, or with members: %v", l)
+			}
+			return
+		}
+		checkLayout(t, spec, l)
+	})
+}
+
+func checkLayout(t *rapid.T, spec record.LabSpec, l Layout) {
+	hosts := map[string]string{}
+	for _, h := range l.Hosts {
+		if hosts[h.Name] != "" {
+			t.Fatalf("the host %s is there twice", h.Name)
+		}
+		hosts[h.Name] = h.Role
+	}
+	names, votes, electable := map[string]bool{}, map[string]int{}, map[string]bool{}
+	perHost := map[string]map[string]int{}
+	for _, m := range l.Members {
+		want := map[string]string{"member": "member", "arbiter": "member", "config": "config", "router": "router"}[m.Role]
+		if names[m.Name] || hosts[m.Host] != want || m.Volume == (m.Role == "arbiter" || m.Role == "router") {
+			t.Fatalf("%+v: its name, its host or its volume is wrong", m)
+		}
+		names[m.Name] = true
+		votes[m.Set]++
+		electable[m.Set] = electable[m.Set] || m.Priority > 0 && m.Role != "arbiter"
+		if perHost[m.Set] == nil {
+			perHost[m.Set] = map[string]int{}
+		}
+		perHost[m.Set][m.Host]++
+	}
+	for set, on := range perHost {
+		if set == "" {
+			continue
+		}
+		if !electable[set] {
+			t.Fatalf("nobody in %s can become primary", set)
+		}
+		many, few := 0, votes[set]
+		for _, h := range l.Hosts {
+			if h.Role == hosts[anyKey(on)] {
+				many, few = max(many, on[h.Name]), min(few, on[h.Name])
+			}
+		}
+		if many-few > 1 {
+			t.Fatalf("%s has %d members on one host and %d on another", set, many, few)
+		}
+	}
+	if spec.Topology.Kind == record.LabSharded && int(spec.Topology.Shards+1) != len(perHost)-1 {
+		t.Fatalf("there are %d sets for %d shards", len(perHost)-1, spec.Topology.Shards)
+	}
+}
+
+func anyKey(m map[string]int) string {
+	for k := range m {
+		return k
+	}
+	return ""
+}
+
+// The set that is initiated for a layout has at most seven votes, and an arbiter has none of the data.
+func TestMongoSetConfigVotes(t *testing.T) {
+	for members := 1; members <= 50; members++ {
+		for _, arbiter := range []bool{false, true} {
+			spec := mongoSpec(record.TopologySpec{Kind: record.LabReplicaSet, Members: record.Count(members), Arbiter: arbiter})
+			l, err := Plan(spec)
+			if err != nil {
+				if arbiter && (members == 1 || members >= maxVotes) {
+					continue
+				}
+				t.Fatal(err)
+			}
+			votes := 0
+			for i, m := range l.Members {
+				if m.Role == "arbiter" || i < dataVotes(spec.Topology) {
+					votes++
+				} else if m.Priority != 0 {
+					t.Errorf("%d members: %s has no vote and priority %v", members, m.Name, m.Priority)
+				}
+			}
+			if votes > maxVotes {
+				t.Errorf("%d members, arbiter %v: %d votes", members, arbiter, votes)
+			}
+		}
+	}
+}
+
+func TestHostLimits(t *testing.T) {
+	got := hostLimits(record.HostsSpec{Cores: 2, Memory: 1 << 30, Network: 5}, &record.HostLimits{Cores: 1})
+	if diff := cmp.Diff(host.Limits{Cores: 1, Memory: 1 << 30, Network: 5}, got); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
+
+// The borders cut YCSB's keys into equal parts: they are held against keys that are drawn as YCSB's hash spreads them.
+func TestYCSBBorders(t *testing.T) {
+	const draws = 200_000
+	r := rand.New(rand.NewPCG(1, 2))
+	keys := make([]string, draws)
+	for i := range keys {
+		keys[i] = "user" + strconv.FormatInt(r.Int64(), 10)
+	}
+	for _, n := range []int{1, 2, 3, 6, 8, 16, 100} {
+		borders := ycsbBorders(n)
+		if len(borders) != n-1 || !slices.IsSorted(borders) {
+			t.Fatalf("%d parts have the borders %v", n, borders)
+		}
+		counts := make([]int, n)
+		for _, k := range keys {
+			i, _ := slices.BinarySearch(borders, k)
+			counts[i]++
+		}
+		want := float64(draws) / float64(n)
+		for i, c := range counts {
+			if d := float64(c) - want; d*d > 36*want { // six standard deviations
+				t.Errorf("part %d of %d has %d of %d keys, want %.0f", i+1, n, c, draws, want)
+			}
+		}
+	}
+}
