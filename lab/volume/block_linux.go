@@ -221,7 +221,8 @@ func (v *blocks) Remount(ctx context.Context) error {
 		return err
 	}
 	for _, d := range v.disks {
-		d.missing = d.missing || !d.answers()
+		d.absent = !d.answers()
+		d.missing = d.missing || d.absent
 	}
 	v.degraded = v.degraded || degraded
 	return nil

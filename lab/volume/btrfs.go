@@ -96,7 +96,7 @@ func (b *btrfsArray) replace(ctx context.Context, mount string, place int, _, ne
 // replaceBtrfs is the command that rebuilds a disk on a new device. btrfs numbers its disks from 1 in the order in
 // which they were given to mkfs, and a new disk takes the number of the old one. -r reads from the other copies.
 func replaceBtrfs(mount string, place int, device string) []string {
-	return []string{"btrfs", "replace", "start", "-B", "-f", "-r", strconv.Itoa(place + 1), device, mount}
+	return []string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r", strconv.Itoa(place + 1), device, mount}
 }
 
 // convertBtrfs is the command that gives what was written without a disk the copies that it lacks.

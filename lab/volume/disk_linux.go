@@ -26,8 +26,8 @@ type disk struct {
 	// failed: it was told not to answer. off: its host has no power. shut: what the kernel was told.
 	failed, off, shut bool
 	// behind: it did not answer for a while, so that it may have missed writes. missing: the array does without it until
-	// it is replaced. rebuilding: it is being replaced.
-	behind, missing, rebuilding bool
+	// it is replaced. absent: the filesystem was mounted without it. rebuilding: it is being replaced.
+	behind, missing, absent, rebuilding bool
 }
 
 // answers says whether requests to the disk succeed and may be sent.

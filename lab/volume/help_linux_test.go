@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,6 +159,8 @@ func verify(t *testing.T, path string, want [32]byte) {
 type writer struct {
 	path     string
 	stop     chan struct{}
+	ended    chan struct{}
+	once     sync.Once
 	done     chan error
 	progress chan int
 	count    int
@@ -167,10 +170,12 @@ const recordSize = 512
 
 func startWriter(t *testing.T, path string) *writer {
 	t.Helper()
-	w := &writer{path: path, stop: make(chan struct{}), done: make(chan error, 1), progress: make(chan int, 1)}
+	w := &writer{path: path, stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan error, 1), progress: make(chan int, 1)}
 	f, err := os.Create(path)
 	must(t, err)
+	t.Cleanup(w.end)
 	go func() {
+		defer close(w.ended)
 		defer f.Close()
 		for {
 			select {
@@ -223,8 +228,14 @@ func (w *writer) waitFor(t *testing.T, n int) {
 // finish stops the writer; it must not have seen an error.
 func (w *writer) finish(t *testing.T) {
 	t.Helper()
-	close(w.stop)
+	w.end()
 	must(t, <-w.done)
+}
+
+// end stops the writer and waits until its file is closed.
+func (w *writer) end() {
+	w.once.Do(func() { close(w.stop) })
+	<-w.ended
 }
 
 // check reads back what was acknowledged.

@@ -133,6 +133,9 @@ func (s scheme) diskSize() int64 {
 	switch s.filesystem {
 	case "btrfs":
 		own, least = 112*mib+share/16, minBtrfsDisk
+		if s.tolerates() > 0 {
+			return s.rebuildable(share)
+		}
 	case "xfs":
 		own, least = 96*mib/int64(s.data)+share/32, minXFSDisk/int64(s.data)
 	case "ext4":
@@ -143,4 +146,22 @@ func (s scheme) diskSize() int64 {
 	}
 	size := max(share+own, least)
 	return (size + mib - 1) / mib * mib
+}
+
+// rebuildable is the size of a disk of a btrfs that can rebuild one of them beside the load of a server. btrfs makes
+// another chunk of data when those it has are full by four fifths.
+func (s scheme) rebuildable(share int64) int64 {
+	need := share + share/4 + share/16 + 160*mib
+	size := max(need, minBtrfsDisk)
+	for need+s.rebuildRoom(size) > size { // the room grows by less than the disk does
+		size += mib
+	}
+	return (size + mib - 1) / mib * mib
+}
+
+// rebuildRoom is how much of each disk must be free while one is rebuilt: for one chunk of data and one of metadata.
+// btrfs makes them a tenth of all disks large, but at most 1 GiB and 256 MiB.
+func (s scheme) rebuildRoom(disk int64) int64 {
+	tenth := disk * int64(s.disks()) / 10
+	return (min(tenth, 1024*mib)+min(tenth, 256*mib))/int64(s.data) + 32*mib
 }

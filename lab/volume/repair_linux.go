@@ -202,6 +202,9 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := v.makeRoom(ctx); err != nil {
+		return "", err
+	}
 	fresh, err := v.newDisk(ctx, old.name, host)
 	if err == nil {
 		err = v.array.replace(ctx, v.path, i, old.device, fresh.device)

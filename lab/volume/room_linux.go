@@ -1,0 +1,97 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+)
+
+// btrfsDeviceInfo is the request for what a device of a filesystem holds: _IOWR(0x94, 30, 4096 bytes).
+const btrfsDeviceInfo = 0xD000941E
+
+// deviceInfo is its answer; linux/btrfs.h has it.
+type deviceInfo struct {
+	device      uint64
+	_           [16]byte // UUID
+	used, total uint64   // bytes
+	_           [4096 - 40]byte
+}
+
+// minResize is the smallest size that btrfs gives a device that it was made for already.
+const minResize = 256 * mib
+
+// makeRoom lets the disks of a btrfs grow before one of them is rebuilt. btrfs rebuilds chunk after chunk, and what is
+// written meanwhile to the one in work goes to a new one, with a copy on the disk that failed as well as btrfs knows.
+// Without room on any of them the rebuild fails, or worse, the writes do. Disks are made with that room, but data that
+// were written and deleted may have taken it.
+func (v *blocks) makeRoom(ctx context.Context) error {
+	s := v.m.scheme
+	if s.backend != Btrfs {
+		return nil
+	}
+	dir, err := os.Open(v.path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	room := s.rebuildRoom(v.m.o.Layout.DiskSize)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, d := range v.disks {
+		if d.absent {
+			continue
+		}
+		info := deviceInfo{device: uint64(i + 1)}
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
+			return fmt.Errorf("cannot tell how full disk %s is: %w", d.name, errno)
+		}
+		lack := room - int64(info.total-info.used)
+		if lack <= 0 {
+			continue
+		}
+		if !d.answers() || d.server != nil { // cannot grow
+			return fmt.Errorf("disk %s has %s of free chunks, and rebuilding a disk beside the load of a server takes %s: stop what uses the volume, remount it without the disk, and repair it then",
+				d.name, figure.Bytes(int64(info.total-info.used)), figure.Bytes(room))
+		}
+		lack = (max(lack, minResize-int64(info.total)) + mib - 1) / mib * mib
+		if err := enough(filepath.Dir(d.file), lack, 0); err != nil {
+			return err
+		}
+		if err := d.grow(lack); err != nil {
+			return fmt.Errorf("cannot make room on disk %s: %w", d.name, err)
+		}
+		t := tools{v.m.o.Tools}
+		if _, err := t.run(ctx, "btrfs", "filesystem", "resize", strconv.Itoa(i+1)+":max", v.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grow makes a plain disk larger.
+func (d *disk) grow(by int64) error {
+	fi, err := os.Stat(d.file)
+	if err != nil {
+		return err
+	}
+	if fileID(fi) != d.backing.id {
+		return fmt.Errorf("%s is not the file that was made for the disk", d.file)
+	}
+	if err := os.Truncate(d.file, fi.Size()+by); err != nil {
+		return err
+	}
+	dev, _, err := openLoop(d.device, d.backing)
+	if dev == nil {
+		return errors.Join(fmt.Errorf("%s does not belong to %s any more", d.device, d.file), err)
+	}
+	defer dev.Close()
+	return unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_SET_CAPACITY, 0)
+}
