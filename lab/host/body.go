@@ -30,6 +30,8 @@ type body struct {
 	state power
 	mu    sync.Mutex // held while something starts and while the power changes, so that nothing starts on a dying host
 	ports []*promise
+	// freezer is a control group of version 1 that may be frozen, in which processes do not die.
+	freezer string
 
 	running  sync.Mutex // guards what follows
 	roots    map[int]*root
@@ -83,7 +85,11 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 		return nil, fmt.Errorf("%s is not started: %w", s.Role, context.Cause(ctx))
 	}
 	j := b.ground.opts.Journal
-	id, err := j.Add(kindProcess, s.Role, map[string]string{"host": b.name, "boot": bootID()})
+	details := map[string]string{"host": b.name, "boot": bootID()}
+	if b.freezer != "" {
+		details["freezer"] = b.freezer
+	}
+	id, err := j.Add(kindProcess, s.Role, details)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not started: %w", s.Role, err)
 	}

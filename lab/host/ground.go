@@ -163,6 +163,9 @@ func (g *Ground) Close(ctx context.Context) error {
 	return err
 }
 
+// groupPrefix begins the names of control groups and namespaces.
+const groupPrefix = "plimsoll-"
+
 // hostDir is the directory of a host.
 func (g *Ground) hostDir(name string) string { return filepath.Join(g.opts.Dir, "hosts", name) }
 

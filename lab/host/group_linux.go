@@ -26,9 +26,6 @@ import (
 // kindGroup is a control group, in one or several hierarchies.
 const kindGroup = "cgroup"
 
-// groupPrefix begins the names of groups and namespaces.
-const groupPrefix = "plimsoll-"
-
 // hierarchies are where control groups are made.
 type hierarchies struct {
 	v1      map[string]string // mount point by controller of version 1
@@ -117,6 +114,11 @@ func (h hierarchies) complete() error {
 	if h.unified == "" && h.v1["freezer"] == "" {
 		return errors.New("no control groups of version 2 and no freezer of version 1 are mounted")
 	}
+	for _, dir := range (&group{where: h}).dirs() {
+		if err := unix.Access(dir, unix.W_OK); err != nil {
+			return fmt.Errorf("no control groups can be made in %s (in a container, start it privileged): %w", dir, err)
+		}
+	}
 	return h.delegate()
 }
 
@@ -184,10 +186,18 @@ func (g *group) old() []string {
 			}
 		}
 	}
-	if g.where.unified == "" {
-		used[filepath.Join(g.where.v1["freezer"], g.name)] = true
+	if f := g.freezer(); f != "" {
+		used[f] = true
 	}
 	return slices.Sorted(maps.Keys(used))
+}
+
+// freezer is its directory in the freezer of version 1, empty if version 2 freezes.
+func (g *group) freezer() string {
+	if g.where.unified != "" {
+		return ""
+	}
+	return filepath.Join(g.where.v1["freezer"], g.name)
 }
 
 // unified is its directory in version 2, empty if there is none.
@@ -292,7 +302,7 @@ func (g *group) freeze(ctx context.Context, stop bool) error {
 		}
 		return fmt.Errorf("%w: this kernel cannot freeze control groups of version 2 (Linux 5.2 can)", ErrUnsupported)
 	}
-	return freezeOld(ctx, filepath.Join(g.where.v1["freezer"], g.name), stop)
+	return freezeOld(ctx, g.freezer(), stop)
 }
 
 // freezeOld is freeze in version 1.
@@ -306,6 +316,9 @@ func freezeOld(ctx context.Context, dir string, stop bool) error {
 	})
 	return errors.Join(err, waited)
 }
+
+// thaw lets the processes in a group of version 1 go on, so that they can die. The group may be gone.
+func thaw(dir string) { _ = writeFile(filepath.Join(dir, "freezer.state"), "THAWED") }
 
 // hasLine says whether a file has a line.
 func hasLine(file, line string) bool {

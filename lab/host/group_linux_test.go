@@ -210,6 +210,18 @@ func TestVersion1Alone(t *testing.T) {
 	if err := await(ctx, grows); err != nil {
 		t.Fatal(err)
 	}
+	// A process that does not die because it is frozen is thawed by its remover.
+	q, err := process.Start(process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: process.Place{Groups: g.old()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen := g.freeze(ctx, true)
+	err = removeProcess(ctx, journal.Resource{Name: "sleeper", Details: map[string]string{"boot": bootID(), "freezer": g.freezer(),
+		"pid": strconv.Itoa(q.PID), "born": strconv.FormatUint(q.Born, 10)}})
+	if err = errors.Join(frozen, err); err != nil {
+		t.Fatal(err)
+	}
+	<-q.Done
 	if err := errors.Join(g.freeze(ctx, true), g.kill(ctx), g.remove(ctx)); err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,7 @@ func (h *isolatedHost) on() error {
 		return err
 	}
 	h.groups = append(h.groups, g)
+	h.freezer = g.freezer()
 	if h.limits.Cores > 0 {
 		err = errors.Join(err, g.limitCores(h.limits.Cores))
 	}

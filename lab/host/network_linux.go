@@ -43,8 +43,8 @@ type network struct {
 	ground   *Ground
 	prefix   netip.Prefix
 	switches *namespace
-	handle   *netlink.Handle // in the switch's namespace
-	links    []link          // of the machine
+	handle   *netlink.Handle   // in the switch's namespace
+	link     *journal.Resource // the machine's end of its cable
 	promise  *promise
 	groups   hierarchies
 
@@ -52,12 +52,6 @@ type network struct {
 	next  int        // the last part of the next host's address
 	hosts map[string]*isolatedHost
 	cuts  map[string]map[string]ways // host → other host, or everyone → what does not pass, seen from the host
-}
-
-// link is an interface of the machine, and its entry in the journal.
-type link struct {
-	name string
-	id   int
 }
 
 // newNetwork chooses addresses that nobody uses and makes the switch and the cable to the machine.
@@ -133,6 +127,15 @@ func networkAt(i int) netip.Prefix {
 // usedNetworks are those that an address or a route of the machine lies in. Routes to more than the range, such as the
 // default route, do not count: what is nearer goes first.
 func usedNetworks() ([]netip.Prefix, error) {
+	for tries := 1; ; tries++ {
+		used, err := readNetworks()
+		if !errors.Is(err, netlink.ErrDumpInterrupted) || tries == 100 { // something changed while it was read
+			return used, err
+		}
+	}
+}
+
+func readNetworks() ([]netip.Prefix, error) {
 	var used []netip.Prefix
 	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -186,7 +189,7 @@ func (n *network) take(prefix netip.Prefix) error {
 		return errors.Join(err, p.release())
 	}
 	n.promise, n.prefix = p, prefix
-	machine, err := netlink.LinkByName(n.links[0].name)
+	machine, err := netlink.LinkByName(n.link.Name)
 	if err != nil {
 		return err
 	}
@@ -200,8 +203,9 @@ func (n *network) take(prefix netip.Prefix) error {
 // makeCable makes the cable between the machine and the switch.
 func (n *network) makeCable(name string) error {
 	mac := newMAC()
-	id, err := n.ground.opts.Journal.Add(kindLink, name, map[string]string{"mac": mac.String()})
-	if err != nil {
+	r := journal.Resource{Kind: kindLink, Name: name, Details: map[string]string{"mac": mac.String()}}
+	var err error
+	if r.ID, err = n.ground.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -212,9 +216,9 @@ func (n *network) makeCable(name string) error {
 		if errors.Is(err, unix.EEXIST) {
 			err = errTaken
 		}
-		return errors.Join(fmt.Errorf("cannot make the interface %s: %w", name, err), n.ground.opts.Journal.Gone(id))
+		return errors.Join(fmt.Errorf("cannot make the interface %s: %w", name, err), n.ground.opts.Journal.Gone(r.ID))
 	}
-	n.links = append(n.links, link{name, id})
+	n.link = &r
 	// Nobody else answers on this interface, and IPv6 would only talk to itself.
 	_ = disableIPv6(name)
 	return nil
@@ -266,22 +270,15 @@ func newMAC() net.HardwareAddr {
 
 // close removes the network.
 func (n *network) close(ctx context.Context) error {
-	var err error
-	j := n.ground.opts.Journal
-	for len(n.links) > 0 {
-		l := n.links[0]
-		for _, r := range j.Live() {
-			if r.ID == l.id {
-				err = errors.Join(err, removeLink(ctx, r))
-			}
+	if n.link != nil {
+		err := removeLink(ctx, *n.link)
+		if err == nil {
+			err = n.ground.opts.Journal.Gone(n.link.ID)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot remove the interface %s: %w", n.link.Name, err)
 		}
-		if err := j.Gone(l.id); err != nil {
-			return err
-		}
-		n.links = n.links[1:]
+		n.link = nil
 	}
 	if n.handle != nil {
 		n.handle.Close()

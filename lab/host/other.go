@@ -56,3 +56,6 @@ func bootID() string { return "" }
 
 // groupAlive cannot look closer.
 func groupAlive(int) bool { return true }
+
+// thaw has nothing to do without control groups.
+func thaw(string) {}

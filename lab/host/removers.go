@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,6 +43,9 @@ func removeProcess(ctx context.Context, r journal.Resource) error {
 		case process.Alive(pid, born):
 			process.KillTree(pid)
 			_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
+			if dir := r.Details["freezer"]; strings.HasPrefix(filepath.Base(dir), groupPrefix) {
+				thaw(dir)
+			}
 		case syscall.Kill(pid, 0) == nil && !sameStart(pid, born):
 			return nil // the id is another's by now, so the group was empty once and is not ours
 		case groupHolds(pid):
