@@ -77,7 +77,9 @@ type job struct {
 	step record.ProbeStep
 	// threads are locked to threads of the system; each runs body until stop is set.
 	threads int
-	body    func(thread int, t *tally, stop *atomic.Bool) error
+	// length is how long it goes on, the duration of the specification if absent.
+	length time.Duration
+	body   func(thread int, t *tally, stop *atomic.Bool) error
 	// meanwhile runs beside them, if there is one.
 	meanwhile func(t *tally, stop *atomic.Bool) error
 	// busy says whether a checkpoint is under way, for the timeline.
@@ -179,7 +181,11 @@ func (c *crew) start() {
 // watch closes a second after the other until the step is over.
 func (c *crew) watch(ctx context.Context, step int) (interrupted bool, err error) {
 	begin := time.Now()
-	end := time.NewTimer(time.Duration(c.p.spec.Duration))
+	length := c.job.length
+	if length == 0 {
+		length = time.Duration(c.p.spec.Duration)
+	}
+	end := time.NewTimer(length)
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

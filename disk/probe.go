@@ -40,6 +40,12 @@ type Options struct {
 	Cutter PowerCutter
 	// Live adds what the devices do to each second.
 	Live bool
+	// Endless lets the last step of the profile random go on until the context ends.
+	Endless bool
+	// Pause is how long a thread of the profile random waits after each turn, divided by the number of threads.
+	Pause time.Duration
+	// Synced hears how long each sync of the mode mmap took; may be nil. It is called from another goroutine.
+	Synced func(took time.Duration)
 }
 
 // probe is one probe under way.

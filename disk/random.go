@@ -28,11 +28,16 @@ func (p *probe) random(ctx context.Context) error {
 	}
 	for _, op := range p.spec.Operations {
 		var done []record.ProbeStep
-		for _, threads := range Ramp(*p.spec) {
+		ramp := Ramp(*p.spec)
+		for i, threads := range ramp {
 			if ctx.Err() != nil {
 				break
 			}
-			s, err := p.randomStep(ctx, op, threads)
+			length := time.Duration(0)
+			if p.Endless && i == len(ramp)-1 {
+				length = endless
+			}
+			s, err := p.randomStep(ctx, op, threads, length)
 			if s != nil && !s.Interrupted {
 				done = append(done, *s)
 			}
@@ -66,14 +71,17 @@ func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 	return r
 }
 
+// endless is how long a step takes that only an interrupt ends.
+const endless = 100 * 365 * 24 * time.Hour
+
 // randomStep measures one operation with so many threads.
-func (p *probe) randomStep(ctx context.Context, op string, threads int) (*record.ProbeStep, error) {
+func (p *probe) randomStep(ctx context.Context, op string, threads int, length time.Duration) (*record.ProbeStep, error) {
 	p.Progress.Step(fmt.Sprintf("random %s of %s, %s", op, figure.Bytes(p.spec.Block), threadsText(threads)))
 	sync := ""
 	if op != Read {
 		sync = p.spec.Sync
 	}
-	j := &job{threads: threads, step: record.ProbeStep{
+	j := &job{threads: threads, length: length, step: record.ProbeStep{
 		Profile: record.ProbeRandom, Operation: op, Threads: threads, Block: p.spec.Block, Mode: p.spec.Mode, Sync: sync,
 	}}
 	if sync == SyncData || sync == SyncOpen {
@@ -144,8 +152,16 @@ func (a *accesses) loop(op string, stop *atomic.Bool) error {
 				return err
 			}
 		}
+		a.pause()
 	}
 	return nil
+}
+
+// pause waits after a turn, if that was asked for.
+func (a *accesses) pause() {
+	if wait := a.p.Pause / time.Duration(a.threads); wait > 0 {
+		time.Sleep(wait)
+	}
 }
 
 // read reads a block, and checks it outside of the time.
@@ -206,7 +222,7 @@ func (p *probe) mapped(ctx context.Context, j *job) (*record.ProbeStep, error) {
 		return a.copies(m, op, stop)
 	}
 	if op != Read {
-		j.meanwhile = func(t *tally, stop *atomic.Bool) error { return syncOften(m, p.spec.SyncDelay, t, stop) }
+		j.meanwhile = func(t *tally, stop *atomic.Bool) error { return p.syncOften(m, t, stop) }
 	}
 	kinds, s, err := p.perform(ctx, j)
 	s.SyncOnly = record.NewLatency(kinds["sync"])
@@ -241,19 +257,24 @@ func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 			copy(m[at:], a.block)
 			a.tally.add(kindIn(op == Mixed, Write), int64(time.Since(a.begin)-begin), int64(len(a.block)))
 		}
+		a.pause()
 	}
 	return nil
 }
 
 // syncOften writes what is dirty, waits, and does so again; at the end it does so once more.
-func syncOften(m []byte, delay int64, t *tally, stop *atomic.Bool) error {
+func (p *probe) syncOften(m []byte, t *tally, stop *atomic.Bool) error {
 	for {
 		begin := time.Now()
 		if err := files.Flush(m); err != nil {
 			return err
 		}
-		t.aside("sync", int64(time.Since(begin)))
-		for wake := time.Now().Add(time.Duration(delay)); !stop.Load() && (time.Now().Before(wake)); {
+		took := time.Since(begin)
+		t.aside("sync", int64(took))
+		if p.Synced != nil {
+			p.Synced(took)
+		}
+		for wake := time.Now().Add(time.Duration(p.spec.SyncDelay)); !stop.Load() && time.Now().Before(wake); {
 			time.Sleep(min(20*time.Millisecond, max(time.Until(wake), 0)))
 		}
 		if stop.Load() {

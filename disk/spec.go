@@ -84,9 +84,9 @@ func checkSizes(s *record.ProbeSpec) error {
 	switch {
 	case s.Block < 512 || s.Block > 64<<20 || s.Block%512 != 0:
 		return fmt.Errorf("a block of %s cannot be measured: choose 512 B to 64 MiB in steps of 512 B", figure.Bytes(s.Block))
-	case s.Size < 16*s.Block || s.Size < 1<<20:
-		return fmt.Errorf("a test file of %s is too small: it takes 1 MiB and 16 blocks at least", figure.Bytes(s.Size))
-	case s.Size/s.Block < int64(s.Threads):
+	case s.Size < s.Block || s.Size < 1<<20:
+		return fmt.Errorf("a test file of %s is too small: it takes 1 MiB and one block at least", figure.Bytes(s.Size))
+	case s.Size/s.Block < int64(s.Threads) && !slices.Equal(s.Operations, []string{Read}):
 		return fmt.Errorf("a test file of %s has fewer blocks than there are threads: choose a larger --size", figure.Bytes(s.Size))
 	case s.Record < 1 || s.Record > 16<<20:
 		return fmt.Errorf("a commit of %s cannot be measured: choose 1 B to 16 MiB", figure.Bytes(s.Record))

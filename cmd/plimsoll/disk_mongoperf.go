@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/disk/mongoperf"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+func newMongoperfCommand(env *environment) *cobra.Command {
+	var step string
+	cmd := &cobra.Command{
+		Use:   "mongoperf < CONFIG",
+		Short: "Do what mongoperf did, with its configuration and its lines",
+		Long: `Read the configuration of mongoperf from standard input and print the lines that it printed:
+
+  echo "{nThreads:16,fileSizeMB:1000,r:true,w:true}" | plimsoll disk mongoperf
+
+The keys are nThreads (1), fileSizeMB (1), sleepMicros (0), mmf (false), r, w (false), recSizeKB (4) and
+syncDelay (0, seconds), as in mongoperf: 1, 2, 4 … threads for 8 s each in the current directory, and the
+last number until Ctrl-C. Each write is durable before it counts, as it was.
+
+What differs: MB/sec is what was really moved, operations are divided by the time that really went by, a
+failed write ends the run, the page cache instead of O_DIRECT is said (on standard error), the data cannot
+be compressed, and the test file is removed. In the end a summary with latencies goes to standard error.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := mongoperf.Read(env.stdin)
+			if err != nil {
+				return withExit(exitUsage, err)
+			}
+			var length record.Duration
+			if step != "" {
+				if length, err = record.ParseDuration(step); err != nil {
+					return usageError("--step: %v", err)
+				}
+			}
+			ctx, stop := untilInterrupt(cmd.Context(), env)
+			defer stop()
+			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout, func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
+			if p != nil {
+				mongoperfSummary(env, p)
+			}
+			if err != nil {
+				return diskError(err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&step, "step", "", "length of each number of threads, the last one too (default 8s, and the last one until Ctrl-C)")
+	return cmd
+}
+
+// mongoperfSummary says what mongoperf never said: how long operations took.
+func mongoperfSummary(env *environment, p *record.Probe) {
+	for _, f := range p.Validity {
+		fmt.Fprintf(env.stderr, "plimsoll: %s: %s\n", f.Severity, report.Clean(f.Text))
+	}
+	t := table{left: 1}
+	t.row("threads", "op/s", "MB/s", "p50", "p99", "max")
+	for _, s := range p.Steps {
+		if s.Latency == nil {
+			continue
+		}
+		p99 := "–"
+		if s.Latency.P99 != nil {
+			p99 = figure.Duration(time.Duration(*s.Latency.P99))
+		}
+		p50 := "–"
+		if s.Latency.P50 != nil {
+			p50 = figure.Duration(time.Duration(*s.Latency.P50))
+		}
+		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99, figure.Duration(time.Duration(s.Latency.Max)))
+	}
+	if len(t.rows) > 1 {
+		t.write(env.stderr, "")
+	}
+}

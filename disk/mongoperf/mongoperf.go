@@ -1,0 +1,124 @@
+package mongoperf
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// stepSeconds is how long each number of threads runs, as it was.
+const stepSeconds = 8
+
+// Spec is the probe that a configuration asks for.
+func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
+	s := disk.Defaults(dir)
+	s.Profiles = []string{record.ProbeRandom}
+	s.Size, s.Block, s.Threads = c.FileSizeMB<<20, c.RecordKB<<10, c.Threads
+	s.Duration, s.SyncDelay = int64(step), c.SyncDelay*int64(time.Second)
+	if step == 0 {
+		s.Duration = int64(stepSeconds * time.Second)
+	}
+	s.Segment = min(s.Segment, max(1<<20, s.Size/4)) // flushes are counted in a file of this size
+	switch {
+	case c.Read && c.Write:
+		s.Operations = []string{disk.Mixed}
+	case c.Write:
+		s.Operations = []string{disk.Write}
+	default:
+		s.Operations = []string{disk.Read}
+	}
+	// mongoperf fell back to the page cache without a word; here it is said.
+	s.Mode, s.Fallback = files.Direct, true
+	if c.Mapped {
+		s.Mode = files.Mapped
+	}
+	return s
+}
+
+// printer prints what happens as mongoperf did.
+type printer struct {
+	mu     sync.Mutex
+	w      io.Writer
+	config Config
+	ramp   []int
+	next   int // of the ramp
+	notes  func(string)
+}
+
+// Run does what a configuration says and prints the old lines to w, until ctx ends. With a step the last number of
+// threads ends after it as well. notes hears what mongoperf kept to itself.
+func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Writer, notes func(string)) (*record.Probe, error) {
+	spec := c.Spec(dir, step)
+	p := &printer{w: w, config: c, ramp: disk.Ramp(spec), notes: notes}
+	p.print("mongoperf\nuse -h for help\nparsed options:\n%s\n", c.Text)
+	for _, key := range c.Unknown {
+		notes(fmt.Sprintf("the key %q is not known and ignored", key))
+	}
+	writer, err := record.CreateProbe("", &record.Probe{Specification: spec, Environment: record.NewEnvironment(nil)})
+	if err != nil {
+		return nil, err
+	}
+	p.print("creating test file size:%dMB ...\n", c.FileSizeMB)
+	err = disk.Run(ctx, disk.Options{
+		Writer: writer, Progress: p, Endless: step == 0, Pause: time.Duration(c.SleepMicros) * time.Microsecond, Synced: p.synced,
+	})
+	return writer.Probe, err
+}
+
+func (p *printer) print(format string, a ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, format, a...)
+}
+
+// Step implements [disk.Progress]: the steps of the ramp are those with threads.
+func (p *printer) Step(text string) {
+	if len(text) < 6 || text[:6] != "random" || p.next >= len(p.ramp) {
+		return
+	}
+	if p.next == 0 {
+		p.print("testing...\noptions:%s\nwthr %d\n", p.config.Text, p.config.Threads)
+	}
+	p.print("new thread, total running : %d\n", p.ramp[p.next])
+	if p.next == 0 {
+		p.print("read:%d write:%d\n", one(p.config.Read), one(p.config.Write))
+	}
+	p.next++
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Note implements [disk.Progress].
+func (p *printer) Note(text string) { p.notes(text) }
+
+// Second implements [disk.Progress]. The rate is that of the time that really went by, and the bytes are those that were
+// moved: mongoperf divided by nothing, and took every record for 4 KiB.
+func (p *printer) Second(s record.ProbeSecond) {
+	if s.Length < int64(time.Second/2) { // what is left of the last second
+		return
+	}
+	seconds := time.Duration(s.Length).Seconds()
+	ops := math.Round(float64(s.Operations) / seconds)
+	if p.config.Mapped {
+		p.print("%.0f ops/sec\n", ops)
+		return
+	}
+	p.print("%.0f ops/sec %.0f MB/sec\n", ops, math.Floor(float64(s.Bytes)/seconds/(1<<20)))
+}
+
+// synced prints how long a sync of the mapping took, to the right as it was.
+func (p *printer) synced(took time.Duration) {
+	p.print("                    mmf sync took %dms\n", took.Milliseconds())
+}

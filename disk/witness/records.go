@@ -1,0 +1,152 @@
+package witness
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// RecordBytes is the length of a record: one sector, which a device writes as a whole or not at all.
+const RecordBytes = 512
+
+// maxRecords bounds the file: 512 MiB.
+const maxRecords = 1 << 20
+
+// FileName is the file of a session in the directory that is tested. Only a verification removes it.
+func FileName(dir, session string) string {
+	return filepath.Join(dir, "plimsoll-witness-"+session+".records")
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode writes record n of a session: a mark, the number, the checksum of the session's name and its own checksum.
+func encode(b []byte, session string, n int64) {
+	copy(b, "PLIMWITN")
+	binary.LittleEndian.PutUint64(b[8:], uint64(n))
+	binary.LittleEndian.PutUint32(b[16:], crc32.Checksum([]byte(session), castagnoli))
+	for i := 20; i < RecordBytes-4; i++ {
+		b[i] = byte(uint64(n)*2654435761>>(i%24)) ^ byte(i)
+	}
+	binary.LittleEndian.PutUint32(b[RecordBytes-4:], crc32.Checksum(b[:RecordBytes-4], castagnoli))
+}
+
+// valid says whether a record is number n of a session.
+func valid(b []byte, session string, n int64) bool {
+	want := make([]byte, RecordBytes)
+	encode(want, session, n)
+	return string(b) == string(want)
+}
+
+// Write writes records and tells the witness of each that is durable, until ctx ends or the power does. It calls
+// progress now and then.
+func Write(ctx context.Context, c *Client, dir, session string, progress func(n int64)) (n int64, err error) {
+	if c.Highest > 0 {
+		return 0, fmt.Errorf("the witness knows %s records of session %s already: verify it, or take another --session", figure.Count(c.Highest), session)
+	}
+	f, err := os.OpenFile(FileName(dir, session), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return 0, fmt.Errorf("%s is there already: verify that session, or take another --session", FileName(dir, session))
+		}
+		return 0, err
+	}
+	defer f.Close()
+	// The name of the file must be as durable as what is in it, or its loss would look like that of the records.
+	if err := syncDir(dir); err != nil {
+		return 0, err
+	}
+	b := make([]byte, RecordBytes)
+	for n = 1; ctx.Err() == nil && n <= maxRecords; n++ {
+		encode(b, session, n)
+		if _, err := f.WriteAt(b, (n-1)*RecordBytes); err != nil {
+			return n - 1, err
+		}
+		if err := dataSync(f); err != nil {
+			return n - 1, fmt.Errorf("record %d could not be made durable: %w", n, err)
+		}
+		if err := c.Acknowledged(n); err != nil {
+			return n, err
+		}
+		if progress != nil && n%100 == 0 {
+			progress(n)
+		}
+	}
+	return n - 1, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// Verify compares what the witness knows with what is on the storage.
+func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
+	known, err := c.Known()
+	if err != nil {
+		return nil, err
+	}
+	if known == 0 {
+		return nil, fmt.Errorf("the witness knows no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %s)", session, session)
+	}
+	d := &record.ProbeDurability{Grade: "D", Acknowledged: known,
+		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "whether the power was really cut, and not only a program ended",
+	}
+	missing, first, err := Missing(FileName(dir, session), session, known)
+	if err != nil {
+		return nil, err
+	}
+	if d.Missing = missing; missing > 0 {
+		d.Verdict = record.Lying
+		d.Text = fmt.Sprintf("%s of %s records that the witness heard to be durable are missing or damaged, the first of them number %s", figure.Count(missing), figure.Count(known), figure.Count(first))
+		return d, nil
+	}
+	d.Verdict = record.Honest
+	d.Text = fmt.Sprintf("all %s records that the witness heard to be durable are there", figure.Count(known))
+	return d, nil
+}
+
+// Missing counts the records 1 to known that are not as they were written, and returns the first of them. A file that is
+// gone has none.
+func Missing(name, session string, known int64) (missing, first int64, err error) {
+	f, err := os.Open(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, err
+	}
+	if err == nil {
+		defer f.Close()
+	}
+	b := make([]byte, RecordBytes)
+	for n := int64(1); n <= known; n++ {
+		ok := false
+		if f != nil {
+			_, err := f.ReadAt(b, (n-1)*RecordBytes)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return missing, first, fmt.Errorf("record %d cannot be read: %w", n, err)
+			}
+			ok = err == nil && valid(b, session, n)
+		}
+		if !ok {
+			if missing++; first == 0 {
+				first = n
+			}
+		}
+	}
+	return missing, first, nil
+}

@@ -1,0 +1,187 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// maxSessions bounds the memory of a witness.
+const maxSessions = 10_000
+
+// silence is after what time a connection is closed that says nothing.
+const silence = 24 * time.Hour
+
+// Server is a witness.
+type Server struct {
+	// Log hears what is worth telling a person; nil for nobody.
+	Log func(text string)
+
+	mu       sync.Mutex
+	sessions map[string]int64
+	file     *os.File // nil without one
+	group    sync.WaitGroup
+}
+
+// note is one line of the file of a witness.
+type note struct {
+	Session string `json:"session"`
+	Number  int64  `json:"number"`
+}
+
+// NewServer makes a witness that keeps what it hears in a file as well, so that it can be started again. Without a name
+// it keeps it in memory alone.
+func NewServer(name string) (*Server, error) {
+	s := &Server{sessions: map[string]int64{}}
+	if name == "" {
+		return s, nil
+	}
+	if err := s.load(name); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep what the witness hears: %w", err)
+	}
+	s.file = f
+	return s, nil
+}
+
+// load reads what an earlier witness heard. A line that was cut off is left out.
+func (s *Server) load(name string) error {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read what an earlier witness heard: %w", err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var n note
+		if json.Unmarshal(lines.Bytes(), &n) == nil && CheckSession(n.Session) == nil {
+			s.sessions[n.Session] = max(s.sessions[n.Session], n.Number)
+		}
+	}
+	return nil
+}
+
+// Serve answers until ctx ends. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	defer func() {
+		s.group.Wait()
+		if s.file != nil {
+			s.file.Close()
+		}
+	}()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the witness cannot listen any more: %w", err)
+		}
+		s.group.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			s.say("connection from " + conn.RemoteAddr().String())
+			err := s.talk(conn)
+			if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				fmt.Fprintf(conn, "error %v\n", err)
+				s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
+			}
+		})
+	}
+}
+
+func (s *Server) say(text string) {
+	if s.Log != nil {
+		s.Log(text)
+	}
+}
+
+// talk speaks with one writer.
+func (s *Server) talk(conn net.Conn) error {
+	in := bufio.NewReaderSize(conn, 2*maxLine)
+	next := func() (string, error) {
+		if err := conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+			return "", err
+		}
+		return readLine(in)
+	}
+	line, err := next()
+	if err != nil {
+		return err
+	}
+	session, err := parseHello(line)
+	if err != nil {
+		return err
+	}
+	highest, err := s.highest(session)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, "ok %d\n", highest); err != nil {
+		return err
+	}
+	for {
+		if line, err = next(); err != nil {
+			return err
+		}
+		n, err := s.hear(session, line)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(conn, "%d\n", n); err != nil {
+			return err
+		}
+	}
+}
+
+// highest returns what is known of a session.
+func (s *Server) highest(session string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.sessions[session]; !known && len(s.sessions) >= maxSessions {
+		return 0, errors.New("this witness has seen too many sessions: start another one")
+	}
+	return s.sessions[session], nil
+}
+
+// hear writes a number down, or returns the highest one to who asks for it.
+func (s *Server) hear(session, line string) (int64, error) {
+	if line == "?" {
+		return s.highest(session)
+	}
+	n, err := parseNumber(line)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.sessions[session]; n != have+1 {
+		return 0, fmt.Errorf("record %d follows %d: the numbers of a session grow by one; take another --session", n, have)
+	}
+	if s.file != nil {
+		b, err := json.Marshal(note{session, n})
+		if err != nil {
+			return 0, err
+		}
+		if _, err := s.file.Write(append(b, '\n')); err != nil {
+			return 0, fmt.Errorf("the witness cannot write down what it hears: %w", err)
+		}
+	}
+	s.sessions[session] = n
+	return n, nil
+}
