@@ -207,6 +207,7 @@ func enter(sb *Sandbox) error {
 	for _, b := range sb.Bind {
 		err = errors.Join(err, mount(b.From, at(b.At), "", unix.MS_BIND))
 	}
+	forgetDisks(sb.Root)
 	return err
 }
 
