@@ -144,7 +144,7 @@ func (g *Ground) make(ctx context.Context, b *body) (Host, error) {
 	return &plainHost{body: b, usage: &treeUsage{}}, nil
 }
 
-// Close closes all hosts and removes what they shared. The directories of the hosts stay: they hold logs, and go with
+// Close closes all hosts and removes what they shared; nobody may use the hosts any more. The directories of the hosts stay: they hold logs, and go with
 // the directory of the lab.
 func (g *Ground) Close(ctx context.Context) error {
 	g.mu.Lock()

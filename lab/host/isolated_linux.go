@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -28,9 +29,17 @@ type isolatedHost struct {
 	groups   []*group // the last one is in use; the others are those that could not be removed yet
 	powers   int      // how many groups there were
 	io       []IOLimit
-	usage    record.LabUsage // up to the last power-off
-	base     traffic         // of the cable when the power came on
 	promised map[int]bool
+
+	// What is used can be read while the power changes or something starts, without waiting for it.
+	meter atomic.Pointer[meter]           // while there is power
+	final atomic.Pointer[record.LabUsage] // when the power went
+}
+
+// meter is where to read what a host uses: its group, and what its cable had carried when the power came on.
+type meter struct {
+	group *group
+	base  traffic
 }
 
 // traffic is what the cable carried, in bytes, seen from the host.
@@ -125,13 +134,14 @@ func (h *isolatedHost) on() error {
 	if err == nil {
 		err = h.net.up(h.port)
 	}
+	var base traffic
 	if err == nil {
-		h.base, err = h.net.traffic(h.port)
+		base, err = h.net.traffic(h.port)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot give host %s power: %w", h.name, err)
 	}
-	h.usage = record.LabUsage{}
+	h.meter.Store(&meter{g, base})
 	h.state.set(On)
 	return nil
 }
@@ -224,9 +234,11 @@ func (h *isolatedHost) off(ctx context.Context) error {
 		if err := g.kill(ctx); err != nil {
 			return err
 		}
-		if len(h.groups) == 1 {
-			h.usage = h.look(g)
-			h.usage.Memory = 0
+		if m := h.meter.Load(); m != nil && m.group == g {
+			u := h.look(m)
+			u.Memory = 0
+			h.final.Store(&u)
+			h.meter.Store(nil)
 		}
 		if err := g.remove(ctx); err != nil {
 			return err
@@ -304,21 +316,23 @@ func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 
 // Usage implements [Host].
 func (h *isolatedHost) Usage() (record.LabUsage, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	u := h.usage
-	if h.State() != Off {
-		u = h.look(h.group())
+	if m := h.meter.Load(); m != nil {
+		if u := h.look(m); h.meter.Load() == m { // the group was there to the end
+			return u, nil
+		}
 	}
-	u.Host = h.name
-	return u, nil
+	if u := h.final.Load(); u != nil {
+		return *u, nil
+	}
+	return record.LabUsage{Host: h.name}, nil
 }
 
-// look reads what the host used since it was powered on. The caller holds mu.
-func (h *isolatedHost) look(g *group) record.LabUsage {
-	u := g.usage()
+// look reads what the host used since it was powered on.
+func (h *isolatedHost) look(m *meter) record.LabUsage {
+	u := m.group.usage()
+	u.Host = h.name
 	if now, err := h.net.traffic(h.port); err == nil {
-		u.Received, u.Sent = now.received-h.base.received, now.sent-h.base.sent
+		u.Received, u.Sent = now.received-m.base.received, now.sent-m.base.sent
 	}
 	return u
 }

@@ -469,3 +469,27 @@ func TestLimitsOfIsolatedHosts(t *testing.T) {
 		}
 	}
 }
+
+// A program in a sandbox is in the host's namespace too, and ends with its power.
+func TestSandboxOnHost(t *testing.T) {
+	g, ok := isolatedGround(t)
+	if !ok {
+		return
+	}
+	h := g.host(t, "host1", host.Limits{})
+	s := shellSpec("echo $$; cat /proc/net/dev")
+	s.Sandbox = &process.Sandbox{}
+	out, err := h.Run(t.Context(), s)
+	if err != nil || !strings.HasPrefix(string(out), "1\n") || !strings.Contains(string(out), "eth0") || strings.Contains(string(out), "plm") {
+		t.Errorf("output %q, error %v", out, err)
+	}
+	s = shellSpec("sleep 600 & sleep 600")
+	s.Sandbox = &process.Sandbox{}
+	p, err := h.Start(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.PowerOff(t.Context()); err != nil || p.Running() {
+		t.Errorf("running %v, error %v", p.Running(), err)
+	}
+}
