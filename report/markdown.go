@@ -144,7 +144,7 @@ func conditions(r *record.Run) Section {
 	add("workload", workloadText(r.Specification.Workload))
 	add("durability", durabilityText(r))
 	if r.Target.Level != "" {
-		add("servers of the lab for", r.Target.Level)
+		add("level of the lab's servers", r.Target.Level)
 	}
 	add("client", r.Specification.Client)
 	if r.Fill != nil {
@@ -185,6 +185,9 @@ func durabilityText(r *record.Run) string {
 	}
 	if d.Journal != nil {
 		parts = append(parts, "j: "+strconv.FormatBool(*d.Journal))
+	}
+	if len(parts) == 0 && r.Target.Level != "" {
+		parts = append(parts, "that of the lab's servers for "+r.Target.Level)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "as the address or the server says")

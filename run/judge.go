@@ -31,11 +31,11 @@ func (r *runner) openRecord() error {
 	machine := record.NewEnvironment(dirs)
 	r.cores = machine.Cores
 	w.SetEnvironment(machine)
+	r.beginLab()
 	w.SetTarget(record.Target{
-		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.info.Topology,
+		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.lab.topology(r.info.Topology),
 		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes, Level: r.lab.level(),
 	})
-	r.beginLab()
 	w.SetClientSettings(r.clientSettings())
 	w.SetCommand(r.opts.Command)
 	r.startWatch()

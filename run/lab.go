@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -60,7 +61,7 @@ func (r *runner) findLab(ctx context.Context) error {
 	}
 	l, err := r.opts.Lab(ctx, name)
 	if err != nil {
-		return fmt.Errorf("there is no lab %s that can be loaded: %w (plimsoll lab list shows those that run, plimsoll lab up brings one up)", name, err)
+		return fmt.Errorf("lab:%s cannot be loaded: %w; plimsoll lab list shows the labs that there are", name, err)
 	}
 	t := &labTarget{name: name, lab: l, logs: map[string]int64{}}
 	if t.address, err = l.Address(ctx, r.spec.Durability); err != nil {
@@ -87,6 +88,21 @@ func (t *labTarget) level() string {
 		return ""
 	}
 	return t.address.Level
+}
+
+// topology is what stands behind the servers that clients see: a gateway of documentdb calls itself a standalone,
+// however many members there are.
+func (t *labTarget) topology(seen string) string {
+	if t == nil || t.before == nil || t.address.Level == "" {
+		return seen
+	}
+	members := 0
+	for _, m := range t.before.Members {
+		if m.Kind == "postgres" {
+			members++
+		}
+	}
+	return "gateway before " + figure.Plural(members, "member")
 }
 
 // beginLab writes down what the lab is, and where its logs end.

@@ -169,8 +169,8 @@ func (t *labTarget) shared(cores float64) []measure.Finding {
 	}
 	share, limit := (lab+load)/cores, sharedTooMuch
 	f := measure.Finding{ID: "shared-machine", Severity: measure.Note, Value: &share, Limit: &limit, Unit: measure.UnitShare}
-	f.Text = fmt.Sprintf("lab %s and the load share this machine: the hosts of the lab used %s of its %s cores and the load %s",
-		t.name, figure.Significant(lab), figure.Significant(cores), figure.Significant(load))
+	f.Text = fmt.Sprintf("lab %s and the load share this machine: of its %s cores the hosts of the lab used %s and the load %s",
+		t.name, figure.Significant(cores), figure.Significant(lab), figure.Significant(load))
 	if share > limit {
 		f.Severity = measure.Warning
 		f.Text += "; they waited for each other, so with cores of its own the lab would carry more"

@@ -165,7 +165,7 @@ func TestRunOfALab(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if r.Target.Address != "lab:three" || r.Specification.Target != "lab:three" || r.Target.Level != "durable" {
+	if r.Target.Address != "lab:three" || r.Specification.Target != "lab:three" || r.Target.Level != "durable" || r.Target.Topology != "gateway before 2 members" {
 		t.Errorf("target %+v of %q", r.Target, r.Specification.Target)
 	}
 	if r.Lab == nil || r.LabAfter == nil || r.Lab.Members[1].Role != "secondary" || r.LabAfter.Members[1].Role != "primary" {

@@ -21,9 +21,14 @@ type event struct{ id, name, data string }
 // listen opens a stream of events, which ends with the test.
 func listen(t *testing.T, s *Server, id, last string) <-chan event {
 	t.Helper()
+	return listenAt(t, s, "/live/"+id+"/events", last)
+}
+
+func listenAt(t *testing.T, s *Server, path, last string) <-chan event {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, "GET", s.url("/live/"+id+"/events"), nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", s.url(path), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

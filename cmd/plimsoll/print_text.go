@@ -162,6 +162,10 @@ func describeDurability(r *record.Run) string {
 	case len(asked) > 0:
 		parts = append(parts, asked...)
 	default:
+		if r.Target.Level != "" {
+			parts = append(parts, "that of the lab's servers for "+r.Target.Level)
+			break
+		}
 		parts = append(parts, "as the address or the server says"+serverDefault(r))
 	}
 	if d.ReadConcern != "" {

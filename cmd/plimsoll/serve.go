@@ -31,7 +31,8 @@ func newServeCommand(env *environment) *cobra.Command {
 		Use:   "serve [DIR]",
 		Short: "Show a folder of records in the browser, and follow what runs",
 		Long: `Show a folder of records in the browser: list, search, open and compare them, and follow what is
-being written right now. DIR is plimsoll-data if none is given.
+being written right now. DIR is plimsoll-data if none is given. Labs that run on this machine are
+listed with them, and each has a page of its own.
 
 The page listens on this machine only and ends with Ctrl-C. It shows reports exactly as 'plimsoll
 report' makes them; what runs can be stopped with the token that is in the printed address. To be
@@ -72,7 +73,7 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 			return usageError("the token file %s is empty: put a line of random letters into it", o.tokenFile)
 		}
 	}
-	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool()})
+	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env)})
 	if err != nil {
 		return err
 	}

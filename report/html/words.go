@@ -96,6 +96,9 @@ func Durability(r *record.Run) string {
 		parts = append(parts, asked...)
 	default:
 		text := "as the address or the server says"
+		if r.Target.Level != "" {
+			text = "that of the lab's servers for " + r.Target.Level
+		}
 		if w := r.Target.Settings["defaultWriteConcern.w"]; w != "" {
 			text += " (the server's default is w: " + w + ")"
 		}

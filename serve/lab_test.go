@@ -1,0 +1,154 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// fakeLabs is one lab, whose names somebody chose.
+type fakeLabs struct {
+	mu     sync.Mutex
+	broken bool
+	gone   bool
+	healed int
+}
+
+const hostileName = "<script>harm()</script>"
+
+func (f *fakeLabs) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fakeLabs) lab() record.Lab {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken {
+		return recordtest.LabAfter(hostileName)
+	}
+	return recordtest.Lab(hostileName)
+}
+
+func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
+	dead := record.Lab{Name: "dead", State: "failed", Problem: "its supervisor is gone " + hostileName}
+	return []record.Lab{f.lab(), dead}, nil
+}
+
+func (f *fakeLabs) View(_ context.Context, name string) (html.LabView, error) {
+	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "pg-1 was elected " + hostileName}}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if name != "three" || f.gone {
+		return v, errors.New("there is no such lab")
+	}
+	return v, nil
+}
+
+func (f *fakeLabs) Heal(_ context.Context, name string) error {
+	f.set(func() { f.broken, f.healed = false, f.healed+1 })
+	return nil
+}
+
+func TestLabsAreListed(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{Dir: t.TempDir(), Labs: &fakeLabs{broken: true}})
+	_, body := get(t, s, "/")
+	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor is gone"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the list does not have %q", want)
+		}
+	}
+	if strings.Contains(body, `href="/lab/dead"`) || strings.Contains(body, "<script>harm") {
+		t.Error("the list leads to a lab that is gone, or has what a lab put into it")
+	}
+	if _, body := get(t, s, "/?q=lab+elsewhere"); strings.Contains(body, "/lab/three") {
+		t.Error("a lab is listed that was not looked for")
+	}
+	for _, o := range []Options{{Dir: t.TempDir()}, {Dir: t.TempDir(), Alone: true, Labs: &fakeLabs{}}} {
+		if status, _ := get(t, start(t, o), "/lab/three"); status != http.StatusNotFound {
+			t.Errorf("%d where no labs are served", status)
+		}
+	}
+}
+
+// A page follows a lab: whoever comes late sees what is, changes come by themselves, and the end is told.
+func TestFollowingALab(t *testing.T) {
+	t.Parallel()
+	f := &fakeLabs{}
+	s := start(t, Options{Dir: t.TempDir(), Labs: f})
+	status, body := get(t, s, "/lab/three")
+	if status != http.StatusOK || !strings.Contains(body, `data-events="/lab/three/events"`) || !strings.Contains(body, "pg-1 was elected") || strings.Contains(body, "<script>harm") {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	for _, path := range []string{"/lab/four", "/lab/No%20Such", "/lab/No%20Such/events"} {
+		if status, _ := get(t, s, path); status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	ch := listenAt(t, s, "/lab/three/events", "")
+	if e := next(t, ch, "picture"); !strings.Contains(e.data, "Volumes of the lab") || strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
+		t.Errorf("first picture %.300s", e.data)
+	}
+	if e := next(t, ch, "now"); !strings.Contains(e.data, "4 of 4 hosts on, 4 of 4 members running") {
+		t.Errorf("now %q", e.data)
+	}
+	f.set(func() { f.broken = true })
+	if e := next(t, ch, "picture"); !strings.Contains(e.data, "power-off of host1") {
+		t.Errorf("second picture %.300s", e.data)
+	}
+	late := listenAt(t, s, "/lab/three/events", "")
+	if e := next(t, late, "picture"); !strings.Contains(e.data, "power-off of host1") {
+		t.Errorf("the picture of a client that came late: %.300s", e.data)
+	}
+	f.set(func() { f.gone = true })
+	next(t, ch, "end")
+	next(t, late, "end")
+}
+
+// Only who knows the token heals, and nobody by looking.
+func TestHealingIsBehindTheToken(t *testing.T) {
+	t.Parallel()
+	f := &fakeLabs{broken: true}
+	s := start(t, Options{Dir: t.TempDir(), Labs: f})
+	own := "http://" + s.ln.Addr().String()
+	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": own}
+	for name, c := range map[string]struct{ method, path string }{
+		"without a token": {"POST", "/heal/three"}, "a wrong token": {"POST", "/heal/three?token=wrong"}, "looking": {"GET", "/heal/three?token=" + testToken},
+	} {
+		if resp, _ := ask(t, s, c.method, c.path, form, ""); resp.StatusCode < 400 && resp.StatusCode != http.StatusSeeOther && resp.StatusCode != http.StatusFound {
+			t.Errorf("%s: %d", name, resp.StatusCode)
+		}
+		f.set(func() {
+			if f.healed != 0 {
+				t.Errorf("%s healed", name)
+			}
+		})
+	}
+	if _, body := get(t, s, "/lab/three"); strings.Contains(body, "<button>Heal") || !strings.Contains(body, "To heal it from here") {
+		t.Error("the button is offered to whoever may not press it")
+	}
+	cookie := "plimsoll-" + s.url("")[strings.LastIndexByte(s.url(""), ':')+1:] + "=" + testToken
+	form["Cookie"] = cookie
+	if _, body := ask(t, s, "GET", "/lab/three", map[string]string{"Cookie": cookie}, ""); !strings.Contains(body, "<button>Heal everything that is broken</button>") {
+		t.Error("the button is not offered")
+	}
+	resp, body := ask(t, s, "POST", "/heal/three", form, url.Values{"pid": {"0"}}.Encode())
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/lab/three" {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	f.set(func() {
+		if f.healed != 1 {
+			t.Errorf("healed %d times", f.healed)
+		}
+	})
+}
