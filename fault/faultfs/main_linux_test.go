@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,18 +24,53 @@ import (
 const serveVariable = "PLIMSOLL_TEST_FAULTFS"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(serveVariable); dir != "" {
+	if where, ok := os.LookupEnv(serveVariable); ok {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
-		err := Serve(ctx, Options{Data: filepath.Join(dir, "data"), Mount: filepath.Join(dir, "mnt"), Socket: filepath.Join(dir, "s"),
-			Log: log.New(os.Stderr, "", 0)})
+		w := strings.Split(where, "\n")
+		err := Serve(ctx, Options{Data: w[0], Mount: w[1], Socket: w[2], Log: log.New(os.Stderr, "", 0)})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
+	alone()
 	os.Exit(m.Run())
+}
+
+// aloneVariable says that the test program has mounts of its own already.
+const aloneVariable = "PLIMSOLL_TEST_ALONE"
+
+// alone begins the test program anew with mounts that nobody else sees. Other programs on the machine copy all mounts
+// that they see when they make a namespace, and a loop device is in use for as long as such a copy of what is mounted
+// from it lives.
+func alone() {
+	if os.Getuid() != 0 || os.Getenv(aloneVariable) != "" {
+		return
+	}
+	runtime.LockOSThread()
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		dropCopies()
+		err = syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), aloneVariable+"=1"))
+	}
+	fmt.Fprintln(os.Stderr, "the tests share their mounts with others:", err)
+	runtime.UnlockOSThread()
+}
+
+// dropCopies unmounts, in the namespace of this program alone, what others mounted from loop devices and by FUSE.
+func dropCopies() {
+	text, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(text)) {
+		at, type_, ok := parseMount(line)
+		if ok && (strings.Contains(line, " /dev/loop") || strings.HasPrefix(type_, "fuse")) {
+			_ = unix.Unmount(at, unix.MNT_DETACH) // it may have gone with one below it
+		}
+	}
 }
 
 // patience is for how long a test waits for what must happen.
@@ -78,8 +114,7 @@ func start(t *testing.T) *daemon {
 func startIn(t *testing.T, dir string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, dir: dir, ended: make(chan struct{})}
-	d.cmd = exec.Command(os.Args[0])
-	d.cmd.Env = append(os.Environ(), serveVariable+"="+dir)
+	d.cmd = serveCommand(d.path("data"), d.path("mnt"), d.path("s"))
 	d.cmd.Stderr = &d.stderr
 	must(t, d.cmd.Start())
 	go func() {
@@ -102,6 +137,12 @@ func startIn(t *testing.T, dir string) *daemon {
 		t.Fatalf("%v: %s", err, &d.stderr)
 	}
 	return d
+}
+
+func serveCommand(data, mount, socket string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveVariable+"="+data+"\n"+mount+"\n"+socket)
+	return cmd
 }
 
 func (d *daemon) path(name string) string { return filepath.Join(d.dir, name) }
@@ -134,6 +175,15 @@ func (d *daemon) stop() {
 func (d *daemon) kill() {
 	must(d.t, d.cmd.Process.Kill())
 	<-d.ended
+}
+
+// put writes to the beginning of a disk, whose size stays.
+func (d *daemon) put(name, text string) {
+	d.t.Helper()
+	f, err := os.OpenFile(d.file(name), os.O_WRONLY, 0)
+	must(d.t, err)
+	_, err = f.WriteString(text)
+	must(d.t, errors.Join(err, f.Close()))
 }
 
 // disk makes a disk without a model.
@@ -197,7 +247,12 @@ func (l *loop) detach(t *testing.T) {
 	if out, err := exec.Command("losetup", "-d", l.device).CombinedOutput(); err != nil && backing() == mine {
 		t.Errorf("losetup -d %s: %v: %s", l.device, err, out)
 	}
-	eventually(t, "the loop device is free", func() bool { return backing() != mine })
+	for deadline := time.Now().Add(patience); backing() == mine; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%s is still in use", l.device)
+			return
+		}
+	}
 	l.device = ""
 }
 

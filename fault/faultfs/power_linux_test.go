@@ -207,7 +207,8 @@ func TestPowerCutOfAll(t *testing.T) {
 	lost := func() string {
 		got := ""
 		for _, name := range []string{"a", "b"} {
-			must(t, os.WriteFile(d.disk(name, 1<<20), data, 0))
+			d.disk(name, 1<<20)
+			d.put(name, string(data))
 		}
 		must(t, d.Cut(ctx, "", PowerCut{Keep: 0.5, Seed: 7}))
 		must(t, d.Restore(ctx, ""))
@@ -240,10 +241,6 @@ func TestProtectedDevice(t *testing.T) {
 	d := start(t)
 	ctx := t.Context()
 	must(t, d.Create(ctx, "a", 1<<20, Device{Protected: true, WriteLatency: time.Microsecond}, nil))
-	write := func(text string) {
-		t.Helper()
-		must(t, os.WriteFile(d.file("a"), []byte(text), 0))
-	}
 	cut := func() string {
 		t.Helper()
 		must(t, d.Cut(ctx, "a", PowerCut{}))
@@ -252,12 +249,12 @@ func TestProtectedDevice(t *testing.T) {
 		must(t, err)
 		return string(b[:min(5, len(b))])
 	}
-	write("first")
+	d.put("a", "first")
 	if got := cut(); got != "first" {
 		t.Errorf("a protected write became %q", got)
 	}
 	d.set("a", Fault{Kind: Lie})
-	write("other")
+	d.put("a", "other")
 	if got := cut(); got != "first" {
 		t.Errorf("after a lie there is %q", got)
 	}

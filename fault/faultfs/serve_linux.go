@@ -90,16 +90,14 @@ func unmountServed(mount string) error {
 
 // prepare makes the directories and takes the data directory for this process alone.
 func prepare(o Options) (unlock func(), err error) {
+	if dead(o.Mount) {
+		return nil, fmt.Errorf("at %s is the mount of a program that was killed; `umount -l %s` removes it", o.Mount, o.Mount)
+	}
 	if err := errors.Join(os.MkdirAll(o.Data, 0o700), os.MkdirAll(o.Mount, 0o700)); err != nil {
-		if errors.Is(err, unix.ENOTCONN) {
-			return nil, deadMount(o.Mount)
-		}
 		return nil, fmt.Errorf("cannot make the directories of the disks: %w", err)
 	}
 	inside, err := os.ReadDir(o.Mount)
 	switch {
-	case errors.Is(err, unix.ENOTCONN):
-		return nil, deadMount(o.Mount)
 	case err != nil:
 		return nil, err
 	case len(inside) > 0:
@@ -118,8 +116,4 @@ func prepare(o Options) (unlock func(), err error) {
 		return nil, errors.Join(fmt.Errorf("another faultfs serves the disks in %s: %w", o.Data, err), lock.Close())
 	}
 	return func() { lock.Close() }, nil
-}
-
-func deadMount(at string) error {
-	return fmt.Errorf("at %s is the mount of a program that was killed; `umount -l %s` removes it", at, at)
 }

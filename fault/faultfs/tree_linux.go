@@ -183,6 +183,26 @@ func (t *tree) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fu
 	return fuse.Status(errnoOf(err))
 }
 
+// Disks are made and removed by the control alone. Without these, programs would be told that the kernel lacks a call.
+
+func (t *tree) Mknod(<-chan struct{}, *fuse.MknodIn, string, *fuse.EntryOut) fuse.Status {
+	return fuse.EPERM
+}
+func (t *tree) Mkdir(<-chan struct{}, *fuse.MkdirIn, string, *fuse.EntryOut) fuse.Status {
+	return fuse.EPERM
+}
+func (t *tree) Create(<-chan struct{}, *fuse.CreateIn, string, *fuse.CreateOut) fuse.Status {
+	return fuse.EPERM
+}
+func (t *tree) Symlink(<-chan struct{}, *fuse.InHeader, string, string, *fuse.EntryOut) fuse.Status {
+	return fuse.EPERM
+}
+func (t *tree) Link(<-chan struct{}, *fuse.LinkIn, string, *fuse.EntryOut) fuse.Status {
+	return fuse.EPERM
+}
+func (t *tree) Rename(<-chan struct{}, *fuse.RenameIn, string, string) fuse.Status { return fuse.EPERM }
+func (t *tree) Unlink(<-chan struct{}, *fuse.InHeader, string) fuse.Status         { return fuse.EPERM }
+
 func (t *tree) Access(_ <-chan struct{}, _ *fuse.AccessIn) fuse.Status { return fuse.OK }
 
 func (t *tree) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {
