@@ -123,8 +123,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func yes(x bool) *bool { return &x }
-
 // fill writes a file with random content, syncs it and returns its sum.
 func fill(t *testing.T, path string, size int, seed uint64) [32]byte {
 	t.Helper()

@@ -1,0 +1,209 @@
+package volume
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const gib = 1 << 30
+
+// thisKernel has neither md nor device-mapper.
+func thisKernel() Facts {
+	f := everything()
+	f.MD, f.LVM = Support{Missing: "mdadm (package mdadm)"}, Support{Missing: "lvs (package lvm2)"}
+	return f
+}
+
+func without(f Facts, change func(*Facts)) Facts {
+	change(&f)
+	return f
+}
+
+func TestPlan(t *testing.T) {
+	noXFS := without(thisKernel(), func(f *Facts) { f.XFS.Tools, f.XFS.Missing = false, "mkfs.xfs (package xfsprogs)" })
+	noBtrfs := without(everything(), func(f *Facts) { f.Btrfs = Support{} })
+	onlyLVM := without(noBtrfs, func(f *Facts) { f.MD = Support{} })
+	for _, c := range []struct {
+		p     record.StorageSpec
+		f     Facts
+		want  string // backend, profile, filesystem, checksum, disks, tolerates
+		write float64
+	}{
+		{record.StorageSpec{}, thisKernel(), "directory:::0 disks:0", 1},
+		{record.StorageSpec{}, Facts{OS: "darwin"}, "directory:::0 disks:0", 1},
+		{record.StorageSpec{Backend: "directory", Dir: "/data"}, Facts{}, "directory:::0 disks:0", 1},
+		{record.StorageSpec{Size: gib}, thisKernel(), "disk:single:xfs:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Backend: "disk"}, noXFS, "disk:single:ext4:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Filesystem: "ext4"}, thisKernel(), "disk:single:ext4:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Backend: "disk", Checksum: yes(true)}, thisKernel(), "disk:single:btrfs:crc32c:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Checksum: yes(true)}, thisKernel(), "btrfs:single:btrfs:crc32c:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Checksum: yes(false)}, thisKernel(), "disk:single:xfs:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Filesystem: "btrfs", Checksum: yes(false)}, thisKernel(), "btrfs:single:btrfs:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Stripe: 3}, thisKernel(), "btrfs:raid0:btrfs:crc32c:3 disks:0", 1},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, thisKernel(), "btrfs:raid1:btrfs:crc32c:2 disks:1", 2},
+		{record.StorageSpec{Size: gib, Tolerate: 2, Redundancy: "mirror"}, thisKernel(), "btrfs:raid1c3:btrfs:crc32c:3 disks:2", 3},
+		{record.StorageSpec{Size: gib, Tolerate: 3}, thisKernel(), "btrfs:raid1c4:btrfs:crc32c:4 disks:3", 4},
+		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1}, thisKernel(), "btrfs:raid10:btrfs:crc32c:4 disks:1", 2},
+		{record.StorageSpec{Size: gib, Stripe: 3, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}, thisKernel(), "btrfs:raid5:btrfs:crc32c:4 disks:1", 4.0 / 3},
+		{record.StorageSpec{Size: gib, Stripe: 4, Tolerate: 2, Redundancy: "parity", Backend: "btrfs"}, thisKernel(), "btrfs:raid6:btrfs:crc32c:6 disks:2", 1.5},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, everything(), "btrfs:raid1:btrfs:crc32c:2 disks:1", 2},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, noBtrfs, "md:RAID 1:xfs:none:2 disks:1", 2},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, onlyLVM, "lvm:raid1:xfs:none:2 disks:1", 2},
+		{record.StorageSpec{Size: gib, Tolerate: 1, Filesystem: "ext4"}, everything(), "md:RAID 1:ext4:none:2 disks:1", 2},
+		{record.StorageSpec{Size: gib, Stripe: 3, Tolerate: 1, Redundancy: "parity"}, everything(), "md:RAID 5, 512 KiB chunks:xfs:none:4 disks:1", 4.0 / 3},
+		{record.StorageSpec{Size: gib, Stripe: 3, Tolerate: 1, Redundancy: "parity"}, onlyLVM, "lvm:raid5, 64.0 KiB stripes:xfs:none:4 disks:1", 4.0 / 3},
+		{record.StorageSpec{Size: gib, Stripe: 4, Tolerate: 2, Redundancy: "parity"}, everything(), "md:RAID 6, 512 KiB chunks:xfs:none:6 disks:2", 1.5},
+		{record.StorageSpec{Size: gib, Stripe: 2, StripeSize: 64 << 10}, everything(), "md:RAID 0, 64.0 KiB chunks:xfs:none:2 disks:0", 1},
+		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 2}, everything(), "md:RAID 10, 3 copies, 512 KiB chunks:xfs:none:6 disks:2", 3},
+		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1, Backend: "lvm"}, everything(), "lvm:raid10, 64.0 KiB stripes:xfs:none:4 disks:1", 2},
+		{record.StorageSpec{Size: gib, Stripe: 2, Backend: "lvm", StripeSize: 1 << 20}, everything(), "lvm:striped, 1.00 MiB stripes:xfs:none:2 disks:0", 1},
+		{record.StorageSpec{Size: gib, Faults: true}, thisKernel(), "disk:single:xfs:none:1 disks:0", 1},
+		{record.StorageSpec{Size: gib, Device: "hdd-7200"}, thisKernel(), "disk:single:xfs:none:1 disks:0", 1},
+	} {
+		l, err := Plan(c.p, c.f)
+		if err != nil {
+			t.Errorf("%s: %v", words(c.p), err)
+			continue
+		}
+		got := fmt.Sprintf("%s:%s:%s:%s:%d disks:%d", l.Backend, l.Profile, l.Filesystem, l.Checksum, l.Disks, l.Tolerates)
+		if l.Backend == Directory {
+			got = fmt.Sprintf("%s:%s:%s:%d disks:%d", l.Backend, l.Profile, l.Filesystem, l.Disks, l.Tolerates)
+		}
+		if got != c.want || math.Abs(l.WriteAmplification-c.write) > 1e-9 {
+			t.Errorf("%s: got %s, writes ×%v, want %s, ×%v", words(c.p), got, l.WriteAmplification, c.want, c.write)
+		}
+		checkSizes(t, c.p, l)
+	}
+}
+
+// checkSizes holds a layout against what its copies alone need.
+func checkSizes(t *testing.T, p record.StorageSpec, l record.LabLayout) {
+	t.Helper()
+	if l.Backend == Directory {
+		return
+	}
+	raw := float64(l.Disks) * float64(l.DiskSize)
+	if raw*l.RawShare < float64(p.Size)*0.999 || l.RawShare > 1/l.WriteAmplification || raw < float64(p.Size)*l.WriteAmplification {
+		t.Errorf("%s: %d disks of %d bytes, raw share %v", words(p), l.Disks, l.DiskSize, l.RawShare)
+	}
+}
+
+func TestPlanRefuses(t *testing.T) {
+	plain := without(thisKernel(), func(f *Facts) { f.Root = false })
+	for _, c := range []struct {
+		p    record.StorageSpec
+		f    Facts
+		says []string // what is wrong, and what to do instead
+	}{
+		{record.StorageSpec{Size: gib, Tolerate: 1}, plain, []string{"root", "sudo", "directories"}},
+		{record.StorageSpec{Size: gib}, Facts{OS: "darwin", Root: true}, []string{"Linux", "directories"}},
+		{record.StorageSpec{Size: gib}, without(thisKernel(), func(f *Facts) { f.Loop = false }), []string{"loop"}},
+		{record.StorageSpec{Size: gib, Faults: true}, without(thisKernel(), func(f *Facts) { f.FUSE = false }), []string{"/dev/fuse", "leave them out"}},
+		{record.StorageSpec{Tolerate: 1}, thisKernel(), []string{"size is needed", "2GiB"}},
+		{record.StorageSpec{Size: -1}, thisKernel(), []string{"negative"}},
+		{record.StorageSpec{Size: gib, Backend: "zfs"}, thisKernel(), []string{"backend", "btrfs"}},
+		{record.StorageSpec{Size: gib, Redundancy: "erasure", Tolerate: 1}, thisKernel(), []string{"redundancy", "parity"}},
+		{record.StorageSpec{Size: gib, Filesystem: "zfs"}, thisKernel(), []string{"filesystem", "xfs"}},
+		{record.StorageSpec{Size: gib, Tolerate: 4}, thisKernel(), []string{"4", "most is 3"}},
+		{record.StorageSpec{Size: gib, Stripe: 100}, thisKernel(), []string{"most 32"}},
+		{record.StorageSpec{Size: gib, Stripe: 20, Tolerate: 1}, thisKernel(), []string{"40 disks"}},
+		{record.StorageSpec{Size: gib, Redundancy: "mirror"}, thisKernel(), []string{"tolerate: 1"}},
+		{record.StorageSpec{Size: gib, Redundancy: "parity", Tolerate: 1}, thisKernel(), []string{"stripe: 3", "mirror"}},
+		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 3}, thisKernel(), []string{"RAID 6", "mirror"}},
+		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1}, thisKernel(), []string{"no md", "mirror", "backend: btrfs"}},
+		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1, Checksum: yes(true)}, everything(), []string{"no checksums", "backend: btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1}, thisKernel(), []string{"no md", "btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "lvm", Tolerate: 1}, thisKernel(), []string{"device-mapper", "btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1}, without(everything(), func(f *Facts) { f.MD = Support{Kernel: true, Missing: "mdadm (package mdadm)"} }), []string{"mdadm (package mdadm)", "btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "md"}, everything(), []string{"backend: disk"}},
+		{record.StorageSpec{Size: gib, Backend: "lvm"}, everything(), []string{"backend: disk"}},
+		{record.StorageSpec{Size: gib, Backend: "lvm", Stripe: 2, Tolerate: 2}, everything(), []string{"raid10", "md"}},
+		{record.StorageSpec{Size: gib, Backend: "lvm", Stripe: 2, Tolerate: 2, Redundancy: "parity"}, everything(), []string{"stripe: 3"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Stripe: 2, StripeSize: 3000}, everything(), []string{"powers of two"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, StripeSize: 64 << 10}, everything(), []string{"without stripes"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, Filesystem: "btrfs"}, everything(), []string{"backend: btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, Checksum: yes(true)}, everything(), []string{"backend: btrfs"}},
+		{record.StorageSpec{Size: gib, Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"stripe_size", "leave it out"}},
+		{record.StorageSpec{Size: gib, Backend: "btrfs", Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"64 KiB", "leave stripe_size out"}},
+		{record.StorageSpec{Size: gib, Backend: "btrfs", Stripe: 2, Tolerate: 2}, thisKernel(), []string{"raid10", "stripe: 1"}},
+		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 2}, thisKernel(), []string{"3 copies", "stripe: 1"}},
+		{record.StorageSpec{Size: gib, Backend: "btrfs", Filesystem: "xfs"}, thisKernel(), []string{"filesystem: btrfs"}},
+		{record.StorageSpec{Size: gib, Tolerate: 1, Filesystem: "xfs"}, thisKernel(), []string{"more than one disk", "filesystem: btrfs"}},
+		{record.StorageSpec{Size: gib, Filesystem: "xfs", Checksum: yes(true)}, thisKernel(), []string{"checksum", "btrfs"}},
+		{record.StorageSpec{Size: gib, Filesystem: "ext4", Backend: "disk", Checksum: yes(true)}, thisKernel(), []string{"ext4 has no checksums", "filesystem: btrfs"}},
+		{record.StorageSpec{Size: gib, Backend: "disk", Stripe: 2}, thisKernel(), []string{"one disk", "auto"}},
+		{record.StorageSpec{Size: gib, Backend: "disk", StripeSize: 4096}, thisKernel(), []string{"stripe: 2"}},
+		{record.StorageSpec{Size: gib, Backend: "directory"}, thisKernel(), []string{"leave size out", "auto"}},
+		{record.StorageSpec{Size: gib, Backend: "directory", Device: "hdd-7200"}, thisKernel(), []string{"device needs virtual disks", "auto"}},
+		{record.StorageSpec{Backend: "directory", Faults: true, Size: gib}, thisKernel(), []string{"faults needs virtual disks"}},
+		{record.StorageSpec{Size: gib, Device: "floppy"}, thisKernel(), []string{"floppy", "hdd-7200"}},
+		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "hdd-7200"}}, thisKernel(), []string{"size, such as"}},
+		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "floppy", Size: 1 << 20}}, thisKernel(), []string{"cache", "floppy"}},
+		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "hdd-7200", Size: 9 * gib}}, thisKernel(), []string{"not smaller"}},
+		{record.StorageSpec{Size: gib, Filesystem: "xfs"}, without(thisKernel(), func(f *Facts) { f.XFS = Support{Kernel: true, Missing: "mkfs.xfs (package xfsprogs)"} }), []string{"xfsprogs", "ext4 or btrfs"}},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, without(thisKernel(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "directories"}},
+		{record.StorageSpec{Size: gib, Backend: "btrfs", Tolerate: 1}, without(everything(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "backend: md"}},
+	} {
+		l, err := Plan(c.p, c.f)
+		if err == nil {
+			t.Errorf("%+v: planned as %+v, want a refusal with %q", c.p, l, c.says)
+			continue
+		}
+		for _, w := range c.says {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%+v: %v\ndoes not say %q", c.p, err, w)
+			}
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	for _, c := range []struct {
+		p    record.StorageSpec
+		want string
+	}{
+		{record.StorageSpec{}, "no size of its own"},
+		{record.StorageSpec{Size: gib, Stripe: 2}, "one failed disk"},
+		{record.StorageSpec{Size: gib, Tolerate: 1, Checksum: yes(false)}, "cannot tell old data from new"},
+		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}, "write hole"},
+		{record.StorageSpec{Size: gib, Faults: true}, "own filesystem"},
+	} {
+		l, err := Plan(c.p, thisKernel())
+		if err != nil || !strings.Contains(strings.Join(l.Notes, "\n"), c.want) {
+			t.Errorf("%s: %v, notes %q do not say %q", words(c.p), err, l.Notes, c.want)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	p := record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1, Checksum: yes(true), StripeSize: 64 << 10, Filesystem: "xfs", Device: "hdd-7200",
+		Cache: &record.CacheTierSpec{Device: "nvme", Size: 1 << 20}, Faults: true}
+	const want = "1.00 GiB, striped over 2, in pieces of 64KiB, tolerates 1 failure by mirror, checksum on, xfs, on hdd-7200, cached by 1MiB of nvme, with faults"
+	if got := Words(p); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	f.Add(int64(gib), int64(2), int64(1), int64(0), uint8(3), uint8(1), uint8(0), uint8(0), true)
+	f.Fuzz(func(t *testing.T, size, stripe, tolerate, piece int64, backend, redundancy, filesystem, checksum uint8, all bool) {
+		p := record.StorageSpec{Size: record.Size(size % (1 << 45)), Stripe: record.Count(stripe), Tolerate: record.Count(tolerate), StripeSize: record.Size(piece),
+			Backend:    []string{"", Auto, Directory, Disk, Btrfs, MD, LVM}[backend%7],
+			Redundancy: []string{"", "mirror", "parity"}[redundancy%3], Filesystem: []string{"", "xfs", "ext4", "btrfs"}[filesystem%4],
+			Checksum: []*bool{nil, yes(true), yes(false)}[checksum%3]}
+		facts := thisKernel()
+		if all {
+			facts = everything()
+		}
+		l, err := Plan(p, facts)
+		if err == nil {
+			checkSizes(t, p, l)
+		}
+	})
+}
+
+func yes(x bool) *bool { return &x }
