@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -55,6 +57,7 @@ func serveDisks(ctx context.Context, env *environment, o faultfs.Options) error 
 	}()
 	o.Log = log.New(env.stderr, "plimsoll: ", 0)
 	o.Ready = func() { fmt.Fprintf(env.stdout, "disks are in %s, their control at %s\n", o.Mount, o.Socket) }
+	o.Restart = func() error { return syscall.Exec("/proc/self/exe", os.Args, os.Environ()) }
 	return withExit(exitFailure, faultfs.Serve(ctx, o))
 }
 

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		w := strings.Split(where, "\n")
-		err := Serve(ctx, Options{Data: w[0], Mount: w[1], Socket: w[2], Log: log.New(os.Stderr, "", 0)})
+		err := Serve(ctx, Options{Data: w[0], Mount: w[1], Socket: w[2], Log: log.New(os.Stderr, "", 0),
+			Restart: func() error { return syscall.Exec("/proc/self/exe", os.Args, os.Environ()) }})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

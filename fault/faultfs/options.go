@@ -23,6 +23,9 @@ type Options struct {
 	Log *log.Logger
 	// Ready is called once the disks can be used; may be nil.
 	Ready func()
+	// Restart begins the program anew in this process, with the same arguments; it returns only if that fails. A
+	// program with C in it needs it to set what belongs to each of its threads; may be nil.
+	Restart func() error
 }
 
 func (o Options) check() error {

@@ -17,10 +17,10 @@ import (
 // The kernel writes dirty pages of the filesystem above to a loop device when it needs memory, and those go through
 // this process. So it must get memory without waiting for such pages (an I/O flusher in the kernel's words), must not
 // be paged out, and must not be the one that is ended to free memory.
-func harden(l *log.Logger) {
+func harden(l *log.Logger, restart func() error) {
 	// go-fuse reads requests in blocking calls and each keeps a processor of the runtime until it is taken away.
 	runtime.GOMAXPROCS(max(8, 2*runtime.NumCPU()))
-	if err := becomeFlusher(); err != nil {
+	if err := becomeFlusher(restart); err != nil {
 		l.Printf("cannot become an I/O flusher: %v; under memory pressure the disks may stall", err)
 	}
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
@@ -31,11 +31,11 @@ func harden(l *log.Logger) {
 	}
 }
 
-// becomeFlusher makes all threads I/O flushers. A program with C in it cannot set what belongs to each thread; but new
-// threads have it from the one that starts them, and a program from the one that starts it in its place.
-func becomeFlusher() error {
+// becomeFlusher makes all threads I/O flushers. A program with C in it cannot do that for its other threads; but a
+// thread has it from the one that starts it, and a program from the one whose place it takes.
+func becomeFlusher(restart func() error) error {
 	_, _, errno := syscall.AllThreadsSyscall(syscall.SYS_PRCTL, unix.PR_SET_IO_FLUSHER, 1, 0)
-	if errno != syscall.ENOTSUP {
+	if errno != syscall.ENOTSUP || restart == nil {
 		return errnoOrNil(errno)
 	}
 	runtime.LockOSThread()
@@ -47,7 +47,7 @@ func becomeFlusher() error {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, unix.PR_SET_IO_FLUSHER, 1, 0, 0, 0, 0); errno != 0 {
 		return errno
 	}
-	return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	return restart()
 }
 
 func errnoOrNil(errno syscall.Errno) error {

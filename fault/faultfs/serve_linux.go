@@ -27,7 +27,7 @@ func Serve(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = log.New(io.Discard, "", 0)
 	}
-	harden(o.Log) // before anything is made: it may begin the program anew
+	harden(o.Log, o.Restart) // before anything is made: it may begin the program anew
 	unlock, err := prepare(o)
 	if err != nil {
 		return err
