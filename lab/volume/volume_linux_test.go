@@ -13,8 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func playMaker(string, string) error { return nil }
-
 const small = 32 << 20
 
 // Each policy becomes a real volume that holds what it promises to hold.
