@@ -1,0 +1,185 @@
+package record
+
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// KindDrill is the kind of record that a drill leaves.
+const KindDrill = "drill"
+
+// The verdicts of a drill.
+const (
+	Holds    = "holds"
+	Violated = "violated"
+	Unknown  = "unknown"
+)
+
+// Drill is drill.json: what one drill found. Each repetition is a record of a run below it.
+type Drill struct {
+	SchemaVersion string `json:"schema_version"`
+	Kind          string `json:"kind"`
+	// Status says how far it came.
+	Status        Status     `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
+	Problem       string     `json:"problem,omitempty"`
+	Tool          Tool       `json:"tool"`
+	Command       []string   `json:"command,omitempty"`
+	Started       time.Time  `json:"started"`
+	Ended         *time.Time `json:"ended,omitempty"`
+	Specification DrillSpec  `json:"specification"`
+	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
+	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
+	Reasons []string `json:"reasons"`
+	// Rounds are the repetitions, in order.
+	Rounds []DrillRound `json:"rounds"`
+	// Outages and Losses are over all rounds; Statement is what so many rounds allow to say.
+	Outages   *Spread `json:"outages,omitempty"`
+	Losses    *Spread `json:"losses,omitempty"`
+	Statement string  `json:"statement,omitempty"`
+	// Validity lists the reasons why the result must not be believed, or only with care.
+	Validity []measure.Finding `json:"validity"`
+}
+
+// Spread is a distribution over few rounds: all values are kept, because a percentile of three says nothing.
+type Spread struct {
+	Unit   string    `json:"unit"`
+	Values []float64 `json:"values"`
+	Median float64   `json:"median"`
+	Max    float64   `json:"max"`
+}
+
+// DrillRound is one repetition.
+type DrillRound struct {
+	Number int `json:"number"`
+	// Record is the directory of the run's record, below that of the drill.
+	Record  string   `json:"record"`
+	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
+	Reasons []string `json:"reasons,omitempty"`
+	// Faults are what was broken, as it happened.
+	Faults []DrillFault `json:"faults"`
+	// Moments are the timeline: what happened first after each fault, in nanoseconds of run time.
+	Moments []DrillMoment `json:"moments"`
+	// Effects say what it meant for operations, by class; "" is all of them.
+	Effects []DrillEffect `json:"effects"`
+	// Ledger says what became of the writes.
+	Ledger *LedgerResult `json:"ledger,omitempty"`
+}
+
+// DrillFault is one fault as it happened, on the clock of the run.
+type DrillFault struct {
+	Fault  string `json:"fault"`
+	Target string `json:"target"` // what it was resolved to
+	// Manner is "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow": outages of
+	// different manners are not compared.
+	Manner   string `json:"manner"`
+	Injected int64  `json:"injected_ns"`
+	// Done is when the injector knew that it was in effect.
+	Done   int64 `json:"done_ns"`
+	Healed int64 `json:"healed_ns,omitempty"`
+	// Hit says whether something other than the injector saw it, and Evidence what.
+	Hit      bool   `json:"hit"`
+	Evidence string `json:"evidence,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// The kinds of moments, in the order in which they usually come.
+const (
+	MomentFault      = "fault"
+	MomentFirstError = "first-error"
+	MomentPrimaryOut = "primary-gone"    // the old primary is gone from the client's view
+	MomentElected    = "primary-elected" // by term, election date or timeline
+	MomentFirstWrite = "first-write"     // the first acknowledged write
+	MomentThroughput = "throughput-back" // 95 % of the throughput before
+	MomentHealed     = "healed"
+	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
+)
+
+// DrillMoment is one step of the timeline.
+type DrillMoment struct {
+	Kind string `json:"kind"`
+	At   int64  `json:"at_ns"`
+	// Fault is the index of the fault that it follows.
+	Fault int    `json:"fault"`
+	Text  string `json:"text,omitempty"`
+}
+
+// DrillEffect is what the faults meant for one class of operations.
+type DrillEffect struct {
+	Class string `json:"class"`
+	// Client is the number of a load process; -1 is all of them.
+	Client int `json:"client"`
+	// Before is the rate of successes per second before the first fault.
+	Before float64 `json:"before"`
+	// Outage is the longest time without a success, from the last one before to the first one after; OutageFrom is when it
+	// began. Recovery is from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not come.
+	Outage     int64 `json:"outage_ns"`
+	OutageFrom int64 `json:"outage_from_ns"`
+	Recovery   int64 `json:"recovery_ns"`
+	// Missing is the area lost: operations that would have succeeded at the rate before, and did not.
+	Missing float64 `json:"missing"`
+	Failed  int64   `json:"failed"`
+}
+
+// The classes that a ledger gives to writes.
+const (
+	WriteOK         = "ok"         // acknowledged and present
+	WriteLost       = "lost"       // acknowledged and absent
+	WriteRecovered  = "recovered"  // indeterminate and present
+	WriteDropped    = "dropped"    // indeterminate and absent
+	WritePhantom    = "phantom"    // declared not applied, and present
+	WriteUnexpected = "unexpected" // present, and never attempted
+	WriteDuplicated = "duplicated" // applied more than once
+	WriteStale      = "stale"      // acknowledged, missing in a read begun after that, and present later
+	WriteNeverRead  = "never-read" // no final read covered it
+	WriteDiverged   = "diverged"   // a member does not agree with the primary after its lag was zero
+	WriteCorrupt    = "corrupt"    // present with other content than was written
+)
+
+// LedgerResult is what became of the writes of a run.
+type LedgerResult struct {
+	Writers int `json:"writers"`
+	// Attempted writes: Acknowledged, Indeterminate and NotApplied of them by what the client was told.
+	Attempted     int64 `json:"attempted"`
+	Acknowledged  int64 `json:"acknowledged"`
+	Indeterminate int64 `json:"indeterminate"`
+	NotApplied    int64 `json:"not_applied"`
+	// Classes count the writes by what was found, inserts and updates apart.
+	Inserts map[string]int64 `json:"inserts"`
+	Updates map[string]int64 `json:"updates,omitempty"`
+	// Lost are the first of the lost writes; LostRanges name all of them by writer, as "3: 17-19 42".
+	Lost       []LostWrite `json:"lost,omitempty"`
+	LostRanges []string    `json:"lost_ranges,omitempty"`
+	// LossWindow is how long before the fault the oldest lost write had been acknowledged, in nanoseconds: the
+	// measured recovery point. -1 if nothing is lost.
+	LossWindow int64 `json:"loss_window_ns"`
+	// Examples of other classes that should not be there, by class.
+	Examples map[string][]string `json:"examples,omitempty"`
+	// Reads are what the audit read: the final read, and each member.
+	Reads []LedgerRead `json:"reads"`
+	// Bytes is the memory that the ledger took.
+	Bytes int64 `json:"bytes"`
+}
+
+// LostWrite is one acknowledged write that is gone.
+type LostWrite struct {
+	Writer   int    `json:"writer"`
+	Sequence int64  `json:"sequence"`
+	ID       string `json:"id"`
+	// Acknowledged is when, in run time, -1 if that is no longer known; Age is how long before the fault.
+	Acknowledged int64 `json:"acknowledged_ns"`
+	Age          int64 `json:"age_ns"`
+	// Found says where it still is: a rollback file, or the old timeline of a member.
+	Found string `json:"found,omitempty"`
+}
+
+// LedgerRead is one pass of the audit.
+type LedgerRead struct {
+	// Source is "final" (majority read from the primary) or the name of a member.
+	Source    string  `json:"source"`
+	Documents int64   `json:"documents"`
+	Seconds   float64 `json:"seconds"`
+	// Missing are writes that the final read had and this one has not.
+	Missing int64  `json:"missing,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
