@@ -132,6 +132,9 @@ func (p *Postgres) Start(ctx context.Context) error {
 	if p.Status().Running {
 		return fmt.Errorf("%s runs already", p.name)
 	}
+	if _, err := os.Stat(p.rewinding()); err == nil {
+		return fmt.Errorf("%s: its data were being rewound when that was interrupted; it has to join a primary before it can start", p.name)
+	}
 	if err := p.noteSegment(); err != nil {
 		return err
 	}

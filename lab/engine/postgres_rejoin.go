@@ -43,6 +43,10 @@ func (p *Postgres) Rejoin(ctx context.Context, primary *Postgres) (Lost, error) 
 	if err != nil {
 		return lost, err
 	}
+	if _, err := os.Stat(p.postgresDir()); errors.Is(err, os.ErrNotExist) { // an empty volume
+		lost.Cloned = true
+		return lost, p.Clone(ctx, primary)
+	}
 	known, err := p.measureLost(ctx, &lost, at.Timeline, forks)
 	if err != nil {
 		return lost, err
@@ -53,9 +57,8 @@ func (p *Postgres) Rejoin(ctx context.Context, primary *Postgres) (Lost, error) 
 		}
 	}
 	if lost.Bytes > 0 || !known {
-		if err = p.rewind(ctx, primary); err != nil {
-			why := err
-			if err = p.Clone(ctx, primary); err != nil {
+		if why := p.rewind(ctx, primary); why != nil {
+			if err := p.Clone(ctx, primary); err != nil {
 				return lost, errors.Join(why, err)
 			}
 			lost.Cloned = true
@@ -67,6 +70,9 @@ func (p *Postgres) Rejoin(ctx context.Context, primary *Postgres) (Lost, error) 
 // measureLost finds where the member's write-ahead log ends and how much of it the primary has not. known is false if
 // the member's timeline is not in the primary's history.
 func (p *Postgres) measureLost(ctx context.Context, lost *Lost, timeline int64, forks []Fork) (known bool, err error) {
+	if _, err := os.Stat(p.rewinding()); err == nil {
+		return false, nil // what it had was kept then
+	}
 	if lost.Timeline, err = p.newestTimeline(); err != nil {
 		return false, err
 	}
@@ -190,9 +196,18 @@ func (p *Postgres) keepLost(lost *Lost) error {
 	return writeJSON(filepath.Join(dir, "lost.json"), lost)
 }
 
+// rewinding is a file that is there while data are neither the member's own nor the primary's.
+func (p *Postgres) rewinding() string { return filepath.Join(p.DataDir(), "rewinding") }
+
 // rewind makes the data those of the primary at the fork and later. It has to run as a primary for a moment to finish
-// its own recovery, which a standby's mark would forbid.
+// its own recovery, which a standby's mark would forbid. One that was interrupted cannot be repeated.
 func (p *Postgres) rewind(ctx context.Context, primary *Postgres) error {
+	if _, err := os.Stat(p.rewinding()); err == nil {
+		return fmt.Errorf("%s: an earlier rewind was interrupted", p.name)
+	}
+	if err := os.WriteFile(p.rewinding(), nil, 0o600); err != nil {
+		return err
+	}
 	if err := os.Remove(p.signalFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -211,7 +226,7 @@ func (p *Postgres) rewind(ctx context.Context, primary *Postgres) error {
 	if out, err := p.Host().Run(ctx, s); err != nil {
 		return fmt.Errorf("%s was not rewound: %w%s", p.name, err, tailOf(out))
 	}
-	return nil
+	return os.Remove(p.rewinding())
 }
 
 // Clone replaces all data by a copy of the primary's. Its slot keeps what is written meanwhile.
@@ -235,6 +250,9 @@ func (p *Postgres) Clone(ctx context.Context, primary *Postgres) error {
 		return err
 	}
 	if err := os.Rename(fresh, p.postgresDir()); err != nil {
+		return err
+	}
+	if err := os.Remove(p.rewinding()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return p.Follow(ctx, u)

@@ -59,8 +59,9 @@ type pgMember struct {
 
 // pgGateway is one gateway.
 type pgGateway struct {
-	plan MemberPlan
-	node *engine.Gateway
+	plan  MemberPlan
+	node  *engine.Gateway
+	ended bool // for a promotion, to be started again after it; guarded by documentDB.mu
 }
 
 var _ Cluster = (*documentDB)(nil)
@@ -126,7 +127,7 @@ func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string
 	node, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: c.site.Home, Name: plan.Name, Host: c.site.Hosts[plan.Host], Log: log,
 		Dir: filepath.Join(c.site.Dir, "gateways", plan.Name), Password: c.secrets.Postgres, Commit: commit, Sessions: c.connections(),
 		User: c.secrets.User, ClientPassword: c.secrets.Client})
-	return &pgGateway{plan, node}, err
+	return &pgGateway{plan: plan, node: node}, err
 }
 
 func (c *documentDB) connections() int {

@@ -44,7 +44,7 @@ type underTest struct {
 func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
 	t.Helper()
 	spec := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabDocumentDB, Connections: 16},
-		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Election: "elect-fast"}}
+		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Settings: map[string]string{"electionTimeoutMillis": "3000"}}} // short, and long enough for a busy machine
 	spec.Hosts.Mode = mode
 	if change != nil {
 		change(&spec)
@@ -58,7 +58,7 @@ func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest
 	for _, h := range layout.Hosts {
 		names = append(names, h.Name)
 	}
-	j, hosts := enginetest.Hosts(t, mode, names...)
+	j, hosts := enginetest.LimitedHosts(t, mode, layout.Hosts[0].Limits, names...)
 	home, err := engine.DefaultHome(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +138,17 @@ func (u *underTest) now() int {
 	u.evMu.Lock()
 	defer u.evMu.Unlock()
 	return len(u.events)
+}
+
+// promotion is the one in place of a member that was told since a number, if there was one. There may be others: on a
+// busy machine a member can seem to be dead.
+func (u *underTest) promotion(from string, since int) (event, bool) {
+	for _, e := range u.told("promotion", since) {
+		if e.data["from"] == from {
+			return e, true
+		}
+	}
+	return event{}, false
 }
 
 // eventually tries f until it succeeds.

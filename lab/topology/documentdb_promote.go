@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
 // promoteLimit is how long a standby may take to become primary: it first applies what it has received.
@@ -16,20 +17,18 @@ const promoteLimit = 2 * time.Minute
 
 // failOver promotes the standby with the most data in place of a primary that is away. The order matters: see
 // documentDB.
-func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string) error {
+func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, since time.Time) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	c.mu.Lock()
-	since, moved := old.seen, c.primary != old || c.stopping
+	moved := c.primary != old || c.stopping
 	c.mu.Unlock()
-	if _, lost := c.lost(); moved || !lost {
+	if _, _, lost := c.lost(); moved || !lost {
 		return nil // it came back while another change was under way
 	}
 	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
 	defer cancel()
-	if err := c.endGateways(); err != nil {
-		return err
-	}
+	c.endGateways()
 	c.fence(old)
 	best, others, err := c.best(ctx)
 	if err != nil {
@@ -53,13 +52,30 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string) er
 // fence makes sure that the old primary does nothing any more and does not start as a primary again.
 func (c *documentDB) fence(old *pgMember) {
 	was := old.node.Status().Running
-	_ = old.node.Kill()   // it returns when the process has ended
+	end(old.node)
 	_ = old.node.Retire() // a disk of a host without power may not answer; who starts it makes it a standby in any case
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old.fenced = old.fenced || was
 	if was {
 		old.problem = "stopped, because another member is promoted"
+	}
+}
+
+// end kills a server and waits for its end. One on a host that is paused may end only when that goes on, before it does
+// anything else: it is not waited for.
+func end(n engine.Node) {
+	done := make(chan struct{})
+	go func() { defer close(done); _ = n.Kill() }()
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Second):
+			if n.Host().State() == host.Paused {
+				return
+			}
+		}
 	}
 }
 
@@ -141,7 +157,7 @@ func (c *documentDB) crown(m *pgMember, at engine.Position) {
 // majority need both.
 func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
 	gateways := make(chan error, 1)
-	go func() { gateways <- c.startGateways(ctx) }()
+	go func() { gateways <- c.restartGateways(ctx) }()
 	err := leader.node.MakeSlots(ctx)
 	if err == nil {
 		u := leader.node.Upstream()
@@ -182,10 +198,12 @@ func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
 	return c.regroup(ctx, m, standbys)
 }
 
-// served says whether all gateways run for this primary at this address, and its standbys look for it there.
+// served says whether all gateways that run are for this primary at this address, where its standbys look for it too.
 func (c *documentDB) served(m *pgMember) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, g := range c.gateways {
-		if g.node.Primary() != m.node.Upstream() || !g.node.Status().Running {
+		if g.ended || g.node.Status().Running && g.node.Primary() != m.node.Upstream() {
 			return false
 		}
 	}

@@ -35,13 +35,14 @@ func (c *documentDB) returnGateway(ctx context.Context, g *pgGateway) error {
 		return errors.New("the cluster has not been started")
 	}
 	if !g.node.Status().Running {
-		g.node.SetPrimary(leader.node.Upstream())
-		if err := g.node.Start(ctx); err != nil {
-			return err
+		if leader.node.Status().Running {
+			return c.startGateway(ctx, g, leader.node.Upstream())
 		}
+		g.node.SetPrimary(leader.node.Upstream())
+		return g.node.Start(ctx) // it answers when there is a primary
 	}
 	if !leader.node.Status().Running {
-		return nil // it answers when there is a primary
+		return nil
 	}
 	return g.node.Wait(ctx)
 }
@@ -207,7 +208,7 @@ func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
-			if _, lost := c.lost(); lost && c.watched() {
+			if _, _, lost := c.lost(); lost && c.watched() {
 				cancel(errPrimaryLost)
 				return
 			}

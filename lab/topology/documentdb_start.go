@@ -106,26 +106,49 @@ func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error 
 	return primary.node.Wait(ctx)
 }
 
-// startGateways starts the gateways for the primary and waits until they answer. Those that run are started again:
-// they know another primary, or hang in sessions with it.
+// startGateways starts the gateways and waits until they answer.
 func (c *documentDB) startGateways(ctx context.Context) error {
 	u := c.leader().node.Upstream()
+	return each(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
+}
+
+// restartGateways ends the gateways that run and starts them for another primary. Those that are dead for another
+// reason stay so.
+func (c *documentDB) restartGateways(ctx context.Context) error {
+	c.endGateways()
+	u := c.leader().node.Upstream()
 	return each(c.gateways, func(g *pgGateway) error {
-		if err := g.node.Kill(); err != nil {
-			return err
+		if !g.waits(c) {
+			return nil
 		}
-		g.node.SetPrimary(u)
-		if err := g.node.Start(ctx); err != nil {
-			return err
-		}
-		return g.node.Wait(ctx)
+		return c.startGateway(ctx, g, u)
 	})
 }
 
+// startGateway starts one gateway for a primary.
+func (c *documentDB) startGateway(ctx context.Context, g *pgGateway, u engine.Upstream) error {
+	g.node.SetPrimary(u)
+	if err := g.node.Start(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	g.ended = false
+	c.mu.Unlock()
+	return g.node.Wait(ctx)
+}
+
 // endGateways ends them all at once: no client reaches the primary any more, and nothing that it does still is
-// acknowledged.
-func (c *documentDB) endGateways() error {
-	return each(c.gateways, func(g *pgGateway) error { return g.node.Kill() })
+// acknowledged. Those that were ended for another reason stay so.
+func (c *documentDB) endGateways() {
+	_ = each(c.gateways, func(g *pgGateway) error {
+		if g.node.Status().Running {
+			c.mu.Lock()
+			g.ended = true
+			c.mu.Unlock()
+			end(g.node)
+		}
+		return nil
+	})
 }
 
 // waitStreaming waits until the primary has so many standbys that stream.
@@ -186,6 +209,6 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	c.mu.Unlock()
 	c.op.Lock()
 	defer c.op.Unlock()
-	err := c.endGateways()
-	return errors.Join(err, each(c.members, func(m *pgMember) error { return m.node.Stop(ctx) }))
+	c.endGateways()
+	return each(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
 }

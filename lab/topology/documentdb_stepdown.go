@@ -88,9 +88,7 @@ func (c *documentDB) member(name string) *pgMember {
 // handOver stops the old primary, promotes the next one and lets all others follow. A primary that ends cleanly sends
 // its last record to its standbys first, so the old one needs no rewind; what it would lose is found out all the same.
 func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
-	if err := c.endGateways(); err != nil {
-		return err
-	}
+	c.endGateways()
 	limit, cancel := context.WithTimeout(ctx, catchUpLimit)
 	stopErr := old.node.Stop(limit) // killed if it takes longer, which is no loss: it accepts no writes
 	cancel()

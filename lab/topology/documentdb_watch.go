@@ -2,8 +2,10 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -96,8 +98,8 @@ func (c *documentDB) forgive() {
 // look decides what has to be done now.
 func (c *documentDB) look(ctx context.Context) {
 	c.tellAnswers()
-	if why, lost := c.lost(); lost {
-		c.lose(ctx, why)
+	if why, since, lost := c.lost(); lost {
+		c.lose(ctx, why, since)
 		return
 	}
 	c.tell("", "")
@@ -140,27 +142,27 @@ func (c *documentDB) tell(problem, member string) {
 	}
 }
 
-// lost says whether the primary is away, and why: it has not answered for the election timeout, or it does answer but
+// lost says whether the primary is away, why, and since when: it has not answered for the election timeout, or it does answer but
 // a majority of members has not heard from it for as long.
-func (c *documentDB) lost() (why string, lost bool) {
+func (c *documentDB) lost() (why string, since time.Time, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.primary == nil || c.stopping {
-		return "", false
+		return "", since, false
 	}
 	if silent := time.Since(c.primary.seen); silent > c.timeout {
-		return fmt.Sprintf("%s has not answered for %v", c.primary.plan.Name, c.timeout), true
+		return fmt.Sprintf("%s has not answered for %v", c.primary.plan.Name, c.timeout), c.primary.seen, true
 	}
-	deaf := 0
+	var deaf []time.Time
 	for _, m := range c.standbys() {
 		if !m.deaf.IsZero() && time.Since(m.deaf) > c.timeout {
-			deaf++
+			deaf = append(deaf, m.deaf)
 		}
 	}
-	if !c.alone() && deaf >= c.majority() {
-		return fmt.Sprintf("%d members have not heard from %s for %v", deaf, c.primary.plan.Name, c.timeout), true
+	if !c.alone() && len(deaf) >= c.majority() {
+		return fmt.Sprintf("%d members have not heard from %s for %v", len(deaf), c.primary.plan.Name, c.timeout), slices.MinFunc(deaf, time.Time.Compare), true
 	}
-	return "", false
+	return "", since, false
 }
 
 // standbys are the members that answered within the timeout, the primary excluded. The caller holds mu.
@@ -175,7 +177,7 @@ func (c *documentDB) standbys() []*pgMember {
 }
 
 // lose promotes a standby, or tells why none can be.
-func (c *documentDB) lose(ctx context.Context, why string) {
+func (c *documentDB) lose(ctx context.Context, why string, since time.Time) {
 	c.mu.Lock()
 	leader, alive := c.primary, len(c.standbys())
 	c.mu.Unlock()
@@ -188,7 +190,7 @@ func (c *documentDB) lose(ctx context.Context, why string) {
 	case alive < c.majority():
 		c.tell(fmt.Sprintf("%s, and only %d of %d members answer, which is no majority: nothing is promoted", why, alive, len(c.members)), name)
 	default:
-		if err := c.failOver(ctx, leader, why); err != nil && ctx.Err() == nil {
+		if err := c.failOver(ctx, leader, why, since); err != nil && ctx.Err() == nil {
 			c.tell(fmt.Sprintf("%s, and no standby could be promoted: %v", why, err), name)
 		}
 	}
@@ -206,6 +208,9 @@ func (c *documentDB) mend(ctx context.Context) {
 	leader := c.leader()
 	if leader == nil || !reachable(leader) {
 		return
+	}
+	if err := c.mendGateways(ctx, leader); err != nil && ctx.Err() == nil {
+		c.site.Event("problem", fmt.Sprintf("a gateway could not be started again: %v", err), nil)
 	}
 	const patience = 3 * time.Second // a standby connects again by itself, within a fraction of that
 	for _, m := range c.members {
@@ -228,10 +233,45 @@ func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
 	stale := c.primary != leader || c.stopping
 	m.tried = time.Now()
 	c.mu.Unlock()
-	if stale {
+	if stale || !c.askOnce(ctx, leader) { // a standby is not stopped for a primary that is away: it may have to replace it
 		return
 	}
-	if err := c.rejoin(ctx, leader, m); err != nil && ctx.Err() == nil {
+	running := m.node.Status().Running
+	err := c.rejoin(ctx, leader, m)
+	if err != nil && running && !m.node.Status().Running && ctx.Err() == nil {
+		err = errors.Join(err, c.standBy(ctx, leader, m)) // it counts as a member, as it did before
+	}
+	if err != nil && ctx.Err() == nil {
 		c.site.Event("problem", fmt.Sprintf("%s could not join again: %v", m.plan.Name, err), map[string]string{"member": m.plan.Name})
 	}
+}
+
+// mendGateways starts those again that were ended for a promotion and could not be started with the others, because
+// their host was off or paused.
+func (c *documentDB) mendGateways(ctx context.Context, leader *pgMember) error {
+	due := false
+	for _, g := range c.gateways {
+		due = due || g.waits(c)
+	}
+	if !due {
+		return nil
+	}
+	c.op.Lock()
+	defer c.op.Unlock()
+	if c.leader() != leader {
+		return nil
+	}
+	return each(c.gateways, func(g *pgGateway) error {
+		if !g.waits(c) {
+			return nil
+		}
+		return c.startGateway(ctx, g, leader.node.Upstream())
+	})
+}
+
+// waits says whether a gateway was ended for a promotion and could be started now.
+func (g *pgGateway) waits(c *documentDB) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return g.ended && !c.stopping && !g.node.Status().Running && g.node.Host().State() == host.On
 }

@@ -15,6 +15,12 @@ import (
 // Hosts makes hosts for nodes of one test, which end with it. Names are those of the hosts.
 func Hosts(t testing.TB, mode string, names ...string) (*journal.Journal, map[string]host.Host) {
 	t.Helper()
+	return LimitedHosts(t, mode, host.Limits{}, names...)
+}
+
+// LimitedHosts makes hosts with limits.
+func LimitedHosts(t testing.TB, mode string, limits host.Limits, names ...string) (*journal.Journal, map[string]host.Host) {
+	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()
 	j, err := journal.Open(dir)
 	if err != nil {
@@ -37,7 +43,7 @@ func Hosts(t testing.TB, mode string, names ...string) (*journal.Journal, map[st
 	})
 	hosts := map[string]host.Host{}
 	for _, name := range names {
-		h, err := g.Make(t.Context(), name, "member", host.Limits{})
+		h, err := g.Make(t.Context(), name, "member", limits)
 		if err != nil {
 			t.Fatal(err)
 		}

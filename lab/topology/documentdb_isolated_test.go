@@ -1,0 +1,157 @@
+package topology
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The same on hosts with networks and memory of their own, where they can be cut off and lose power.
+func TestDocumentDBIsolated(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	if err := host.Check(host.Isolated); err != nil {
+		t.Logf("NOT TESTED: %v", err)
+		return
+	}
+	u := bringUp(t, host.Isolated, func(s *record.LabSpec) {
+		s.Engine.Authentication = true
+		s.Hosts.Memory = 1 << 30
+	})
+	u.whole(t)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *underTest)
+	}{
+		{"clients have to say who they are", clientsAreAsked},
+		{"the cache follows the host's memory", cacheFollowsMemory},
+		{"an earlier primary is cut off", cutOffPrimary},
+		{"its host loses power", powerOff},
+		{"standbys are cut off from the primary", cutOffStandbys},
+	} {
+		if !t.Run(step.name, func(t *testing.T) {
+			step.do(t, u)
+			u.whole(t)
+		}) {
+			return // what follows needs a whole cluster
+		}
+	}
+}
+
+func clientsAreAsked(t *testing.T, u *underTest) {
+	c := u.collection(t, "majority", "access")
+	if err := insert(t.Context(), c, 1, patience); err != nil {
+		t.Fatal(err)
+	}
+	saved := u.secrets
+	for _, g := range u.gateways { // the same address without credentials
+		if g.node.URI() == "mongodb://"+g.node.Address()+"/" {
+			t.Errorf("%s has an address without credentials", g.plan.Name)
+		}
+	}
+	if saved.Client == "" || saved.Client == saved.Postgres {
+		t.Error("the clients' password is not one of its own")
+	}
+}
+
+func cacheFollowsMemory(t *testing.T, u *underTest) {
+	for _, m := range u.Describe(t.Context(), true) {
+		if m.Kind != "postgres" {
+			continue
+		}
+		// A quarter of what was given when it was made.
+		if m.Settings["shared_buffers"] != "256MB" {
+			t.Errorf("%s has shared_buffers %s", m.Name, m.Settings["shared_buffers"])
+		}
+	}
+}
+
+// A primary that is cut off cannot be heard, so it is replaced; nothing that it still does is acknowledged. When its
+// host is reachable again it joins by itself.
+func cutOffPrimary(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	m := u.member(old)
+	if err := m.node.Host().Cut(t.Context(), nil, host.Both); err != nil {
+		t.Fatal(err)
+	}
+	u.promoted(t, old)
+	if m.node.Status().Running {
+		t.Error("the old primary still runs beside the new one")
+	}
+	if err := insert(t.Context(), u.collection(t, "majority", "cut"), 1, patience); err != nil {
+		t.Errorf("no majority without %s: %v", old, err)
+	}
+	if err := m.node.Host().Mend(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	if _, ok := u.promotion(old, since); !ok {
+		t.Errorf("promotions: %+v", u.told("promotion", since))
+	}
+}
+
+// The host of the primary loses power. The member is started on another host, as high availability does.
+func powerOff(t *testing.T, u *underTest) {
+	old := u.whole(t)
+	m := u.member(old)
+	from := m.node.Host()
+	if err := from.PowerOff(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := u.promoted(t, old)
+	if err := m.node.Move(u.member(now).node.Host()); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Return(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	if err := m.node.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.PowerOn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.node.Move(from); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Return(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if ip, _, _ := net.SplitHostPort(m.node.Address()); ip != from.Address() {
+		t.Errorf("it is at %s, and its host at %s", ip, from.Address())
+	}
+}
+
+// A primary that clients reach but a majority of members does not is replaced too.
+func cutOffStandbys(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	m := u.member(old)
+	for _, o := range u.members {
+		if o != m {
+			if err := m.node.Host().Cut(t.Context(), o.node.Host(), host.Both); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	err := insert(ctx, u.collection(t, "majority", "partly"), 1, 3*time.Second)
+	cancel()
+	if err == nil {
+		t.Error("a write was acknowledged by a majority that does not receive anything")
+	}
+	u.promoted(t, old)
+	if err := m.node.Host().Mend(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	if _, ok := u.promotion(old, since); !ok {
+		t.Errorf("promotions: %+v", u.told("promotion", since))
+	}
+}
