@@ -116,7 +116,7 @@ func (p *Plan) redeployText() []string {
 	}
 	text := fmt.Sprintf("the lab %s is brought up %s, whenever a trial needs another one than the trial before (%d different ones), and its data are loaded anew", p.Lab.Name, figure.Plural(times, "time"), different)
 	if len(p.Trials) > times {
-		text += fmt.Sprintf("; %s run on the lab and with the caches of the trial before", figure.Plural(len(p.Trials)-times, "other trial"))
+		text += fmt.Sprintf("; the other %s on the lab of the trial before, and with its caches", map[bool]string{true: "one runs", false: fmt.Sprintf("%d run", len(p.Trials)-times)}[len(p.Trials)-times == 1])
 	}
 	return []string{text + ". order: batched would bring it up fewer times, and could not tell its effect from drift"}
 }

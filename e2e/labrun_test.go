@@ -1,0 +1,199 @@
+//go:build !race
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// valid accepts a run whose result may be doubted: the machine is busy with other tests.
+func (e ended) valid(t *testing.T) *record.Run {
+	t.Helper()
+	if e.code != 0 && e.code != 6 {
+		t.Fatalf("it ended with %d\n%s\n%s", e.code, e.stdout, e.stderr)
+	}
+	return e.onDisk(t)
+}
+
+// onDisk is the record that a run left.
+func (e ended) onDisk(t *testing.T) *record.Run {
+	t.Helper()
+	r, err := record.Open(filepath.Join(e.dir, out))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, e.stderr)
+	}
+	return r
+}
+
+// TestRunOfALab loads a set of three members through the gateway of a durability, with one and with two processes, and
+// finds in the record what the lab was and what its hosts did.
+func TestRunOfALab(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	const name = "e2e-run"
+	l := labOf(t, name, "--engine", engine.DocumentDB, "--members", "3", "--election", "elect-fast", "--auth")
+	uri := address(t, name)
+	password := strings.SplitN(strings.SplitN(uri, "@", 2)[0], ":", 3)[2]
+	load := []string{"run", "lab:" + name, "--workload", "a", "--records", "300", "--threads", "2", "--durability", "durable", "--quiet", "--out", out}
+
+	e := plimsoll(t, append(load, "--duration", "6s")...)
+	r := e.valid(t)
+	checkLabOfRun(t, r, name, l)
+	testNoPassword(t, name, password, filepath.Join(e.dir, out))
+	if !strings.Contains(e.stdout, "lab         "+name+": 3 hosts (plain), documentdb") {
+		t.Errorf("the result does not say what the lab was:\n%s", e.stdout)
+	}
+	page := filepath.Join(e.dir, "report.html")
+	plimsoll(t, "report", filepath.Join(e.dir, out), "-o", page).must(t, 0)
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), `<section id="lab"`) || strings.Contains(string(b), password) {
+		t.Errorf("the report has no lab in it, or its password: %v", err)
+	}
+
+	e = plimsoll(t, append(load, "--operations", "200", "--clients", "2")...)
+	if r := e.valid(t); r.Lab == nil || len(r.Clients) != 2 || r.Phase("measure").Counts.Succeeded != 200 {
+		t.Errorf("with two processes: lab %v, clients %+v", r.Lab != nil, r.Clients)
+	}
+	testNoPassword(t, name, password, filepath.Join(e.dir, out))
+
+	if e := plimsoll(t, "run", "lab:"+name, "--w", "9", "--quiet", "--out", out).must(t, 2); !strings.Contains(e.stderr, "the lab has 3 members") {
+		t.Errorf("w: 9 is refused with %q", e.stderr)
+	}
+	if e := plimsoll(t, "run", "lab:e2e-nowhere", "--quiet", "--out", out).must(t, 3); !strings.Contains(e.stderr, "plimsoll lab list") {
+		t.Errorf("a lab that is not there is refused with %q", e.stderr)
+	}
+	testFaultInCourse(t, name, l, load)
+}
+
+// checkLabOfRun checks what a record says of the lab.
+func checkLabOfRun(t *testing.T, r *record.Run, name string, l record.Lab) {
+	t.Helper()
+	if r.Target.Address != "lab:"+name || r.Target.Level != "durable" || r.Target.Topology != "gateway before 3 members" {
+		t.Errorf("target %+v", r.Target)
+	}
+	if r.Lab == nil || r.LabAfter == nil || len(r.Lab.Members) != len(l.Members) || r.LabAfter.State != "up" {
+		t.Fatalf("lab before %+v, after %+v", r.Lab, r.LabAfter)
+	}
+	roles := map[string]int{}
+	for _, m := range r.Lab.Members {
+		roles[m.Role]++
+	}
+	if roles["primary"] != 1 || roles["secondary"] != 2 {
+		t.Errorf("roles %v", roles)
+	}
+	for _, h := range l.Hosts {
+		if !slices.ContainsFunc(r.Series, func(s record.Series) bool {
+			return s.Source == "host:"+name+"/"+h.Name && s.Name == "memory.resident" && s.Mean > 0
+		}) {
+			t.Errorf("nothing is known of what %s used", h.Name)
+		}
+	}
+	for _, id := range []string{"lab-level", "shared-machine"} {
+		if !slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == id }) {
+			t.Errorf("no finding %s among %+v", id, r.Validity)
+		}
+	}
+}
+
+// testFaultInCourse kills a standby while a run goes on, which is an event of its course and a reason to doubt it.
+func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
+	t.Helper()
+	standby := ""
+	for _, m := range l.Members {
+		if m.Role == "secondary" {
+			standby = m.Name
+		}
+	}
+	c := start(t, append(load, "--duration", "600s")...)
+	dir := filepath.Join(c.dir, out)
+	until(t, "something is measured", func() bool {
+		r, err := record.Open(dir)
+		return err == nil && r.Phase("measure") != nil && r.Phase("measure").Counts.Succeeded > 0
+	})
+	plimsoll(t, "lab", "fail", name, "kill", standby).must(t, 0)
+	until(t, "the fault is in the course of the run", func() bool {
+		events, err := record.Events(dir)
+		return err == nil && slices.ContainsFunc(events, func(e measure.Event) bool {
+			return e.Kind == "fault" && strings.Contains(e.Text, standby) && e.At > 0
+		})
+	})
+	c.signal(t, os.Interrupt)
+	r := c.wait(t).must(t, 130).onDisk(t)
+	for _, id := range []string{"lab-fault", "lab-changed"} {
+		if !slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == id }) {
+			t.Errorf("no finding %s among %+v", id, r.Validity)
+		}
+	}
+}
+
+// TestStudyOfLabs varies the cores of isolated hosts, so that the lab is made anew between trials; killed in the middle,
+// it goes on, finds the lab that it left, and leaves none in the end.
+func TestStudyOfLabs(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	const name = "e2e-study"
+	removeAfter(t, name)
+	file, dir := writeStudy(t, fmt.Sprintf(`
+name: cores
+lab:
+  name: %s
+  engine: {name: documentdb}
+  hosts: {mode: isolated, cores: 1}
+  deadline: 5m
+run:
+  workload: {name: a, records: 200}
+  load: {workers: 2, duration: 3s}
+factors:
+  - path: lab.hosts.cores
+    levels: [1, 0.5]
+trials: 2
+canary: -1
+`, name))
+	plan := plimsoll(t, "study", "plan", file).must(t, 0).stdout
+	if !strings.Contains(plan, "the lab "+name+" is brought up") || !strings.Contains(plan, "bringing the lab up") {
+		t.Errorf("the plan does not say what the lab costs:\n%s", plan)
+	}
+	c := start(t, "study", "run", file, "--out", dir)
+	until(t, "the second trial begins", func() bool {
+		s, err := record.OpenStudy(dir)
+		return err == nil && len(s.Trials) == 4 && s.Trials[0].Status == record.TrialDone || c.over()
+	})
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(t)
+	study := plimsoll(t, "study", "resume", dir, "--format", "json").judged(t).study(t, dir)
+	checkDone(t, study, dir, 4)
+	for _, tr := range study.Trials {
+		if tr.Status != record.TrialDone {
+			continue
+		}
+		r, err := record.Open(filepath.Join(dir, tr.Record))
+		if err != nil || r.Lab == nil {
+			t.Fatalf("trial %d: %v, lab %v", tr.Number, err, r.Lab)
+		}
+		want := 1.0
+		if strings.Contains(tr.Configuration, "0.5") {
+			want = 0.5
+		}
+		for _, h := range r.Lab.Hosts {
+			if h.Role == "member" && h.Cores != want {
+				t.Errorf("trial %d of %s ran on %s with %v cores", tr.Number, tr.Configuration, h.Name, h.Cores)
+			}
+		}
+	}
+	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, name) {
+		t.Errorf("the study left its lab:\n%s", list)
+	}
+}
