@@ -152,4 +152,3 @@ func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string)
 	}
 	return nil
 }
-

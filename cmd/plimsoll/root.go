@@ -67,6 +67,7 @@ and durability, and what the numbers are worth.
 		newSupervisorCommand(env),
 		newFaultfsCommand(env),
 		newDiskCommand(env),
+		newDoctorCommand(env),
 		newShowCommand(env),
 		newReportCommand(env),
 		newServeCommand(env),

@@ -120,5 +120,7 @@ func (p *printer) Second(s record.ProbeSecond) {
 
 // synced prints how long a sync of the mapping took, to the right as it was.
 func (p *printer) synced(took time.Duration) {
-	p.print("                    mmf sync took %dms\n", took.Milliseconds())
+	if took >= time.Millisecond { // without a syncDelay they follow each other, and most have nothing to do
+		p.print("                    mmf sync took %dms\n", took.Milliseconds())
+	}
 }

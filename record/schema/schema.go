@@ -61,3 +61,8 @@ var LabSpec []byte
 //
 //go:embed lab.schema.json
 var Lab []byte
+
+// Doctor is the JSON schema of what plimsoll doctor prints.
+//
+//go:embed doctor.schema.json
+var Doctor []byte

@@ -50,6 +50,7 @@ func generate(root string) (map[string][]byte, error) {
 		"size.schema.json":       {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
 		"pricelist.schema.json":  {record.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
 		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "What one probe of storage left.", true},
+		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "What plimsoll doctor found.", true},
 		"lab.schema.json":        {record.Lab{}, "plimsoll lab", "A lab of plimsoll as it is.", true},
 		"labspec.schema.json":    {record.LabSpec{}, "plimsoll lab specification", "The lab that plimsoll is asked to make.", false},
 		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",

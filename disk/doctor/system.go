@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const system = "system"
+
+// hugePages is judged by the version of the server: from 8.0 on its allocator gains from huge pages, before it suffers.
+func hugePages(in Input) []record.DoctorFinding {
+	h := in.Host
+	const id = "transparent-huge-pages"
+	if h.HugePages == "" {
+		return unknown(system, id, "always for MongoDB 8.0 and later, never before", "the allocator of the server depends on it")
+	}
+	is := "enabled=" + h.HugePages
+	if in.Server == nil || major(in.Server.Version) == 0 {
+		return one(system, id, record.DoctorAdvice, is, "always (with defrag=defer+madvise and khugepaged/max_ptes_none=0) for MongoDB 8.0 and later, never before",
+			"the allocator of MongoDB 8.0 uses huge pages per processor, and older ones waste memory with them", "give --uri, so that the version is known")
+	}
+	if major(in.Server.Version) < 8 {
+		return one(system, id, either(h.HugePages == "never", record.DoctorWarning), is, "never, for MongoDB before 8.0",
+			"before 8.0 the server's small allocations spread over huge pages, which wastes memory and makes latencies uneven", "echo never > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the machine")
+	}
+	good := h.HugePages == "always" && h.Defrag == "defer+madvise" && (h.MaxPTEsNone == "0" || h.MaxPTEsNone == "")
+	return one(system, id, either(good, record.DoctorWarning), fmt.Sprintf("%s, defrag=%s, max_ptes_none=%s", is, h.Defrag, h.MaxPTEsNone),
+		"enabled=always, defrag=defer+madvise, khugepaged/max_ptes_none=0, for MongoDB 8.0 and later",
+		"from 8.0 on the server's allocator has caches per processor that huge pages make faster", "echo the words into the files of these names below /sys/kernel/mm/transparent_hugepage, at each start of the machine")
+}
+
+func swappiness(in Input) []record.DoctorFinding {
+	const id, should, why = "swappiness", "1 (or 0)", "a server whose cache is swapped out answers from the slowest storage there is"
+	if in.Host.Swappiness == "" {
+		return unknown(system, id, should, why)
+	}
+	n, err := strconv.Atoi(in.Host.Swappiness)
+	severity := either(err == nil && n <= 1, record.DoctorWarning)
+	if severity == record.DoctorWarning && in.Host.Swap == 0 {
+		severity = record.DoctorAdvice
+	}
+	return one(system, id, severity, fmt.Sprintf("%s, with %s of swap", in.Host.Swappiness, figure.Bytes(in.Host.Swap)), should, why, "sysctl vm.swappiness=1, and the same line in /etc/sysctl.d")
+}
+
+func numa(in Input) []record.DoctorFinding {
+	const id, why = "numa", "memory of one node only, or reclaiming it first, makes the server slow at times with memory left elsewhere"
+	h := in.Host
+	if h.Nodes == 0 {
+		return unknown(system, id, "one node, or the server started with numactl --interleave=all, and zone_reclaim_mode 0", why)
+	}
+	good := h.Nodes == 1 && h.ZoneReclaim != "1"
+	return one(system, id, either(good, record.DoctorWarning), fmt.Sprintf("%s, zone_reclaim_mode %s", figure.Plural(h.Nodes, "node"), h.ZoneReclaim),
+		"one node, or the server started with numactl --interleave=all, and zone_reclaim_mode 0", why, "numactl --interleave=all mongod …, and sysctl vm.zone_reclaim_mode=0")
+}
+
+func limits(in Input) []record.DoctorFinding {
+	h := in.Host
+	const why = "each connection and each file of a collection takes a file, each connection a thread; at the limit connections are refused"
+	if h.Files == 0 {
+		return unknown(system, "limits", "64,000 open files and processes at least", why)
+	}
+	good := h.Files >= 64000 && h.Processes >= 64000
+	return one(system, "limits", either(good, record.DoctorWarning), fmt.Sprintf("%s open files, %s processes (of this shell; the server's may differ)", limit(h.Files), limit(h.Processes)),
+		"64,000 of each at least", why, "LimitNOFILE=64000 and LimitNPROC=64000 in the unit of the server, or ulimit -n 64000 -u 64000")
+}
+
+func limit(n uint64) string {
+	if n > 1<<40 {
+		return "unlimited"
+	}
+	return figure.Count(int64(n))
+}
+
+func clock(in Input) []record.DoctorFinding {
+	const id, should, why = "clock-source", "tsc, kvm-clock, hyperv_clocksource_tsc_page or arch_sys_counter", "the server reads the clock several times for each operation, and a slow source is a call into the kernel each time"
+	switch in.Host.Clock {
+	case "":
+		return unknown(system, id, should, why)
+	case "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter":
+		return one(system, id, record.DoctorGood, in.Host.Clock, should, why, "")
+	}
+	return one(system, id, record.DoctorWarning, in.Host.Clock, should, why, "clocksource=tsc on the kernel's command line, if the machine allows it")
+}
+
+// kernel judges the version: MongoDB asks for 2.6.36 at least, and what it recommends of storage is there from 4.x on.
+func kernel(in Input) []record.DoctorFinding {
+	const id, should, why = "kernel", "a kernel that its distribution still maintains, 4.18 at least", "older ones lack multi-queue block devices and repairs of error handling in fsync (4.13 to 4.16)"
+	if in.Host.Kernel == "" {
+		return unknown(system, id, should, why)
+	}
+	var a, b int
+	_, err := fmt.Sscanf(in.Host.Kernel, "%d.%d", &a, &b)
+	return one(system, id, either(err == nil && (a > 4 || a == 4 && b >= 18), record.DoctorWarning), in.Host.Kernel, should, why, "install a newer kernel of the distribution")
+}
+
+func governor(in Input) []record.DoctorFinding {
+	if in.Host.Governor == "" {
+		return nil // virtual machines have none
+	}
+	return one(system, "governor", either(in.Host.Governor == "performance", record.DoctorAdvice), in.Host.Governor, "performance",
+		"a processor that sleeps between two requests answers each of them later", "cpupower frequency-set -g performance")
+}
+
+func memoryMaps(in Input) []record.DoctorFinding {
+	n, err := strconv.ParseInt(in.Host.MaxMaps, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return one(system, "max-map-count", either(n >= 128000, record.DoctorAdvice), figure.Count(n), "128,000 at least, twice the number of connections",
+		"each connection has a stack with two mappings, and at the limit the server ends", "sysctl vm.max_map_count=262144, and the same line in /etc/sysctl.d")
+}
+
+func keepAlive(in Input) []record.DoctorFinding {
+	n, err := strconv.Atoi(in.Host.KeepAlive)
+	if err != nil {
+		return nil
+	}
+	return one(system, "tcp-keepalive", either(n <= 300, record.DoctorAdvice), fmt.Sprintf("%d s", n), "120 s",
+		"firewalls and balancers drop connections that are silent for some minutes, and the server does not hear of it", "sysctl net.ipv4.tcp_keepalive_time=120, and the same line in /etc/sysctl.d")
+}
