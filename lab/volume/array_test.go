@@ -60,7 +60,7 @@ func (s standIns) array(t *testing.T, backend string, p record.StorageSpec) arra
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newArray(sch, tools{s.dir}, "plimsoll-x-v1")
+	return newArray(sch, tools(s), "plimsoll-x-v1")
 }
 
 func expect(t *testing.T, got []string, want ...string) {

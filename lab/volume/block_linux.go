@@ -206,9 +206,13 @@ func (v *blocks) Remount(ctx context.Context) error {
 	var answering []string
 	for _, d := range v.disks {
 		forgetBtrfs(d.device)
-		if d.answers() {
-			answering = append(answering, d.device)
+		if !d.answers() {
+			continue
 		}
+		if err := d.restart(ctx); err != nil {
+			return fmt.Errorf("volume %s is unmounted, and disk %s does not come back: %w", v.name, d.name, err)
+		}
+		answering = append(answering, d.device)
 	}
 	if len(answering) == 0 {
 		return fmt.Errorf("volume %s is unmounted, and none of its disks answers: heal some and remount it", v.name)
@@ -235,6 +239,7 @@ func (v *blocks) Close(ctx context.Context) error {
 	if v.closed {
 		return nil
 	}
+	v.calm(ctx)
 	fail := func(err error) error { return fmt.Errorf("cannot remove volume %s: %w", v.name, err) }
 	undo := func(first int) error {
 		for len(v.made) > first {
@@ -263,6 +268,16 @@ func (v *blocks) Close(ctx context.Context) error {
 	v.closed = true
 	v.m.forget(v.name)
 	return nil
+}
+
+// calm clears the faults of disks, so that nothing waits for them for ever.
+func (v *blocks) calm(ctx context.Context) {
+	for _, d := range v.disks {
+		if d.server != nil { // one that has ended fails everything anyway
+			_ = d.server.client.Clear(ctx, filepath.Base(d.file))
+			d.shut = false
+		}
+	}
 }
 
 // Describe implements [Volume].

@@ -114,6 +114,27 @@ func (d *disk) attach(ctx context.Context, v *blocks) error {
 	return d.journal.Note(d.loopEntry, map[string]string{"device": d.device})
 }
 
+// restart does with a disk of the fault filesystem what a power failure does: it comes back without anything that the
+// kernel had cached of it. Its loop device may have another name then.
+func (d *disk) restart(ctx context.Context) error {
+	if d.server == nil {
+		return nil
+	}
+	if err := detachLoop(ctx, d.backing); err != nil {
+		return err
+	}
+	d.device = ""
+	if err := d.server.client.Restore(ctx, filepath.Base(d.file)); err != nil {
+		return err
+	}
+	var err error
+	if d.device, err = attachLoop(ctx, d.backing); err != nil {
+		d.device = ""
+		return err
+	}
+	return d.journal.Note(d.loopEntry, map[string]string{"device": d.device})
+}
+
 // served says whether the file is one of the fault filesystem, whose content goes with its server.
 func (d *disk) served() string {
 	if d.server == nil {

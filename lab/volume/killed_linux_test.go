@@ -78,7 +78,7 @@ func TestKilledMakerLeavesNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for i := range 15 {
+	for i := range 12 {
 		policy := []string{"mirror", "faults", "disk"}[i%3]
 		dir := t.TempDir()
 		entries, late := 1+r.IntN(60), time.Duration(r.IntN(20))*time.Millisecond

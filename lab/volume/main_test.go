@@ -35,7 +35,7 @@ func playFaultfs(args []string) {
 	var o faultfs.Options
 	for i := 0; i+1 < len(args); i += 2 {
 		switch args[i] {
-		case "--data":
+		case "--dir":
 			o.Data = args[i+1]
 		case "--mount":
 			o.Mount = args[i+1]

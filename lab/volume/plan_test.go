@@ -92,17 +92,25 @@ func checkSizes(t *testing.T, p record.StorageSpec, l record.LabLayout) {
 	}
 }
 
-func TestPlanRefuses(t *testing.T) {
+// refusal is a policy that cannot be, and what is said about it: what is wrong, and what to do instead.
+type refusal struct {
+	p    record.StorageSpec
+	f    Facts
+	says []string
+}
+
+func TestPlanRefusesWhatTheMachineCannot(t *testing.T) {
 	plain := without(thisKernel(), func(f *Facts) { f.Root = false })
-	for _, c := range []struct {
-		p    record.StorageSpec
-		f    Facts
-		says []string // what is wrong, and what to do instead
-	}{
+	refused(t, []refusal{
 		{record.StorageSpec{Size: gib, Tolerate: 1}, plain, []string{"root", "sudo", "directories"}},
 		{record.StorageSpec{Size: gib}, Facts{OS: "darwin", Root: true}, []string{"Linux", "directories"}},
 		{record.StorageSpec{Size: gib}, without(thisKernel(), func(f *Facts) { f.Loop = false }), []string{"loop"}},
 		{record.StorageSpec{Size: gib, Faults: true}, without(thisKernel(), func(f *Facts) { f.FUSE = false }), []string{"/dev/fuse", "leave them out"}},
+	})
+}
+
+func TestPlanRefusesWhatMakesNoSense(t *testing.T) {
+	refused(t, []refusal{
 		{record.StorageSpec{Tolerate: 1}, thisKernel(), []string{"size is needed", "2GiB"}},
 		{record.StorageSpec{Size: -1}, thisKernel(), []string{"negative"}},
 		{record.StorageSpec{Size: gib, Backend: "zfs"}, thisKernel(), []string{"backend", "btrfs"}},
@@ -116,6 +124,11 @@ func TestPlanRefuses(t *testing.T) {
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 3}, thisKernel(), []string{"RAID 6", "mirror"}},
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1}, thisKernel(), []string{"no md", "mirror", "backend: btrfs"}},
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1, Checksum: yes(true)}, everything(), []string{"no checksums", "backend: btrfs"}},
+	})
+}
+
+func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
+	refused(t, []refusal{
 		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1}, thisKernel(), []string{"no md", "btrfs"}},
 		{record.StorageSpec{Size: gib, Backend: "lvm", Tolerate: 1}, thisKernel(), []string{"device-mapper", "btrfs"}},
 		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1}, without(everything(), func(f *Facts) { f.MD = Support{Kernel: true, Missing: "mdadm (package mdadm)"} }), []string{"mdadm (package mdadm)", "btrfs"}},
@@ -147,7 +160,12 @@ func TestPlanRefuses(t *testing.T) {
 		{record.StorageSpec{Size: gib, Filesystem: "xfs"}, without(thisKernel(), func(f *Facts) { f.XFS = Support{Kernel: true, Missing: "mkfs.xfs (package xfsprogs)"} }), []string{"xfsprogs", "ext4 or btrfs"}},
 		{record.StorageSpec{Size: gib, Tolerate: 1}, without(thisKernel(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "directories"}},
 		{record.StorageSpec{Size: gib, Backend: "btrfs", Tolerate: 1}, without(everything(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "backend: md"}},
-	} {
+	})
+}
+
+func refused(t *testing.T, all []refusal) {
+	t.Helper()
+	for _, c := range all {
 		l, err := Plan(c.p, c.f)
 		if err == nil {
 			t.Errorf("%+v: planned as %+v, want a refusal with %q", c.p, l, c.says)

@@ -70,7 +70,7 @@ func (m *Maker) startServer(ctx context.Context, s *server, host string) error {
 		return err
 	}
 	s.entries = append(s.entries, parent{"", id})
-	args := append(append([]string{}, m.o.Faultfs[1:]...), "--data", filepath.Join(dir, "data"), "--mount", s.mount, "--socket", socket)
+	args := append(append([]string{}, m.o.Faultfs[1:]...), "--dir", filepath.Join(dir, "data"), "--mount", s.mount, "--socket", socket)
 	if s.process, err = process.Start(process.Spec{Role: "faultfs", Path: m.o.Faultfs[0], Args: args, Log: s.log}); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestPoliciesBecomeVolumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, c.p)
 			v := b.volume(t)
-			sum := fill(t, filepath.Join(v.Dir(), "f"), small*9/10, 1)
+			sum := fill(t, filepath.Join(v.Dir(), "f"), small/4, 1)
 			d := health(t, v, "healthy")
 			if got := len(v.Devices()); got != d.Layout.Disks || len(d.Disks) != got {
 				t.Errorf("%d devices and %d disks, the layout has %d", got, len(d.Disks), d.Layout.Disks)
@@ -59,8 +59,8 @@ func TestVolumeCanBeFilled(t *testing.T) {
 		return
 	}
 	for _, p := range []record.StorageSpec{
-		{Size: 256 << 20}, {Size: 256 << 20, Filesystem: "ext4"}, {Size: 256 << 20, Tolerate: 1}, {Size: 256 << 20, Stripe: 2},
-		{Size: 256 << 20, Stripe: 2, Tolerate: 1}, {Size: 256 << 20, Filesystem: "btrfs"},
+		{Size: 128 << 20}, {Size: 128 << 20, Filesystem: "ext4"}, {Size: 128 << 20, Tolerate: 1}, {Size: 128 << 20, Stripe: 2},
+		{Size: 128 << 20, Stripe: 2, Tolerate: 1}, {Size: 128 << 20, Filesystem: "btrfs"},
 	} {
 		t.Run(words(p), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
