@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,11 +125,11 @@ func CheckMongoCache(cache int64) error {
 
 // arguments builds the command line of a node. The process stays in the foreground: forked off, it would outlive the lab.
 func (n *MongoNode) arguments() []string {
-	bind := n.host.Address()
-	if n.socket != "" {
-		bind += "," + n.socket
+	args := []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address(), "--nounixsocket"}
+	if n.socket != "" { // whatever other socket a release makes is in the host's directory as well
+		args = []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address() + "," + n.socket, "--unixSocketPrefix", filepath.Dir(n.socket)}
 	}
-	args := []string{"--port", strconv.Itoa(n.port), "--bind_ip", bind, "--nounixsocket", "--logpath", n.Logs()[0], "--logappend"}
+	args = append(args, "--logpath", n.Logs()[0], "--logappend")
 	if n.spec.KeyFile != "" {
 		args = append(args, "--keyFile", n.spec.KeyFile)
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -171,6 +172,30 @@ func TestFindMongo(t *testing.T) {
 		}
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Of the installed releases the newest one that was asked for is taken.
+func TestFindInstalledMongo(t *testing.T) {
+	home := t.TempDir()
+	for _, version := range []string{"7.0.24", "8.0.9", "8.0.12", "8.2.1"} {
+		dir := filepath.Join(home, "engines", "mongod", version)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Dir(enginetest.StandinMongo(t, version)), filepath.Join(dir, "bin")); err != nil {
+			t.Fatal(err)
+		}
+		text := `{"engine": "mongod", "version": "` + version + `", "path": "` + dir + `"}`
+		if err := os.WriteFile(filepath.Join(dir, "installation.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for asked, want := range map[string]string{"": "8.2.1", "8.0": "8.0.12", "8.0.9": "8.0.9", "7.0": "7.0.24"} {
+		p, err := engine.FindMongo(t.Context(), home, "", asked, true)
+		if err != nil || p.Version.Text != want {
+			t.Errorf("asked for %q: %+v, error %v, want %s", asked, p, err, want)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 	if !p.Version.AtLeast(oldestMongo.Major, oldestMongo.Minor) {
 		return p, fmt.Errorf("%s is release %s: labs need 4.4 or later (engine.version, engine.binary)", path, text)
 	}
-	if version != "" && text != version && !strings.HasPrefix(text, version+".") && !strings.HasPrefix(text, version+"-") {
+	if version != "" && !isRelease(text, version) {
 		return p, fmt.Errorf("%s is release %s, and engine.version asks for %s: change it, or install that release with 'plimsoll engine install mongod --version %s'",
 			path, text, version, version)
 	}
@@ -89,12 +89,27 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 // find returns the executable that is meant, and what it says of its release.
 func (e *mongod) find(ctx context.Context, binary, version string) (path, text string, err error) {
 	if binary == "" && version != "" {
-		dir := filepath.Join(e.home.engine(Mongod), version)
-		if inst, err := readInstallation(dir); err == nil {
-			return inst.executable(), inst.Version, nil
+		files, err := filepath.Glob(escapeGlob(e.home.engine(Mongod)) + "/*/installation.json")
+		if err != nil {
+			return "", "", err
+		}
+		var best Installation
+		for _, file := range files {
+			inst, err := readInstallation(filepath.Dir(file))
+			if err == nil && isRelease(inst.Version, version) && (best.Path == "" || newerVersion(inst.Version, best.Version)) {
+				best = inst
+			}
+		}
+		if best.Path != "" {
+			return best.executable(), best.Version, nil
 		}
 	}
 	return e.choose(ctx, binary)
+}
+
+// isRelease says whether a release is the one that is asked for, which may be by its first numbers: 8.0 is 8.0.12.
+func isRelease(text, version string) bool {
+	return text == version || strings.HasPrefix(text, version+".") || strings.HasPrefix(text, version+"-")
 }
 
 // findMongos looks beside mongod, then on PATH, and makes sure that both are the same release.

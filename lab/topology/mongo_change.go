@@ -87,6 +87,9 @@ func (c *mongoCluster) Return(ctx context.Context, member string) error {
 	if n.Role() == engine.MongoRouter {
 		n.SetConfigDB(c.seeds(mongoConfig)) // config servers may have moved
 	}
+	if n.IsPaused() {
+		return fmt.Errorf("%s is paused and not gone: resume it", member)
+	}
 	if !n.Status().Running {
 		if err := n.Start(ctx); err != nil {
 			return err

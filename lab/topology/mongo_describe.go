@@ -69,7 +69,7 @@ func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
 	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
 		Role: c.seen(n), PIDs: n.Pids(), Logs: n.Logs(), State: "stopped"}
 	if plan.Volume {
-		m.Volume = n.DataDir()
+		m.Volume = plan.Name
 	}
 	st := n.Status()
 	switch {

@@ -234,6 +234,13 @@ func (c *mongoCluster) checkChunks(ctx context.Context, router *engine.MongoNode
 			return fmt.Errorf("%s has no chunk of %s: %s; a load would miss it", shard, spec.Namespace, countWords(counts))
 		}
 	}
+	made := int64(0)
+	for _, n := range counts {
+		made += n
+	}
+	if made != int64(spec.Chunks) {
+		c.event("progress", nil, "%s has %d chunks and not %d: mongod %s decides that itself", spec.Namespace, made, spec.Chunks, c.programs.Version)
+	}
 	c.event("progress", map[string]string{"namespace": spec.Namespace}, "%s is sharded by %s (%s): %s",
 		spec.Namespace, spec.Key, spec.Sharding, countWords(counts))
 	return nil

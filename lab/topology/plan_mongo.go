@@ -155,6 +155,9 @@ func (p *mongoPlanner) notes(spec record.LabSpec) []string {
 		if t.ConfigServers%2 == 0 {
 			say("topology.config_servers: %d config servers survive no more failures than %d", t.ConfigServers, t.ConfigServers-1)
 		}
+		if len(spec.Engine.Parameters) > 0 || len(spec.Engine.Args) > 0 {
+			say("engine.parameters and engine.args are for mongod; the routers are started without them")
+		}
 		say("the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on")
 	}
 	return append(notes, p.cacheNotes(spec)...)

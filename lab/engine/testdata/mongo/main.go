@@ -75,7 +75,7 @@ func (s *server) atLeast(major, minor int) bool {
 
 // options are those of "mongod" and "mongos" in the manual that a lab or its tests use; true for those without a value.
 var options = map[string]bool{
-	"port": false, "bind_ip": false, "nounixsocket": true, "logpath": false, "logappend": true, "keyFile": false,
+	"port": false, "bind_ip": false, "nounixsocket": true, "unixSocketPrefix": false, "logpath": false, "logappend": true, "keyFile": false,
 	"configdb": false, "dbpath": false, "replSet": false, "configsvr": true, "shardsvr": true, "wiredTigerCacheSizeGB": false,
 	"setParameter": false, "oplogSize": false, "journal": true, "nojournal": true, "quiet": true,
 }
