@@ -91,7 +91,7 @@ func newDocumentDB(site Site) (Cluster, error) {
 		case "postgres":
 			node, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: site.Home, Name: plan.Name, Host: h, Log: log,
 				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names, Quorum: quorum(len(names)),
-				Sessions: sessions, Cache: int64(site.Spec.Engine.Cache), Receive: max(2*c.timeout, 10*time.Second),
+				Sessions: sessions, Cache: int64(site.Spec.Engine.Cache), Receive: max(2*c.timeout, 5*time.Second),
 				Parameters: site.Spec.Engine.Parameters})
 			if err != nil {
 				return nil, err

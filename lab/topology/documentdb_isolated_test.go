@@ -20,6 +20,7 @@ func TestDocumentDBIsolated(t *testing.T) {
 		t.Logf("NOT TESTED: %v", err)
 		return
 	}
+	t.Parallel() // it mostly waits
 	u := bringUp(t, host.Isolated, func(s *record.LabSpec) {
 		s.Engine.Authentication = true
 		s.Hosts.Memory = 1 << 30

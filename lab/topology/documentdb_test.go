@@ -18,6 +18,7 @@ func TestDocumentDBSet(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
+	t.Parallel() // it mostly waits
 	u := bringUp(t, host.Plain, nil)
 	u.whole(t)
 	for _, step := range []struct {

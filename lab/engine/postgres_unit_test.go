@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLSN(t *testing.T) {
+	for _, text := range []string{"0/0", "0/16B3748", "1A/FFFFFFFF", "FFFFFFFF/0"} {
+		l, err := ParseLSN(text)
+		if err != nil || l.String() != text {
+			t.Errorf("%s is read as %v, error %v", text, l, err)
+		}
+	}
+	for _, text := range []string{"", "0", "x/1", "1/", "100000000/0", "0/100000000"} {
+		if l, err := ParseLSN(text); err == nil {
+			t.Errorf("%q is read as %v", text, l)
+		}
+	}
+}
+
+// The format of PostgreSQL's timeline history files, from its documentation of timelines.
+func TestParseHistory(t *testing.T) {
+	got, err := parseHistory("1\t0/276F2F8\tno recovery target specified\n\n# a comment\n2\t1/27A8C08\tno recovery target specified\n")
+	want := []Fork{{1, 0x276F2F8}, {2, 1<<32 + 0x27A8C08}}
+	if err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("error %v, %s", err, cmp.Diff(want, got))
+	}
+	for _, bad := range []string{"1", "x\t0/1\ty", "1\t01\ty"} {
+		if _, err := parseHistory(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func TestParseWaldump(t *testing.T) {
+	text := `rmgr: Heap        len (rec/tot):     54/  1234, tx:        777, lsn: 0/0303A270, prev 0/0303A238, desc: INSERT off: 5
+rmgr: Transaction len (rec/tot):     34/    34, tx:        777, lsn: 0/0303A748, prev 0/0303A270, desc: COMMIT 2026-11-22 12:00:00.000000 UTC
+rmgr: Transaction len (rec/tot):     34/    34, tx:        778, lsn: 0/0303A770, prev 0/0303A748, desc: ABORT 2026-11-22 12:00:00.000000 UTC
+pg_waldump: error: error in WAL record at 0/303A770: invalid record length at 0/303A798: expected at least 24, got 0
+`
+	end, commits := parseWaldump(text)
+	if want := LSN(0x303A770 + 34); end != want || commits != 1 {
+		t.Errorf("end %v, %d commits; want %v and 1", end, commits, want)
+	}
+	if end, commits := parseWaldump("pg_waldump: error: could not find a valid record after 0/303A798\n"); end != 0 || commits != 0 {
+		t.Errorf("end %v, %d commits of nothing", end, commits)
+	}
+}
+
+func FuzzParseWaldump(f *testing.F) {
+	f.Add("rmgr: Transaction len (rec/tot):     34/    34, tx: 7, lsn: 0/0303A748, prev 0/0, desc: COMMIT x\n")
+	f.Add("rmgr: , lsn: 1/")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, commits := parseWaldump(text); commits > strings.Count(text, "COMMIT") {
+			t.Errorf("%d commits", commits)
+		}
+	})
+}
+
+func FuzzParseHistory(f *testing.F) {
+	f.Add("1\t0/276F2F8\tno recovery target specified\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		forks, err := parseHistory(text)
+		if err == nil && len(forks) > strings.Count(text, "\n")+1 {
+			t.Errorf("%d forks out of %q", len(forks), text)
+		}
+	})
+}
+
+func TestLiteral(t *testing.T) {
+	if got := literal("it's"); got != "'it''s'" {
+		t.Error(got)
+	}
+}
+
+// Which standbys are waited for never depends on which of them live.
+func TestSetSync(t *testing.T) {
+	p := &Postgres{placed: placed{name: "pg-2"}}
+	p.SetSync(1, []string{"pg-1", "pg-2", "pg-3"})
+	if want := `ANY 1 ("pg-1", "pg-3")`; p.sync != want {
+		t.Errorf("%s, want %s", p.sync, want)
+	}
+	p.SetSync(0, []string{"pg-2"})
+	if p.sync != "" {
+		t.Errorf("%s for a single member", p.sync)
+	}
+}

@@ -1,0 +1,185 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func documentDBSpec(change func(*record.LabSpec)) record.LabSpec {
+	s := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabDocumentDB},
+		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 3}}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func TestPlanDocumentDB(t *testing.T) {
+	l, err := planDocumentDB(documentDBSpec(func(s *record.LabSpec) {
+		s.Hosts = record.HostsSpec{Count: 2, Cores: 1, Memory: 1 << 30, Router: &record.HostLimits{Cores: 2}}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, h := range l.Hosts {
+		got = append(got, h.Name+" "+h.Role)
+	}
+	for _, m := range l.Members {
+		got = append(got, strings.Join([]string{m.Name, m.Kind, m.Host, m.Role, m.Durability}, " "))
+	}
+	want := []string{"host1 member", "host2 member", "gateway1 gateway",
+		"pg-1 postgres host1 member ", "pg-2 postgres host2 member ", "pg-3 postgres host1 member ",
+		"gateway-majority gateway gateway1 gateway majority", "gateway-durable gateway gateway1 gateway durable",
+		"gateway-balanced gateway gateway1 gateway balanced", "gateway-majority-unjournaled gateway gateway1 gateway majority-unjournaled"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if l.Hosts[0].Limits.Cores != 1 || l.Hosts[2].Limits.Cores != 2 || l.Hosts[0].Limits.Memory != 1<<30 {
+		t.Errorf("limits %+v", l.Hosts)
+	}
+}
+
+// What documentdb cannot form is refused before anything is made, with what can be done instead.
+func TestPlanDocumentDBRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, say string
+		change    func(*record.LabSpec)
+	}{
+		{"sharded", "engine mongod", func(s *record.LabSpec) { s.Topology.Kind = record.LabSharded }},
+		{"arbiter", "engine mongod", func(s *record.LabSpec) { s.Topology.Arbiter = true }},
+		{"priorities", "engine mongod", func(s *record.LabSpec) { s.Topology.Priorities = []float64{2, 1, 0} }},
+		{"settings", "catchUpTimeoutMillis", func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"catchUpTimeoutMillis": "1"} }},
+		{"bad time", "electionTimeoutMillis", func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "soon"} }},
+		{"election", "elect-fast", func(s *record.LabSpec) { s.Topology.Election = "elect-never" }},
+		{"members", "between 1 and 7", func(s *record.LabSpec) { s.Topology.Members = 8 }},
+		{"binary", "mongod", func(s *record.LabSpec) { s.Engine.Binary = "/bin/mongod" }},
+		{"arguments", "mongod", func(s *record.LabSpec) { s.Engine.Args = []string{"--help"} }},
+		{"routers", "mongod", func(s *record.LabSpec) { s.Topology.Routers = 1 }},
+		{"own setting", "synchronous_standby_names", func(s *record.LabSpec) {
+			s.Engine.Parameters = map[string]string{"synchronous_standby_names": ""}
+		}},
+		{"no setting", "not the name", func(s *record.LabSpec) { s.Engine.Parameters = map[string]string{"a b": ""} }},
+		{"two lines", "line feed", func(s *record.LabSpec) { s.Engine.Parameters = map[string]string{"work_mem": "1\n2"} }},
+	} {
+		if _, err := planDocumentDB(documentDBSpec(c.change)); err == nil || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.say)
+		}
+	}
+}
+
+func TestElectionTimes(t *testing.T) {
+	for _, c := range []struct {
+		change func(*record.LabSpec)
+		want   time.Duration
+	}{
+		{nil, 10 * time.Second},
+		{func(s *record.LabSpec) { s.Topology.Election = "elect-fast" }, 2 * time.Second},
+		{func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "700"} }, 700 * time.Millisecond},
+		{func(s *record.LabSpec) { s.Availability.PromoteAfter = record.Duration(5 * time.Second) }, 5 * time.Second},
+	} {
+		timeout, beat, err := electionTimes(documentDBSpec(c.change))
+		if err != nil || timeout != c.want || beat <= 0 || beat > timeout/5 {
+			t.Errorf("time-out %v, heartbeat %v, error %v; want %v", timeout, beat, err, c.want)
+		}
+	}
+}
+
+// uris are those of a cluster whose gateways are called by their levels.
+func uris(members int) map[string]string {
+	all := map[string]string{}
+	for _, g := range gatewayLevels(members) {
+		for _, name := range levelNames(g.name, members) {
+			all[name] = g.name
+		}
+	}
+	return all
+}
+
+func TestAddressFor(t *testing.T) {
+	yes, no := true, false
+	d := func(name, w string, j *bool) record.DurabilitySpec {
+		return record.DurabilitySpec{Name: name, W: w, Journal: j}
+	}
+	for _, c := range []struct {
+		members int
+		d       record.DurabilitySpec
+		gateway string // or a part of the error after "!"
+	}{
+		{3, d("", "", nil), "majority"},
+		{3, d("throughput", "", nil), "balanced"},
+		{3, d("", "0", nil), "balanced"},
+		{3, d("balanced", "", nil), "balanced"},
+		{3, d("durable", "", nil), "durable"},
+		{3, d("durable", "majority", nil), "majority"},
+		{3, d("balanced", "majority", nil), "majority-unjournaled"},
+		{3, d("", "majority", nil), "majority"},
+		{3, d("", "majority", &no), "majority-unjournaled"},
+		{3, d("", "1", nil), "balanced"},
+		{3, d("", "1", &yes), "durable"},
+		{3, d("", "2", &yes), "majority"},
+		{3, d("", "2", nil), "majority-unjournaled"},
+		{3, d("", "3", &yes), "!no gateway waits for 3 of 3 members"},
+		{3, d("", "4", nil), "!has 3 members"},
+		{3, d("", "-1", nil), "!has 3 members"},
+		{3, d("", "dc-east", nil), "!no tags"},
+		{3, d("fastest", "", nil), "!not known"},
+		{5, d("", "3", &yes), "majority"},
+		{5, d("", "2", &yes), "!no gateway waits for 2 of 5"},
+		{1, d("", "", nil), "durable"},
+		{1, d("durable", "", nil), "durable"},
+		{1, d("", "majority", nil), "durable"},
+		{1, d("", "majority", &no), "balanced"},
+		{1, d("balanced", "", nil), "balanced"},
+		{1, d("", "2", nil), "!has 1 members"},
+		{3, record.DurabilitySpec{Name: "durable", ReadPreference: "secondary"}, "!primary only"},
+		{3, record.DurabilitySpec{Name: "durable", ReadConcern: "linearizable"}, "!linearizable"},
+		{3, record.DurabilitySpec{ReadConcern: "majority"}, "majority"},
+	} {
+		got, level, err := AddressFor(uris(c.members), c.d, c.members)
+		if part, wrong := strings.CutPrefix(c.gateway, "!"); wrong {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%d members, %+v: %q at level %q, error %v; want one with %q", c.members, c.d, got, level, err, part)
+			}
+			continue
+		}
+		if err != nil || got != c.gateway || level == "" {
+			t.Errorf("%d members, %+v: %q at level %q, error %v; want %q", c.members, c.d, got, level, err, c.gateway)
+		}
+	}
+	if _, _, err := AddressFor(map[string]string{"": "x"}, d("durable", "", nil), 3); err == nil {
+		t.Error("a level without a gateway was found")
+	}
+}
+
+// Every set has the default address and the three levels that a run can ask for by name.
+func TestLevelsOfEverySize(t *testing.T) {
+	for members := 1; members <= maxDocumentDBMembers; members++ {
+		have := slices.Sorted(maps.Keys(uris(members)))
+		for _, want := range []string{"", "throughput", "balanced", "durable", "majority"} {
+			if !slices.Contains(have, want) {
+				t.Errorf("%d members: no %q among %q", members, want, have)
+			}
+		}
+		// Any two majorities share a member: what one acknowledged is known to the other, which promotes.
+		if n, k := members, quorum(members); (k+1)+(n-k) <= n || 2*(k+1) <= n {
+			t.Errorf("%d members: %d standbys and the primary are no majority", n, k)
+		}
+	}
+}
+
+func TestContainsVersion(t *testing.T) {
+	have := "PostgreSQL 18.6-3, DocumentDB 1.0-0-1, FerretDB v2.7.0"
+	for want, ok := range map[string]bool{"18": true, "18.6": true, "18.6-3": true, "2.7.0": true, "1.0": true, "17": false, "8": false, "18.60": false} {
+		if containsVersion(have, want) != ok {
+			t.Errorf("%s in %q: want %v", want, have, ok)
+		}
+	}
+}
