@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -85,7 +87,8 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 		return nil, fmt.Errorf("%s is not started: %w", s.Role, context.Cause(ctx))
 	}
 	j := b.ground.opts.Journal
-	details := map[string]string{"host": b.name, "boot": bootID()}
+	mark := b.mark() + newToken()
+	details := map[string]string{"host": b.name, "boot": bootID(), "mark": mark}
 	if b.freezer != "" {
 		details["freezer"] = b.freezer
 	}
@@ -93,6 +96,10 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	if err != nil {
 		return nil, fmt.Errorf("%s is not started: %w", s.Role, err)
 	}
+	if s.Env == nil {
+		s.Env = os.Environ()
+	}
+	s.Env = append(slices.Clip(s.Env), markVar+"="+mark)
 	p, err := process.Start(s)
 	if err != nil {
 		return nil, errors.Join(err, j.Gone(id))
@@ -105,6 +112,13 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	b.watch(&root{p, id})
 	return p, nil
 }
+
+// markVar is a variable in the environment of all processes on hosts, by which they are found whatever became of their
+// parents: a lab may be killed after a process was made and before its id was written down.
+const markVar = "PLIMSOLL_LAB_PROCESS"
+
+// mark is how the marks of this host's processes begin. No name of a host has a slash.
+func (b *body) mark() string { return b.ground.token + "/" + b.name + "/" }
 
 // watch keeps a process until it and its group have ended.
 func (b *body) watch(r *root) {

@@ -190,7 +190,9 @@ func testPower(t *testing.T, _ *ground, h host.Host) {
 	p := shell(t, h, "sleep 600 & echo $! >"+file+"; wait")
 	q := shell(t, h, "sleep 600 & echo $! >"+file+"2") // its child stays when it has ended
 	<-q.Done
-	children := []int{number(t, file), number(t, file+"2")}
+	d := shell(t, h, "setsid sh -c 'sleep 600 & echo $! >"+file+"3' & ") // a daemon
+	<-d.Done
+	children := []int{number(t, file), number(t, file+"2"), number(t, file+"3")}
 	if err := h.PowerOff(t.Context()); err != nil {
 		t.Fatal(err)
 	}

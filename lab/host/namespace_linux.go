@@ -50,13 +50,14 @@ func makeNamespace(j *journal.Journal, name string) (*namespace, error) {
 	return n, nil
 }
 
-// makeFile makes an empty file. Whoever removes the last file also removes the directories.
+// makeFile makes an empty file. Whoever removes the last file also removes the directories, at any moment.
 func makeFile(path string) error {
-	for {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
+	for tries := 1; ; tries++ {
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, nil, 0o444)
 		}
-		if err := os.WriteFile(path, nil, 0o444); !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) || tries == 1000 {
 			return err
 		}
 	}

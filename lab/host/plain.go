@@ -56,12 +56,15 @@ func (h *plainHost) PowerOff(ctx context.Context) error {
 // died. The caller holds mu.
 func (h *plainHost) off(ctx context.Context) error {
 	h.state.set(Off)
-	for {
+	for first := true; ; first = false {
 		h.usage.look(h.body) // what they used up to now
 		all := h.all()
-		if len(all) == 0 {
+		if len(all)+len(marked(h.mark())) == 0 {
 			h.usage.end()
 			return nil
+		}
+		if !first && ctx.Err() != nil {
+			return fmt.Errorf("host %s has processes that were killed but have not ended: %w", h.name, context.Cause(ctx))
 		}
 		h.signal(all, syscall.SIGSTOP)
 		h.signal(all, syscall.SIGKILL)
@@ -85,7 +88,9 @@ func (h *plainHost) signal(all []*root, sig syscall.Signal) {
 				pids = append(pids, r.PID)
 			}
 		}
-		for _, tree := range h.ground.table.trees(pids, true) {
+		trees := h.ground.table.trees(pids, true)
+		trees[0] = marked(h.mark()) // those that left their tree and group, as daemons do
+		for _, tree := range trees {
 			for _, pid := range tree {
 				if !sent[pid] {
 					_ = syscall.Kill(pid, sig) // it may have ended

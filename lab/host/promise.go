@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
@@ -37,11 +38,15 @@ func (g *Ground) promise(name string) (*promise, error) {
 		return nil, fmt.Errorf("cannot promise %s: %w", name, err)
 	}
 	var err error
-	if p.id, err = p.journal.Add(kindPromise, p.path, nil); err != nil {
+	owner := newToken() // tells the file from one that another lab makes later
+	if p.id, err = p.journal.Add(kindPromise, p.path, map[string]string{"owner": owner}); err != nil {
 		return nil, err
 	}
 	if p.file, err = lockFile(p.path); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot promise %s: %w", name, err), p.journal.Gone(p.id))
+	}
+	if err := os.WriteFile(p.path, []byte(owner), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot promise %s: %w", name, err), p.release())
 	}
 	return p, nil
 }
@@ -87,19 +92,41 @@ func lockFile(path string) (*os.File, error) {
 	}
 }
 
-// removePromise removes the file of a promise unless another lab has taken it since.
-func removePromise(_ context.Context, r journal.Resource) error {
-	if _, err := os.Stat(r.Name); errors.Is(err, fs.ErrNotExist) {
-		return nil
+// removePromise removes the file of a promise unless it is another lab's by now. A child that was being started when
+// its lab was killed may hold the lock for a moment.
+func removePromise(ctx context.Context, r journal.Resource) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	for {
+		if ours, err := holds(r); !ours || err != nil {
+			return err
+		}
+		f, err := lockFile(r.Name)
+		if err == nil {
+			defer f.Close()
+			if ours, err := holds(r); !ours || err != nil {
+				return err
+			}
+			return os.Remove(r.Name)
+		}
+		if !errors.Is(err, errTaken) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("a process of the lab still holds it: %w", context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
-	f, err := lockFile(r.Name)
-	if errors.Is(err, errTaken) {
-		return nil
+}
+
+// holds says whether a promise's file is there and is the one that was written down, or was not written yet.
+func holds(r journal.Resource) (bool, error) {
+	owner, err := os.ReadFile(r.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.Remove(r.Name), f.Close())
+	return len(owner) == 0 || string(owner) == r.Details["owner"], err
 }
 
 // The ports that plain hosts promise, below those that the kernel gives to outgoing connections.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -25,40 +24,58 @@ func Removers() map[string]journal.Remover {
 // removeTime is how long a remover waits for what was killed to end.
 const removeTime = 20 * time.Second
 
-// removeProcess ends a process of a host that is left, its descendants and its group. A process that was started after
-// the last entry in the journal was made has died with its parent.
+// removeProcess ends what is left of a process of a host: itself, its descendants, its group, and whatever has its
+// mark. Its id is not known if the lab was killed at that moment.
 func removeProcess(ctx context.Context, r journal.Resource) error {
-	pid, err := strconv.Atoi(r.Details["pid"])
-	if r.Details["pid"] == "" || r.Details["boot"] != bootID() {
+	if r.Details["boot"] != bootID() {
 		return nil
 	}
-	born, err2 := strconv.ParseUint(r.Details["born"], 10, 64)
-	if err != nil || err2 != nil || pid <= 1 {
-		return fmt.Errorf("its id %q and start time %q are not understood", r.Details["pid"], r.Details["born"])
+	var pid int
+	var born uint64
+	if text := r.Details["pid"]; text != "" {
+		if _, err := fmt.Sscan(text, &pid); err != nil || pid <= 1 {
+			return fmt.Errorf("its id %q is not understood", text)
+		}
+		if _, err := fmt.Sscan(r.Details["born"], &born); err != nil {
+			return fmt.Errorf("its start time %q is not understood", r.Details["born"])
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
 	for {
-		switch {
-		case process.Alive(pid, born):
-			process.KillTree(pid)
-			_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
-			if dir := r.Details["freezer"]; strings.HasPrefix(filepath.Base(dir), groupPrefix) {
-				thaw(dir)
+		left := pid != 0 && endTree(pid, born)
+		if mark := r.Details["mark"]; mark != "" {
+			for _, p := range marked(mark) {
+				_ = syscall.Kill(p, syscall.SIGKILL) // it may have ended
+				left = true
 			}
-		case syscall.Kill(pid, 0) == nil && !sameStart(pid, born):
-			return nil // the id is another's by now, so the group was empty once and is not ours
-		case groupHolds(pid):
-			_ = syscall.Kill(-pid, syscall.SIGKILL)
-		default:
+		}
+		if !left {
 			return nil
+		}
+		if dir := r.Details["freezer"]; strings.HasPrefix(filepath.Base(dir), groupPrefix) {
+			thaw(dir)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("process %d was killed but has not ended: %w", pid, context.Cause(ctx))
+			return fmt.Errorf("it was killed but has not ended: %w", context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// endTree kills a process with its descendants, or the group that it left, and says whether there was something.
+func endTree(pid int, born uint64) bool {
+	switch {
+	case process.Alive(pid, born):
+		process.KillTree(pid)
+	case syscall.Kill(pid, 0) == nil && !sameStart(pid, born):
+		return false // the id is another's by now, so the group was empty once and is not ours
+	case !groupHolds(pid):
+		return false
+	}
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
+	return true
 }
 
 // sameStart says whether a process, dead or not, is the one that was started at the given time.

@@ -51,17 +51,7 @@ func (t *table) trees(roots []int, fresh bool) map[int][]int {
 // read reads the table. The caller holds mu.
 func (t *table) read() {
 	t.children, t.cpu, t.at = map[int][]int{}, map[int]uint64{}, time.Now()
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	all, _ := dir.Readdirnames(-1) // what was read until an error is what there is
-	for _, name := range all {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
+	for _, pid := range pids() {
 		if parent, cpu, ok := readStat(pid); ok {
 			t.children[parent] = append(t.children[parent], pid)
 			t.cpu[pid] = cpu
@@ -209,31 +199,4 @@ func processIO(file string) (read, written int64) {
 		}
 	}
 	return read, written
-}
-
-// bootID tells one run of the kernel from the next: ids of processes begin anew.
-var bootID = sync.OnceValue(func() string {
-	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it ids and start times must do
-	return strings.TrimSpace(string(text))
-})
-
-// groupAlive says whether a process group has members that are not zombies.
-func groupAlive(pgid int) bool {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	all, _ := dir.Readdirnames(-1) // what was read until an error is what there is
-	for _, name := range all {
-		text, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if len(fields) > 2 && fields[2] == strconv.Itoa(pgid) && fields[0] != "Z" && fields[0] != "X" {
-			return true
-		}
-	}
-	return false
 }
