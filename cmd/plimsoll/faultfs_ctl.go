@@ -18,6 +18,9 @@ import (
 // diskAnswerLimit is how long a command waits for a faultfs; a power cut of many full disks takes seconds.
 const diskAnswerLimit = 5 * time.Minute
 
+// diskStartLimit is how long a command waits for a faultfs that was started a moment ago.
+const diskStartLimit = 5 * time.Second
+
 // diskControl are the flags of all commands of `plimsoll faultfs ctl`.
 type diskControl struct {
 	env    *environment
@@ -31,7 +34,9 @@ func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, clie
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), diskAnswerLimit)
 	defer cancel()
-	client, err := faultfs.Dial(ctx, c.socket)
+	start, stop := context.WithTimeout(ctx, diskStartLimit)
+	defer stop()
+	client, err := faultfs.DialWait(start, c.socket)
 	if err != nil {
 		return withExit(exitFailure, err)
 	}

@@ -45,12 +45,12 @@ const (
 
 // classes are one published device each, not the average of many. A latency of disks that turn is the access time of
 // the manual plus half a turn; of solid ones it is that of one request at a time. Where only requests per second are
-// published, a latency and as many requests at once are chosen that give them.
+// published, a latency and as many requests at once are chosen that give them. What is an estimate says so.
 var classes = []ClassInfo{
 	{"hdd-7200", "disk of 7200 turns a minute, its write cache on", Device{
 		ReadLatency: 11860 * us, WriteLatency: 12860 * us, SequentialLatency: 200 * us, FlushLatency: 200 * us,
 		ReadRate: 163 * mb, WriteRate: 163 * mb, Parallel: 1, Volatile: 64 << 20,
-	}, "Seagate Constellation.2 SAS Product Manual, Rev. H, 5.1 and 5.2.1: access 7.7 ms reading and 8.7 ms writing, of which 0.2 ms is the controller, rotational latency 4.16 ms, up to 163 MB/s. The cache of 64 MiB is that of its data sheet"},
+	}, "Seagate Constellation.2 SAS Product Manual, Rev. H, 5.1 and 5.2.1: access 7.7 ms reading and 8.7 ms writing, of which 0.2 ms is the controller, rotational latency 4.16 ms, up to 163 MB/s. The cache of 64 MiB is as published for this family, not checked again"},
 	{"hdd-10k", "disk of 10000 turns a minute, its write cache off, as servers ship it", Device{
 		ReadLatency: 7 * time.Millisecond, WriteLatency: 7600 * us, SequentialLatency: 200 * us, FlushLatency: 200 * us,
 		ReadRate: 112 * mb, WriteRate: 112 * mb, Parallel: 1, Protected: true,
@@ -58,7 +58,7 @@ var classes = []ClassInfo{
 	{"hdd-15k", "disk of 15000 turns a minute, its write cache off, as servers ship it", Device{
 		ReadLatency: 5400 * us, WriteLatency: 5900 * us, SequentialLatency: 200 * us, FlushLatency: 200 * us,
 		ReadRate: 204 * mb, WriteRate: 204 * mb, Parallel: 1, Protected: true,
-	}, "Seagate Cheetah 15K.7 SAS Product Manual, 4.2.3: rotational latency 2.0 ms, 122 to 204 MB/s; average seek 3.4 ms reading and 3.9 ms writing from its data sheet. The controller's 0.2 ms is that of the other two"},
+	}, "Seagate Cheetah 15K.7 SAS Product Manual, 4.2.3: rotational latency 2.0 ms, 122 to 204 MB/s; average seek 3.4 ms reading and 3.9 ms writing as published for this family, not checked again. The controller's 0.2 ms is that of the other two"},
 	{"azure-premium", "Azure Premium SSD P30", Device{
 		ReadLatency: 2 * time.Millisecond, WriteLatency: 2 * time.Millisecond,
 		ReadRate: 200 * mb, WriteRate: 200 * mb, Parallel: 10, Protected: true,
@@ -68,23 +68,23 @@ var classes = []ClassInfo{
 		ReadRate: 125 << 20, WriteRate: 125 << 20, Parallel: 3, Protected: true,
 	}, "Amazon EBS User Guide, volume types: 3000 requests a second, 125 MiB/s, single-digit milliseconds. Derived: 1 ms and 3 at once give 3000 a second"},
 	{"sata-ssd", "SATA SSD for clients, without protection against power loss", Device{
-		ReadLatency: 100 * us, WriteLatency: 24 * us, FlushLatency: 2 * time.Millisecond,
-		ReadRate: 550 * mb, WriteRate: 520 * mb, Parallel: 10, Volatile: 512 << 20,
-	}, "Samsung 860 EVO data sheet (1 TB): 10000 reads and 42000 writes a second one at a time, 98000 reads with 32 at once, 550 and 520 MB/s. The flush is an estimate of ours: clients' SSDs without protection measure milliseconds (see nvme)"},
+		ReadLatency: 100 * us, WriteLatency: 25 * us, FlushLatency: 2 * time.Millisecond,
+		ReadRate: 540 * mb, WriteRate: 520 * mb, Parallel: 10, Volatile: 1 << 30,
+	}, "Samsung 850 EVO 1 TB, published specification: 10000 reads and 40000 writes a second one at a time, 540 and 520 MB/s, 1 GB of memory. Estimates of ours: ten at once, and the flush (clients' SSDs without protection measure milliseconds, see nvme)"},
 	{"ebs-io2", "Amazon EBS io2 Block Express with 16000 requests a second", Device{
 		ReadLatency: 500 * us, WriteLatency: 500 * us,
 		ReadRate: 4000 << 20, WriteRate: 4000 << 20, Parallel: 8, Protected: true,
-	}, "Amazon EBS User Guide, provisioned IOPS: under 500 µs on average for 16 KiB, 256 KiB/s for each provisioned request, at most 4000 MiB/s. Derived: 0.5 ms and 8 at once give 16000 a second"},
+	}, "Amazon EBS User Guide, provisioned IOPS: under 500 µs on average for 16 KiB. The rate is the most a volume has, as published, not checked again. Derived: 0.5 ms and 8 at once give 16000 a second"},
 	{"nvme", "NVMe SSD for clients, without protection against power loss", Device{
-		ReadLatency: 45 * us, WriteLatency: 13 * us, FlushLatency: 890 * us,
+		ReadLatency: 50 * us, WriteLatency: 13 * us, FlushLatency: 890 * us,
 		ReadRate: 7450 * mb, WriteRate: 6900 * mb, Parallel: 64, Volatile: 1 << 30,
-	}, "Samsung 990 Pro data sheet (1 TB): 22000 reads and 80000 writes a second one at a time, 7450 and 6900 MB/s. The flush was measured by M. Callaghan, SSDs, power loss protection and fsync latency, smalldatum.blogspot.com, January 2026: about 0.89 ms after 16 KiB"},
+	}, "Samsung 990 Pro 1 TB: 7450 and 6900 MB/s as published; reading measured by thefpsreview.com, May 2024: 82 MB/s with 4 KiB one at a time, thus 50 µs. The flush was measured by M. Callaghan, SSDs, power loss protection and fsync latency, smalldatum.blogspot.com, January 2026: about 0.89 ms after 16 KiB. The latency of writes and the requests at once are estimates of ours"},
 	{"sas-ssd", "SAS SSD for servers, protected against power loss", Device{
 		ReadLatency: 100 * us, WriteLatency: 30 * us, FlushLatency: 30 * us,
 		ReadRate: 2100 * mb, WriteRate: 2000 * mb, Parallel: 40, Protected: true,
-	}, "Samsung PM1643a data sheet: 2100 and 2000 MB/s, 400000 reads a second. Derived: 100 µs and 40 at once give these. The latency of writes and flushes is an estimate of ours: a protected device has it on the disk when it is in its memory"},
+	}, "Rates and 400000 reads a second as published for Samsung PM1643a, not checked again. Derived: 100 µs and 40 at once give these. The latency of writes and flushes is an estimate of ours: a protected device has a write when it is in its memory"},
 	{"nvme-plp", "NVMe SSD for servers, protected against power loss", Device{
 		ReadLatency: 75 * us, WriteLatency: 15 * us, FlushLatency: 12 * us,
-		ReadRate: 7100 * mb, WriteRate: 4200 * mb, Parallel: 75, Protected: true,
-	}, "Solidigm D7-P5520 product brief: 75 µs reading, 15 µs writing, 7100 and 4200 MB/s, 1000000 reads a second, thus 75 at once. The flush was measured as for nvme: 12 to 58 µs on servers' SSDs"},
+		ReadRate: 7000 * mb, WriteRate: 4300 * mb, Parallel: 75, Protected: true,
+	}, "Intel D7-P5500, as announced in June 2020: 7000 and 4300 MB/s, 1000000 reads a second. The flush was measured as for nvme: 12 to 58 µs on servers' SSDs. Estimates of ours: 75 µs reading, which with 75 at once gives the reads a second, and 15 µs writing"},
 }

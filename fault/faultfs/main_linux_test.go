@@ -79,7 +79,7 @@ const patience = 90 * time.Second
 
 // daemon is a faultfs in a process of its own.
 type daemon struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -104,7 +104,7 @@ func needRoot(t testing.TB) bool {
 }
 
 // start starts a faultfs in a directory of the test.
-func start(t *testing.T) *daemon {
+func start(t testing.TB) *daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "plimsoll-faultfs-")
 	must(t, err)
@@ -112,7 +112,7 @@ func start(t *testing.T) *daemon {
 	return startIn(t, dir)
 }
 
-func startIn(t *testing.T, dir string) *daemon {
+func startIn(t testing.TB, dir string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, dir: dir, ended: make(chan struct{})}
 	d.cmd = serveCommand(d.path("data"), d.path("mnt"), d.path("s"))
@@ -230,7 +230,7 @@ func (d *daemon) attach(name string) *loop {
 	return l
 }
 
-func (l *loop) detach(t *testing.T) {
+func (l *loop) detach(t testing.TB) {
 	if l.device == "" {
 		return
 	}
@@ -276,7 +276,7 @@ func (l *loop) mountAs(t *testing.T, fs string) {
 	l.mounted = true
 }
 
-func (l *loop) umount(t *testing.T) {
+func (l *loop) umount(t testing.TB) {
 	t.Helper()
 	eventually(t, "unmounted "+l.mount, func() bool {
 		err := unix.Unmount(l.mount, 0)
