@@ -24,11 +24,15 @@ func (s *sizer) checkJournal() bool {
 		}
 		waits = true
 		g := GroupCommit{Sync: sync}
+		if from == fromProbe {
+			g.Square = s.in.Probe.Journal.Square
+		}
 		d.out.Journal = s.journal(d, g, from)
 		possible = s.checkSync(d, g) && possible
 	}
-	if !waits && s.in.Sync > 0 {
-		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync changes nothing")
+	s.doubtProbe()
+	if !waits && (s.in.Sync > 0 || s.in.Probe != nil) {
+		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync and --probe change nothing")
 	}
 	return possible
 }
@@ -38,6 +42,9 @@ func (s *sizer) syncTime(d *demand) (sync time.Duration, from string) {
 	if s.in.Sync > 0 {
 		return s.in.Sync, "given"
 	}
+	if p := s.in.Probe; p != nil && p.Journal != nil && p.Journal.Flush != nil {
+		return time.Duration(p.Journal.Flush.Mean), fromProbe
+	}
 	means := served(d.p.trials[0].run, seriesSyncTime, func(s record.Series) *float64 { return &s.Mean })
 	if len(means) == 0 {
 		return 0, ""
@@ -45,9 +52,33 @@ func (s *sizer) syncTime(d *demand) (sync time.Duration, from string) {
 	return time.Duration(slices.Max(means)), "serverStatus"
 }
 
+// fromProbe marks a sync time that plimsoll disk measured.
+const fromProbe = "probe"
+
+// doubtProbe says what speaks against the probe that the sync time is taken from.
+func (s *sizer) doubtProbe() {
+	p := s.in.Probe
+	switch {
+	case p == nil || s.in.Sync > 0:
+		return
+	case p.Journal == nil || p.Journal.Flush == nil:
+		s.doubt("probe-without-journal", measure.Warning, "the probe did not measure the journal, so nothing is taken from it: run plimsoll disk with --profile journal")
+		return
+	}
+	if p.Verdict == record.Lying || p.Verdict == record.Suspicious {
+		s.doubt("probe-durability", measure.Warning, "the probe calls its storage %s about durability, so that its syncs may be faster than those that keep anything", p.Verdict)
+	}
+	if measure.Worst(p.Validity) == measure.Invalid {
+		s.doubt("probe-invalid", measure.Warning, "the probe itself must not be believed: see plimsoll show of it")
+	}
+}
+
 func syncText(from string) string {
-	if from == "given" {
+	switch from {
+	case "given":
 		return "given, not probed"
+	case fromProbe:
+		return "probed with one client"
 	}
 	return "the mean of the measured servers' own"
 }

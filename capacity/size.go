@@ -24,11 +24,12 @@ type Input struct {
 	Need *Need
 	// Deployment is what the records do not say of what was measured.
 	Deployment Deployment
-	// Sync is how long the disk takes to sync the journal, 0 for what the measured servers counted, if they did. Batch is
-	// how many commits one sync carries at most, 0 for half of the clients. Both come from the user: no probe of disks
-	// leaves a record yet.
+	// Sync is how long the disk takes to sync the journal, 0 for that of Probe, or for what the measured servers counted,
+	// if they did. Batch is how many commits one sync carries at most, 0 for half of the clients.
 	Sync  time.Duration
 	Batch float64
+	// Probe is the record of a probe of the disk (plimsoll disk) that the journal will be on; nil without one.
+	Probe *record.Probe
 	// Prices are the nodes that can be had, nil for nodes like the measured ones.
 	Prices *record.PriceList
 	Tool   record.Tool

@@ -229,10 +229,10 @@ type SizeMemoryPoint struct {
 
 // SizeJournal is what the journal's disk allows.
 type SizeJournal struct {
-	// Sync is the time of one sync in nanoseconds, From whether it was "given" or is that of the measured servers
-	// ("serverStatus"). Batch is how many commits it carries.
+	// Sync is the time of one sync in nanoseconds, From whether it was "given", is that of a probe of the disk ("probe")
+	// or of the measured servers ("serverStatus"). Batch is how many commits it carries.
 	Sync  int64   `json:"sync_ns"`
-	From  string  `json:"sync_from" jsonschema:"enum=given,enum=serverStatus"`
+	From  string  `json:"sync_from" jsonschema:"enum=given,enum=probe,enum=serverStatus"`
 	Batch float64 `json:"batch"`
 	// Writes is the share of the operations that wait for the journal.
 	Writes float64 `json:"write_share"`

@@ -40,6 +40,12 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 		}
 		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
 			Started: s.Started, Labels: s.Specification.Labels}, trialNames(&s), nil
+	case record.ProbeFile:
+		var p record.Probe
+		if err := json.Unmarshal(b, &p); err != nil {
+			return Entry{}, nil, err
+		}
+		return entryOfProbe(&p), nil, nil
 	}
 	var c record.ComparisonReport
 	if err := json.Unmarshal(b, &c); err != nil {
@@ -62,6 +68,17 @@ func entryOfRun(r *record.Run) Entry {
 	}
 	if times != nil && times.P99 != nil {
 		e.P99 = figure.Duration(time.Duration(*times.P99))
+	}
+	return e
+}
+
+func entryOfProbe(p *record.Probe) Entry {
+	e := Entry{Kind: record.KindProbe, Title: report.ProbeTitle(p), Status: p.Status, Verdict: report.ProbeVerdict(p), Started: p.Started}
+	if j := p.Journal; j != nil && j.Flush != nil {
+		e.Rate = figure.Rate(j.Ceiling) + "/s"
+		if j.Flush.P99 != nil {
+			e.P99 = figure.Duration(time.Duration(*j.Flush.P99))
+		}
 	}
 	return e
 }

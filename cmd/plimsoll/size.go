@@ -19,10 +19,10 @@ import (
 
 // sizeFlags are those of `plimsoll size` as they are written.
 type sizeFlags struct {
-	need, memory, fsync, price, format string
-	match                              []string
-	nodes, copies                      int
-	cores, batch                       float64
+	need, memory, fsync, probe, price, format string
+	match                                     []string
+	nodes, copies                             int
+	cores, batch                              float64
 }
 
 func sizeFormats() []string { return []string{"text", "md", "json"} }
@@ -74,6 +74,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.memory, "memory", "", "memory of each measured node, for example 64GiB (absent: the cache that the server reported)")
 	flags.Float64Var(&f.cores, "cores", 0, "cores of each measured node")
 	flags.StringVar(&f.fsync, "fsync", "", "how long the disk takes to sync the journal, for example 2.1ms")
+	flags.StringVar(&f.probe, "probe", "", "record of plimsoll disk on that disk, instead of --fsync")
 	flags.Float64Var(&f.batch, "batch", 0, "durable commits that one sync carries at most (absent: half of the workers)")
 	flags.StringVar(&f.price, "price", "", "file with node types and what they cost; the cheapest that fits is chosen")
 	flags.StringVar(&f.format, "format", "text", strings.Join(sizeFormats(), ", "))
@@ -112,6 +113,14 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 			return in, withExit(exitUsage, fmt.Errorf("--fsync: %w", err))
 		}
 		in.Sync = time.Duration(sync)
+	}
+	if f.probe != "" {
+		if f.fsync != "" {
+			return in, usageError("--fsync and --probe both say how long a sync takes: give one of them")
+		}
+		if in.Probe, err = record.OpenProbe(f.probe); err != nil {
+			return in, withExit(exitUsage, err)
+		}
 	}
 	in.Prices, err = readPrices(f.price)
 	return in, err

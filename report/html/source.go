@@ -28,6 +28,10 @@ type Source struct {
 	Study      *record.Study
 	Comparison *record.ComparisonReport
 
+	// Probe is a probe of storage, Seconds its timeline.
+	Probe   *record.Probe
+	Seconds []record.ProbeSecond
+
 	// Trial is the record of a trial that stands for the others, those of the baseline first; nil if there is none.
 	// TrialSums are the checksums of the trials' own lists, as sha256sum prints them.
 	Trial       *record.Run
@@ -60,6 +64,8 @@ func Open(path string) (*Source, error) {
 		err = s.openComparison(path)
 	case exists(filepath.Join(path, record.StudyFile)):
 		err = s.openStudy(path)
+	case exists(filepath.Join(path, record.ProbeFile)):
+		err = s.openProbe(path)
 	case exists(filepath.Join(path, ComparisonFile)):
 		err = s.openComparison(filepath.Join(path, ComparisonFile))
 	default:

@@ -1,0 +1,231 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+)
+
+// openProbe reads the record of a probe.
+func (s *Source) openProbe(dir string) error {
+	p, err := record.OpenProbe(dir)
+	if err != nil {
+		return err
+	}
+	s.note(func() (err error) { s.Seconds, err = record.ProbeTimeline(dir); return err })
+	s.command = exactCommand(p.Command)
+	// Histograms are long texts, which Tidy would cut.
+	histograms := make([]map[string]string, len(p.Steps))
+	for i := range p.Steps {
+		histograms[i], p.Steps[i].Histograms = p.Steps[i].Histograms, nil
+	}
+	Tidy(p)
+	for i := range p.Steps {
+		p.Steps[i].Histograms = histograms[i]
+	}
+	s.Probe = p
+	return nil
+}
+
+func probeTitle(p *record.Probe) string { return report.ProbeTitle(p) }
+
+// probeAnswer is the first screen of a probe.
+func probeAnswer(p *record.Probe, prefix string) Answer {
+	a := Answer{ID: prefix + "answer", Headline: probeTitle(p), Kind: "good", Verdict: "durability: " + report.ProbeVerdict(p), Problem: p.Problem}
+	missed := slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met && !o.Unknown })
+	switch worst := measure.Worst(p.Validity); {
+	case worst == measure.Invalid || p.Status == record.Failed || p.Verdict == record.Lying || missed:
+		a.Kind = "bad"
+	case worst == measure.Warning || p.Status != record.Complete || p.Verdict != record.Honest:
+		a.Kind = "warn"
+	}
+	a.Objectives, a.Findings = objectivePoints(p.Objectives), findingPoints(p.Validity)
+	if j := p.Journal; j != nil && j.Flush != nil {
+		a.Tiles = append(a.Tiles, Tile{"journaled commits", figure.Rate(j.Ceiling) + "/s", figure.Plural(j.Clients, "client")},
+			Tile{"j:true", probeTime(j.One), probeTime(j.Many) + " among others"})
+		if j.Flush.P99 != nil {
+			a.Tiles = append(a.Tiles, Tile{"flush p99", probeTime(*j.Flush.P99), "write and fdatasync"})
+		}
+		if m := j.Majority; m != nil {
+			a.Tiles = append(a.Tiles, Tile{"w:majority", probeTime(m.One), probeTime(m.Many) + " among others"})
+		}
+	}
+	for _, r := range p.Ramps {
+		note := "with the most threads"
+		if r.Threads > 0 {
+			note = figure.Plural(r.Threads, "thread") + ", more do not help"
+		}
+		a.Tiles = append(a.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
+	}
+	if p.Class != nil {
+		a.Facts = append(a.Facts, Fact{"Class", p.Class.Text}, Fact{"Class from", p.Class.Provenance})
+	}
+	a.Facts = append(a.Facts, Fact{"Storage", report.ProbeStack(p.Storage)}, Fact{"Directory", p.Specification.Directory}, Fact{"Machine", Machine(p.Environment)},
+		Fact{"Measured", p.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
+	return a
+}
+
+func probeTime(ns int64) string { return figure.Duration(time.Duration(ns)) }
+
+// probeSections are charts first, then the tables that the terminal prints.
+func probeSections(s *Source, prefix string) []Section {
+	p := s.Probe
+	var list []Section
+	charts := map[string][]*Figure{
+		"random access":    {rampFigure(p, prefix, true), rampFigure(p, prefix, false)},
+		"journal":          {commitFigure(p, prefix), spectrumFigure(p, prefix)},
+		"checkpoints":      {courseFigure(s, prefix, record.ProbeCheckpoint)},
+		"sustained writes": {courseFigure(s, prefix, record.ProbeSustained)},
+	}
+	for _, part := range report.ProbeSections(p) {
+		switch part.Title {
+		case "", "validity", "objectives":
+			continue // they are on the first screen
+		}
+		section := shared(part)
+		section.ID = prefix + section.ID
+		for _, f := range charts[part.Title] {
+			if f != nil {
+				section.Blocks = append(section.Blocks, Block{Figure: f})
+			}
+		}
+		list = append(list, section)
+	}
+	if s.command.text != "" {
+		list = append(list, Section{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}})
+	}
+	return list
+}
+
+// rampFigure draws the rate, or the latency, of random operations over threads.
+func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-ramp", Title: "Operations per second over threads", Description: "Where a line becomes flat, more threads stop helping."},
+		X: chart.Axis{Label: "threads", Log: true}, Y: chart.Axis{Label: "op/s", Unit: chart.PerSecond, Zero: true}}
+	if !rate {
+		c.ID, c.Title, c.Description = prefix+"probe-ramp-latency", "Latency over threads (p99)", "What each operation pays for more threads."
+		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
+	}
+	numbers := &Table{Columns: columns(1, "operation", "threads", "value")}
+	for _, op := range []string{"read", "write", "mixed"} {
+		line := chart.Series{Name: op, Dots: true, Colour: len(c.Series)}
+		for _, s := range p.ProfileSteps(record.ProbeRandom) {
+			if s.Operation != op || s.Latency == nil {
+				continue
+			}
+			y, text := s.Rate, figure.Rate(s.Rate)
+			if !rate {
+				y, text = math.NaN(), "–"
+				if s.Latency.P99 != nil {
+					y, text = float64(*s.Latency.P99), probeTime(*s.Latency.P99)
+				}
+			}
+			line.X, line.Y = append(line.X, float64(s.Threads)), append(line.Y, y)
+			numbers.Rows = append(numbers.Rows, []string{op, fmt.Sprint(s.Threads), text})
+		}
+		if len(line.X) > 0 {
+			c.Series = append(c.Series, line)
+		}
+	}
+	return drawn(c, numbers)
+}
+
+// drawn makes a figure of a chart that has anything in it.
+func drawn(c *chart.XY, numbers *Table) *Figure {
+	for _, s := range c.Series {
+		if slices.ContainsFunc(s.Y, func(y float64) bool { return !math.IsNaN(y) }) {
+			return newFigure(c, "", numbers)
+		}
+	}
+	return nil
+}
+
+// commitFigure draws the time of a commit over the number of clients beside the model.
+func commitFigure(p *record.Probe, prefix string) *Figure {
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-commit", Title: "Commit latency over clients, beside the model",
+		Description: "The model is one flush for one client and two for more; where the measured line leaves it, something else than the flush is what commits wait for."},
+		X: chart.Axis{Label: "clients", Log: true}, Y: chart.Axis{Label: "mean", Unit: chart.Nanoseconds, Log: true}}
+	measured := chart.Series{Name: "measured", Dots: true}
+	model := chart.Series{Name: "model", Style: chart.Dashed, Colour: 1}
+	numbers := &Table{Columns: columns(0, "clients", "measured", "model")}
+	for _, s := range p.ProfileSteps(record.ProbeJournal) {
+		if s.Latency == nil || s.Model == nil {
+			continue
+		}
+		x := float64(s.Clients)
+		measured.X, measured.Y = append(measured.X, x), append(measured.Y, s.Latency.Mean)
+		model.X, model.Y = append(model.X, x), append(model.Y, float64(s.Model.Latency))
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(int64(s.Latency.Mean)), probeTime(s.Model.Latency)})
+	}
+	c.Series = []chart.Series{measured, model}
+	return drawn(c, numbers)
+}
+
+// spectrumFigure draws the distribution of one flush with one client: the share of flushes that take longer.
+func spectrumFigure(p *record.Probe, prefix string) *Figure {
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "A long tail to the right is what commits at p99 wait for."},
+		X: chart.Axis{Label: "one write and flush", Unit: chart.Nanoseconds, Log: true}, Y: chart.Axis{Label: "longer", Unit: chart.Share, Log: true}}
+	numbers := &Table{Columns: columns(0, "clients", "flush", "longer")}
+	for _, s := range p.ProfileSteps(record.ProbeJournal) {
+		if s.Clients != 1 && s.Clients != 16 {
+			continue
+		}
+		h, err := measure.Decode(s.Histograms["flush"])
+		if err != nil || h.Count() == 0 {
+			continue
+		}
+		line := chart.Series{Name: figure.Plural(s.Clients, "client"), Colour: len(c.Series)}
+		for _, q := range []float64{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999} {
+			if !h.Enough(q) {
+				continue
+			}
+			at := h.Quantile(q)
+			line.X, line.Y = append(line.X, float64(at)), append(line.Y, 1-q)
+			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(at), figure.Percent(1 - q)})
+		}
+		c.Series = append(c.Series, line)
+	}
+	return drawn(c, numbers)
+}
+
+// courseFigure draws a step over time: bytes for sustained writes, the p99 of commits beside checkpoints.
+func courseFigure(s *Source, prefix, profile string) *Figure {
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-" + profile, Title: "Bytes per second over time", Description: "A step down is a cache that was full, or credits that were used up."},
+		X: chart.Axis{Label: "time", Unit: chart.Seconds}, Y: chart.Axis{Label: "written", Unit: chart.BytesPerSec, Zero: true}}
+	sustained := profile == record.ProbeSustained
+	if !sustained {
+		c.Title, c.Description = "Commit latency over time (p99)", "Shaded stretches are checkpoints."
+		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
+	}
+	line := chart.Series{Name: profile}
+	numbers := &Table{Columns: columns(0, "time", "value", "p99")}
+	for _, x := range s.Seconds {
+		if x.Step >= len(s.Probe.Steps) || s.Probe.Steps[x.Step].Profile != profile || x.Length < int64(100*time.Millisecond) {
+			continue
+		}
+		at, seconds := time.Duration(x.At+x.Length).Seconds(), time.Duration(x.Length).Seconds()
+		y := float64(x.Bytes) / seconds
+		if !sustained {
+			y = math.NaN()
+			if x.P99 > 0 {
+				y = float64(x.P99)
+			}
+			if x.Checkpoint {
+				c.Spans = append(c.Spans, chart.Span{From: at - seconds, To: at})
+			}
+		}
+		line.X, line.Y = append(line.X, at), append(line.Y, y)
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprintf("%.0f s", at), figure.Bytes(int64(float64(x.Bytes)/seconds)) + "/s", probeTime(x.P99)})
+	}
+	c.Series = []chart.Series{line}
+	if r := s.Probe.Sustained; sustained && r != nil && r.Fell {
+		c.Marks = []chart.Mark{{X: time.Duration(r.At).Seconds(), Text: "fell for good", Kind: "bad"}}
+	}
+	return drawn(c, numbers)
+}
