@@ -28,8 +28,8 @@ var sequence atomic.Int64
 
 // rounds of killing: many where a lab is made quickly.
 const (
-	plainRounds    = 14
-	isolatedRounds = 4
+	plainRounds    = 12
+	isolatedRounds = 3
 )
 
 // TestLabKilled kills plimsoll with SIGKILL at random moments of making and removing a lab. The next `lab down` must

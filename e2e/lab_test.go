@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -71,8 +72,13 @@ func address(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(plimsoll(t, append([]string{"lab", "connect", name}, args...)...).must(t, 0).stdout)
 }
 
+// insertLimit bounds one write: one that is under way when a host dies may never be answered.
+const insertLimit = 10 * time.Second
+
 // insert writes one document and returns whether that was acknowledged.
 func insert(ctx context.Context, uri, collection string, id int) error {
+	ctx, cancel := context.WithTimeout(ctx, insertLimit)
+	defer cancel()
 	c, err := dial(uri)
 	if err != nil {
 		return err
