@@ -234,6 +234,9 @@ func (p *Postgres) Clone(ctx context.Context, primary *Postgres) error {
 	if p.Status().Running {
 		return fmt.Errorf("%s runs: it has to be stopped before its data are replaced", p.name)
 	}
+	if _, err := prepareData(p.DataDir(), p.inst.uid, p.inst.gid); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
 	fresh := p.postgresDir() + ".clone"
 	if err := os.RemoveAll(fresh); err != nil {
 		return err

@@ -40,11 +40,12 @@ type underTest struct {
 	events []event
 }
 
-// bringUp starts a cluster of documentdb and watches it until the test ends.
-func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
+// describe describes a cluster of documentdb on hosts of its own.
+func describe(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
 	t.Helper()
 	spec := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabDocumentDB, Connections: 16},
-		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Settings: map[string]string{"electionTimeoutMillis": "3000"}}} // short, and long enough for a busy machine
+		Topology: record.TopologySpec{Kind: record.LabReplicaSet,
+			Settings: map[string]string{"electionTimeoutMillis": "3000"}}} // short, and long enough for a busy machine
 	spec.Hosts.Mode = mode
 	if change != nil {
 		change(&spec)
@@ -77,9 +78,16 @@ func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest
 		t.Fatal(err)
 	}
 	u.documentDB = cluster.(*documentDB)
+	return u
+}
+
+// bringUp starts a cluster of documentdb and watches it until the test ends.
+func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
+	t.Helper()
+	u := describe(t, mode, change)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := engine.PrepareTemplate(ctx, home); err != nil {
+	if err := engine.PrepareTemplate(ctx, u.site.Home); err != nil {
 		t.Fatal(err)
 	}
 	watch, end := context.WithCancel(context.Background())

@@ -188,34 +188,96 @@ func doubleFailure(t *testing.T, u *underTest) {
 	if lost := w.missing(t, c); len(lost) > 0 {
 		t.Error("what a majority acknowledged is gone")
 	}
-	// The last primary itself comes back, with nothing promoted meanwhile.
-	old, since = u.whole(t), u.now()
+}
+
+// All members fail, and the last primary is the first to come back: nothing was promoted, so it is primary again.
+func allFail(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	names := []string{old}
 	for _, m := range u.members {
+		if m.plan.Name != old {
+			names = append(names, m.plan.Name)
+		}
 		if err := m.node.Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, m := range u.members {
-		if m.plan.Name == old {
-			if err := u.Return(t.Context(), old); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, m := range u.members {
-		if m.plan.Name != old {
-			if err := u.Return(t.Context(), m.plan.Name); err != nil {
-				t.Fatal(err)
-			}
+	for _, name := range names {
+		if err := u.Return(t.Context(), name); err != nil {
+			t.Fatal(err)
 		}
 	}
 	u.whole(t)
+	if !u.toldMember(old, "primary", since) {
+		t.Errorf("%s is not told to be primary again: %+v", old, u.told("member", since))
+	}
+}
+
+// toldMember says whether a member's return in a role was told since a number.
+func (u *underTest) toldMember(name, role string, since int) bool {
 	for _, e := range u.told("member", since) {
-		if e.data["member"] == old && e.data["role"] == "primary" {
+		if e.data["member"] == name && e.data["role"] == role {
+			return true
+		}
+	}
+	return false
+}
+
+// A member that lost its volume gets all data from the primary.
+func emptyVolume(t *testing.T, u *underTest) {
+	primary, since := u.whole(t), u.now()
+	var m *pgMember
+	for _, o := range u.members {
+		if o.plan.Name != primary {
+			m = o
+		}
+	}
+	if err := m.node.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(m.node.DataDir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Return(t.Context(), m.plan.Name); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	for _, e := range u.told("member", since) {
+		if e.data["member"] == m.plan.Name && e.data["cloned"] == "true" {
 			return
 		}
 	}
-	t.Errorf("%s is not told to be primary again: %+v", old, u.told("member", since))
+	t.Errorf("the copy was not told: %+v", u.told("member", since))
+}
+
+// A hand-over for which no standby is ready changes nothing.
+func stepDownInVain(t *testing.T, u *underTest) {
+	primary := u.whole(t)
+	for _, m := range u.members {
+		if m.plan.Name != primary {
+			if err := m.node.Pause(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := u.collection(t, "balanced", "vain")
+	if err := insert(t.Context(), c, 1, patience); err != nil { // what they have to receive
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	err := u.StepDown(ctx, "")
+	cancel()
+	if err == nil {
+		t.Error("handed over to a member that stands still")
+	}
+	if err := insert(t.Context(), c, 2, patience); err != nil {
+		t.Errorf("no writes after a hand-over that was not done: %v", err)
+	}
+	for _, m := range u.members {
+		if err := m.node.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A primary that is started again on another host has another address: standbys and gateways follow.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // One set of three members goes through everything: bringing one up takes longer than most of what is tested.
@@ -32,6 +33,9 @@ func TestDocumentDBSet(t *testing.T) {
 		{"step-down", stepDown},
 		{"a paused primary", pausedPrimary},
 		{"two members fail and return", doubleFailure},
+		{"all members fail and return", allFail},
+		{"a member returns with an empty volume", emptyVolume},
+		{"a hand-over that cannot be", stepDownInVain},
 		{"a member moves", memberMoves},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
@@ -108,4 +112,38 @@ func majorityLosesNothing(t *testing.T, u *underTest) {
 		}
 	}
 	t.Logf("%d writes were acknowledged by a majority, none was lost", len(w.acked))
+}
+
+// A single member has the levels that it can keep, and comes back as what it was.
+func TestDocumentDBStandalone(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	t.Parallel()
+	u := bringUp(t, host.Plain, func(s *record.LabSpec) { s.Topology = record.TopologySpec{Kind: record.LabStandalone} })
+	c := u.collection(t, "durable", "single")
+	if err := insert(t.Context(), c, 1, patience); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range u.Describe(t.Context(), true) {
+		if m.Kind == "postgres" && (m.Role != "standalone" || m.Settings["fsync"] != "on") {
+			t.Errorf("%+v", m)
+		}
+	}
+	if err := u.StepDown(t.Context(), ""); err == nil {
+		t.Error("a single member handed over")
+	}
+	if err := u.pg("pg-1").Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Primary(t.Context(), ""); err == nil {
+		t.Error("a dead member is primary")
+	}
+	if err := u.Return(t.Context(), "pg-1"); err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{acked: []int{1}}
+	if lost := w.missing(t, c); len(lost) > 0 {
+		t.Error("what was on the disk is gone")
+	}
 }
