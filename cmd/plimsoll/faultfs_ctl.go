@@ -184,7 +184,7 @@ func (c *diskControl) set() *cobra.Command {
 
 func (c *diskControl) clear() *cobra.Command {
 	return &cobra.Command{
-		Use: "clear DISK|all [KIND...]", Short: "Heal a disk of all faults, or of some kinds", Args: cobra.MinimumNArgs(1),
+		Use: "clear DISK|all [KIND...]", Short: "Heal a disk of all faults, or of some kinds", Args: atLeastOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
 				return client.Clear(ctx, orAll(args[0]), args[1:]...)
@@ -241,4 +241,14 @@ func (b *byteFlag) Set(text string) error {
 	size, err := record.ParseSize(text)
 	*b = byteFlag(size)
 	return err
+}
+
+// atLeastOne takes one positional argument or more, called what in messages.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError("%s needs a %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
 }

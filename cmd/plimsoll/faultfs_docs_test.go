@@ -58,7 +58,10 @@ func faultfsSession(t *testing.T, commands []string) (string, error) {
 	}
 	session := strings.NewReplacer("/var/tmp/disks", dir+"/data", "/mnt/disks", dir+"/disks", "/mnt/data", dir+"/fs", "/run/disks.sock", dir+"/s").
 		Replace(strings.Join(commands, "\n"))
-	const cleanup = `trap 'status=$?; set +e; trap - EXIT; umount "$D/fs"; losetup -d $LOOP; kill %1; wait; exit $status' EXIT` + "\n"
+	// A number of a loop device may belong to somebody else by now, so it is found by its file.
+	const cleanup = `clean() { status=$?; set +e; trap - EXIT; umount "$D/fs"
+		losetup -nl -O NAME,BACK-FILE | while read -r l f; do case $f in "$D"/*) losetup -d "$l";; esac; done
+		kill %1; wait; exit $status; }; trap clean EXIT` + "\n"
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "bash", "-m", "-e", "-x", "-c", cleanup+session)
