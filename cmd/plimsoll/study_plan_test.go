@@ -67,6 +67,12 @@ func TestTemplateHasEveryKey(t *testing.T) {
 			if !regexp.MustCompile(`(?m)(^|[ {])` + name + `:( |$)`).MatchString(part) {
 				t.Errorf("the template of a study says nothing of %s", strings.TrimPrefix(path+"."+name, "."))
 			}
+			if path+name == "lab" { // a template of its own has its keys
+				if !bytes.Contains(studyTemplate, []byte("plimsoll lab init")) {
+					t.Error("the template of a study does not say where the keys of a lab are explained")
+				}
+				continue
+			}
 			look(typ.Field(i).Type, path+"."+name, part)
 		}
 	}
@@ -88,7 +94,7 @@ func TestTemplateIsAStudy(t *testing.T) {
 // Each optional part of the template can be used as it is shown.
 func TestTemplateWithoutItsComments(t *testing.T) {
 	all := sections()
-	for _, name := range []string{"procedures", "labels", "objectives", "metrics", "canary", "reload", "deadline", "confidence", "out", "published"} {
+	for _, name := range []string{"procedures", "labels", "objectives", "metrics", "canary", "reload", "deadline", "confidence", "out", "published", "lab"} {
 		text := regexp.MustCompile(`(?m)^# ?`).ReplaceAllString(all[name], "")
 		text = text[strings.Index(text, name+":"):]
 		if end := regexp.MustCompile(`(?m)^[A-Z]`).FindStringIndex(text); end != nil {
