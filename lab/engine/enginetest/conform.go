@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,9 @@ func Hosts(t testing.TB, mode string, names ...string) (*journal.Journal, map[st
 // LimitedHosts makes hosts with limits.
 func LimitedHosts(t testing.TB, mode string, limits host.Limits, names ...string) (*journal.Journal, map[string]host.Host) {
 	t.Helper()
-	dir, home := t.TempDir(), t.TempDir()
+	// Tests that run side by side, also of other packages, share the promises of ports and networks. The directory is
+	// empty when nothing runs.
+	dir, home := t.TempDir(), filepath.Join(os.TempDir(), "plimsoll-test-promises")
 	j, err := journal.Open(dir)
 	if err != nil {
 		t.Fatal(err)
