@@ -258,7 +258,7 @@ func until(ctx context.Context, what string, try func(context.Context) (final bo
 		if last == nil {
 			return nil
 		}
-		if ctx.Err() != nil && before != nil {
+		if before != nil && nearlyOver(ctx) && (errors.Is(last, context.DeadlineExceeded) || errors.Is(last, context.Canceled)) {
 			last = before // this try was cut short, which says nothing about the server
 		}
 		before = last
@@ -271,4 +271,10 @@ func until(ctx context.Context, what string, try func(context.Context) (final bo
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// nearlyOver says whether ctx has ended or leaves no time for another question: the driver does not ask then.
+func nearlyOver(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && time.Until(end) < time.Second
 }
