@@ -75,7 +75,7 @@ func makeFilesystem(kind, device string) []string {
 	case "ext4":
 		return []string{"mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device}
 	}
-	return []string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "single", device}
+	return blind([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "single", device})
 }
 
 // filesystemOptions are the mount options of a filesystem.

@@ -257,10 +257,8 @@ func (v *blocks) Close(ctx context.Context) error {
 	if err := undo(1); err != nil { // all but the directory, which stays until the disks are gone
 		return err
 	}
-	for _, d := range slices.Backward(v.disks) {
-		if err := d.remove(ctx); err != nil {
-			return fail(err)
-		}
+	if err := v.removeDisks(ctx); err != nil {
+		return fail(err)
 	}
 	if err := undo(0); err != nil {
 		return err
@@ -270,8 +268,21 @@ func (v *blocks) Close(ctx context.Context) error {
 	return nil
 }
 
+func (v *blocks) removeDisks(ctx context.Context) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, d := range slices.Backward(v.disks) {
+		if err := d.remove(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // calm clears the faults of disks, so that nothing waits for them for ever.
 func (v *blocks) calm(ctx context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, d := range v.disks {
 		if d.server != nil { // one that has ended fails everything anyway
 			_ = d.server.client.Clear(ctx, filepath.Base(d.file))

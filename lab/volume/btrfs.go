@@ -22,7 +22,14 @@ func (b *btrfsArray) format(ctx context.Context, devices []string) error {
 
 // makeBtrfs is the command that makes the filesystem over all devices.
 func makeBtrfs(s scheme, devices []string) []string {
-	return append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...)
+	return blind(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
+}
+
+// blind makes a command of btrfs-progs that does not look at what is mounted on this machine. It asks for the file of
+// every loop device with a mount, to see whether it is the one it was given, and gives up if one cannot be told: the
+// remains of any lab that was killed would keep all others from making volumes. Ours was attached a moment ago.
+func blind(command []string) []string {
+	return append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c", `mount -n --bind /dev/null /proc/$$/mounts && exec "$@"`, "sh"}, command...)
 }
 
 // assemble has nothing to do: the mount names the devices.
@@ -96,7 +103,7 @@ func (b *btrfsArray) replace(ctx context.Context, mount string, place int, _, ne
 // replaceBtrfs is the command that rebuilds a disk on a new device. btrfs numbers its disks from 1 in the order in
 // which they were given to mkfs, and a new disk takes the number of the old one. -r reads from the other copies.
 func replaceBtrfs(mount string, place int, device string) []string {
-	return []string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r", strconv.Itoa(place + 1), device, mount}
+	return blind([]string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r", strconv.Itoa(place + 1), device, mount})
 }
 
 // convertBtrfs is the command that gives what was written without a disk the copies that it lacks.

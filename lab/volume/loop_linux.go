@@ -19,8 +19,8 @@ import (
 // Every request beyond it is refused by the kernel before it reaches the file, which keeps its content.
 const shutLimit = 512
 
-// settled is how long is waited for the kernel to let go of a device or a mount.
-const settled = 30 * time.Second
+// settled is how long is waited for the kernel to let go of a device or a mount. A busy machine takes its time.
+const settled = 60 * time.Second
 
 // backing is the file below a loop device as the kernel knows it, and the mark of the lab that attached it.
 type backing struct {
@@ -107,13 +107,18 @@ func openLoop(device string, b backing) (*os.File, *unix.LoopInfo64, error) {
 	switch {
 	case err == nil && b.matches(info):
 		return dev, info, nil
-	case errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.EIO): // the server of the file has ended; nobody else has its path
+	case serverEnded(err): // nobody else has the path of the file
 		return dev, &unix.LoopInfo64{}, nil
 	case errors.Is(err, unix.ENXIO):
 		err = nil
 	}
 	dev.Close()
 	return nil, nil, err
+}
+
+// serverEnded says whether the kernel cannot tell about a file because the program that served it has ended, or ends.
+func serverEnded(err error) bool {
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EIO) || errors.Is(err, unix.ESTALE)
 }
 
 func (b backing) matches(info *unix.LoopInfo64) bool {

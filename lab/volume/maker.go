@@ -139,15 +139,19 @@ func (m *Maker) Make(ctx context.Context, name, member string, groups []string) 
 	}
 	m.o.Progress(fmt.Sprintf("making volume %s (%s)", name, orElse(m.o.Layout.Profile, m.scheme.backend)))
 	v, err := m.build(ctx, name, member, groups)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if err != nil {
-		delete(m.made, name)
-		m.order = slices.DeleteFunc(m.order, func(n string) bool { return n == name })
+		m.forget(name)
 		return nil, fmt.Errorf("cannot make volume %s: %w", name, err)
 	}
+	m.mu.Lock()
 	m.made[name] = v
-	return v, nil
+	m.mu.Unlock()
+	for _, host := range groups { // one may have lost power meanwhile
+		if m.isOff(host) {
+			err = errors.Join(err, v.power(ctx, host, false))
+		}
+	}
+	return v, err
 }
 
 // reserve takes a name and makes the disk groups known.

@@ -22,13 +22,17 @@ type Volume interface {
 	// Describe says what the volume is and how it is. deep asks the backend, which takes longer.
 	Describe(ctx context.Context, deep bool) record.LabVolume
 	// FailDisk makes one disk answer every request with an error, HealDisk makes it answer again. The data on it
-	// may be old then: see Repair.
+	// may be old then: see Repair. A plain disk that failed still acknowledges a flush with nothing to write; one
+	// of the fault filesystem does not.
 	FailDisk(ctx context.Context, disk string) error
 	HealDisk(ctx context.Context, disk string) error
 	// Repair brings the copies of all disks that answer into agreement (scrub, resilver, re-add), or replaces a disk
-	// that does not by a new one; it returns when that is done, with what the backend counted.
+	// that does not by a new one; it returns when that is done, with what the backend counted. A disk that is beyond
+	// what the redundancy carries is an error that says so.
 	Repair(ctx context.Context) (string, error)
-	// Remount unmounts and mounts again, as after a power failure; the filesystem replays its log.
+	// Remount unmounts and mounts again, as after a power failure; the filesystem replays its log. Nothing may have
+	// files of it open. Disks that do not answer are left out as far as the redundancy carries it, and Repair replaces
+	// them. Names of devices can change.
 	Remount(ctx context.Context) error
 	// Close unmounts the volume and removes its disks and data.
 	Close(ctx context.Context) error

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -198,6 +199,9 @@ func TestFailedDiskAnswersNothing(t *testing.T) {
 			if n, err := dev.WriteAt(block, 64<<20); err == nil {
 				t.Errorf("%d bytes were written", n)
 			}
+			if err := dev.Sync(); err == nil && faults {
+				t.Error("a flush was acknowledged")
+			}
 			must(t, v.HealDisk(ctx, "d1"))
 			if _, err := dev.ReadAt(block, 64<<20); err != nil {
 				t.Errorf("after healing: %v", err)
@@ -223,6 +227,7 @@ func TestDeadDiskIsReplaced(t *testing.T) {
 			}
 			later := fill(t, filepath.Join(v.Dir(), "g"), 4<<20, 2)
 			health(t, v, "degraded")
+			watch(t, b)
 			text, err := v.Repair(ctx)
 			must(t, err)
 			t.Log(text)
@@ -235,6 +240,26 @@ func TestDeadDiskIsReplaced(t *testing.T) {
 			must(t, v.Remount(ctx))
 			verify(t, filepath.Join(v.Dir(), "f"), sum)
 			verify(t, filepath.Join(v.Dir(), "g"), later)
+			must(t, v.Close(ctx))
 		})
 	}
+}
+
+// watch looks at the volumes all the time, as a supervisor does, until the test ends.
+func watch(t *testing.T, b *bench) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ctx.Err() == nil; n++ {
+			for _, v := range b.Volumes() {
+				v.Describe(ctx, n%20 == 0)
+				v.Devices()
+			}
+			b.Devices("h1")
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	t.Cleanup(func() { stop(); <-done })
 }
