@@ -29,6 +29,7 @@ type blocks struct {
 	degraded, repairing, closed bool
 	made                        []made // what was made besides disks, in order
 	serial                      int    // of new disks
+	arrayEntry                  int    // of the array in the journal, if it has one
 }
 
 // made is something to undo when the volume is closed.
@@ -98,6 +99,7 @@ func (v *blocks) combine(ctx context.Context) error {
 		return err
 	}
 	v.made = append(v.made, made{id, v.array.release})
+	v.arrayEntry = id
 	return v.array.format(ctx, v.Devices())
 }
 

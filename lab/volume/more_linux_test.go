@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -193,4 +194,18 @@ func TestDevicesOfAHost(t *testing.T) {
 	if err := v.FailDisk(context.Background(), "d7"); err == nil || !strings.Contains(err.Error(), "d1, d2, d3, d4") {
 		t.Errorf("got %v, want the names of the disks", err)
 	}
+}
+
+func TestLVMGroupIsRemoved(t *testing.T) {
+	s := newStandIns(t)
+	r := journal.Resource{Kind: kindLVM, Name: "plimsoll-x-v1", Details: map[string]string{"devices": "/dev/loop0 /dev/loop7", "tools": s.dir}}
+	must(t, removeLVMGroup(context.Background(), r))
+	expect(t, s.said(t), "vgs --noheadings --options vg_name", "vgremove --yes --quiet --force plimsoll-x-v1")
+	if c := content(filepath.Join(s.dir, "config")); !strings.Contains(c, "loop7") || !strings.Contains(c, `"r|.*|"`) {
+		t.Errorf("LVM was allowed to see %s", c)
+	}
+	r.Name = "plimsoll-gone"
+	must(t, removeLVMGroup(context.Background(), r))
+	expect(t, s.said(t), "vgs --noheadings --options vg_name")
+	must(t, removeMD(context.Background(), journal.Resource{Name: "plimsoll-gone"}))
 }

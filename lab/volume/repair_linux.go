@@ -206,6 +206,9 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 		return "", err
 	}
 	fresh, err := v.newDisk(ctx, old.name, host)
+	if err == nil && v.arrayEntry != 0 { // who removes the array later must see its new disk
+		err = v.m.o.Journal.Note(v.arrayEntry, map[string]string{"devices": joinDevices(append(v.Devices(), fresh.device))})
+	}
 	if err == nil {
 		err = v.array.replace(ctx, v.path, i, old.device, fresh.device)
 	}
