@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -96,10 +95,7 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	if err != nil {
 		return nil, fmt.Errorf("%s is not started: %w", s.Role, err)
 	}
-	if s.Env == nil {
-		s.Env = os.Environ()
-	}
-	s.Env = append(slices.Clip(s.Env), markVar+"="+mark)
+	s.Also = append(slices.Clip(s.Also), markVar+"="+mark)
 	p, err := process.Start(s)
 	if err != nil {
 		return nil, errors.Join(err, j.Gone(id))

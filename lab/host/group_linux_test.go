@@ -183,6 +183,20 @@ func TestVersion1Alone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = removeGroupDirs(context.Background(), g.dirs()) }() // it is there only after a failure
+	p := freezeAndThaw(ctx, t, g)
+	removeFrozen(ctx, t, g)
+	if err := errors.Join(g.freeze(ctx, true), g.kill(ctx), g.remove(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done
+	if left := j.Live(); len(left) > 0 || len(below(g.dirs())) > 0 {
+		t.Errorf("left: %v, %v", left, below(g.dirs()))
+	}
+}
+
+// freezeAndThaw starts a process with children in a group, stops them and lets them go on.
+func freezeAndThaw(ctx context.Context, t *testing.T, g *group) *process.Process {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "count")
 	p, err := process.Start(process.Spec{Role: "counter", Path: "/bin/sh", Place: process.Place{Groups: g.old()},
 		Args: []string{"-c", "(while :; do echo x >>" + file + "; sleep 0.01; done) & sleep 600 & wait"}})
@@ -210,7 +224,12 @@ func TestVersion1Alone(t *testing.T) {
 	if err := await(ctx, grows); err != nil {
 		t.Fatal(err)
 	}
-	// A process that does not die because it is frozen is thawed by its remover.
+	return p
+}
+
+// removeFrozen makes sure that a process that does not die because it is frozen is thawed by its remover.
+func removeFrozen(ctx context.Context, t *testing.T, g *group) {
+	t.Helper()
 	q, err := process.Start(process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: process.Place{Groups: g.old()}})
 	if err != nil {
 		t.Fatal(err)
@@ -222,13 +241,6 @@ func TestVersion1Alone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-q.Done
-	if err := errors.Join(g.freeze(ctx, true), g.kill(ctx), g.remove(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done
-	if left := j.Live(); len(left) > 0 || len(below(g.dirs())) > 0 {
-		t.Errorf("left: %v, %v", left, below(g.dirs()))
-	}
 }
 
 // What is not a lab's is not removed, even if it has the name of something that was.

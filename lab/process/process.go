@@ -24,6 +24,7 @@ type Spec struct {
 	Path    string // in the sandbox, if there is one
 	Args    []string
 	Env     []string // nil: this process's own
+	Also    []string // more of the environment, besides Env
 	Input   string   // standard input; empty: none
 	Log     *os.File // standard output and error
 	Sandbox *Sandbox // nil: run like any child

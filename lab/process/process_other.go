@@ -25,6 +25,9 @@ func launch(s Spec) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env = s.Env
+	if len(s.Also) > 0 {
+		cmd.Env = append(cmd.Environ(), s.Also...)
+	}
 	if s.Input != "" {
 		cmd.Stdin = strings.NewReader(s.Input)
 	}
