@@ -53,15 +53,17 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
-	typical := time.Duration(flush.Mean)
-	if flush.P50 != nil {
-		typical = time.Duration(*flush.P50)
+	// The median is what a device does; where the mean is far above it, as with a limit that lets bursts through, the
+	// mean is what commits wait for.
+	typical, which := time.Duration(flush.Mean), "mean"
+	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
+		typical, which = time.Duration(*flush.P50), "p50"
 	}
 	for _, c := range Classes() {
 		if typical >= c.Below {
 			continue
 		}
-		text := fmt.Sprintf("journal flush p50 of %s", figure.Duration(typical))
+		text := fmt.Sprintf("journal flush %s of %s", which, figure.Duration(typical))
 		if flush.P99 != nil {
 			text += fmt.Sprintf(" and p99 of %s", figure.Duration(time.Duration(*flush.P99)))
 		}

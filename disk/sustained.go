@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -101,11 +102,11 @@ func course(list []record.ProbeSecond, s *record.ProbeStep) *record.ProbeSustain
 	}
 	r := &record.ProbeSustainedResult{Before: s.BytesRate, Ceiling: s.BytesRate, Variation: variation(rates), Like: "steady"}
 	changes := stats.ChangePoints(rates, stats.ChangeOptions{Magnitude: 1 - fallen})
-	for i := len(changes) - 1; i >= 0; i-- {
-		at := changes[i].Index
+	for i, c := range changes {
+		at := c.Index
 		before, after := mean(rates[:at]), mean(rates[at:])
-		if after >= fallen*before {
-			continue
+		if slices.ContainsFunc(changes[i:], func(later stats.ChangePoint) bool { return later.After >= fallen*before }) {
+			continue // it came back
 		}
 		r.Fell, r.At, r.Before, r.Ceiling, r.Variation = true, kept[at].At, before, after, variation(rates[at:])
 		for _, x := range kept[:at] {

@@ -18,6 +18,9 @@ const HeaderBytes = 40
 // elsewhere.
 const pieceBytes = 4096
 
+// sectorBytes is the smallest block of a device. Each begins with what no other one begins with.
+const sectorBytes = 512
+
 // poolBytes is how much random data there is. Blocks are windows of it, so that checking one is a comparison.
 const poolBytes = 1 << 20
 
@@ -73,7 +76,13 @@ func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	endian.PutUint32(b[28:], uint32(len(b)))
 	endian.PutUint32(b[32:], uint32(p.seed))
 	endian.PutUint32(b[36:], crc32.Checksum(b[:36], table))
+	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
+		endian.PutUint64(b[at:], stamp(sequence, offset+int64(at)))
+	}
 }
+
+// stamp is what a sector without a header begins with, so that none is like another.
+func stamp(sequence uint64, offset int64) uint64 { return mix(sequence) ^ uint64(offset)<<1 }
 
 // mix scatters numbers (the finaliser of SplitMix64).
 func mix(x uint64) uint64 {
@@ -128,10 +137,22 @@ func (p *Pool) checkPiece(b []byte, offset int64, content bool) string {
 		return fmt.Sprintf("it is the block of offset %d", endian.Uint64(b[8:]))
 	case int(endian.Uint32(b[28:])) != len(b) || int(place) > poolBytes-pieceBytes:
 		return "its header is of another length"
-	case content && !bytes.Equal(b[HeaderBytes:], p.data[int(place)+HeaderBytes:int(place)+len(b)]):
+	case content && !p.same(b, int(place), offset):
 		return "its content is damaged"
 	}
 	return ""
+}
+
+// same compares a piece to its last byte.
+func (p *Pool) same(b []byte, place int, offset int64) bool {
+	sequence, from := endian.Uint64(b[16:]), HeaderBytes
+	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
+		if endian.Uint64(b[at:]) != stamp(sequence, offset+int64(at)) || !bytes.Equal(b[from:at], p.data[place+from:place+at]) {
+			return false
+		}
+		from = at + 8
+	}
+	return bytes.Equal(b[from:], p.data[place+from:place+len(b)])
 }
 
 // Sequence returns the number in the header of a block, for those that [Pool.Check] accepted.

@@ -1,0 +1,101 @@
+// Package disktest makes real filesystems on loop devices for tests, and removes them again.
+package disktest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Able says whether this process may make filesystems. Where it may not, it says so once in the test's log.
+func Able(t testing.TB) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Log("not run: filesystems on loop devices need root")
+		return false
+	}
+	return true
+}
+
+// Volume is a mounted filesystem.
+type Volume struct {
+	Dir    string   // where it is mounted
+	Device string   // the first loop device: loop0
+	Loops  []string // all of them, as /dev/loop0
+	image  string
+}
+
+// Make makes a filesystem of a type on one or more files of some MiB, mounted with options ("" for none). It is removed
+// when the test ends.
+func Make(t testing.TB, fs string, mib int, options string, images ...string) *Volume {
+	t.Helper()
+	base := t.TempDir()
+	v := &Volume{Dir: filepath.Join(base, "mnt")}
+	if len(images) == 0 {
+		images = []string{filepath.Join(base, "image")}
+	}
+	for _, image := range images {
+		if _, err := os.Stat(image); err != nil {
+			run(t, "truncate", "-s", fmt.Sprintf("%dM", mib), image)
+		}
+		loop := run(t, "losetup", "--find", "--show", image)
+		v.Loops = append(v.Loops, loop)
+	}
+	v.image, v.Device = images[0], filepath.Base(v.Loops[0])
+	t.Cleanup(func() { v.remove(t) })
+	switch fs {
+	case "btrfs":
+		run(t, "mkfs.btrfs", append([]string{"-q", "-f"}, v.Loops...)...)
+	case "xfs":
+		run(t, "mkfs.xfs", "-q", "-f", v.Loops[0])
+	default:
+		run(t, "mkfs."+fs, "-q", "-F", v.Loops[0])
+	}
+	if err := os.Mkdir(v.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-t", fs}
+	if options != "" {
+		args = append(args, "-o", options)
+	}
+	run(t, "mount", append(args, v.Loops[0], v.Dir)...)
+	return v
+}
+
+// remove takes everything away again. A loop device that came back under another name after a power cut is found by the
+// mount.
+func (v *Volume) remove(t testing.TB) {
+	loops := v.Loops
+	if out, err := exec.Command("findmnt", "-n", "-o", "SOURCE", v.Dir).Output(); err == nil {
+		if source := strings.TrimSpace(string(out)); strings.HasPrefix(source, "/dev/loop") {
+			loops = append([]string{source}, loops...)
+		}
+		for range 50 { // something may still look at it
+			if exec.Command("umount", v.Dir).Run() == nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	for _, loop := range loops {
+		backing, err := os.ReadFile("/sys/block/" + filepath.Base(loop) + "/loop/backing_file")
+		if err == nil && strings.HasPrefix(strings.TrimSpace(string(backing)), filepath.Dir(v.image)) {
+			if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
+				t.Logf("losetup --detach %s: %v: %s", loop, err, out)
+			}
+		}
+	}
+}
+
+func run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v: %s", name, args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}

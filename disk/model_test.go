@@ -1,0 +1,185 @@
+package disk
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// In a time that is made up, where a flush takes 2 ms exactly, the group commit does what the model says: S alone, 2S − e
+// among others.
+func TestGroupCommitFollowsModel(t *testing.T) {
+	for _, clients := range []int{2, 4, 16, 64} {
+		for _, think := range []time.Duration{0, 500 * time.Microsecond} {
+			synctest.Test(t, func(t *testing.T) {
+				const flush = 2 * time.Millisecond
+				g := newGroup()
+				var stop atomic.Bool
+				var group sync.WaitGroup
+				h := measure.NewHistogram()
+				var mu sync.Mutex
+				for range clients {
+					group.Go(func() {
+						for !stop.Load() {
+							begin := time.Now()
+							g.commit()
+							mu.Lock()
+							h.Record(int64(time.Since(begin)))
+							mu.Unlock()
+							time.Sleep(think)
+						}
+					})
+				}
+				group.Go(func() {
+					for !stop.Load() {
+						<-g.wake
+						for {
+							n, done := g.begin()
+							if n == 0 {
+								done()
+								break
+							}
+							time.Sleep(flush)
+							done()
+							if stop.Load() {
+								break
+							}
+						}
+					}
+				})
+				time.Sleep(2 * time.Second)
+				stop.Store(true)
+				g.close()
+				select {
+				case g.wake <- struct{}{}:
+				default:
+				}
+				group.Wait()
+				want := modelLatency(clients, flush, think)
+				if got := h.Mean(); math.Abs(got/float64(want)-1) > 0.05 {
+					t.Errorf("%d clients, think %v: %v, the model says %v", clients, think, time.Duration(got), want)
+				}
+			})
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	const s = 2 * time.Millisecond
+	if r := modelRate(1, s, 0); math.Abs(r-500) > 1e-9 {
+		t.Error(r)
+	}
+	if r := modelRate(64, s, time.Millisecond); math.Abs(r-16000) > 1e-6 { // C/(2S), whatever e
+		t.Error(r)
+	}
+	// Rarely asked it takes one flush; always busy, one and a half.
+	if got := openLatency(0.001, s, 4e-6); got < s || got > s+10*time.Microsecond {
+		t.Error(got)
+	}
+	if got := openLatency(1e6, s, 4e-6); got != 3*time.Millisecond {
+		t.Error(got)
+	}
+	m := majority(s, 2*s, []record.ProbePeer{{Flush: int64(time.Millisecond), RTT: int64(500 * time.Microsecond)}, {Flush: int64(9 * time.Millisecond)}})
+	if m.Members != 3 || m.Needed != 2 || m.One != int64(s) || m.Many != int64(2*s) || m.Decided != "this one" {
+		t.Errorf("%+v", m)
+	}
+	if majority(s, s, nil) != nil {
+		t.Error("a majority of one")
+	}
+}
+
+func TestCourse(t *testing.T) {
+	seconds := func(rates ...int64) (list []record.ProbeSecond) {
+		for i, r := range rates {
+			list = append(list, record.ProbeSecond{At: int64(i) * 1e9, Length: 1e9, Bytes: r})
+		}
+		return list
+	}
+	fast := []int64{1000, 1020, 990, 1005, 1010, 995, 1000, 1015, 990, 1000}
+	slow := []int64{200, 201, 199, 200, 200, 201, 200, 199, 200, 201}
+	step := &record.ProbeStep{BytesRate: 600}
+	r := course(seconds(append(append([]int64{}, fast...), slow...)...), step)
+	if !r.Fell || r.At != 10e9 || r.After != 10025 || math.Abs(r.Ceiling-200.1) > 0.2 || r.Like != "burst credits" {
+		t.Errorf("%+v", r)
+	}
+	if r := course(seconds(append(append(append([]int64{}, fast...), slow...), fast...)...), step); r.Fell {
+		t.Errorf("a dip was taken for a fall: %+v", r)
+	}
+	if r := course(seconds(fast...), step); r.Fell || r.Ceiling != 600 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPlausible(t *testing.T) {
+	disk := func(b record.ProbeBlock) record.ProbeBlock { b.Name, b.Kind = "x", "disk"; return b }
+	for name, c := range map[string]struct {
+		b    record.ProbeBlock
+		sync time.Duration
+		want string
+	}{
+		"disk that is a cache": {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 300 * time.Microsecond, record.Suspicious},
+		"disk":                 {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 12 * time.Millisecond, record.Honest},
+		"fast flash":           {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 12 * time.Microsecond, record.Suspicious},
+		"flash":                {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 700 * time.Microsecond, record.Honest},
+		"protected":            {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write through"}), 12 * time.Microsecond, record.NotProvable},
+		"virtual":              {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}), 300 * time.Microsecond, record.NotProvable},
+		"virtual, unsafe":      {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
+		"memory":               {disk(record.ProbeBlock{Bus: "zram", WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
+	} {
+		if got, text := plausible(c.b, c.sync, 0); got != c.want || text == "" {
+			t.Errorf("%s: %s, %s", name, got, text)
+		}
+	}
+}
+
+func TestOverall(t *testing.T) {
+	d := func(grade, verdict string) record.ProbeDurability {
+		return record.ProbeDurability{Grade: grade, Verdict: verdict}
+	}
+	for want, list := range map[string][]record.ProbeDurability{
+		record.Lying:       {d("A", record.Honest), d("B", record.Suspicious), d("C", record.Lying)},
+		record.Suspicious:  {d("A", record.Honest), d("B", record.Suspicious)},
+		record.Honest:      {d("A", record.Honest), d("B", record.NotProvable)},
+		record.NotProvable: {d("A", record.NotProvable), d("B", record.Honest)},
+	} {
+		if got, _ := Overall(list); got != want {
+			t.Errorf("%+v: %s", list, got)
+		}
+	}
+}
+
+func TestObjectives(t *testing.T) {
+	p99 := int64(8e6)
+	p := &record.Probe{Specification: record.ProbeSpec{Objectives: []string{"p99<10ms", "flush.p99<5ms", "read.rate>100", "commit.p99<1s"}},
+		Steps: []record.ProbeStep{{Operation: Commit, Clients: 1, Flush: &record.Latency{P99: &p99}}, {Operation: Read, Rate: 99}}}
+	judge(p)
+	if len(p.Objectives) != 4 || !p.Objectives[0].Met || p.Objectives[1].Met || p.Objectives[2].Met || !p.Objectives[3].Unknown {
+		t.Errorf("%+v", p.Objectives)
+	}
+	for _, bad := range []string{"scan.p99<1s", "errors<1%", "p99"} {
+		if _, err := ParseObjectives(bad); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+// Every class has a place, and a result is in exactly one.
+func TestClasses(t *testing.T) {
+	last := time.Duration(0)
+	for _, c := range Classes() {
+		if c.Below <= last || c.Name == "" || c.Use == "" || c.Provenance == "" {
+			t.Errorf("%+v", c)
+		}
+		at := int64(last)
+		if got := classOf(&record.Latency{Count: 1, Mean: float64(at), P50: &at}, nil); got == nil || got.Name != c.Name {
+			t.Errorf("%v is %+v, not %s", last, got, c.Name)
+		}
+		last = c.Below
+	}
+}
