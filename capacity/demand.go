@@ -82,6 +82,13 @@ func (s *sizer) deployment(d *demand) error {
 	if d.p.size > 0 {
 		d.nodes = int(math.Round(d.p.size))
 	}
+	nodes, copies := labOf(d.p.trials[0].run)
+	if d.nodes == 0 {
+		d.nodes = nodes
+	}
+	if d.copies == 0 {
+		d.copies = copies
+	}
 	if d.nodes == 0 && replicated {
 		d.nodes = len(t.Hosts)
 	}
@@ -175,6 +182,13 @@ func (s *sizer) characterise(d *demand) error {
 // machine finds out what the nodes of the measurement were.
 func (d *demand) machine(given Deployment, run *record.Run) {
 	d.memory, d.cores = float64(given.Memory), given.Cores
+	memory, cores := labMachine(run)
+	if d.memory == 0 {
+		d.memory = memory
+	}
+	if d.cores == 0 {
+		d.cores = cores
+	}
 	if d.cores == 0 && (run.Target.Kind == "embedded" || loopback(run.Target.Hosts)) {
 		d.cores = run.Environment.Cores
 	}

@@ -46,8 +46,9 @@ func hostsText(l *record.Lab) string {
 		}
 		n, cores, memory = n+1, h.Cores, h.Memory
 	}
-	if n == 0 {
-		return figure.Plural(len(l.Hosts), "host")
+	if len(l.Hosts) == 0 { // what was asked for is all there is
+		h := l.Specification.Hosts
+		n, cores, memory = int(h.Count), h.Cores, int64(h.Memory)
 	}
 	details := []string{l.Specification.Hosts.Mode}
 	if alike && cores > 0 {
@@ -103,6 +104,12 @@ func differing(s, from string) string {
 		return ""
 	}
 	return s
+}
+
+// LabSpecLine says in one line what lab was asked for.
+func LabSpecLine(spec record.LabSpec) string {
+	spec.Defaults()
+	return LabLine(&record.Lab{Name: spec.Name, State: "up", Specification: spec, Engine: spec.Engine.Name, Version: spec.Engine.Version})
 }
 
 // LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After is

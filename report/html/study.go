@@ -48,6 +48,9 @@ func studyAnswer(s *record.Study, prefix string) Answer {
 		"Margin", figure.Percent(float64(spec.Margin))+" is the smallest change that matters", "Intervals", figure.Percent(float64(spec.Confidence))+" confidence",
 		"Durability", Durability(&record.Run{Specification: s.Base}), "Load made by", Machine(s.Environment),
 		"Started", s.Started.UTC().Format("2006-01-02 15:04:05")+" UTC with "+Version(s.Tool))
+	if spec.Lab != nil {
+		a.Facts = append(a.Facts, Fact{"Lab of the base", report.LabSpecLine(*spec.Lab)})
+	}
 	return a
 }
 
