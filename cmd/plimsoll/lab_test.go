@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+)
+
+// Every key that a lab has is in the template.
+func TestLabTemplateHasEveryKey(t *testing.T) {
+	sections := map[string]string{}
+	at, key := "", regexp.MustCompile(`^(?:# )?([a-z_]+):(?: |$)`)
+	for line := range strings.Lines(string(labTemplate)) {
+		if m := key.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && hasKey(reflect.TypeFor[record.LabSpec](), m[1]) {
+			at = m[1]
+		}
+		sections[at] += line
+	}
+	var look func(typ reflect.Type, path, text string)
+	look = func(typ reflect.Type, path, text string) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for i := range typ.NumField() {
+			name, part := yamlKey(typ.Field(i)), text
+			if path == "" {
+				part = sections[name]
+			}
+			if !regexp.MustCompile(`(?m)(^|[ {])` + name + `:( |$)`).MatchString(part) {
+				t.Errorf("the template of a lab says nothing of %s", strings.TrimPrefix(path+"."+name, "."))
+			}
+			look(typ.Field(i).Type, path+"."+name, part)
+		}
+	}
+	look(reflect.TypeFor[record.LabSpec](), "", "")
+}
+
+// The template and the examples are labs, and fit the schema.
+func TestLabFilesAreLabs(t *testing.T) {
+	files, err := filepath.Glob("../../examples/lab/*.yaml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("only %v (%v)", files, err)
+	}
+	for _, file := range append(files, "lab_template.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := record.ReadLabSpec(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		spec.Defaults()
+		if err := spec.Validate(); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if _, err := topology.Plan(spec); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); file != "lab_template.yaml" && spec.Name != want {
+			t.Errorf("%s makes a lab called %s", file, spec.Name)
+		}
+		labFits(t, file, text)
+	}
+}
+
+func labFits(t *testing.T, name string, text []byte) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.LabSpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%s does not fit the schema: %v", name, err)
+	}
+}
+
+// Every flag of `lab up` is one that changes the specification, or one of the command itself.
+func TestLabFlagsChangeTheSpecification(t *testing.T) {
+	cmd := newLabUpCommand(&environment{})
+	values := map[string]string{"name": "x", "engine": "mongod", "hosts": "isolated", "election": "elect-fast", "redundancy": "parity",
+		"device": "nvme", "backend": "btrfs", "members": "5", "shards": "2", "host-count": "4", "stripe": "3", "tolerate": "2", "memory": "2GiB",
+		"size": "3GiB", "cache": "1GiB", "cores": "1.5", "checksum": "false", "arbiter": "true", "faults": "true", "ha": "true", "auth": "true", "deadline": "90s"}
+	for name, value := range values {
+		if err := cmd.Flags().Set(name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	flags := &labFlags{}
+	flags = addLabFlags(newLabUpCommand(&environment{}).InheritedFlags())
+	got, err := flags.spec(cmd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := false
+	want := record.LabSpec{Name: "x", Deadline: record.Duration(90 * time.Second),
+		Hosts:        record.HostsSpec{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
+		Storage:      record.StorageSpec{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
+		Engine:       record.EngineSpec{Name: "mongod", Cache: 1 << 30, Authentication: true},
+		Topology:     record.TopologySpec{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
+		Availability: record.AvailabilitySpec{Restart: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(values) != len(flags.set) {
+		t.Errorf("there are %d flags, %d were tested", len(flags.set), len(values))
+	}
+}
+
+func exampleLab() record.Lab {
+	lag, bytes := 0.25, int64(4096)
+	until := time.Date(2025, 3, 1, 12, 0, 30, 0, time.UTC)
+	l := record.Lab{Name: "three", State: "up", Started: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), UsableAfter: 2_100_000_000,
+		Engine: "documentdb", Version: "PostgreSQL 18.6", URI: "mongodb://198.18.0.5:27017/", URIs: map[string]string{"balanced": "mongodb://198.18.0.5:27018/"},
+		Specification: record.LabSpec{Name: "three", Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}},
+		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on", Cores: 1.5, Memory: 1 << 30, Members: []string{"pg-1"}},
+			{Name: "host2", Role: "member", Mode: "isolated", Address: "198.18.0.3", State: "on", CutFrom: []string{"*"}}},
+		Members: []record.LabMember{{Name: "pg-1", Host: "host1", Address: "198.18.0.2:27017", State: "running", Role: "primary", Set: "pg"},
+			{Name: "pg-2", Host: "host2", Address: "198.18.0.3:27017", State: "running", Role: "secondary", Set: "pg", LagSeconds: &lag, LagBytes: &bytes, Problem: "it has not answered for 5 s"}},
+		Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Detail: "one disk does not answer", Capacity: 4 << 30, Used: 100 << 20,
+			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs"}, Disks: []record.LabDisk{{Name: "d1", State: "ok"}, {Name: "d2", State: "failed"}}},
+			{Name: "pg-2", Health: "healthy", Layout: record.LabLayout{Backend: "directory"}}},
+		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2", Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
+		Notes:  []string{"gateways do not read write concerns: the address decides about durability"}}
+	l.Specification.Engine.Authentication = true
+	return l
+}
+
+// What `lab up`, `lab status` and `lab list` print, as a whole.
+func TestLabText(t *testing.T) {
+	var b bytes.Buffer
+	l := exampleLab()
+	addresses := map[string]string{"": "mongodb://u:hush@198.18.0.5:27017/", "balanced": "mongodb://u:hush@198.18.0.5:27018/"}
+	if err := writeLabUp(&b, l, []record.LabUsage{{Memory: 200 << 20}, {Memory: 56 << 20}}, addresses); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString("\n----\n")
+	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor is gone"}
+	entries := []lab.Entry{{Lab: l, Alive: true}, {Lab: dead}}
+	if err := writeLabList(&b, entries, l.Started.Add(90*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "lab.golden.txt", b.Bytes())
+	if strings.Contains(b.String(), "hush") {
+		t.Error("the password is shown")
+	}
+}
+
+func checkGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	for text, want := range map[string]string{"a\nb\nc\n": "b\nc\n", "a\nb\nc": "b\nc", "c\n": "c\n", "": ""} {
+		write(t, name, text)
+		var b bytes.Buffer
+		if end, err := lastLines(&b, name, 2); err != nil || b.String() != want || end != int64(len(text)) {
+			t.Errorf("the last lines of %q are %q up to %d (%v), want %q", text, b.String(), end, err, want)
+		}
+	}
+}
