@@ -207,6 +207,11 @@ func (v *blocks) Remount(ctx context.Context) error {
 	defer v.mu.Unlock()
 	var answering []string
 	for _, d := range v.disks {
+		if d.device == "" { // it did not come back from a remount before
+			d.shut = false
+		} else if err := released(ctx, d.device); err != nil {
+			return fmt.Errorf("volume %s is unmounted: %w", v.name, err)
+		}
 		forgetBtrfs(d.device)
 		if !d.answers() {
 			continue

@@ -212,3 +212,22 @@ func limitLoop(device string, b backing, limit uint64) error {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// released waits until no filesystem holds a device. A mount that was copied into the mounts of another process keeps
+// the filesystem alive after it was unmounted, with all its errors, and mounting it again would bring back the same.
+func released(ctx context.Context, device string) error {
+	deadline := time.Now().Add(settled)
+	for {
+		f, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
+		if err == nil {
+			return f.Close()
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("cannot tell whether %s is in use: %w", device, err)
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return fmt.Errorf("%s is still in use: another process has a copy of the mount; end it and try again", device)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
