@@ -61,6 +61,8 @@ func parts() []part {
 		{"report", reportCost},
 		{"study", studyCost},
 		{"serve", serveCost},
+		{"lab", labCost},
+		{"disk", diskPeers},
 	}
 }
 

@@ -63,6 +63,18 @@ func Events(home, name string) []record.LabEvent {
 	return eventsAfter(filepath.Join(Dir(home, name), eventsFile), 0)
 }
 
+// SupervisorPID is the process that keeps the lab in a directory.
+func SupervisorPID(dir string) (int, error) {
+	var s processID
+	if err := readJSON(dir, supervisorFile, &s); err != nil {
+		return 0, err
+	}
+	if !s.alive() {
+		return 0, gone(filepath.Base(dir))
+	}
+	return s.PID, nil
+}
+
 // lastKnown is a lab as its files tell it.
 func lastKnown(home, name string, err error) record.Lab {
 	var l record.Lab
