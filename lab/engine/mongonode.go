@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -216,8 +219,40 @@ func (n *MongoNode) Kill() error {
 	return nil
 }
 
-// Pause stops the process where it is.
-func (n *MongoNode) Pause() error { return n.signal(syscall.SIGSTOP, true) }
+// Pause stops the process where it is, and returns when all its threads stand.
+func (n *MongoNode) Pause() error {
+	if err := n.signal(syscall.SIGSTOP, true); err != nil {
+		return err
+	}
+	for end := time.Now().Add(stopTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if standing(n.Pids()) {
+			break // one that waits for a disk stands later, before it does anything else
+		}
+	}
+	return nil
+}
+
+// stopTime bounds how long threads are waited for that have been told to stop.
+const stopTime = 5 * time.Second
+
+// standing says whether no thread of the processes goes on. The kernel tells each of them to stop, and one that runs on
+// another core answers a question more. Where there is no /proc, nothing is known and nothing waited for.
+func standing(pids []int) bool {
+	for _, pid := range pids {
+		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
+		for _, file := range tasks {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // the thread has ended
+			}
+			_, fields, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+			if fields != "" && !strings.Contains("TtZX", fields[:1]) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // Resume lets it go on.
 func (n *MongoNode) Resume() error { return n.signal(syscall.SIGCONT, false) }
