@@ -225,12 +225,21 @@ func (u *underTest) collection(t *testing.T, level, name string) *mongo.Collecti
 	return client.Database("test").Collection(name)
 }
 
-// insert inserts a document within a time, and says whether that was acknowledged.
+// insert inserts a document within a time, and says whether that was acknowledged. With as much time as there is it
+// tries again and again, because one attempt may meet a gateway that is being started; that an earlier attempt has
+// inserted it is success too.
 func insert(ctx context.Context, c *mongo.Collection, id int, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	_, err := c.InsertOne(ctx, bson.M{"_id": id})
-	return err
+	for begun := time.Now(); ; {
+		try, cancel := context.WithTimeout(ctx, min(limit, 10*time.Second))
+		_, err := c.InsertOne(try, bson.M{"_id": id})
+		cancel()
+		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit || rest(ctx, 50*time.Millisecond) != nil {
+			if limit == patience && mongo.IsDuplicateKeyError(err) {
+				return nil
+			}
+			return err
+		}
+	}
 }
 
 // writer inserts documents one after another and remembers what was acknowledged.
