@@ -30,14 +30,18 @@ func Dial(ctx context.Context, socket string) (*Client, error) {
 
 // DialWait is Dial for a faultfs that was just started: it tries again until the context ends.
 func DialWait(ctx context.Context, socket string) (*Client, error) {
+	var last error // what was wrong, rather than that the time is over
 	for {
 		c, err := Dial(ctx, socket)
 		if err == nil {
 			return c, nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, last
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -110,6 +114,9 @@ func (c *Client) Close() error { return nil }
 func (c *Client) ask(ctx context.Context, q request) (reply, error) {
 	var r reply
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+	if ctx.Err() != nil {
+		return r, fmt.Errorf("faultfs: %s %s was given up: %w", q.Do, q.Disk, context.Cause(ctx))
+	}
 	if err != nil {
 		return r, fmt.Errorf("no faultfs answers at %s: %w; is `plimsoll faultfs` running?", c.socket, err)
 	}
