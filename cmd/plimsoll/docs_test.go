@@ -22,6 +22,7 @@ var smaller = []struct {
 	{regexp.MustCompile(`--records \S+`), "--records 500"},
 	{regexp.MustCompile(`--stage \d+m:`), "--stage 100ms:"},
 	{regexp.MustCompile(`recordcount=\d+`), "recordcount=500"},
+	{regexp.MustCompile(`plimsoll disk `), "plimsoll disk --segment 4MiB --clients 1,4 "},
 	{regexp.MustCompile(`plimsoll calibrate`), "plimsoll calibrate --duration 100ms"},
 }
 
