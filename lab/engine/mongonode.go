@@ -298,7 +298,7 @@ func (n *MongoNode) Pids() []int {
 	if p == nil || !p.Running() {
 		return nil
 	}
-	return append([]int{p.PID}, process.Descendants(p.PID)...)
+	return process.Family(p.PID)
 }
 
 // Ended is closed when the process that was started last has ended; nil before the first start.

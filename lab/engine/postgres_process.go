@@ -124,7 +124,7 @@ func (n *placed) Pids() []int {
 	if p == nil || !p.Running() {
 		return nil
 	}
-	return append([]int{p.PID}, process.Descendants(p.PID)...)
+	return process.Family(p.PID)
 }
 
 // Kill ends it at once with all its children.

@@ -42,6 +42,9 @@ func StartTime(int) (uint64, error) { return 0, nil }
 // Alive says whether there is a process with this id.
 func Alive(pid int, _ uint64) bool { return syscall.Kill(pid, 0) == nil }
 
+// Family is the process alone: its descendants are not known without /proc.
+func Family(pid int) []int { return []int{pid} }
+
 // Descendants are not known without /proc.
 func Descendants(int) []int { return nil }
 
