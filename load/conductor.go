@@ -328,6 +328,7 @@ func (c *crew) abandon(w *worker, now int64, aborted bool) {
 	} else {
 		c.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}
+	w.settleLost(outcome, reason, now)
 	rec := w.rec[w.phase]
 	rec.End()
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,

@@ -93,6 +93,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		wk.task, wk.stream = t, w.Stream(i, n)
 		wk.verify, _ = wk.stream.(workload.Verifier)
 		wk.ender, _ = wk.stream.(workload.Ender)
+		wk.settler, _ = wk.stream.(Settler)
 	}
 	return c, nil
 }

@@ -40,6 +40,7 @@ type worker struct {
 	stream  workload.Stream   // nil in the load phase
 	verify  workload.Verifier // nil if the stream cannot
 	ender   workload.Ender    // nil if the stream is endless
+	settler Settler           // nil if the stream keeps no books
 	task    task
 	wait    waiter
 	wake    chan struct{} // for parked virtual users
@@ -66,11 +67,12 @@ type worker struct {
 	pace    pace
 
 	// What follows belongs to the operation under way and to the worker alone.
-	op      workload.Op
-	res     store.Result
-	total   measure.Sample
-	parts   []measure.Sample
-	checked checks
+	op         workload.Op
+	res        store.Result
+	total      measure.Sample
+	parts      []measure.Sample
+	checked    checks
+	settlement Settlement
 }
 
 // checks counts the comparisons of what was read with what was written.
@@ -117,6 +119,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	w.phase, w.due, w.start = phase, due, start
 	w.parts, w.checked = w.parts[:0], checks{}
 	w.total = measure.Sample{Class: uint8(w.op.Class)}
+	w.settlement.Confirmed, w.settlement.Failed = 0, -1
 	w.sent[phase]++
 	rec.Begin()
 	w.state.Store(deadline)
@@ -126,6 +129,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	}
 	rec.End()
 	w.count(rec, outcome, end)
+	w.settle(outcome, end)
 	return outcome, true
 }
 
@@ -154,12 +158,18 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		}
 		w.session.Do(limit, &w.op.Requests[i], &w.res)
 		end = w.crew.now()
-		compared := w.check(i)
+		compared, alive := w.look(i, deadline)
+		if !alive {
+			return store.Failed, end
+		}
 		w.part(i, begin, end)
 		if w.res.Outcome != store.OK {
 			outcome = w.res.Outcome
+		} else if w.settlement.Confirmed == i {
+			w.settlement.Confirmed++
 		}
 		if !w.res.Outcome.Success() {
+			w.settlement.Failed = i
 			break
 		}
 		if begin = end; compared { // comparing documents is not part of the next request

@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"math"
+	"math/bits"
+)
+
+// state is what the client was told about a write.
+type state uint8
+
+const (
+	open          state = iota // sent and never settled: the process ended before; counts as indeterminate
+	acknowledged               // confirmed at the level asked for
+	notApplied                 // proven not to have been applied
+	indeterminate              // anything else
+)
+
+// A page holds the states of pageWrites writes, two bits each. A full page in which all states are the same is
+// kept as that state alone: a run without failures takes a few bytes per 4096 writes, and the worst one, in
+// which every other write fails, 1 KiB. That is at most 25 MB for 10^8 writes, where interval sets would need
+// 16 bytes for each change.
+const (
+	pageWrites = 4096
+	pageBytes  = pageWrites / 4
+	markWrites = 64 // writes per coarse time mark
+	markUnit   = 100_000
+)
+
+// page is the states of pageWrites writes; bits is nil if all of them are same.
+type page struct {
+	bits *[pageBytes]byte
+	same state
+}
+
+// lane is one sequence of writes of one writer, in the order in which they were handed out. Only the last page
+// is ever changed, or the one before: a writer settles what it was given before it is given more.
+type lane struct {
+	next  int64 // sequence of the next write
+	pages []page
+	ring  []int64  // times of acknowledgements by sequence modulo length: exact, of the last writes
+	marks []uint32 // time of the first write settled among markWrites, in markUnit ns: coarse, of all
+	count [4]int64 // settled writes by state
+	gone  bool     // the books of this lane are lost: everything in it is possible
+}
+
+// ringSize returns the power of two that is at most n, and at least 64.
+func ringSize(n int) int { return 1 << (bits.Len(uint(max(n, 64))) - 1) }
+
+func newLane(recent int) lane { return lane{ring: make([]int64, recent)} }
+
+func goneLane() lane { return lane{gone: true} }
+
+// give hands out n sequences and returns the first.
+func (l *lane) give(n int64) int64 {
+	first := l.next
+	l.next += n
+	for int64(len(l.pages))*pageWrites < l.next {
+		l.grow()
+	}
+	return first
+}
+
+// grow opens a page. The one that has just been left may still be settled, so the one before it is compacted.
+func (l *lane) grow() {
+	if n := len(l.pages); n >= 2 {
+		l.pages[n-2].compact()
+	}
+	l.pages = append(l.pages, page{bits: new([pageBytes]byte)})
+}
+
+// compact drops the bits of a page in which all states are the same.
+func (p *page) compact() {
+	if p.bits == nil {
+		return
+	}
+	first := p.bits[0]
+	if first != 0x55*(first&3) {
+		return
+	}
+	for _, b := range p.bits {
+		if b != first {
+			return
+		}
+	}
+	p.bits, p.same = nil, state(first&3)
+}
+
+// settle notes what became of the write. Each write is settled once; at is when, in run time.
+func (l *lane) settle(sequence int64, s state, at int64) {
+	p := &l.pages[sequence/pageWrites]
+	if p.bits == nil { // a batch of more than a page: it was compacted before it was settled
+		p.expand()
+	}
+	i := sequence % pageWrites
+	p.bits[i/4] |= byte(s) << (2 * (i % 4))
+	l.count[s]++
+	if s == acknowledged {
+		l.ring[sequence&int64(len(l.ring)-1)] = at
+	}
+	if mark := int(sequence / markWrites); mark >= len(l.marks) {
+		l.mark(mark, at)
+	}
+}
+
+func (p *page) expand() {
+	p.bits = new([pageBytes]byte)
+	for i := range p.bits {
+		p.bits[i] = 0x55 * byte(p.same)
+	}
+}
+
+// mark notes the time of a block of writes, and of those before that were never settled.
+func (l *lane) mark(block int, at int64) {
+	t := uint32(min(max(at, 0)/markUnit, math.MaxUint32))
+	for len(l.marks) <= block {
+		l.marks = append(l.marks, t)
+	}
+}
+
+// state returns what the client was told about a write.
+func (l *lane) state(sequence int64) state {
+	p := &l.pages[sequence/pageWrites]
+	if p.bits == nil {
+		return p.same
+	}
+	i := sequence % pageWrites
+	return state(p.bits[i/4]>>(2*(i%4))) & 3
+}
+
+// acknowledgedAt returns when a write was acknowledged, at the earliest, and how much later it may have been.
+// -1 if nothing is known.
+func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
+	if l.next-sequence <= int64(len(l.ring)) {
+		return l.ring[sequence&int64(len(l.ring)-1)], 0
+	}
+	block := sequence / markWrites
+	if block+1 >= int64(len(l.marks)) {
+		return -1, 0
+	}
+	from, to := int64(l.marks[block])*markUnit, (int64(l.marks[block+1])+1)*markUnit
+	return from, to - from
+}
+
+// attempted reports whether a write of this number was ever handed out.
+func (l *lane) attempted(sequence int64) bool {
+	return l.gone || sequence >= 0 && sequence < l.next
+}
+
+// shift adds to all times.
+func (l *lane) shift(by int64) {
+	if by == 0 {
+		return
+	}
+	for i := range l.ring {
+		l.ring[i] += by
+	}
+	for i := range l.marks {
+		l.marks[i] = uint32(min(max(int64(l.marks[i])+by/markUnit, 0), math.MaxUint32))
+	}
+}
+
+func (l *lane) bytes() int64 {
+	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*8 + int64(cap(l.marks))*4
+	for _, p := range l.pages {
+		if p.bits != nil {
+			n += pageBytes
+		}
+	}
+	return n
+}

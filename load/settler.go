@@ -1,0 +1,83 @@
+package load
+
+import (
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Settlement is what became of one operation, as far as the client that sent it can know. Times are
+// nanoseconds of run time.
+type Settlement struct {
+	// Outcome is that of the request that failed, otherwise [store.OK], [store.Unacknowledged] or
+	// [store.Batched]. A read among the requests whose content was wrong makes it [store.Corrupt].
+	Outcome store.Outcome
+	Reason  store.Reason
+	// Confirmed is how many requests, from the first on, were answered with [store.OK].
+	Confirmed int
+	// Failed is the index of the request that failed, after which no other was sent; -1 if none did. If
+	// Abandoned, nobody knows how many were sent.
+	Failed int
+	// Attempts is how many commands were sent for the request that failed, or for all of them. More commands
+	// than requests are hidden retries: what the last one was told does not say what the first one did.
+	Attempts int
+	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last
+	// answer was there or was given up.
+	Intended, Sent, Ended int64
+	// Abandoned means that the session did not return and its worker was given up. A write among the
+	// requests may still be applied, long after Ended.
+	Abandoned bool
+}
+
+// Settler is implemented by streams that keep books about their operations: a ledger of writes.
+//
+// Settle is called exactly once for each operation that Next or Flush returned, before Done, and never while
+// another method of the stream runs. The worker calls it right after the operation; if that was given up, the
+// conductor calls it in its place, with the outcome [store.Indeterminate] (writes) or [store.Failed], and
+// nothing of the stream is called after that. The session of a worker that was given up may still read the
+// requests of op, so Settle must not change them or the bytes that they refer to.
+//
+// Settle is on the path of every operation: it should not allocate. s is valid until it returns.
+type Settler interface {
+	Settle(op *workload.Op, s *Settlement)
+}
+
+// checking is the state of a worker that lets its stream look at a document: for so long it cannot be given
+// up, or the conductor would settle the operation while the stream is busy with it.
+const checking = -2
+
+// look has the stream compare what was read, unless the worker was given up: then it returns false.
+func (w *worker) look(i int, deadline int64) (compared, alive bool) {
+	if w.settler == nil || w.verify == nil {
+		return w.check(i), true
+	}
+	if !w.state.CompareAndSwap(deadline, checking) {
+		return false, false
+	}
+	compared = w.check(i)
+	w.state.Store(deadline)
+	return compared, true
+}
+
+// settle tells the stream what became of the operation that has just ended.
+func (w *worker) settle(outcome store.Outcome, end int64) {
+	if w.settler == nil {
+		return
+	}
+	s := &w.settlement
+	s.Outcome, s.Intended, s.Sent, s.Ended = outcome, w.due, w.start, end
+	s.Attempts, s.Reason, s.Abandoned = int(w.total.Attempts), store.NoReason, false
+	if s.Failed >= 0 {
+		s.Attempts, s.Reason = w.res.Attempts, w.res.Reason
+	}
+	w.settler.Settle(&w.op, s)
+}
+
+// settleLost tells the stream of a worker that was given up that nothing is known about its operation. Only
+// the conductor calls it, once it owns the worker.
+func (w *worker) settleLost(outcome store.Outcome, reason store.Reason, now int64) {
+	if w.settler == nil {
+		return
+	}
+	w.settler.Settle(&w.op, &Settlement{Outcome: outcome, Reason: reason, Failed: -1, Attempts: 1,
+		Intended: w.due, Sent: w.start, Ended: now, Abandoned: true})
+}
