@@ -68,7 +68,6 @@ type burst struct {
 	active  atomic.Bool
 	mu      sync.Mutex
 	windows []window
-	failed  error
 }
 
 // window is one checkpoint, in times since the start of the step. to is 0 as long as it goes on.

@@ -18,12 +18,10 @@ import (
 
 // tally is what one thread did since it was last looked at.
 type tally struct {
-	mu     sync.Mutex
-	kinds  map[string]*measure.Histogram // what was timed, by name; "" is the operation as a whole
-	ops    int64
-	bytes  int64
-	spare  map[string]*measure.Histogram
-	failed error
+	mu    sync.Mutex
+	kinds map[string]*measure.Histogram // what was timed, by name; "" is the operation as a whole
+	ops   int64
+	bytes int64
 }
 
 // add counts an operation of some bytes that took a time in nanoseconds. kind is "" or one to be told apart.
@@ -48,10 +46,7 @@ func (t *tally) aside(kind string, ns int64) {
 func (t *tally) record(kind string, ns int64) {
 	h := t.kinds[kind]
 	if h == nil {
-		if h = t.spare[kind]; h == nil {
-			h = measure.NewHistogram()
-		}
-		delete(t.spare, kind)
+		h = measure.NewHistogram()
 		t.kinds[kind] = h
 	}
 	h.Record(ns)

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"errors"
 	"fmt"
 	"io"
 )
@@ -49,6 +48,3 @@ func short(n, want int, err error) error {
 	}
 	return nil
 }
-
-// errNoLinux is what those calls return that other systems do not have.
-var errNoLinux = errors.New("this system has no such call: it works on Linux")

@@ -3,10 +3,14 @@
 package files
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
+
+// errNoLinux is what those calls return that only Linux has.
+var errNoLinux = errors.New("this system has no such call: it works on Linux")
 
 // Create opens a test file. O_DIRECT is there on Linux only.
 func (s *Set) Create(name string, direct, dsync bool) (*File, error) {

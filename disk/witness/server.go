@@ -97,7 +97,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			s.say("connection from " + conn.RemoteAddr().String())
 			err := s.talk(conn)
-			if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				fmt.Fprintf(conn, "error %v\n", err)
 				s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
 			}
@@ -111,7 +111,7 @@ func (s *Server) say(text string) {
 	}
 }
 
-// talk speaks with one writer.
+// talk speaks with one writer until that leaves (io.EOF) or says something that cannot be.
 func (s *Server) talk(conn net.Conn) error {
 	in := bufio.NewReaderSize(conn, 2*maxLine)
 	next := func() (string, error) {
