@@ -327,6 +327,9 @@ func startFake(t *testing.T, r *fakeRooms, change func(*order)) *fakeLab {
 	ended := make(chan error, 1)
 	go func() { ended <- s.serve() }()
 	h := newHandle(dir)
+	for limit := time.Now().Add(time.Minute); !h.answers() && !exists(dir+"/"+labFile) && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
+	}
 	t.Cleanup(func() {
 		s.stop()
 		if err := <-ended; err != nil {

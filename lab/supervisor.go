@@ -48,7 +48,6 @@ type supervisor struct {
 	faults  []*fault
 	lastID  int
 	down    map[string]string // members that were ended on purpose, and by what
-	addr    string            // the URI that lab.json has
 }
 
 // Supervise keeps one lab, from making it until it is told to stop or ctx ends; then it removes what it made. It is

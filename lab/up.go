@@ -117,7 +117,7 @@ func (h *Handle) startSupervisor(opts Options) error {
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // how it ended is in its log
 	for limit := time.After(time.Minute); ; {
-		if exists(filepath.Join(h.dir, socketFile)) {
+		if h.answers() {
 			return nil
 		}
 		select {
@@ -132,6 +132,19 @@ func (h *Handle) startSupervisor(opts Options) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// answers says whether somebody listens on the socket, which is there a moment before.
+func (h *Handle) answers() bool {
+	if !exists(filepath.Join(h.dir, socketFile)) {
+		return false
+	}
+	c, err := dialIn(context.Background(), h.dir)
+	if err != nil {
+		return false
+	}
+	_ = c.Close() // it only asked
+	return true
 }
 
 // awaitUsable tells progress until the lab is up, or returns why it is not.
