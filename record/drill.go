@@ -53,9 +53,31 @@ type Spread struct {
 type DrillRound struct {
 	Number int `json:"number"`
 	// Record is the directory of the run's record, below that of the drill.
-	Record  string   `json:"record"`
+	Record string `json:"record"`
+	// Status says how far it came, Problem what went wrong.
+	Status  Status   `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
+	Problem string   `json:"problem,omitempty"`
 	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string `json:"reasons,omitempty"`
+	// Level is the durability level of the servers that were loaded, where a lab has servers for each, and Means what it
+	// comes to in the words of the engine.
+	Level string `json:"level,omitempty"`
+	Means string `json:"means,omitempty"`
+	// Expect is what had to hold, and Promise why.
+	Expect  ExpectSpec `json:"expect"`
+	Promise string     `json:"promise,omitempty"`
+	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds of run time.
+	WindowStart int64 `json:"window_start_ns,omitempty"`
+	WindowEnd   int64 `json:"window_end_ns,omitempty"`
+	// Members is how many servers hold data.
+	Members int `json:"members,omitempty"`
+	// Seeds are records that were written and read before anything else, and SeedsFound those that were there in the end.
+	Seeds      int `json:"seeds,omitempty"`
+	SeedsFound int `json:"seeds_found,omitempty"`
+	// CPUSeconds is what all hosts of the lab used from before the load until redundancy was back.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	// Unread are members that no read of the audit covered, with the reason.
+	Unread []string `json:"unread,omitempty"`
 	// Faults are what was broken, as it happened.
 	Faults []DrillFault `json:"faults"`
 	// Moments are the timeline: what happened first after each fault, in nanoseconds of run time.

@@ -66,3 +66,13 @@ var Lab []byte
 //
 //go:embed doctor.schema.json
 var Doctor []byte
+
+// Drill is the JSON schema of drill.json.
+//
+//go:embed drill.schema.json
+var Drill []byte
+
+// DrillSpec is the JSON schema of the specification of a drill.
+//
+//go:embed drillspec.schema.json
+var DrillSpec []byte

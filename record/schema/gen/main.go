@@ -52,6 +52,8 @@ func generate(root string) (map[string][]byte, error) {
 		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "What one probe of storage left.", true},
 		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "What plimsoll doctor found.", true},
 		"lab.schema.json":        {record.Lab{}, "plimsoll lab", "A lab of plimsoll as it is.", true},
+		"drill.schema.json":      {record.Drill{}, "plimsoll drill.json", "What one drill of plimsoll left.", true},
+		"drillspec.schema.json":  {record.DrillSpec{}, "plimsoll drill specification", "What a drill of plimsoll is asked to do.", false},
 		"labspec.schema.json":    {record.LabSpec{}, "plimsoll lab specification", "The lab that plimsoll is asked to make.", false},
 		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",
 			"What a study of plimsoll is asked to do.", false},
