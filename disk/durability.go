@@ -79,10 +79,13 @@ func (p *probe) account(ctx context.Context) error {
 	return nil
 }
 
-// seen is how many flushes a device saw, without those that others cause at the rate of the time before.
+// seen is how many flushes a device saw: all of them, and without those that others cause at the rate of the time
+// before. Each sync of a thread that makes one after the other needs a flush that begins after it, so that honest storage
+// sees at least as many as there were syncs, whatever others do; fewer is a lie. As many, with others at work, proves
+// nothing.
 type seen struct {
-	block   record.ProbeBlock
-	flushes float64
+	block        record.ProbeBlock
+	all, flushes float64
 }
 
 // flushesOf counts the flushes of all devices that send them on and count them.
@@ -97,7 +100,8 @@ func (p *probe) flushesOf(before, after device.Sample) (list []seen) {
 		idleNow, _ := p.idle.after.Counters(b.Name)
 		idleThen, _ := p.idle.before.Counters(b.Name)
 		others := float64(idleNow.Sub(idleThen).Flushes) / max(p.idle.seconds, 0.1) * seconds
-		list = append(list, seen{b, max(0, float64(now.Sub(then).Flushes)-others)})
+		all := float64(now.Sub(then).Flushes)
+		list = append(list, seen{b, all, max(0, all-others)})
 	}
 	return list
 }
@@ -130,23 +134,36 @@ func (p *probe) gradeA(before, after device.Sample, syncs int64) record.ProbeDur
 		return d
 	}
 	// Below a layer of several devices, or a file of a loop device, each layer must see the flushes somewhere.
+	told, untold := "", ""
 	for _, group := range layers(list) {
 		best := group[0]
 		for _, s := range group {
-			if s.flushes > best.flushes {
+			if s.all > best.all {
 				best = s
 			}
 		}
-		d.Device, d.Flushes = best.block.Name, int64(best.flushes+0.5)
-		if best.flushes < enoughFlushes*float64(syncs) {
-			d.Verdict = record.Lying
+		enough := enoughFlushes * float64(syncs)
+		switch {
+		case best.all < enough:
+			d.Device, d.Flushes, d.Verdict = best.block.Name, int64(best.all), record.Lying
 			d.Text = fmt.Sprintf("%s syncs with new data caused %s flushes of %s, which has a volatile cache: something above it acknowledges syncs and does not pass them on%s",
 				figure.Count(syncs), figure.Count(d.Flushes), best.block.Name, p.suspect())
 			return d
+		case best.flushes < enough:
+			untold = best.block.Name
+		default:
+			told, d.Device, d.Flushes = best.block.Name, best.block.Name, int64(best.all)
 		}
+	}
+	if told == "" {
+		d.Text = fmt.Sprintf("others flush %s as well, so that the flushes of %s syncs cannot be told from theirs: probe again when nothing else writes to it", untold, figure.Count(syncs))
+		return d
 	}
 	d.Verdict = record.Honest
 	d.Text = fmt.Sprintf("%s syncs with new data caused %s flushes of %s", figure.Count(syncs), figure.Count(d.Flushes), d.Device)
+	if untold != "" {
+		d.Text += fmt.Sprintf("; those of %s cannot be told from the flushes of others", untold)
+	}
 	return d
 }
 

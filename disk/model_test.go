@@ -2,12 +2,15 @@ package disk
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -181,5 +184,36 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%v is %+v, not %s", last, got, c.Name)
 		}
 		last = c.Below
+	}
+}
+
+// Fewer flushes than syncs are a lie whatever others do; as many prove nothing where others flush as well.
+func TestGradeA(t *testing.T) {
+	for name, c := range map[string]struct {
+		others, during string
+		want           string
+	}{
+		"quiet":               {"0", "100", record.Honest},
+		"swallowed":           {"0", "3", record.Lying},
+		"others":              {"40", "139", record.NotProvable},
+		"swallowed, others":   {"40", "89", record.Lying},
+		"merged with others'": {"40", "100", record.NotProvable},
+	} {
+		sample := func(flushes string) device.Sample {
+			proc := t.TempDir()
+			line := "8 0 sda 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 " + flushes + " 0\n"
+			if err := os.WriteFile(filepath.Join(proc, "diskstats"), []byte(line), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return device.System{Proc: proc}.Sample()
+		}
+		p := &probe{out: &record.Probe{Storage: record.ProbeStorage{Devices: []record.ProbeBlock{{Name: "sda", Kind: "disk", WriteCache: "write back", FlushCounted: true, Leaf: true}}}}, spec: &record.ProbeSpec{}}
+		before := sample("0")
+		time.Sleep(150 * time.Millisecond) // rates need a time
+		after := sample(c.during)
+		p.idle = idleness{before: sample("0"), after: sample(c.others), seconds: device.Seconds(before, after)}
+		if got := p.gradeA(before, after, 100); got.Verdict != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
