@@ -228,7 +228,7 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 		if m.Address == "" || m.Kind != "mongod" && m.Kind != "mongos" || m.Role == "arbiter" {
 			continue // FerretDB and PostgreSQL have no serverStatus worth the name, and an arbiter has no data
 		}
-		uri, err := memberURI(t.address.URI, m.Address)
+		uri, err := MemberURI(t.address.URI, m.Address)
 		if err != nil {
 			continue
 		}
@@ -240,8 +240,8 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 	return list
 }
 
-// memberURI returns the address of one member of a deployment, with the credentials and options of the whole.
-func memberURI(uri, member string) (string, error) {
+// MemberURI returns the address of one member of a deployment, with the credentials and options of the whole.
+func MemberURI(uri, member string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok || scheme != "mongodb" {
 		return "", errors.New("not an address of members")

@@ -296,7 +296,7 @@ func TestAddressOfAMember(t *testing.T) {
 		{"mongodb://a:1", "mongodb://m:9/?directConnection=true"},
 		{"mongodb+srv://a/", ""}, {"nonsense", ""},
 	} {
-		if got, err := memberURI(c.uri, "m:9"); got != c.want || (err == nil) != (c.want != "") {
+		if got, err := MemberURI(c.uri, "m:9"); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: %q, %v", c.uri, got, err)
 		}
 	}

@@ -81,6 +81,13 @@ type Options struct {
 	Now      func() time.Time // wall clock
 	Command  []string         // the command line, for the record
 
+	// Workload, if it is not nil, makes the workload: out of the one that the specification names, which open makes, or
+	// another one.
+	Workload func(open func() (workload.Workload, error)) (workload.Workload, error)
+	// Teller, if it is not nil, is called once with a function that puts what happens beside the load on the timeline of
+	// the record; it may be called from any goroutine as long as the run goes on.
+	Teller func(tell func(kind, text string, data map[string]string))
+
 	// Lab finds the lab that a target lab:NAME means; nil where there are none.
 	Lab func(ctx context.Context, name string) (Lab, error)
 	// Address, if it is not empty, is where the lab that is the target was found by whoever started this process, with
@@ -193,8 +200,11 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 	if spec.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
-	if r.workload, err = openWorkload(spec, opts, r.started); err != nil {
+	if r.workload, err = makeWorkload(spec, opts, r.started); err != nil {
 		return nil, err
+	}
+	if opts.Teller != nil {
+		opts.Teller(r.watch.Tell)
 	}
 	if r.config, err = loadConfig(spec, opts); err != nil {
 		return nil, err

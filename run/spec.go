@@ -16,6 +16,15 @@ import (
 // Number is the number of a run that begins at t, for Options.Number.
 func Number(t time.Time) uint64 { return workload.RunNumber(t) }
 
+// makeWorkload makes the workload of a run, as the options have it.
+func makeWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
+	open := func() (workload.Workload, error) { return openWorkload(spec, opts, now) }
+	if opts.Workload != nil {
+		return opts.Workload(open)
+	}
+	return open()
+}
+
 // openWorkload makes the workload of a specification. Its run number is the time, which
 // keeps the documents that a run inserts apart from those of every run before.
 func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
