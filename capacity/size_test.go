@@ -289,6 +289,12 @@ func TestSizeByJournal(t *testing.T) {
 	if j == nil || j.Batch != 8 || j.Ceiling != 1600 || j.Mean < 7.4e6 || j.Mean > 7.5e6 || j.P99 < 9.8e6 || j.P99 > 9.95e6 {
 		t.Fatalf("the journal is %+v", j)
 	}
+	in.Sync = 0
+	in.Probe = &record.Probe{Verdict: record.Suspicious, Journal: &record.ProbeJournalResult{Flush: &record.Latency{Count: 9, Mean: 5e6}, Square: 30e-6}}
+	if s = size(t, in); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.From != "probe" || s.Workloads[0].Journal.Ceiling != 1600 || !strings.Contains(text(s), "suspicious") {
+		t.Errorf("with a probe the journal is %+v", s.Workloads[0].Journal)
+	}
+	in.Probe = nil
 	in.Sync = 6 * time.Millisecond
 	if s = size(t, in); s.Verdict != record.SizeImpossible || !strings.Contains(strings.Join(s.Reasons, " "), "cannot hold: it would be") {
 		t.Error(text(s))

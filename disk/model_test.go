@@ -195,7 +195,7 @@ func TestGradeA(t *testing.T) {
 	}{
 		"quiet":               {"0", "100", record.Honest},
 		"swallowed":           {"0", "3", record.Lying},
-		"others":              {"40", "139", record.NotProvable},
+		"others":              {"40", "139", record.Honest},
 		"swallowed, others":   {"40", "89", record.Lying},
 		"merged with others'": {"40", "100", record.NotProvable},
 	} {
