@@ -45,13 +45,7 @@ func TestProbePage(t *testing.T) {
 			}
 		}
 	}
-	p := w.Probe
-	p.Journal = &record.ProbeJournalResult{Flush: latency, Ceiling: 5000, Clients: 4, One: 1e6, Many: 2e6, Majority: &record.ProbeMajority{Members: 3, Needed: 2, One: 1e6, Many: 3e6, Decided: "peer 1"}}
-	p.Checkpoint = &record.ProbeCheckpointResult{Checkpoints: 1, Inside: latency, Outside: latency}
-	p.Sustained = &record.ProbeSustainedResult{Fell: true, At: 5e9, Before: 9e6, Ceiling: 3e6, Like: "write cache"}
-	p.Ramps = []record.ProbeRamp{{Operation: "read", Threads: 2, Rate: 2000}}
-	p.Durability = []record.ProbeDurability{{Grade: "A", Verdict: record.Lying, Text: "no flush", Covers: "all", Blind: "nothing"}}
-	p.Verdict = record.Lying
+	probeResults(w.Probe, latency)
 	if err := w.Finish(record.Complete, "", time.Unix(2e9, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -75,4 +69,14 @@ func TestProbePage(t *testing.T) {
 	if err := Write(&page, []*Source{s, s}, Options{}); err != nil {
 		t.Errorf("two probes on a page: %v", err)
 	}
+}
+
+// probeResults fills in what the steps of a probe would say together.
+func probeResults(p *record.Probe, latency *record.Latency) {
+	p.Journal = &record.ProbeJournalResult{Flush: latency, Ceiling: 5000, Clients: 4, One: 1e6, Many: 2e6, Majority: &record.ProbeMajority{Members: 3, Needed: 2, One: 1e6, Many: 3e6, Decided: "peer 1"}}
+	p.Checkpoint = &record.ProbeCheckpointResult{Checkpoints: 1, Inside: latency, Outside: latency}
+	p.Sustained = &record.ProbeSustainedResult{Fell: true, At: 5e9, Before: 9e6, Ceiling: 3e6, Like: "write cache"}
+	p.Ramps = []record.ProbeRamp{{Operation: "read", Threads: 2, Rate: 2000}}
+	p.Durability = []record.ProbeDurability{{Grade: "A", Verdict: record.Lying, Text: "no flush", Covers: "all", Blind: "nothing"}}
+	p.Verdict = record.Lying
 }
