@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
@@ -45,7 +46,7 @@ func (h *fakeHost) set(state string) error {
 	return nil
 }
 func (h *fakeHost) PowerOff(context.Context) error {
-	for _, n := range h.cluster.nodes {
+	for _, n := range h.cluster.list() {
 		if n.Host() == h {
 			_ = n.Kill()
 		}
@@ -134,24 +135,32 @@ type fakeCluster struct {
 }
 
 func (c *fakeCluster) Start(ctx context.Context) error {
-	for i, m := range c.site.Layout.Members {
+	for _, m := range c.site.Layout.Members {
 		if m.Volume {
 			if _, err := c.site.Volume(ctx, m.Name); err != nil {
 				return err
 			}
 		}
-		c.nodes = append(c.nodes, &fakeNode{name: m.Name, kind: m.Kind, host: c.site.Hosts[m.Host]})
-		c.nodes[i].start()
+		n := &fakeNode{name: m.Name, kind: m.Kind, host: c.site.Hosts[m.Host]}
+		n.start()
+		c.mu.Lock()
+		c.nodes = append(c.nodes, n)
+		c.primary = c.nodes[0].name
+		c.mu.Unlock()
 	}
-	c.primary = c.nodes[0].name
 	return c.refuse
+}
+func (c *fakeCluster) list() []*fakeNode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.nodes)
 }
 func (c *fakeCluster) Watch(ctx context.Context) { <-ctx.Done() }
 func (c *fakeCluster) URIs() map[string]string {
 	return map[string]string{"": "mongodb://user:secret@198.18.0.1:27017/?a=b", "durable": "mongodb://user:secret@198.18.0.1:27018/"}
 }
 func (c *fakeCluster) Node(name string) (engine.Node, bool) {
-	for _, n := range c.nodes {
+	for _, n := range c.list() {
 		if n.name == name {
 			return n, true
 		}
@@ -160,14 +169,14 @@ func (c *fakeCluster) Node(name string) (engine.Node, bool) {
 }
 func (c *fakeCluster) Nodes() []engine.Node {
 	var all []engine.Node
-	for _, n := range c.nodes {
+	for _, n := range c.list() {
 		all = append(all, n)
 	}
 	return all
 }
 func (c *fakeCluster) Describe(context.Context, bool) []record.LabMember {
 	all := []record.LabMember{}
-	for i, n := range c.nodes {
+	for i, n := range c.list() {
 		m := record.LabMember{Name: n.name, Kind: n.kind, Set: c.site.Layout.Members[i].Set, Host: n.Host().Name(), State: "running", Role: "secondary"}
 		if !n.Status().Running {
 			m.State = "dead"
@@ -206,7 +215,7 @@ func (c *fakeCluster) Return(_ context.Context, member string) error {
 }
 func (c *fakeCluster) Sharding(context.Context) (*record.LabSharding, error) { return nil, nil }
 func (c *fakeCluster) Stop(context.Context) error {
-	for _, n := range c.nodes {
+	for _, n := range c.list() {
 		_ = n.Kill()
 	}
 	return nil
@@ -292,6 +301,12 @@ func (r *fakeRooms) diskPower(_ context.Context, host string, on bool) error {
 		r.off = append(r.off, host)
 	}
 	return nil
+}
+func (r *fakeRooms) losePower(ctx context.Context, host string, _ []string, _ faultfs.PowerCut, kill func() error) error {
+	return errors.Join(kill(), r.diskPower(ctx, host, false))
+}
+func (r *fakeRooms) faultDisk(volume, disk string) (*faultfs.Client, string, error) {
+	return nil, "", fmt.Errorf("disk %s of volume %s is plain", disk, volume)
 }
 func (r *fakeRooms) close(context.Context) error { r.closed = true; return nil }
 
