@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -24,22 +26,107 @@ type AuditOptions struct {
 	Workload workload.Workload
 	// Final is the read that decides; nil if there is none, and all writes are never-read.
 	Final Source
-	// Members are read after that and compared with it.
+	// Members are read after that and compared with it, so they must have caught up.
 	Members []Source
 	// Elsewhere are places in which lost writes may still be: rollback files, the old timeline of a member.
 	Elsewhere []Source
-	// Faults are the times, in run time, at which faults were injected; the age of a lost write counts from
-	// the first one after its acknowledgement.
+	// Faults are the times, in run time, at which faults were injected; the age of a lost write counts to the
+	// first one after its acknowledgement, or to the last if there is none.
 	Faults []int64
 	// IDsOnly reads nothing but ids, tags and counters: faster for large documents over a network, but damage
 	// in their contents is not seen.
 	IDsOnly bool
-	// Most is how many lost writes and how many examples per class are listed; 0 stands for 1000 and 20.
+	// MostLost and MostExamples are how many lost writes, and how many examples per class, are listed; 0
+	// stands for 1000 and 20.
 	MostLost, MostExamples int
 }
 
+// The defaults of an audit, and how many ranges of lost writes are named per writer.
+const (
+	defaultLost     = 1000
+	defaultExamples = 20
+	mostRanges      = 1000
+)
+
+// FinalRead is the name of the pass that decides, in [record.LedgerRead].
+const FinalRead = "final"
+
 // Audit reads everything back and says what became of each write. An error means that it could not even begin;
 // a source that fails is in the result, with what could be read of it. The ledger can be audited again.
+//
+// The load must be over. A worker that was given up may still have a write under way: close the sessions, or
+// wait for the deadline of the server, before the audit.
 func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerResult, error) {
-	return nil, nil
+	if opts.Workload == nil {
+		return nil, errors.New("ledger: nothing says which collections to read: give the audit the workload")
+	}
+	if opts.MostLost <= 0 {
+		opts.MostLost = defaultLost
+	}
+	if opts.MostExamples <= 0 {
+		opts.MostExamples = defaultExamples
+	}
+	a := &audit{l: l, opts: opts, result: &record.LedgerResult{
+		Inserts: map[string]int64{}, Updates: map[string]int64{}, Examples: map[string][]string{}, LossWindow: -1,
+	}}
+	a.own, _ = opts.Workload.(*ownWorkload)
+	if p, ok := opts.Workload.(*wrapped); ok {
+		a.opts.Workload = p.Workload
+	}
+	a.final = a.read(ctx, opts.Final, FinalRead)
+	for _, m := range opts.Members {
+		a.members = append(a.members, a.read(ctx, m, m.Name()))
+	}
+	for _, m := range opts.Elsewhere {
+		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
+	}
+	a.judge()
+	a.note()
+	return a.result, nil
+}
+
+// audit is one audit under way.
+type audit struct {
+	l         *Ledger
+	opts      AuditOptions
+	own       *ownWorkload
+	final     *pass
+	members   []*pass
+	elsewhere []*pass
+	result    *record.LedgerResult
+}
+
+// example keeps a sentence about a class that should not be there.
+func (a *audit) example(class, format string, args ...any) {
+	if list := a.result.Examples[class]; len(list) < a.opts.MostExamples {
+		a.result.Examples[class] = append(list, fmt.Sprintf(format, args...))
+	}
+}
+
+// note says what the numbers do not.
+func (a *audit) note() {
+	r := a.result
+	say := func(n int64, text string) {
+		if n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf(text, n))
+		}
+	}
+	var skipped, missed, wrong int64
+	for _, w := range a.l.writers() {
+		skipped, missed, wrong = skipped+w.skipped, missed+w.missed, wrong+w.wrong
+	}
+	say(skipped, "%d writes are not in the ledger: upserts, replacements, and updates of documents that are not found by their _id alone "+
+		"cannot be told from each other afterwards")
+	say(missed, "%d more reads did not find an acknowledged write than are remembered, so there may be more stale ones")
+	say(wrong, "%d reads during the run returned other content than was written; the classes count what the audit found")
+	say(a.final.damaged, "%d documents are too damaged to tell which write they come from: as many of the lost writes may be these")
+	say(a.final.foreign, "%d documents of other runs were left out")
+	if a.l.groups.totals()[acknowledged] > 0 {
+		r.Notes = append(r.Notes, "the updates are counted by groups of documents: each loss and each double that is claimed happened, "+
+			"but two of them in one group can hide each other, and which writes they were is not known")
+	}
+	for text := range a.l.notes {
+		r.Notes = append(r.Notes, text)
+	}
+	r.Bytes = a.l.Bytes()
 }

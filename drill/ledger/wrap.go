@@ -1,19 +1,302 @@
 package ledger
 
-import "github.com/plimsoll-bench/plimsoll/workload"
+import (
+	"encoding/binary"
+	"hash/crc32"
 
-// Wrap returns w with a ledger of its writes.
-func (l *Ledger) Wrap(w workload.Workload) workload.Workload { return w }
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
-// Params say what the own workload does. Proportions are weights.
-type Params struct {
-	// Insert, Update and Read are the weights of the operations; all 0 stands for 60, 30 and 10.
-	Insert, Update, Read float64
-	// Payload is the size of the random part of each document in bytes; 0 stands for 200.
-	Payload int
-	// Collection defaults to "plimsoll_ledger".
-	Collection string
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Wrap returns w with a ledger of its writes: each document that it inserts carries a tag, and each of its
+// updates increments a counter. Its load phase is left as it is. See the package comment for what can be told of
+// the updates.
+//
+// Where several processes share the data, put [workload.Share] around the result, or set [Options.First].
+func (l *Ledger) Wrap(w workload.Workload) workload.Workload {
+	if own, ok := w.(*ownWorkload); ok { // keeps its books by itself
+		return own
+	}
+	return &wrapped{Workload: w, l: l}
 }
 
-// Workload returns the own workload of the ledger.
-func (l *Ledger) Workload(p Params) (workload.Workload, error) { return nil, nil }
+// wrapped is a workload whose writes are in a ledger.
+type wrapped struct {
+	workload.Workload
+	l *Ledger
+}
+
+// Stream implements [workload.Workload].
+func (w *wrapped) Stream(worker, workers int) workload.Stream {
+	inner := w.Workload.Stream(worker, workers)
+	s := &tagger{
+		inner: inner, run: w.l.opts.Run, writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
+		count: []byte(tagName + "." + countName(w.l.opts.Run)),
+	}
+	verifier, verifies := inner.(workload.Verifier)
+	ender, ends := inner.(workload.Ender)
+	switch {
+	case verifies && ends:
+		return &struct {
+			*tagger
+			workload.Verifier
+			workload.Ender
+		}{s, verifier, ender}
+	case verifies:
+		return &struct {
+			*tagger
+			workload.Verifier
+		}{s, verifier}
+	case ends:
+		return &struct {
+			*tagger
+			workload.Ender
+		}{s, ender}
+	}
+	return s
+}
+
+// piece is one write of the operation under way.
+type piece struct {
+	request  int
+	sequence int64  // of an insert, otherwise -1
+	group    uint32 // of an update
+}
+
+// tagger is the stream of one writer. Buffers are used again for each operation.
+type tagger struct {
+	inner  workload.Stream
+	run    uint32
+	writer *writer
+	groups *groups
+	count  []byte
+
+	pieces     []piece
+	requests   []workload.Request
+	buf        []byte
+	ends       []int // of documents in buf
+	docs       [][]byte
+	statements []workload.Statement
+}
+
+// Next implements [workload.Stream].
+func (s *tagger) Next(op *workload.Op) {
+	s.inner.Next(op)
+	s.tag(op)
+}
+
+// Flush implements [workload.Stream].
+func (s *tagger) Flush(op *workload.Op) bool {
+	if !s.inner.Flush(op) {
+		return false
+	}
+	s.tag(op)
+	return true
+}
+
+// Done implements [workload.Stream].
+func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
+
+// tag replaces the requests that write. The requests of the inner stream stay as they are, because it prepares
+// parts of them once.
+func (s *tagger) tag(op *workload.Op) {
+	s.pieces = s.pieces[:0]
+	writes := false
+	for i := range op.Requests {
+		writes = writes || op.Requests[i].Verb == workload.Insert || op.Requests[i].Verb == workload.Update
+	}
+	if !writes {
+		return
+	}
+	s.requests = append(s.requests[:0], op.Requests...)
+	s.buf, s.ends, s.docs, s.statements = s.buf[:0], s.ends[:0], s.docs[:0], s.statements[:0]
+	for i := range s.requests {
+		switch req := &s.requests[i]; req.Verb {
+		case workload.Insert:
+			s.build(i, req.Docs)
+		case workload.Update:
+			s.change(i, req.Updates)
+		}
+	}
+	s.cut()
+	op.Requests = s.requests
+}
+
+// build appends the documents of an insert with their tags.
+func (s *tagger) build(request int, docs [][]byte) {
+	first := s.writer.inserts.give(int64(len(docs)))
+	for i, doc := range docs {
+		sequence := first + int64(i)
+		var ok bool
+		if s.buf, ok = appendTagged(s.buf, doc, s.run, int32(s.writer.number), sequence); !ok {
+			s.buf = append(s.buf, doc...)
+			s.writer.inserts.settle(sequence, notApplied, 0) // nothing with this number is ever written
+			s.writer.skipped++
+		} else {
+			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
+		}
+		s.ends = append(s.ends, len(s.buf))
+	}
+}
+
+// change appends the statements of an update with their counters.
+func (s *tagger) change(request int, updates []workload.Statement) {
+	for i := range updates {
+		group, ok := groupOf(&updates[i])
+		if ok {
+			s.buf, ok = appendCounted(s.buf, updates[i].Update, s.count)
+		}
+		if ok {
+			s.pieces = append(s.pieces, piece{request: request, sequence: -1, group: group})
+		} else {
+			s.buf = append(s.buf, updates[i].Update...)
+			s.writer.skipped++
+		}
+		s.ends = append(s.ends, len(s.buf))
+	}
+}
+
+// cut hands the documents in the buffer to the requests, now that it does not move any more.
+func (s *tagger) cut() {
+	at, from := 0, 0
+	next := func() []byte {
+		doc := s.buf[from:s.ends[at]:s.ends[at]]
+		from = s.ends[at]
+		at++
+		return doc
+	}
+	for i := range s.requests {
+		switch req := &s.requests[i]; req.Verb {
+		case workload.Insert:
+			start := len(s.docs)
+			for range req.Docs {
+				s.docs = append(s.docs, next())
+			}
+			req.Docs = s.docs[start:len(s.docs):len(s.docs)]
+		case workload.Update:
+			start := len(s.statements)
+			for _, u := range req.Updates {
+				u.Update = next()
+				s.statements = append(s.statements, u)
+			}
+			req.Updates = s.statements[start:len(s.statements):len(s.statements)]
+		}
+	}
+}
+
+// Settle implements [load.Settler].
+func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
+	for i := range s.pieces {
+		p := &s.pieces[i]
+		if p.sequence < 0 {
+			s.groups.settle(p.group, told(st, p.request, len(s.pieces)))
+			continue
+		}
+		s.writer.inserts.settle(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
+	}
+	s.pieces = s.pieces[:0]
+}
+
+// told says what the client knows about a write of one request. of is how many writes the operation has: an
+// answer to several of them does not say which it means.
+func told(st *load.Settlement, request, of int) state {
+	switch {
+	case st.Abandoned:
+		return indeterminate
+	case request < st.Confirmed:
+		return acknowledged
+	case st.Failed < 0 || request < st.Failed:
+		return indeterminate // sent, and nobody confirms it (w:0)
+	case request > st.Failed:
+		return notApplied // never sent
+	case st.Attempts > 1:
+		return indeterminate // the last attempt proves nothing about the first
+	}
+	switch st.Outcome {
+	case store.NotApplied, store.Overloaded:
+		return notApplied
+	case store.Rejected, store.Conflict, store.NotFound:
+		if of == 1 {
+			return notApplied
+		}
+	}
+	return indeterminate
+}
+
+// groupOf returns the group of the document that a statement updates, and whether its updates can be counted: it
+// must be found by its _id alone, and keep its counter.
+func groupOf(u *workload.Statement) (uint32, bool) {
+	if u.Upsert {
+		return 0, false
+	}
+	rest, ok := inside(u.Filter)
+	if !ok {
+		return 0, false
+	}
+	e, rest, ok := bsoncore.ReadElement(rest)
+	if !ok || len(rest) > 0 || !isKey(e, "_id") {
+		return 0, false
+	}
+	switch bsoncore.Type(e[0]) {
+	case bsoncore.TypeEmbeddedDocument, bsoncore.TypeRegex, bsoncore.TypeArray:
+		return 0, false // may be an operator, and mean several
+	}
+	return groupOfID(e), true
+}
+
+// groupOfID returns the group of a document with the element _id.
+func groupOfID(id []byte) uint32 {
+	return crc32.Update(0, castagnoli, id) % groupCount
+}
+
+// appendCounted appends an update with {$inc: {count: 1}} in addition, and returns false, and dst as it was, if it
+// is not made of operators.
+func appendCounted(dst, update, count []byte) ([]byte, bool) {
+	rest, ok := inside(update)
+	if !ok || len(rest) < 2 || rest[1] != '$' {
+		return dst, false
+	}
+	start, done := len(dst), false
+	dst = append(dst, 0, 0, 0, 0)
+	for len(rest) > 0 {
+		var e bsoncore.Element
+		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
+			return dst[:start], false
+		}
+		if !isKey(e, "$inc") {
+			dst = append(dst, e...)
+			continue
+		}
+		fields, ok := inside(value(e))
+		if !ok || done || bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument {
+			return dst[:start], false
+		}
+		dst, done = appendIncrement(dst, fields, count), true
+	}
+	if !done {
+		dst = appendIncrement(dst, nil, count)
+	}
+	return ended(dst, start), true
+}
+
+// appendIncrement appends {$inc: {…fields, count: 1}}.
+func appendIncrement(dst, fields, count []byte) []byte {
+	dst = append(dst, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = append(dst, fields...)
+	dst = append(dst, byte(bsoncore.TypeInt64))
+	dst = append(append(dst, count...), 0)
+	dst = append(dst, 1, 0, 0, 0, 0, 0, 0, 0)
+	return ended(dst, at)
+}
+
+// ended closes the document that began at start.
+func ended(dst []byte, start int) []byte {
+	dst = append(dst, 0)
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+	return dst
+}

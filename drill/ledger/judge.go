@@ -1,0 +1,274 @@
+package ledger
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// judge gives each write its class.
+func (a *audit) judge() {
+	r := a.result
+	for _, w := range a.l.writers() {
+		if w.inserts.gone {
+			continue
+		}
+		r.Writers++
+		for k := range kinds {
+			l := w.lane(k)
+			r.Attempted += l.next
+			r.Acknowledged += l.count[acknowledged]
+			r.NotApplied += l.count[notApplied]
+			r.Indeterminate += l.next - l.count[acknowledged] - l.count[notApplied]
+			j := a.newJudge(w, k)
+			j.all()
+			a.keepLost(j)
+		}
+	}
+	n := a.l.groups.totals()
+	r.Attempted += n[acknowledged] + n[notApplied] + n[indeterminate]
+	r.Acknowledged += n[acknowledged]
+	r.NotApplied += n[notApplied]
+	r.Indeterminate += n[indeterminate]
+	a.judgeGroups()
+	for k := range kinds {
+		a.add(k, record.WriteUnexpected, a.final.unexpected[k])
+	}
+	a.add(inserts, record.WriteCorrupt, a.final.damaged)
+	a.judgeContents()
+	a.countMissing()
+}
+
+// add counts writes of a class; classes that do not occur are left out.
+func (a *audit) add(k kind, class string, n int64) {
+	if n == 0 {
+		return
+	}
+	if k == updates {
+		a.result.Updates[class] += n
+		return
+	}
+	a.result.Inserts[class] += n
+}
+
+// judge judges one lane.
+type judge struct {
+	a       *audit
+	w       *writer
+	k       kind
+	l       *lane
+	final   *sight
+	members []*sight
+	stale   map[int64]int64 // when the read began that did not find the write
+	lost    []int64
+	ok      int64 // counted apart, as there are so many of them
+	back    int64 // recovered
+	dropped int64
+}
+
+func (a *audit) newJudge(w *writer, k kind) *judge {
+	j := &judge{a: a, w: w, k: k, l: w.lane(k), final: &a.final.books(w.number).of[k]}
+	for _, m := range a.members {
+		if m.complete {
+			j.members = append(j.members, &m.books(w.number).of[k])
+		}
+	}
+	for _, absent := range w.absent {
+		if absent.kind == k {
+			if j.stale == nil {
+				j.stale = map[int64]int64{}
+			}
+			j.stale[absent.sequence] = absent.begun
+		}
+	}
+	return j
+}
+
+// all goes over all writes of the lane, 64 at a time where nothing is remarkable.
+func (j *judge) all() {
+	for n := int64(0); n < j.l.next; n += 64 {
+		width := min(64, j.l.next-n)
+		if !j.ordinary(n, width) {
+			for i := n; i < n+width; i++ {
+				j.one(i)
+			}
+		}
+	}
+	j.a.add(j.k, record.WriteOK, j.ok)
+	j.a.add(j.k, record.WriteRecovered, j.back)
+	j.a.add(j.k, record.WriteDropped, j.dropped)
+	j.a.add(j.k, record.WriteLost, int64(len(j.lost)))
+}
+
+// ordinary counts a block in which all writes have the same state and nothing is wrong. It returns false, and
+// counts nothing, if they have to be looked at one by one.
+func (j *judge) ordinary(n, width int64) bool {
+	p := &j.l.pages[n/pageWrites]
+	if p.bits != nil || len(j.stale) > 0 || !j.a.final.complete {
+		return false
+	}
+	i := n / 64
+	if j.final.again.word(i)|j.final.odd.word(i)|j.final.bad.word(i)|j.diverged(i) != 0 {
+		return false
+	}
+	there := int64(bits.OnesCount64(j.final.present.word(i)))
+	switch {
+	case p.same == acknowledged && there == width:
+		j.ok += there
+	case p.same == indeterminate || p.same == open:
+		j.back += there
+		j.dropped += width - there
+	default:
+		return p.same == notApplied && there == 0
+	}
+	return true
+}
+
+// diverged returns which of 64 writes a member does not have as the final read has them.
+func (j *judge) diverged(i int64) uint64 {
+	var d uint64
+	for _, m := range j.members {
+		d |= m.present.word(i) ^ j.final.present.word(i)
+		d |= m.bad.word(i) ^ j.final.bad.word(i)
+		d |= m.again.word(i) ^ j.final.again.word(i)
+	}
+	return d
+}
+
+// one gives one write its class.
+func (j *judge) one(n int64) {
+	s, there, odd := j.l.state(n), j.final.present.has(n), j.final.odd.has(n)
+	differs := j.diverged(n/64)>>(n%64)&1 == 1
+	begun, stale := j.stale[n]
+	switch {
+	case j.final.bad.has(n), odd && !there:
+		j.wrong(record.WriteCorrupt, n, "is there with other content than was written")
+	case odd, j.final.again.has(n):
+		j.wrong(record.WriteDuplicated, n, "was applied more than once")
+	case there && s == notApplied:
+		j.wrong(record.WritePhantom, n, "was declared not applied, and is there")
+	case !there && s == acknowledged && j.a.final.complete:
+		j.lost = append(j.lost, n)
+	case !there && s != notApplied && !j.a.final.complete:
+		j.a.add(j.k, record.WriteNeverRead, 1)
+	case stale && there:
+		at, _ := j.l.acknowledgedAt(n)
+		j.wrong(record.WriteStale, n, fmt.Sprintf("was acknowledged at %v and not found by a read begun at %v", time.Duration(at), time.Duration(begun)))
+	case differs:
+		j.wrong(record.WriteDiverged, n, "is not the same on all members")
+	case there && s == acknowledged:
+		j.ok++
+	case there:
+		j.back++
+	case s != notApplied:
+		j.dropped++
+	}
+}
+
+// wrong counts a write of a class that should not be there, with an example.
+func (j *judge) wrong(class string, n int64, what string) {
+	j.a.add(j.k, class, 1)
+	j.a.example(class, "%s %d of writer %d (%s) %s", j.k, n, j.w.number, j.a.idText(j.w.number, j.k, n), what)
+}
+
+// idText names the document of a write.
+func (a *audit) idText(writer int, k kind, n int64) string {
+	switch {
+	case a.own == nil:
+		return fmt.Sprintf("%s.w: %d, %s.s: %d", tagName, writer, tagName, n)
+	case k == updates:
+		slot, counter := slotOf(n)
+		id := ownID(a.l.opts.Run, writer, updates, slot)
+		return hex.EncodeToString(id[:]) + "." + string(rune('a'+counter))
+	}
+	id := ownID(a.l.opts.Run, writer, inserts, n)
+	return hex.EncodeToString(id[:])
+}
+
+// judgeGroups judges the updates of a wrapped workload, which are counted by groups of documents.
+func (a *audit) judgeGroups() {
+	if a.l.groups == nil {
+		return
+	}
+	known := len(a.l.notes) == 0 // or the updates of a process that is gone are among them
+	for i := range a.l.groups.of {
+		told := &a.l.groups.of[i]
+		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
+		for _, m := range a.members {
+			if m.complete && a.final.complete && m.found[i] != a.final.found[i] {
+				a.add(updates, record.WriteDiverged, abs(m.found[i]-a.final.found[i]))
+				a.example(record.WriteDiverged, "%d updates in group %d are on only one of %s and the primary", abs(m.found[i]-a.final.found[i]), i, m.name)
+			}
+		}
+	}
+}
+
+func (a *audit) judgeGroup(acked, unknown, refused, found int64, known bool) {
+	there := min(found, acked)
+	a.add(updates, record.WriteOK, there)
+	back := min(max(found-acked, 0), unknown)
+	a.add(updates, record.WriteRecovered, back)
+	if !a.final.complete {
+		a.add(updates, record.WriteNeverRead, acked-there+unknown-back)
+		return
+	}
+	a.add(updates, record.WriteLost, acked-there)
+	a.add(updates, record.WriteDropped, unknown-back)
+	if more := found - acked - unknown; more > 0 && known {
+		phantom := min(more, refused)
+		a.add(updates, record.WritePhantom, phantom)
+		a.add(updates, record.WriteDuplicated, more-phantom)
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// judgeContents compares the contents on members with those of the final read, where writes alone show no
+// difference: a document whose bytes differ although it comes from the same writes.
+func (a *audit) judgeContents() {
+	if a.opts.IDsOnly || !a.final.complete || a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0 {
+		return
+	}
+	for _, m := range a.members {
+		var n int64
+		for i := range m.digest {
+			if m.digest[i] != a.final.digest[i] {
+				n++
+			}
+		}
+		if m.complete && n > 0 {
+			a.add(inserts, record.WriteDiverged, n)
+			a.example(record.WriteDiverged, "at least %d documents have other contents on %s than on the primary", n, m.name)
+		}
+	}
+}
+
+// countMissing says for each member how many writes it lacks that the final read had.
+func (a *audit) countMissing() {
+	for i, m := range a.members {
+		var n int64
+		for _, w := range a.l.writers() {
+			for k := range kinds {
+				final, here := a.final.books(w.number).of[k].present, m.books(w.number).of[k].present
+				for at := range final {
+					n += int64(bits.OnesCount64(final[at] &^ here.word(int64(at))))
+				}
+			}
+		}
+		for g := range m.found {
+			n += max(0, a.final.found[g]-m.found[g])
+		}
+		a.result.Reads[a.memberRead(i)].Missing = n
+	}
+}
+
+// memberRead returns the index of a member's pass in the result.
+func (a *audit) memberRead(i int) int {
+	if a.opts.Final != nil {
+		return i + 1
+	}
+	return i
+}

@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Classes of the own workload.
+const (
+	ownInsert = iota
+	ownUpdate
+	ownRead
+)
+
+// DefaultCollection is where the own workload writes.
+const DefaultCollection = "plimsoll_ledger"
+
+// Params say what the own workload does.
+type Params struct {
+	// Insert, Update and Read are the weights of the operations; all 0 stands for 60, 30 and 10.
+	Insert, Update, Read float64
+	// Payload is the size of the random part of each document in bytes; 0 stands for 200.
+	Payload int
+	// Collection defaults to [DefaultCollection].
+	Collection string
+}
+
+// mostPayload keeps a document below the limit of 16 MiB.
+const mostPayload = 16<<20 - 1<<10
+
+// Workload returns the own workload of the ledger, "ledger": each writer inserts documents, increments counters of
+// its own documents and reads back what was acknowledged to it. Every single write can be told apart, which no
+// workload can whose writers update the same documents. It has no load phase.
+//
+// An update increments a counter that no other update uses, by a weight that no other update has: what is found
+// there says how often it was applied, and whether it is damaged. Sixteen counters make up one document, a slot,
+// and each writer goes round sixteen slots at a time. Slots come into being by upserts, so an update never finds
+// nothing, also where the document was rolled back.
+func (l *Ledger) Workload(p Params) (workload.Workload, error) {
+	if p.Insert == 0 && p.Update == 0 && p.Read == 0 {
+		p.Insert, p.Update, p.Read = 60, 30, 10
+	}
+	if p.Payload == 0 {
+		p.Payload = 200
+	}
+	if p.Collection == "" {
+		p.Collection = DefaultCollection
+	}
+	switch {
+	case !(p.Insert >= 0 && p.Update >= 0 && p.Read >= 0):
+		return nil, fmt.Errorf("ledger: the weights %g, %g and %g must not be negative", p.Insert, p.Update, p.Read)
+	case p.Insert+p.Update == 0:
+		return nil, errors.New("ledger: nothing is ever written: set the weight of inserts or of updates above 0")
+	case p.Read > 0 && p.Insert == 0:
+		return nil, errors.New("ledger: reads go to inserted documents: set the weight of inserts above 0")
+	case p.Payload < 0 || p.Payload > mostPayload:
+		return nil, fmt.Errorf("ledger: a payload of %d bytes is not between 0 and %d", p.Payload, mostPayload)
+	}
+	return &ownWorkload{l: l, p: p, noise: noise(l.opts.Seed, p.Payload)}, nil
+}
+
+// noiseSpan is from how many places payloads are cut out of the noise.
+const noiseSpan = 1 << 16
+
+// noise returns random bytes that payloads are cut out of.
+func noise(seed uint64, payload int) []byte {
+	b := make([]byte, noiseSpan+payload+8)
+	for i := 0; i+8 <= len(b); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], mix(seed+uint64(i)))
+	}
+	return b
+}
+
+// ownWorkload is the workload "ledger".
+type ownWorkload struct {
+	l     *Ledger
+	p     Params
+	noise []byte
+}
+
+func (w *ownWorkload) Name() string { return "ledger" }
+
+func (w *ownWorkload) Classes() []workload.Class {
+	return []workload.Class{{Name: "insert"}, {Name: "update"}, {Name: "read"}}
+}
+
+func (w *ownWorkload) Collections() []string     { return []string{w.p.Collection} }
+func (w *ownWorkload) Indexes() []workload.Index { return nil }
+func (w *ownWorkload) Records() int64            { return 0 }
+func (w *ownWorkload) Loader() workload.Loader   { return noLoader{} }
+
+// noLoader is the loader of a workload without a load phase.
+type noLoader struct{}
+
+// Load implements [workload.Loader]; it is never asked for a record.
+func (noLoader) Load(seq int64, _ int, op *workload.Op) {
+	*op = workload.Op{Class: ownInsert, Seq: seq}
+}
+
+// Probe implements [workload.Loader]; it is never asked for a record.
+func (noLoader) Probe(_ int64, op *workload.Op) { *op = workload.Op{Class: ownRead, Seq: -1} }
+
+// Stream implements [workload.Workload].
+func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
+	n := w.l.opts.First + worker
+	s := &ownStream{w: w, run: w.l.opts.Run, writer: w.l.writer(n), rand: mix(w.l.opts.Seed ^ mix(uint64(n)))}
+	total := w.p.Insert + w.p.Update + w.p.Read
+	const full = 1 << 32
+	s.insertBelow = uint64(w.p.Insert / total * full)
+	s.updateBelow = s.insertBelow + uint64(w.p.Update/total*full)
+	if w.p.Read == 0 {
+		s.updateBelow = full
+		if w.p.Update == 0 {
+			s.insertBelow = full
+		}
+	}
+	s.insert[0] = workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: w.p.Collection, Docs: s.docs[:]}
+	s.update[0] = workload.Request{Verb: workload.Update, Class: workload.NoClass, Collection: w.p.Collection, Updates: s.statement[:]}
+	s.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Collection: w.p.Collection, Limit: 1}
+	return s
+}
+
+// The slots of updates.
+const (
+	slotCounters = 16 // counters per slot: the fields a to p
+	liveSlots    = 16 // slots that a writer goes round
+)
+
+// slotOf returns the slot of an update and the counter in it.
+func slotOf(sequence int64) (slot int64, counter int) {
+	const block = slotCounters * liveSlots
+	r := sequence % block
+	return sequence/block*liveSlots + r%liveSlots, int(r / liveSlots)
+}
+
+// updateOf is the inverse of slotOf.
+func updateOf(slot int64, counter int) int64 {
+	return slot/liveSlots*slotCounters*liveSlots + int64(counter)*liveSlots + slot%liveSlots
+}
+
+// weightOf is what an update adds to its counter: from 2^16 to 2^20, so that what is damaged is hardly ever a
+// multiple of it.
+func weightOf(run uint32, writer int, sequence int64) int64 {
+	const least, most = 1 << 16, 1 << 20
+	h := mix(mix(uint64(run)<<32|uint64(uint32(writer))) + uint64(sequence))
+	return least + int64(h%(most-least))
+}
+
+// ownID is the _id of the own workload: run, writer, kind and sequence, so that they sort by writer and sequence.
+func ownID(run uint32, writer int, k kind, sequence int64) (id [12]byte) {
+	binary.BigEndian.PutUint32(id[:], run)
+	binary.BigEndian.PutUint64(id[4:], uint64(writer)<<40|uint64(k)<<39|uint64(sequence))
+	return id
+}
+
+// parseID is the inverse of ownID.
+func parseID(id []byte) (run uint32, writer int, k kind, sequence int64) {
+	n := binary.BigEndian.Uint64(id[4:])
+	return binary.BigEndian.Uint32(id), int(n >> 40), kind(n >> 39 & 1), int64(n & (maxSequence - 1))
+}
+
+// appendOwn appends the document of an insert of the own workload, without its tag.
+func (w *ownWorkload) appendOwn(dst []byte, run uint32, writer int, sequence int64) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = bsoncore.AppendObjectIDElement(dst, "_id", ownID(run, writer, inserts, sequence))
+	from := mix(uint64(sequence)^uint64(writer)<<40) % noiseSpan
+	dst = bsoncore.AppendBinaryElement(dst, "p", 0, w.noise[from:from+uint64(w.p.Payload)])
+	return ended(dst, start)
+}

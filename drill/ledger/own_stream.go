@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// ownStream is one writer of the own workload.
+type ownStream struct {
+	w      *ownWorkload
+	run    uint32
+	writer *writer
+	rand   uint64
+
+	insertBelow, updateBelow uint64
+
+	sequence  int64 // of the operation under way
+	under     bool  // there is one
+	plain     []byte
+	doc       []byte
+	filter    []byte
+	change    []byte
+	docs      [1][]byte
+	statement [1]workload.Statement
+	insert    [1]workload.Request
+	update    [1]workload.Request
+	find      [1]workload.Request
+}
+
+// random returns the next random number.
+func (s *ownStream) random() uint64 {
+	s.rand += 0x9e3779b97f4a7c15
+	return mix(s.rand)
+}
+
+// Next implements [workload.Stream].
+func (s *ownStream) Next(op *workload.Op) {
+	op.Seq, s.under = -1, true
+	r := s.random() >> 32
+	switch {
+	case r >= s.updateBelow && s.chooseAcknowledged():
+		s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, inserts, s.sequence))
+		s.find[0].Filter = s.filter
+		op.Class, op.Requests = ownRead, s.find[:]
+	case r >= s.insertBelow && r < s.updateBelow:
+		s.fillUpdate()
+		op.Class, op.Requests = ownUpdate, s.update[:]
+	default: // also a read as long as there is nothing to read
+		s.fillInsert()
+		op.Class, op.Seq, op.Requests = ownInsert, s.sequence, s.insert[:]
+	}
+}
+
+// recentReads is how far back every other read goes at most: what was written just now is lost most easily.
+const recentReads = 64
+
+// chooseAcknowledged makes an acknowledged insert the current one, if it finds one.
+func (s *ownStream) chooseAcknowledged() bool {
+	l := &s.writer.inserts
+	for range 8 {
+		if l.next == 0 {
+			return false
+		}
+		r, span := s.random(), l.next
+		if r&1 == 0 {
+			span = min(span, recentReads)
+		}
+		s.sequence = l.next - 1 - int64(r>>1%uint64(span))
+		if l.state(s.sequence) == acknowledged {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *ownStream) fillInsert() {
+	s.sequence = s.writer.inserts.give(1)
+	s.plain = s.w.appendOwn(s.plain[:0], s.run, s.writer.number, s.sequence)
+	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, int32(s.writer.number), s.sequence)
+	s.docs[0] = s.doc
+}
+
+// fillUpdate makes {$inc: {counter: weight}} of a slot.
+func (s *ownStream) fillUpdate() {
+	s.sequence = s.writer.updates.give(1)
+	slot, counter := slotOf(s.sequence)
+	s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, updates, slot))
+	s.change = append(s.change[:0], 0, 0, 0, 0, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
+	at := len(s.change)
+	s.change = append(s.change, 0, 0, 0, 0, byte(bsoncore.TypeInt32), 'a'+byte(counter), 0)
+	s.change = binary.LittleEndian.AppendUint32(s.change, uint32(weightOf(s.run, s.writer.number, s.sequence)))
+	s.change = ended(ended(s.change, at), 0)
+	s.statement[0] = workload.Statement{Filter: s.filter, Update: s.change, Upsert: true}
+}
+
+// appendFilter appends {_id: id}.
+func appendFilter(dst []byte, id [12]byte) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	return ended(bsoncore.AppendObjectIDElement(dst, "_id", id), start)
+}
+
+// Settle implements [load.Settler].
+func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
+	if !s.under {
+		return
+	}
+	s.under = false
+	switch op.Class {
+	case ownInsert:
+		s.writer.inserts.settle(s.sequence, told(st, 0, 1), st.Ended)
+	case ownUpdate:
+		s.writer.updates.settle(s.sequence, told(st, 0, 1), st.Ended)
+	case ownRead:
+		switch st.Outcome {
+		case store.NotFound:
+			s.writer.miss(inserts, s.sequence, st.Sent)
+		case store.Corrupt:
+			s.writer.wrong++
+		}
+	}
+}
+
+// Verify implements [workload.Verifier]: what is read must be the insert that was asked for, unharmed.
+func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {
+	if op.Class != ownRead {
+		return true, false
+	}
+	if doc == nil {
+		return true, true
+	}
+	var r reading
+	return r.read(doc, "", false) && r.trusted && r.tag.run == s.run && int(r.tag.writer) == s.writer.number &&
+		r.tag.sequence == s.sequence && r.body == r.tag.body && r.tag.id == bound(r.tag.self, r.id), true
+}
+
+// Done implements [workload.Stream].
+func (s *ownStream) Done(*workload.Op, bool) {}
+
+// Flush implements [workload.Stream]; nothing is ever held back.
+func (s *ownStream) Flush(*workload.Op) bool { return false }

@@ -1,0 +1,283 @@
+package ledger
+
+import (
+	"context"
+	"hash/crc32"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// bitset holds one bit per write of a lane; it is made when the first bit is set.
+type bitset []uint64
+
+func (b *bitset) set(i, of int64) {
+	if *b == nil {
+		*b = make(bitset, (of+63)/64)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+func (b bitset) has(i int64) bool { return b != nil && b[i/64]>>(i%64)&1 == 1 }
+
+func (b bitset) word(i int64) uint64 {
+	if b == nil {
+		return 0
+	}
+	return b[i]
+}
+
+// sight is what one pass saw of a lane.
+type sight struct {
+	present bitset
+	again   bitset // more than once, or applied more than once
+	odd     bitset // in a document that has another _id than the one that was inserted
+	bad     bitset // with other content
+}
+
+// digests is how many sums of documents are kept per pass, to compare contents.
+const digests = 1 << 10
+
+// pass is one reading of all documents.
+type pass struct {
+	a        *audit
+	name     string
+	count    string
+	full     bool // contents are read
+	strict   bool // contents can be held against what was inserted
+	complete bool // everything was read
+	r        reading
+	byNumber []*books
+	byMap    map[int]*books
+	found    []int64 // updates by group
+	digest   [digests]uint64
+
+	documents, foreign int64
+	unexpected         [kinds]int64
+	damaged            int64
+}
+
+// books are a writer and what this pass saw of it.
+type books struct {
+	w  *writer
+	of [kinds]sight
+}
+
+// mostDense is the highest number of a writer that is found by index; beyond it takes a map.
+const mostDense = 1 << 16
+
+func (a *audit) newPass(name string) *pass {
+	p := &pass{a: a, name: name, count: countName(a.l.opts.Run), full: !a.opts.IDsOnly, strict: true, byMap: map[int]*books{}}
+	for _, w := range a.l.writers() {
+		p.strict = p.strict && w.skipped == 0 && !w.inserts.gone
+		b := &books{w: w}
+		if w.number >= mostDense {
+			p.byMap[w.number] = b
+			continue
+		}
+		for len(p.byNumber) <= w.number {
+			p.byNumber = append(p.byNumber, nil)
+		}
+		p.byNumber[w.number] = b
+	}
+	if a.l.groups != nil {
+		p.found = make([]int64, groupCount)
+	}
+	return p
+}
+
+// books returns those of a writer, nil if there is none of that number.
+func (p *pass) books(writer int) *books {
+	if writer >= 0 && writer < len(p.byNumber) {
+		return p.byNumber[writer]
+	}
+	if len(p.byMap) == 0 {
+		return nil
+	}
+	return p.byMap[writer]
+}
+
+// read makes one pass over all collections. A source that is nil gives a pass that saw nothing.
+func (a *audit) read(ctx context.Context, src Source, name string) *pass {
+	p := a.newPass(name)
+	if src == nil {
+		return p
+	}
+	var projection []byte
+	if a.opts.IDsOnly {
+		projection = idsOnly(a.own != nil)
+	}
+	began := time.Now()
+	out := record.LedgerRead{Source: name}
+	p.complete = true
+	for _, collection := range a.opts.Workload.Collections() {
+		if err := src.Scan(ctx, collection, projection, p.document); err != nil {
+			p.complete = false
+			out.Problem = "reading " + collection + ": " + err.Error()
+			break
+		}
+	}
+	out.Documents, out.Seconds = p.documents, time.Since(began).Seconds()
+	a.result.Reads = append(a.result.Reads, out)
+	return p
+}
+
+// idsOnly is the projection of all that the ledger needs without contents.
+func idsOnly(own bool) []byte {
+	b := bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).AppendInt32(tagName, 1)
+	for c := byte('a'); own && c < 'a'+slotCounters; c++ {
+		if c != 'p' { // in inserts, that is the payload
+			b.AppendInt32(string(c), 1)
+		}
+	}
+	return b.Build()
+}
+
+// document takes in one document. It never fails.
+func (p *pass) document(doc []byte) error {
+	p.documents++
+	r := &p.r
+	if !r.read(doc, p.count, p.a.own != nil) {
+		p.damage("a document of %d bytes that is not BSON", len(doc))
+		return nil
+	}
+	if p.full {
+		at := crc32.Update(0, castagnoli, r.id)
+		p.digest[at%digests] += mix(uint64(at)<<32 | uint64(crc32.Update(0, castagnoli, doc)))
+	}
+	if p.a.own != nil {
+		if id := value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
+			if run, w, k, n := parseID(id); run == p.a.l.opts.Run {
+				p.ownDocument(w, k, n)
+				return nil
+			}
+		}
+	}
+	p.taggedDocument()
+	return nil
+}
+
+// id0 returns the element _id, also if there is none.
+func (r *reading) id0() []byte {
+	if len(r.id) == 0 {
+		return []byte{0, 0}
+	}
+	return r.id
+}
+
+// ownDocument takes in a document whose _id says which writer of the own workload made it.
+func (p *pass) ownDocument(writer int, k kind, n int64) {
+	r := &p.r
+	if k == updates {
+		p.slot(writer, n)
+		return
+	}
+	if r.trusted && r.tag.run == p.a.l.opts.Run && int(r.tag.writer) == writer && r.tag.sequence == n {
+		p.insert(writer, n, r.tag.id == bound(r.tag.self, r.id) && (!p.full || r.body == r.tag.body))
+		return
+	}
+	p.insert(writer, n, false)
+}
+
+// taggedDocument takes in a document by its tag.
+func (p *pass) taggedDocument() {
+	r := &p.r
+	switch {
+	case r.tagged && !r.trusted:
+		p.damage("the tag of the document with _id %x is damaged", value(r.id0()))
+		return
+	case r.tagged && r.tag.run == p.a.l.opts.Run:
+		if r.tag.id != bound(r.tag.self, r.id) {
+			p.copied(int(r.tag.writer), r.tag.sequence)
+			return // its counter is a copy as well
+		}
+		sound := !p.full || !p.strict || r.counted || r.body == r.tag.body
+		p.insert(int(r.tag.writer), r.tag.sequence, sound)
+	case r.tagged, p.a.own != nil:
+		p.foreign++
+	}
+	if r.counted && p.found != nil && len(r.id) > 0 {
+		p.found[groupOfID(r.id)] += r.updates
+	}
+}
+
+// insert notes that an insert is there.
+func (p *pass) insert(writer int, n int64, sound bool) {
+	if s, of := p.sight(writer, inserts, n); s != nil {
+		s.see(n, of, sound, 1)
+	}
+}
+
+// copied notes that the content of an insert is there under another _id.
+func (p *pass) copied(writer int, n int64) {
+	if s, of := p.sight(writer, inserts, n); s != nil {
+		s.odd.set(n, of)
+	}
+}
+
+// see notes that a write is there, applied so many times.
+func (s *sight) see(n, of int64, sound bool, times int64) {
+	if s.present.has(n) || times > 1 {
+		s.again.set(n, of)
+	}
+	s.present.set(n, of)
+	if !sound {
+		s.bad.set(n, of)
+	}
+}
+
+// sight returns where to note a write, and how many there are. nil if it was never attempted, which is noted, or if
+// nothing is known about its writer.
+func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
+	b := p.books(writer)
+	if b == nil || !b.w.lane(k).attempted(n) {
+		p.unexpected[k]++
+		if p == p.a.final || p.a.final == nil {
+			p.a.example(record.WriteUnexpected, "%s %d of writer %d (%s)", k, n, writer, p.name)
+		}
+		return nil, 0
+	}
+	l := b.w.lane(k)
+	if l.gone {
+		return nil, 0
+	}
+	return &b.of[k], l.next
+}
+
+// mostTimes is how often an update can have been applied at most; more is damage.
+const mostTimes = 1000
+
+// slot takes in the counters of a slot of the own workload.
+func (p *pass) slot(writer int, slot int64) {
+	if p.r.strange {
+		p.damage("slot %d of writer %d holds fields that no update made", slot, writer)
+	}
+	for i, e := range p.r.slot {
+		if e == nil {
+			continue
+		}
+		n := updateOf(slot, i)
+		s, of := p.sight(writer, updates, n)
+		if s == nil {
+			continue
+		}
+		v, ok := whole(e)
+		weight := weightOf(p.a.l.opts.Run, writer, n)
+		ok = ok && v > 0 && v%weight == 0 && v/weight <= mostTimes
+		times := int64(1)
+		if ok {
+			times = v / weight
+		}
+		s.see(n, of, ok, times)
+	}
+}
+
+// damage notes a document that cannot be told.
+func (p *pass) damage(format string, args ...any) {
+	p.damaged++
+	if p == p.a.final || p.a.final == nil {
+		p.a.example(record.WriteCorrupt, format, args...)
+	}
+}
