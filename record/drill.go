@@ -179,6 +179,8 @@ type LedgerResult struct {
 	Examples map[string][]string `json:"examples,omitempty"`
 	// Reads are what the audit read: the final read, and each member.
 	Reads []LedgerRead `json:"reads"`
+	// Notes say what the numbers do not: which writes cannot be judged, and why.
+	Notes []string `json:"notes,omitempty"`
 	// Bytes is the memory that the ledger took.
 	Bytes int64 `json:"bytes"`
 }
@@ -189,7 +191,9 @@ type LostWrite struct {
 	Sequence int64  `json:"sequence"`
 	ID       string `json:"id"`
 	// Acknowledged is when, in run time, -1 if that is no longer known; Age is how long before the fault.
+	// It was then or up to Within later: exact times are kept of the last writes only.
 	Acknowledged int64 `json:"acknowledged_ns"`
+	Within       int64 `json:"within_ns,omitempty"`
 	Age          int64 `json:"age_ns"`
 	// Found says where it still is: a rollback file, or the old timeline of a member.
 	Found string `json:"found,omitempty"`
