@@ -26,6 +26,9 @@ type Params struct {
 	Insert, Update, Read float64
 	// Payload is the size of the random part of each document in bytes; 0 stands for 200.
 	Payload int
+	// Records is how many documents the load phase makes, which no writer ever touches: at least 1, so that it can
+	// be seen whose collection it is.
+	Records int64
 	// Collection defaults to [DefaultCollection].
 	Collection string
 }
@@ -35,7 +38,7 @@ const mostPayload = 16<<20 - 1<<10
 
 // Workload returns the own workload of the ledger, "ledger": each writer inserts documents, increments counters of
 // its own documents and reads back what was acknowledged to it. Every single write can be told apart, which no
-// workload can whose writers update the same documents. It has no load phase.
+// workload can whose writers update the same documents.
 //
 // An update increments a counter that no other update uses, by a weight that no other update has: what is found
 // there says how often it was applied, and whether it is damaged. Sixteen counters make up one document, a slot,
@@ -48,6 +51,7 @@ func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 	if p.Payload == 0 {
 		p.Payload = 200
 	}
+	p.Records = max(p.Records, 1)
 	if p.Collection == "" {
 		p.Collection = DefaultCollection
 	}
@@ -91,19 +95,56 @@ func (w *ownWorkload) Classes() []workload.Class {
 
 func (w *ownWorkload) Collections() []string     { return []string{w.p.Collection} }
 func (w *ownWorkload) Indexes() []workload.Index { return nil }
-func (w *ownWorkload) Records() int64            { return 0 }
-func (w *ownWorkload) Loader() workload.Loader   { return noLoader{} }
+func (w *ownWorkload) Records() int64            { return w.p.Records }
 
-// noLoader is the loader of a workload without a load phase.
-type noLoader struct{}
-
-// Load implements [workload.Loader]; it is never asked for a record.
-func (noLoader) Load(seq int64, _ int, op *workload.Op) {
-	*op = workload.Op{Class: ownInsert, Seq: seq}
+// Loader implements [workload.Workload].
+func (w *ownWorkload) Loader() workload.Loader {
+	l := &ownLoader{w: w}
+	l.insert[0] = workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: w.p.Collection}
+	l.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Collection: w.p.Collection, Limit: 1}
+	return l
 }
 
-// Probe implements [workload.Loader]; it is never asked for a record.
-func (noLoader) Probe(_ int64, op *workload.Op) { *op = workload.Op{Class: ownRead, Seq: -1} }
+// ownLoader makes the documents of the load phase. They carry no tag and take no part in the audit.
+type ownLoader struct {
+	w      *ownWorkload
+	buf    []byte
+	ends   []int
+	docs   [][]byte
+	insert [1]workload.Request
+	find   [1]workload.Request
+}
+
+// recordID appends the element _id of a record of the load phase.
+func recordID(dst []byte, seq int64) []byte {
+	return bsoncore.AppendStringElement(dst, "_id", fmt.Sprintf("record-%012d", seq))
+}
+
+// Load implements [workload.Loader].
+func (l *ownLoader) Load(seq int64, n int, op *workload.Op) {
+	l.buf, l.ends, l.docs = l.buf[:0], l.ends[:0], l.docs[:0]
+	for i := range int64(n) {
+		start := len(l.buf)
+		l.buf = recordID(append(l.buf, 0, 0, 0, 0), seq+i)
+		from := mix(uint64(seq+i)) % noiseSpan
+		l.buf = bsoncore.AppendBinaryElement(l.buf, "p", 0, l.w.noise[from:from+uint64(l.w.p.Payload)])
+		l.buf = ended(l.buf, start)
+		l.ends = append(l.ends, len(l.buf))
+	}
+	from := 0
+	for _, end := range l.ends {
+		l.docs, from = append(l.docs, l.buf[from:end:end]), end
+	}
+	l.insert[0].Docs, l.insert[0].Unordered = l.docs, n > 1
+	op.Class, op.Seq, op.Requests = ownInsert, seq, l.insert[:]
+}
+
+// Probe implements [workload.Loader].
+func (l *ownLoader) Probe(seq int64, op *workload.Op) {
+	l.buf = ended(recordID(append(l.buf[:0], 0, 0, 0, 0), seq), 0)
+	l.find[0].Filter = l.buf
+	op.Class, op.Seq, op.Requests = ownRead, -1, l.find[:]
+}
 
 // Stream implements [workload.Workload].
 func (w *ownWorkload) Stream(worker, _ int) workload.Stream {

@@ -153,6 +153,9 @@ func (p *pass) document(doc []byte) error {
 				p.ownDocument(w, k, n)
 				return nil
 			}
+			if !r.tagged {
+				p.foreign++ // a slot of another run
+			}
 		}
 	}
 	p.taggedDocument()
@@ -195,7 +198,7 @@ func (p *pass) taggedDocument() {
 		}
 		sound := !p.full || !p.strict || r.counted || r.body == r.tag.body
 		p.insert(int(r.tag.writer), r.tag.sequence, sound)
-	case r.tagged, p.a.own != nil:
+	case r.tagged:
 		p.foreign++
 	}
 	if r.counted && p.found != nil && len(r.id) > 0 {
