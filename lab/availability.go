@@ -70,10 +70,13 @@ func (s *supervisor) restartElsewhere(name string, dead host.Host) error {
 // volumeReachable makes the volume of a member usable again, if enough of its disks answer.
 func (s *supervisor) volumeReachable(ctx context.Context, member string) error {
 	s.mu.Lock()
-	v := s.volumes[member]
+	v, unmounted := s.volumes[member], s.unmounted[member]
 	s.mu.Unlock()
 	if v == nil {
 		return nil
+	}
+	if unmounted { // whether enough disks answer shows when it is mounted
+		return s.remount(ctx, member)
 	}
 	if d := v.Describe(ctx, true); d.Health == "failed" {
 		return fmt.Errorf("its volume cannot be reached, because too many of its disks are on hosts without power (%s); a policy that tolerates a failure keeps it", d.Detail)

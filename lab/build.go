@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
@@ -23,6 +24,11 @@ type builder interface {
 	cluster(s topology.Site) (topology.Cluster, error)
 	// diskPower takes the power of a host's disks away or gives it back.
 	diskPower(ctx context.Context, host string, on bool) error
+	// losePower takes the power of a host's disks away with all that was not flushed to them. kill ends what uses the
+	// volumes of the host's members, after nothing can reach their disks any more; their filesystems are gone then.
+	losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut, kill func() error) error
+	// faultDisk is the control over a disk that can have faults, and its name there.
+	faultDisk(volume, disk string) (*faultfs.Client, string, error)
 	// close removes volumes and hosts.
 	close(ctx context.Context) error
 }
@@ -69,6 +75,14 @@ func (r *rooms) diskPower(ctx context.Context, host string, on bool) error {
 		return r.maker.HostOn(ctx, host)
 	}
 	return r.maker.HostOff(ctx, host)
+}
+
+func (r *rooms) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut, kill func() error) error {
+	return r.maker.LosePower(ctx, host, members, cut, kill)
+}
+
+func (r *rooms) faultDisk(volume, disk string) (*faultfs.Client, string, error) {
+	return r.maker.FaultDisk(volume, disk)
 }
 
 func (r *rooms) close(ctx context.Context) error {

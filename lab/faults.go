@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -19,36 +18,22 @@ import (
 type fault struct {
 	record.LabFault
 	target
-	other host.Host // of a cut
+	other host.Host   // of a cut
+	held  []faultDisk // that have a fault of the fault filesystem
 	timer *time.Timer
 }
 
 // healLimit bounds the healing of one fault: a member may have to copy its data again.
 const healLimit = 5 * time.Minute
 
-// actions are all there are, and whether each is done to hosts.
-var actions = map[string]struct{ onHost, lasts bool }{
-	PowerOff: {true, true}, Cut: {true, true}, Slow: {true, true}, Pause: {false, true},
-	Kill: {false, true}, Stop: {false, true}, StepDown: {false, false}, DiskFail: {false, true},
-}
-
-// Actions are the names of everything that can be done to a lab, in the order in which they are explained.
-func Actions() []string {
-	return []string{PowerOff, Cut, Slow, Pause, Kill, Stop, StepDown, DiskFail}
-}
-
 // fail breaks something and returns when it is broken.
 func (s *supervisor) fail(ctx context.Context, f Fault) (record.LabFault, error) {
-	kind, ok := actions[f.Action]
-	if !ok {
-		return record.LabFault{}, refuse("%q is not something that can be done to a lab%s (known: %s)", f.Action,
-			nearest.DidYouMean(f.Action, Actions()), strings.Join(Actions(), ", "))
+	if err := f.Check(); err != nil {
+		return record.LabFault{}, err
 	}
+	kind := actions[f.Action]
 	if s.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
-	}
-	if f.Limit < 0 || f.Rate < 0 {
-		return record.LabFault{}, refuse("a time and a rate cannot be negative")
 	}
 	t, err := s.resolve(ctx, f, kind.onHost)
 	if err != nil {
@@ -81,23 +66,15 @@ func (s *supervisor) suits(ctx context.Context, x *fault, f Fault) error {
 			return refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)", f.Action, x.Target,
 				strings.Join(s.standingOn(x.host), ", "), PowerOff)
 		}
-	case DiskFail:
-		if x.volume == nil {
-			return refuse("%s is done to a disk: name it as VOLUME/DISK (plimsoll lab status shows both)", f.Action)
-		}
+	case PowerLoss:
+		return s.losesPower(x)
 	case Pause:
 		if x.volume != nil {
 			return refuse("a disk cannot be paused; %s makes it answer with errors", DiskFail)
 		}
 	}
-	if x.volume != nil && f.Action != DiskFail {
+	if x.volume != nil && !onDisk(f.Action) {
 		return refuse("%s is not done to a disk; %s is", f.Action, DiskFail)
-	}
-	if f.From != "" && f.Action != Cut || f.Direction != "" && f.Action != Cut {
-		return refuse("only a cut has another side and a direction")
-	}
-	if (f.Action == Slow) != (f.Rate > 0) {
-		return refuse("a rate is for %s, which needs one in bytes per second", Slow)
 	}
 	if f.From != "" {
 		other, err := s.resolve(ctx, Fault{Target: f.From}, true)
@@ -163,6 +140,8 @@ func (x *fault) same(y *fault) bool {
 // apply does what a fault says.
 func (s *supervisor) apply(ctx context.Context, x *fault, f Fault) error {
 	switch f.Action {
+	case PowerLoss:
+		return s.losePower(ctx, x, f)
 	case PowerOff:
 		s.ends(s.standingOn(x.host), "its host lost power")
 		err := x.host.PowerOff(ctx)
@@ -189,7 +168,7 @@ func (s *supervisor) apply(ctx context.Context, x *fault, f Fault) error {
 	case StepDown:
 		return s.stepDown(ctx, x)
 	}
-	return x.volume.FailDisk(ctx, x.disk)
+	return s.failDisks(ctx, x, f)
 }
 
 // stepDown hands over from a primary. Naming another member is a mistake.
@@ -242,14 +221,14 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 		data["id"] = strconv.Itoa(x.ID)
 	}
 	s.event("fault", text, data)
-	if x.Action == PowerOff {
+	if takesPower(x.Action) {
 		s.lost(x)
 	}
 }
 
 // superseded drops the faults that a stronger one ended: a process that is killed is not paused any more. s.mu is held.
 func (s *supervisor) superseded(x *fault) {
-	if x.Action != Kill && x.Action != Stop && x.Action != PowerOff {
+	if x.Action != Kill && x.Action != Stop && !takesPower(x.Action) {
 		return
 	}
 	s.faults = slices.DeleteFunc(s.faults, func(f *fault) bool {

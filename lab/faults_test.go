@@ -51,6 +51,8 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		{Pause, "host3", "host3", 0},
 		{PowerOff, "secondary", "host2", 0},
 		{DiskFail, "pg-1/d2", "pg-1/d2", 0},
+		{DiskFail, "pg-2", "pg-2", 0},
+		{DiskFail, "primary", "pg-1", 0},
 		{StepDown, "primary", "pg-1", 0},
 	} {
 		f := l.mustFail(t, Fault{Action: c.action, Target: c.target, Seed: c.seed})
@@ -76,7 +78,15 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, Fault{Action: Kill}, "what is to be broken?")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-9"}, "did you mean pg-1?")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "host1"}, "on it stand: pg-1")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "pg-1"}, "VOLUME/DISK")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "host1"}, "VOLUME/DISK")
+	l.mustRefuse(t, Fault{Action: DiskLie, Target: "gateway"}, "keeps no data")
+	l.mustRefuse(t, Fault{Action: DiskLie, Target: "pg-1"}, "plain")
+	l.mustRefuse(t, Fault{Action: DiskSlow, Target: "pg-1"}, "needs a delay")
+	l.mustRefuse(t, Fault{Action: DiskLie, Target: "pg-1", Ops: []string{"read"}}, "never about read")
+	l.mustRefuse(t, Fault{Action: DiskError, Target: "pg-1", Probability: 2}, "probability")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1", Errno: "EIO"}, "faults of disks")
+	l.mustRefuse(t, Fault{Action: PowerOff, Target: "pg-1", Keep: 0.5}, "power-loss")
+	l.mustRefuse(t, Fault{Action: PowerLoss, Target: "pg-1"}, "--faults")
 	l.mustRefuse(t, Fault{Action: DiskFail, Target: "pg-1/d7"}, "disks: d1, d2")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1/d1"}, "member")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "router"}, "no router that runs")

@@ -98,6 +98,13 @@ func (h *Handle) Usage(ctx context.Context) ([]record.LabUsage, error) {
 	return u, err
 }
 
+// Witness is what the kernel and the disks counted up to now.
+func (h *Handle) Witness(ctx context.Context) (Witness, error) {
+	var w Witness
+	err := h.get(ctx, pathWitness, nil, &w)
+	return w, err
+}
+
 // Events returns what happened after the event with a sequence number, 0 for all. If there is nothing yet, it waits for
 // at most as long as said, and may return none.
 func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([]record.LabEvent, error) {

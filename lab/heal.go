@@ -77,7 +77,7 @@ func (s *supervisor) healOne(x *fault) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := x.keys()
-	if x.Action == PowerOff {
+	if takesPower(x.Action) {
 		for _, m := range s.standingOn(x.host) {
 			keys = append(keys, "member/"+m)
 		}
@@ -114,7 +114,7 @@ func (s *supervisor) delist(x *fault) {
 // undo does the opposite of a fault.
 func (s *supervisor) undo(ctx context.Context, x *fault) error {
 	switch x.Action {
-	case PowerOff:
+	case PowerOff, PowerLoss:
 		return s.powerOn(ctx, x.host)
 	case Cut:
 		return x.host.Mend(ctx, x.other)
@@ -131,7 +131,7 @@ func (s *supervisor) undo(ctx context.Context, x *fault) error {
 		}
 		return s.giveBack(ctx, x.node.Name())
 	}
-	return x.volume.HealDisk(ctx, x.disk)
+	return s.healDisks(ctx, x)
 }
 
 // powerOn gives a host and its disks power again and starts the members that still stand on it.
@@ -179,6 +179,9 @@ func (s *supervisor) remount(ctx context.Context, member string) error {
 	if err := v.Remount(ctx); err != nil {
 		return fmt.Errorf("the volume of %s: %w", member, err)
 	}
+	s.mu.Lock()
+	delete(s.unmounted, member)
+	s.mu.Unlock()
 	return nil
 }
 

@@ -34,6 +34,10 @@ func (s *supervisor) handler() http.Handler {
 		u, err := s.usage()
 		writeAnswer(w, u, err)
 	})
+	mux.HandleFunc("GET "+pathWitness, func(w http.ResponseWriter, r *http.Request) {
+		seen, err := s.witness(r.Context())
+		writeAnswer(w, seen, err)
+	})
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
 	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f Fault) (record.LabFault, error) {

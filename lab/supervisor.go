@@ -48,6 +48,8 @@ type supervisor struct {
 	faults  []*fault
 	lastID  int
 	down    map[string]string // members that were ended on purpose, and by what
+	// unmounted are the members whose filesystem went with the power of their host.
+	unmounted map[string]bool
 }
 
 // Supervise keeps one lab, from making it until it is told to stop or ctx ends; then it removes what it made. It is
@@ -89,7 +91,7 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 		return nil, err
 	}
 	s := &supervisor{dir: dir, order: o, builder: b, journal: j, events: events,
-		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{}}
+		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{}, unmounted: map[string]bool{}}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}
@@ -251,6 +253,7 @@ func (s *supervisor) teardown(ctx context.Context) error {
 	s.mu.Lock()
 	cluster := s.cluster
 	s.mu.Unlock()
+	s.calmDisks(ctx)
 	if cluster != nil {
 		// Nothing of it will be needed again, so servers are not asked to end in order.
 		now, cancel := context.WithCancel(ctx)

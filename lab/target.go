@@ -14,19 +14,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// target is what a fault is done to: a host, a member, or a disk of a volume.
+// target is what a fault is done to: a host, a member, or disks of a volume.
 type target struct {
 	host   host.Host
 	node   engine.Node
 	volume volume.Volume
-	disk   string
+	disks  []string
+	whole  bool // all disks of the volume
 }
 
 // name is how the target is called in lists.
 func (t target) name() string {
 	switch {
+	case t.volume != nil && t.whole:
+		return t.volume.Name()
 	case t.volume != nil:
-		return t.volume.Name() + "/" + t.disk
+		return t.volume.Name() + "/" + t.disks[0]
 	case t.node != nil:
 		return t.node.Name()
 	}
@@ -42,10 +45,16 @@ func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target,
 		return target{}, refuse("what is to be broken? Name a host, a member, a role such as primary, or VOLUME/DISK")
 	}
 	if h := s.hostNamed(f.Target); h != nil {
+		if onDisk(f.Action) {
+			return target{}, refuse("%s is done to disks, and %s is a host: name VOLUME/DISK, a volume, or a member for all disks of its volume", f.Action, f.Target)
+		}
 		return target{host: h}, nil
 	}
 	if t, ok, err := s.resolveDisk(ctx, f.Target); ok || err != nil {
 		return t, err
+	}
+	if onDisk(f.Action) {
+		return s.resolveVolume(ctx, f)
 	}
 	node, err := s.resolveMember(ctx, f.Target, f.Seed)
 	if err != nil {
@@ -72,7 +81,7 @@ func (s *supervisor) resolveDisk(ctx context.Context, name string) (target, bool
 	var names []string
 	for _, d := range v.Describe(ctx, false).Disks {
 		if d.Name == disk || strings.TrimPrefix(d.Name, of+"-") == disk {
-			return target{volume: v, disk: d.Name, host: s.hostNamed(d.Host)}, true, nil
+			return target{volume: v, disks: []string{d.Name}, host: s.hostNamed(d.Host)}, true, nil
 		}
 		names = append(names, d.Name)
 	}
@@ -80,6 +89,36 @@ func (s *supervisor) resolveDisk(ctx context.Context, name string) (target, bool
 		return target{}, false, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", of)
 	}
 	return target{}, false, refuse("the volume %s has no disk %q%s (disks: %s)", of, disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
+}
+
+// resolveVolume finds all disks of the volume that has a name, or that belongs to a member or role.
+func (s *supervisor) resolveVolume(ctx context.Context, f Fault) (target, error) {
+	s.mu.Lock()
+	v := s.volumes[f.Target]
+	s.mu.Unlock()
+	if v == nil {
+		node, err := s.resolveMember(ctx, f.Target, f.Seed)
+		if err != nil {
+			return target{}, err
+		}
+		s.mu.Lock()
+		v = s.volumes[node.Name()]
+		s.mu.Unlock()
+		if v == nil {
+			return target{}, refuse("%s keeps no data, so it has no disks", node.Name())
+		}
+	}
+	t := target{volume: v, whole: true}
+	for _, d := range v.Describe(ctx, false).Disks {
+		t.disks = append(t.disks, d.Name)
+		if t.host == nil {
+			t.host = s.hostNamed(d.Host)
+		}
+	}
+	if len(t.disks) == 0 {
+		return target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", v.Name())
+	}
+	return t, nil
 }
 
 // resolveMember finds a member by its name or role.

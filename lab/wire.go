@@ -14,6 +14,7 @@ const (
 	pathAddresses = "/addresses"
 	pathUsage     = "/usage"
 	pathEvents    = "/events"
+	pathWitness   = "/witness"
 	pathExec      = "/exec"
 	pathFail      = "/fail"
 	pathHeal      = "/heal"

@@ -77,6 +77,12 @@ func checkKind(kind string) error {
 	return nil
 }
 
+// Check says what is wrong with a fault.
+func (f Fault) Check() error { return checkFault(f) }
+
+// Check says what is wrong with a power cut.
+func (p PowerCut) Check() error { return checkCut(p) }
+
 func checkFault(f Fault) error {
 	if err := checkKind(f.Kind); err != nil {
 		return err

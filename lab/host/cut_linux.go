@@ -180,7 +180,7 @@ func (n *network) apply(h *isolatedHost) error {
 // Where the addresses are in the header of an IPv4 packet.
 const sourceOffset, destinationOffset = 12, 16
 
-// drop is a rule that drops what passes the host's link and has the address at the offset of its header; without an
+// drop is a rule that counts and drops what passes the host's link and has the address at the offset of its header; without an
 // address, all. Loopback is another link.
 func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
 	name := make([]byte, unix.IFNAMSIZ)
@@ -194,7 +194,7 @@ func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
 			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: addr.AsSlice()})
 	}
-	return append(exprs, &expr.Verdict{Kind: expr.VerdictDrop})
+	return append(exprs, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 }
 
 // Slow implements [Host].

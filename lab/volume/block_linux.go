@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -27,9 +28,10 @@ type blocks struct {
 	disks  []*disk
 	// degraded says that it was written to while it was mounted without a disk; repairing that a repair goes on.
 	degraded, repairing, closed bool
-	made                        []made // what was made besides disks, in order
-	serial                      int    // of new disks
-	arrayEntry                  int    // of the array in the journal, if it has one
+	made                        []made      // what was made besides disks, in order
+	serial                      int         // of new disks
+	arrayEntry                  int         // of the array in the journal, if it has one
+	looking                     atomic.Bool // somebody waits for the filesystem to be read
 }
 
 // made is something to undo when the volume is closed.
@@ -234,6 +236,7 @@ func (v *blocks) Remount(ctx context.Context) error {
 	for _, d := range v.disks {
 		d.absent = !d.answers()
 		d.missing = d.missing || d.absent
+		d.behind = d.behind && len(v.disks) > 1 // a disk alone is behind no other
 	}
 	v.degraded = v.degraded || degraded
 	return nil

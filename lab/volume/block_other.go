@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -23,3 +24,13 @@ func fileID(fs.FileInfo) string { return "" }
 
 // server serves disks that can fail in more ways; there is none here.
 type server struct{}
+
+var errLinux = errors.New("disks that can have faults are made on Linux only")
+
+// FaultDisk has no disks to control here.
+func (m *Maker) FaultDisk(string, string) (*faultfs.Client, string, error) { return nil, "", errLinux }
+
+// LosePower has no disks that could lose anything.
+func (m *Maker) LosePower(context.Context, string, []string, faultfs.PowerCut, func() error) error {
+	return errLinux
+}

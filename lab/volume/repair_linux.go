@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -88,7 +89,7 @@ func (v *blocks) health(e examined) (health, detail string) {
 		says = append(says, e.detail)
 	}
 	at, err := mountsAt(v.path)
-	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly()) || !listable(v.path)
+	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly()) || !v.listable()
 	switch {
 	case down:
 		return "failed", strings.Join(append(says, "the filesystem has given up: heal its disks and remount the volume"), "; ")
@@ -102,6 +103,27 @@ func (v *blocks) health(e examined) (health, detail string) {
 		health = "healthy"
 	}
 	return health, strings.Join(says, "; ")
+}
+
+// lookLimit is how long a filesystem may take to list its directory: one whose disks hang never does.
+const lookLimit = time.Second
+
+// listable says whether the filesystem can be read. At most one question waits for an answer.
+func (v *blocks) listable() bool {
+	if !v.looking.CompareAndSwap(false, true) {
+		return false
+	}
+	answer := make(chan bool, 1)
+	go func() {
+		answer <- listable(v.path)
+		v.looking.Store(false)
+	}()
+	select {
+	case ok := <-answer:
+		return ok
+	case <-time.After(lookLimit):
+		return false
+	}
 }
 
 // listable says whether a directory can be read: XFS that has shut down is still mounted.

@@ -1,0 +1,83 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Lab is what an injector needs of a lab; [lab.Handle] is one.
+type Lab interface {
+	Name() string
+	Fail(ctx context.Context, f lab.Fault) (record.LabFault, error)
+	Heal(ctx context.Context, what lab.Healing) ([]record.LabFault, error)
+	Describe(ctx context.Context, deep bool) (record.Lab, error)
+	// Witness is what the kernel and the disks counted.
+	Witness(ctx context.Context) (lab.Witness, error)
+}
+
+// Injector breaks one thing once. Its methods are called one after the other.
+type Injector interface {
+	// Inject returns when the fault is in effect.
+	Inject(ctx context.Context) (Injection, error)
+	// Verify looks until something other than the injector has seen an effect, or ctx ends; then it says that nothing
+	// was seen. It may be called while load goes on, and again later. An error is that it could not look.
+	Verify(ctx context.Context) (Proof, error)
+	// Heal undoes it and returns when that is done. Healing what is healed already succeeds.
+	Heal(ctx context.Context) (time.Time, error)
+}
+
+// Injection is a fault that was done. Times have the monotonic clock of this process.
+type Injection struct {
+	// Asked is when the lab was told, Done when it had answered that the fault is in effect.
+	Asked, Done time.Time
+	// Target is what was meant by the target's words, and Hosts the hosts that it stands on.
+	Target string
+	Hosts  []string
+	// Manner is what clients notice on this kind of host.
+	Manner string
+	// ID is the lab's number of the fault; 0 if it is one that does not last, or not of a lab.
+	ID int
+	// Until is when the lab heals it by itself; zero if there is nothing to heal.
+	Until time.Time
+}
+
+// Proof says whether a fault had an effect, in words of what saw it.
+type Proof struct {
+	Hit      bool
+	Evidence string
+}
+
+// DefaultLimit is after what time a lab heals a fault by itself if nothing else is said.
+const DefaultLimit = 10 * time.Minute
+
+// ErrNotALab says that something was to be broken that Plimsoll did not make.
+var ErrNotALab = errors.New("only labs are broken")
+
+// New prepares to break something in a lab. limit is after what time the lab heals it by itself, also when this process
+// is gone; 0 is [DefaultLimit]. Without a lab it is refused.
+func New(l Lab, f Fault, limit time.Duration) (Injector, error) {
+	if l == nil {
+		return nil, fmt.Errorf("%s: %w: the target is none; use lab:NAME as the target, or --external and break it yourself", f.Text, ErrNotALab)
+	}
+	if limit < 0 {
+		return nil, fmt.Errorf("%s: the time after which it heals is negative", f.Text)
+	}
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	f.Limit = limit
+	return &injector{lab: l, fault: f}, nil
+}
+
+// injector breaks something in a lab.
+type injector struct {
+	lab    Lab
+	fault  Fault
+	before sight // what was seen before
+	done   Injection
+}

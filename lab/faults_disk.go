@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// faultDisk is a disk of the fault filesystem: its control, and its name there. Faults keep it, so that nothing that
+// hangs has to be asked when they are healed.
+type faultDisk struct {
+	client *faultfs.Client
+	name   string
+}
+
+// takesPower says whether an action takes the power of a host away.
+func takesPower(action string) bool { return action == PowerOff || action == PowerLoss }
+
+// failDisks does something to disks of one volume. What it did before it failed is undone.
+func (s *supervisor) failDisks(ctx context.Context, x *fault, f Fault) error {
+	if f.Action == DiskFail {
+		for _, d := range x.disks {
+			if err := x.volume.FailDisk(ctx, d); err != nil {
+				return errors.Join(err, s.clearDisks(context.WithoutCancel(ctx), x))
+			}
+		}
+		return nil
+	}
+	for _, d := range x.disks {
+		client, name, err := s.builder.faultDisk(x.volume.Name(), d)
+		if err != nil {
+			return refuse("%s: %v", f.Action, err)
+		}
+		x.held = append(x.held, faultDisk{client, name})
+	}
+	for i, d := range x.held {
+		one := f.ofDisk()
+		one.Seed += uint64(i) // two disks do not lose the same blocks
+		if err := d.client.Set(ctx, d.name, one); err != nil {
+			return errors.Join(err, s.clearDisks(context.WithoutCancel(ctx), x))
+		}
+	}
+	return nil
+}
+
+// clearDisks lets the disks of a fault work again, whatever became of what stands on them.
+func (s *supervisor) clearDisks(ctx context.Context, x *fault) error {
+	var all error
+	for _, d := range x.held {
+		all = errors.Join(all, d.client.Clear(ctx, d.name, actions[x.Action].disk))
+	}
+	if x.Action == DiskFail {
+		for _, d := range x.disks {
+			all = errors.Join(all, x.volume.HealDisk(ctx, d))
+		}
+	}
+	return all
+}
+
+// healDisks lets disks work again, and then the filesystem and the member above them, if these had given up.
+func (s *supervisor) healDisks(ctx context.Context, x *fault) error {
+	if err := s.clearDisks(ctx, x); err != nil {
+		return err
+	}
+	return s.recover(ctx, x.volume.Name())
+}
+
+// recover brings back a member whose filesystem gave up because of its disks, or that ended because of it.
+func (s *supervisor) recover(ctx context.Context, member string) error {
+	defer s.locks.lock("member/" + member)()
+	cluster := s.running()
+	s.mu.Lock()
+	v := s.volumes[member]
+	s.mu.Unlock()
+	if cluster == nil || v == nil {
+		return nil
+	}
+	n, ok := cluster.Node(member)
+	if !ok || n.Host().State() == host.Off || s.endedByFault(member) {
+		return nil
+	}
+	failed := v.Describe(ctx, false).Health == "failed"
+	if n.Status().Running && !failed {
+		return nil
+	}
+	if failed {
+		s.ends([]string{member}, "its filesystem has given up and is mounted again")
+		if err := n.Kill(); err != nil {
+			return err
+		}
+		if err := s.remount(ctx, member); err != nil {
+			return err
+		}
+	}
+	return s.giveBack(ctx, member)
+}
+
+// stillLimit is how long the processes of a host may take to stop before its power is cut.
+const stillLimit = time.Second
+
+// losesPower says whether the disks of a host can lose what was not flushed.
+func (s *supervisor) losesPower(x *fault) error {
+	s.mu.Lock()
+	storage := s.planned.Spec.Storage
+	s.mu.Unlock()
+	if storage.Faults || storage.Device != "" || storage.Cache != nil {
+		return nil
+	}
+	return refuse("%s needs disks that know what was flushed: bring the lab up with --size and --faults (storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
+}
+
+// losePower takes the power of a host away with all that was not flushed. Its processes stop first, so that no client
+// is told of errors of disks, then the disks die, and only then the processes: a filesystem that writes back what it
+// has in memory must not reach them.
+func (s *supervisor) losePower(ctx context.Context, x *fault, f Fault) error {
+	members := s.standingOn(x.host)
+	s.ends(members, "its host lost power")
+	still, cancel := context.WithTimeout(ctx, stillLimit)
+	_ = x.host.Pause(still) // what waits for a disk cannot stop, and does not answer anybody either
+	cancel()
+	err := s.builder.losePower(ctx, x.host.Name(), members, f.cut(), func() error { return x.host.PowerOff(ctx) })
+	if err != nil {
+		return fmt.Errorf("after its power was cut: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range members {
+		s.unmounted[m] = true
+	}
+	return nil
+}
+
+// calmDisks clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.
+func (s *supervisor) calmDisks(ctx context.Context) {
+	s.mu.Lock()
+	faults := slices.Clone(s.faults)
+	s.mu.Unlock()
+	for _, x := range faults {
+		for _, d := range x.held {
+			_ = d.client.Clear(ctx, d.name) // one whose server has ended answers nothing any more
+		}
+	}
+}
