@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,4 +209,68 @@ func TestLVMGroupIsRemoved(t *testing.T) {
 	must(t, removeLVMGroup(context.Background(), r))
 	expect(t, s.said(t), "vgs --noheadings --options vg_name")
 	must(t, removeMD(context.Background(), journal.Resource{Name: "plimsoll-gone"}))
+}
+
+// A host loses power: what was flushed is there afterwards, what was not is gone, and what the kernel still had in
+// memory never reaches the disks.
+func TestHostLosesPower(t *testing.T) {
+	if !canMount(t) {
+		return
+	}
+	ctx := context.Background()
+	for _, fs := range []string{"xfs", "ext4", "btrfs"} {
+		t.Run(fs, func(t *testing.T) {
+			b := newBench(t, record.StorageSpec{Size: small, Filesystem: fs, Faults: true})
+			v := b.volume(t)
+			sum := fill(t, filepath.Join(v.Dir(), "flushed"), 4<<20, 1)
+			must(t, os.WriteFile(filepath.Join(v.Dir(), "dirty"), noise(1<<20, 2), 0o600))
+			killed := false
+			kill := func() error {
+				killed = true
+				client, name, err := b.FaultDisk("v1", "d1")
+				if err != nil {
+					return err
+				}
+				stats, err := client.Stats(ctx, name)
+				if err == nil && (len(stats.Faults) == 0 || stats.Unflushed > 0) {
+					err = fmt.Errorf("the disk has power while its users are killed: %+v", stats)
+				}
+				return err
+			}
+			must(t, b.LosePower(ctx, "h1", []string{"v1"}, faultfs.PowerCut{}, kill))
+			if !killed || contains("/proc/self/mountinfo", v.Dir()) {
+				t.Errorf("users killed: %v; the filesystem must be gone", killed)
+			}
+			must(t, b.HostOn(ctx, "h1"))
+			must(t, v.Remount(ctx))
+			verify(t, filepath.Join(v.Dir(), "flushed"), sum)
+			if data, err := os.ReadFile(filepath.Join(v.Dir(), "dirty")); err == nil && bytes.Equal(data, noise(1<<20, 2)) {
+				t.Error("what was not flushed survived a loss of power")
+			}
+			health(t, v, "healthy")
+		})
+	}
+}
+
+// A mirror over two hosts: the filesystem stood in the memory of the host that lost power, so the disk on the other one
+// gets nothing of what was dirty, and has all that was flushed.
+func TestHostOfAMirrorLosesPower(t *testing.T) {
+	if !canMount(t) {
+		return
+	}
+	ctx := context.Background()
+	b := newBench(t, record.StorageSpec{Size: small, Backend: Btrfs, Tolerate: 1, Faults: true})
+	v := b.volume(t, "h1", "h2")
+	sum := fill(t, filepath.Join(v.Dir(), "flushed"), 4<<20, 1)
+	must(t, os.WriteFile(filepath.Join(v.Dir(), "dirty"), noise(1<<20, 2), 0o600))
+	must(t, b.LosePower(ctx, "h1", []string{"v1"}, faultfs.PowerCut{}, func() error { return nil }))
+	must(t, v.Remount(ctx)) // on another host, with the disk that answers
+	verify(t, filepath.Join(v.Dir(), "flushed"), sum)
+	if data, err := os.ReadFile(filepath.Join(v.Dir(), "dirty")); err == nil && bytes.Equal(data, noise(1<<20, 2)) {
+		t.Error("what was not flushed survived a loss of power")
+	}
+	must(t, b.HostOn(ctx, "h1"))
+	_, err := v.Repair(ctx)
+	must(t, err)
+	health(t, v, "healthy")
 }
