@@ -59,6 +59,7 @@ and durability, and what the numbers are worth.
 	root.AddCommand(
 		newRunCommand(env),
 		newStudyCommand(env),
+		newDrillCommand(env),
 		newYCSBCommand(env),
 		newCalibrateCommand(env),
 		newResponderCommand(env),

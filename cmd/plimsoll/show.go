@@ -29,6 +29,8 @@ be believed, 130 interrupted or killed, 1 failed.`,
 				return err
 			}
 			switch dir := args[0]; {
+			case holds(dir, record.DrillFile):
+				return showDrill(env, dir, format)
 			case holds(dir, record.StudyFile):
 				return showStudy(env, dir, format)
 			case holds(dir, record.ProbeFile):

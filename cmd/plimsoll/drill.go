@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"go.yaml.in/yaml/v4"
+)
+
+// drillOptions are the flags of `plimsoll drill`.
+type drillOptions struct {
+	spec     *specFlags
+	faults   []string
+	at, last string
+	repeat   int
+	recovery string
+	external bool
+	fresh    bool
+	noErrors bool
+	loss     string
+	outage   string
+	format   string
+	quiet    bool
+	dry      bool
+	web      string
+}
+
+func newDrillCommand(env *environment) *cobra.Command {
+	var o drillOptions
+	cmd := &cobra.Command{
+		Use:   "drill [SPEC|TARGET]",
+		Short: "Break a lab under load, and say how long it was out and what it lost",
+		Long: `Break a lab under load, and say how long it was out and what it lost.
+
+SPEC is a file in YAML with a run, faults and, if the drill shall bring one up, a lab; TARGET is
+lab:NAME, or the address of a deployment that you break yourself (--external: press Enter, or send
+SIGUSR1, at the moment it is broken, and once more when it is healed).
+
+Every write is kept in a ledger. After the faults are healed and redundancy is back everything is read,
+and each write gets one class: ok, lost, recovered, dropped, phantom, duplicated, corrupt, …
+
+Ctrl-C heals first and audits what was written until then. If the drill is killed, the lab heals by
+itself.
+
+Exit codes: 0 what was expected holds, 2 usage, 3 target unreachable, 4 it was out for too long or had
+errors, 5 an acknowledged write that had to survive is gone, 6 the drill shows nothing (the fault did
+not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
+		Example: `  plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
+  plimsoll drill drill.yaml --repeat 10
+  plimsoll drill 'mongodb://db1,db2/?replicaSet=rs0' --external --duration 5m --w majority`,
+		Args:   atMostOne("file or target"),
+		Hidden: true,
+		RunE:   func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
+	}
+	fs := cmd.Flags()
+	o.spec = addSpecFlags(fs)
+	fs.Lookup("file").Usage = "read the specification of the drill from this YAML file; flags win"
+	fs.StringArrayVar(&o.faults, "fault", nil, "what is broken, ACTION:TARGET, such as kill:primary or power-loss:host1 (repeatable)")
+	fs.StringVar(&o.at, "at", "", "when, since the measured time began, or as workers=N; for faults given as flags (default 20s, at most a quarter of the measured time)")
+	fs.StringVar(&o.last, "for", "", "how long until it is healed (default: until the end of the measured time)")
+	fs.IntVar(&o.repeat, "repeat", 0, "how often the whole is done (default 1)")
+	fs.StringVar(&o.recovery, "recovery", "", "how long redundancy may take to come back (default 2m)")
+	fs.BoolVar(&o.external, "external", false, "somebody else breaks the target: Enter or SIGUSR1 marks the moment")
+	fs.BoolVar(&o.fresh, "fresh", false, "bring the lab of the specification up anew for each round")
+	fs.StringVar(&o.loss, "expect-loss", "", "none, any, or window:TIME; absent, what the durability promises")
+	fs.StringVar(&o.outage, "expect-outage", "", "the longest outage that is allowed")
+	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "the fault has to be invisible for clients")
+	fs.StringVar(&o.format, "format", "text", "of the result: text, md, json")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
+	webFlag(cmd, &o.web)
+	return cmd
+}
+
+// drillFormats lists the values of --format of a drill.
+var drillFormats = []string{"text", "md", "json"}
+
+func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) error {
+	if !slices.Contains(drillFormats, o.format) {
+		return usageError("unknown format %q (known: %s)", o.format, strings.Join(drillFormats, ", "))
+	}
+	spec, err := o.read(cmd, env, args)
+	if err != nil {
+		return err
+	}
+	if err := drill.Check(spec); err != nil {
+		return withExit(exitUsage, err)
+	}
+	if o.dry {
+		return printDrillSpec(env, spec)
+	}
+	dir := orElse(spec.Out, newDir("drills", spec.Name, env.now()))
+	end, err := startWeb(env, o.web, dir)
+	if err != nil {
+		return err
+	}
+	defer end()
+	d, err := o.conduct(cmd.Context(), env, spec, dir)
+	if d == nil {
+		return runError(err)
+	}
+	if perr := printDrill(env.stdout, d, o.format); perr != nil {
+		return perr
+	}
+	fmt.Fprintf(env.stderr, "record in %s\n", dir)
+	if err != nil {
+		return runError(err)
+	}
+	return verdictOfDrill(d)
+}
+
+// conduct does the drill under the eyes of a person.
+func (o *drillOptions) conduct(ctx context.Context, env *environment, spec record.DrillSpec, dir string) (*record.Drill, error) {
+	ctx, abort, stop := endOrAbort(ctx, env)
+	defer stop()
+	home, err := homeDir(env)
+	if err != nil {
+		return nil, err
+	}
+	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env)}
+	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...))}
+	if spec.External {
+		mark, done := drillMarks(env)
+		defer done()
+		opts.Mark = mark
+		fmt.Fprintln(env.stderr, "plimsoll: press Enter, or send SIGUSR1 to process", os.Getpid(), "at the moment the target is broken, and once more when it is healed")
+	}
+	var progress *drillProgress
+	if !o.quiet {
+		progress = newDrillProgress(env)
+		opts.Progress = progress
+		defer progress.end()
+	}
+	return drill.Run(ctx, spec, opts)
+}
+
+// openDrillLab finds the labs that drills break.
+func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, error) {
+	find := findLab(env)
+	return func(ctx context.Context, name string) (drill.Lab, error) {
+		l, err := find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return l.(labTarget), nil
+	}
+}
+
+// read puts file, flags and defaults together.
+func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (spec record.DrillSpec, err error) {
+	file, target := o.spec.file, ""
+	if len(args) == 1 {
+		if isDrillFile(args[0]) {
+			if file != "" {
+				return spec, usageError("the specification is given twice: %s and --file %s", args[0], file)
+			}
+			file = args[0]
+		} else {
+			target = args[0]
+		}
+	}
+	if file != "" {
+		if spec, err = readDrillSpec(env, file); err != nil {
+			return spec, err
+		}
+	}
+	if target != "" {
+		spec.Run.Target = target
+	}
+	if err := o.applyRun(cmd, env, &spec.Run); err != nil {
+		return spec, err
+	}
+	if spec.Run.Out != "" {
+		spec.Out, spec.Run.Out = spec.Run.Out, ""
+	}
+	if err := o.applyDrill(cmd, &spec); err != nil {
+		return spec, withExit(exitUsage, err)
+	}
+	spec.Defaults()
+	return spec, nil
+}
+
+// isDrillFile tells a file from a target: targets have a scheme.
+func isDrillFile(word string) bool {
+	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
+}
+
+func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, spec *record.RunSpec) error {
+	if err := readProperties(env, o.spec.properties, spec); err != nil {
+		return err
+	}
+	makeRoom(spec, cmd.Flags().Changed)
+	for _, apply := range o.spec.apply {
+		if err := apply(spec); err != nil {
+			return withExit(exitUsage, err)
+		}
+	}
+	if cmd.Flags().Changed("load") {
+		return setLoadPhase(&spec.LoadPhase, o.spec.load)
+	}
+	return nil
+}
+
+// applyDrill puts the flags of a drill into its specification.
+func (o *drillOptions) applyDrill(cmd *cobra.Command, spec *record.DrillSpec) error {
+	var times record.DrillFaultSpec
+	var err error
+	if n, ok := strings.CutPrefix(o.at, "workers="); ok {
+		times.AtWorkers, err = record.ParseCount(n)
+	} else if o.at != "" {
+		times.At, err = record.ParseDuration(o.at)
+	}
+	if err == nil && o.last != "" {
+		times.For, err = record.ParseDuration(o.last)
+	}
+	if err == nil && o.recovery != "" {
+		spec.Recovery, err = record.ParseDuration(o.recovery)
+	}
+	if err != nil {
+		return err
+	}
+	if len(o.faults) > 0 {
+		spec.Faults = nil
+		for _, f := range o.faults {
+			times.Fault = f
+			spec.Faults = append(spec.Faults, times)
+		}
+	} else {
+		for i := range spec.Faults {
+			overrideTimes(&spec.Faults[i], times)
+		}
+	}
+	if o.repeat < 0 {
+		return usageError("--repeat: %d is less than 1", o.repeat)
+	}
+	if o.repeat > 0 {
+		spec.Repeat = record.Count(o.repeat)
+	}
+	spec.External = spec.External || o.external
+	spec.Fresh = spec.Fresh || o.fresh
+	return o.applyExpect(cmd, spec)
+}
+
+func overrideTimes(f *record.DrillFaultSpec, times record.DrillFaultSpec) {
+	if times.At > 0 || times.AtWorkers > 0 {
+		f.At, f.AtWorkers = times.At, times.AtWorkers
+	}
+	if times.For > 0 {
+		f.For = times.For
+	}
+}
+
+func (o *drillOptions) applyExpect(cmd *cobra.Command, spec *record.DrillSpec) (err error) {
+	if o.loss == "" && o.outage == "" && !o.noErrors {
+		return nil
+	}
+	e := record.ExpectSpec{}
+	if spec.Expect != nil {
+		e = *spec.Expect
+	}
+	if o.loss != "" {
+		kind, window, ok := strings.Cut(o.loss, ":")
+		e.Loss, e.LossWindow = kind, 0
+		if ok {
+			e.LossWindow, err = record.ParseDuration(window)
+		}
+	}
+	if err == nil && o.outage != "" {
+		e.Outage, err = record.ParseDuration(o.outage)
+	}
+	e.NoErrors = e.NoErrors || o.noErrors
+	spec.Expect = &e
+	return err
+}
+
+func readDrillSpec(env *environment, name string) (record.DrillSpec, error) {
+	r := env.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return record.DrillSpec{}, usageError("cannot read the drill: %v", err)
+		}
+		defer f.Close()
+		r = f
+	}
+	spec, err := record.ReadDrillSpec(r)
+	if err != nil {
+		return spec, usageError("%s: %v", name, err)
+	}
+	return spec, nil
+}
+
+func printDrillSpec(env *environment, spec record.DrillSpec) error {
+	spec.Run.Target = store.Redact(spec.Run.Target)
+	b, err := yaml.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	_, err = env.stdout.Write(b)
+	return err
+}
+
+// verdictOfDrill turns a drill into the error that carries its exit code.
+func verdictOfDrill(d *record.Drill) error {
+	lost := false
+	for _, r := range d.Rounds {
+		l := r.Ledger
+		lost = lost || r.Verdict == record.Violated && l != nil && r.Expect.Loss != record.LossAny && l.Inserts[record.WriteLost]+l.Updates[record.WriteLost] > 0
+	}
+	switch {
+	case lost:
+		return withExit(exitLost, errSilent)
+	case d.Status == record.Interrupted, d.Status == record.Killed:
+		return withExit(exitInterrupted, errSilent)
+	case d.Status == record.Failed:
+		return withExit(exitFailure, errSilent)
+	case d.Verdict == record.Violated:
+		return withExit(exitObjective, errSilent)
+	case d.Verdict != record.Holds, measure.Worst(d.Validity) == measure.Invalid:
+		return withExit(exitInvalid, errSilent)
+	}
+	return nil
+}
+
+// newDir names a directory that does not exist yet.
+func newDir(kind, name string, now time.Time) string {
+	return strings.Replace(newStudyDir(name, now), "studies", kind, 1)
+}

@@ -1,0 +1,231 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// finalRead is what the ledger calls the read that decides.
+const finalRead = "final"
+
+// How long the audit may take to be answered.
+const (
+	reachAtMost = 60 * time.Second
+	auditAtMost = time.Hour
+)
+
+// dir is where the record of the run lies.
+func (x *round) dir() string { return filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)) }
+
+// audit reads everything back. It returns why that could not be done, "" if it could.
+func (x *round) audit(ctx context.Context) string {
+	if x.wrapped == nil || x.uri == "" {
+		return "the target keeps nothing that could be read back"
+	}
+	x.c.o.Progress.Note("reading everything back")
+	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
+	defer cancel()
+	o := ledger.AuditOptions{Workload: x.wrapped}
+	final, err := x.open(ctx, finalRead, x.uri, false)
+	if err != nil {
+		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
+	}
+	defer final.close()
+	o.Final = final
+	for _, f := range x.r.Faults {
+		if f.Injected > 0 {
+			o.Faults = append(o.Faults, f.Injected-x.shift())
+		}
+	}
+	for _, s := range x.members(ctx) {
+		defer s.close()
+		o.Members = append(o.Members, s)
+	}
+	result, err := x.ledger.Audit(ctx, o)
+	if err != nil {
+		return "the audit failed: " + err.Error()
+	}
+	for i := range result.Lost {
+		if result.Lost[i].Acknowledged >= 0 {
+			result.Lost[i].Acknowledged += x.shift()
+		}
+	}
+	x.r.Ledger = result
+	if x.seeds != nil {
+		x.r.SeedsFound = x.seeds.found(ctx)
+	}
+	return ""
+}
+
+// members opens each member that can be read directly, and notes those that cannot.
+func (x *round) members(ctx context.Context) []*source {
+	if x.lab == nil {
+		x.r.Unread = append(x.r.Unread, "members: the target is no lab, so only its address was read")
+		return nil
+	}
+	l, err := x.lab.Describe(ctx, true)
+	if err != nil {
+		x.r.Unread = append(x.r.Unread, "members: "+err.Error())
+		return nil
+	}
+	var list []*source
+	for _, m := range l.Members {
+		switch {
+		case !holdsData(m):
+			continue
+		case m.Kind == "postgres":
+			x.r.Unread = append(x.r.Unread, m.Name+": a member of documentdb has no gateway of its own, so it cannot be read directly")
+			continue
+		case x.sharded(l):
+			x.r.Unread = append(x.r.Unread, m.Name+": it is a part of a sharded cluster, so it does not have all documents")
+			continue
+		case m.State != "running":
+			x.r.Unread = append(x.r.Unread, m.Name+": it is "+m.State)
+			continue
+		}
+		uri, err := run.MemberURI(x.uri, m.Address)
+		var s *source
+		if err == nil {
+			s, err = x.open(ctx, m.Name, uri, true)
+		}
+		if err != nil {
+			x.r.Unread = append(x.r.Unread, m.Name+": "+store.Redact(store.OneLine(err.Error())))
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func (x *round) sharded(l record.Lab) bool {
+	return l.Specification.Topology.Kind == record.LabSharded
+}
+
+// source reads documents back through the official driver, which is not the code that wrote them.
+type source struct {
+	name   string
+	client *mongo.Client
+	db     *mongo.Database
+}
+
+// open opens one way to read everything back, and waits until it answers.
+func (x *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
+	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second)
+	switch {
+	case direct:
+		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
+	case x.r.Level == "": // gateways of documentdb read what their level means
+		o.SetReadConcern(readconcern.Majority())
+	}
+	c, err := mongo.Connect(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{name: name, client: c, db: c.Database(x.c.spec.Run.Database)}
+	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
+	defer cancel()
+	for {
+		if err = c.Ping(ctx, nil); err == nil {
+			return s, nil
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			s.close()
+			return nil, fmt.Errorf("%s does not answer: %w", name, err)
+		}
+	}
+}
+
+// close gives back the connections.
+func (s *source) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = s.client.Disconnect(ctx) // nothing is under way
+}
+
+// Name implements [ledger.Source].
+func (s *source) Name() string { return s.name }
+
+// Scan implements [ledger.Source].
+func (s *source) Scan(ctx context.Context, collection string, projection []byte, each func(doc []byte) error) error {
+	o := options.Find().SetBatchSize(5000)
+	if projection != nil {
+		o.SetProjection(bson.Raw(projection))
+	}
+	cursor, err := s.db.Collection(collection).Find(ctx, bson.D{}, o)
+	if err != nil {
+		return err
+	}
+	defer cursor.Close(ctx)
+	for cursor.Next(ctx) {
+		if err := each(cursor.Current); err != nil {
+			return err
+		}
+	}
+	return cursor.Err()
+}
+
+// seeds are records that are written and confirmed before anything else, and looked for in the end.
+type seeds struct {
+	client     *mongo.Client
+	collection *mongo.Collection
+	ids        []bson.ObjectID
+}
+
+// seedRecords is how many there are.
+const seedRecords = 2
+
+// writeSeeds writes the seed records.
+func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second))
+	if err != nil {
+		return nil, err
+	}
+	s := &seeds{client: c, collection: c.Database(database).Collection("plimsoll_drill_seeds")}
+	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
+	defer cancel()
+	for range seedRecords {
+		id := bson.NewObjectID()
+		if _, err := s.collection.InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "seed", Value: true}}); err != nil {
+			s.close()
+			return nil, fmt.Errorf("the seed records cannot be written: %w", err)
+		}
+		s.ids = append(s.ids, id)
+	}
+	return s, nil
+}
+
+func (s *seeds) count() int { return len(s.ids) }
+
+// found is how many are still there.
+func (s *seeds) found(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
+	defer cancel()
+	n := 0
+	for _, id := range s.ids {
+		if s.collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *seeds) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = s.client.Disconnect(ctx) // nothing is under way
+}

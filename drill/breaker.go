@@ -1,0 +1,302 @@
+package drill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// How long is waited for what.
+const (
+	verifyAtMost = 15 * time.Second // for an effect that something other than the injector sees
+	injectAtMost = time.Minute
+	healAtMost   = 5 * time.Minute
+	// healLate is how much later than the drill the lab heals by itself: only if the drill is gone.
+	healLate = 30 * time.Second
+)
+
+// breaker does the faults of a round at their times, and heals them.
+type breaker struct {
+	x     *round
+	clock clock
+	ended chan struct{} // closed when the load is over
+	once  sync.Once
+	all   sync.WaitGroup
+
+	mu   sync.Mutex
+	done []*broken
+}
+
+// broken is one fault of a round.
+type broken struct {
+	spec     record.DrillFaultSpec
+	injector fault.Injector
+	injected bool
+	what     fault.Injection
+	primary  bool // its target was the primary
+	data     bool // its target, or what stands on it, holds data
+	proof    fault.Proof
+	healed   time.Time
+	problem  string
+}
+
+func newBreaker(x *round) *breaker { return &breaker{x: x, ended: make(chan struct{})} }
+
+// begin sets the clocks of all faults. started is when the load begins.
+func (b *breaker) begin(ctx context.Context, started time.Time) {
+	spec := b.x.c.spec
+	measured := started.Add(spec.Run.Load.Warmup.Std())
+	end := measured.Add(spec.Measured())
+	if spec.External {
+		b.all.Go(func() { b.external(ctx, end) })
+		return
+	}
+	for _, f := range spec.Faults {
+		at, _ := spec.Moment(f)
+		due := measured.Add(at)
+		until := end
+		if f.For > 0 {
+			until = due.Add(f.For.Std())
+		}
+		b.all.Go(func() { b.one(ctx, f, due, until) })
+	}
+}
+
+// loadEnded says that the load is over: what was not broken yet is left alone, and what is broken is healed.
+func (b *breaker) loadEnded() { b.once.Do(func() { close(b.ended) }) }
+
+// wait returns when everything that heals with the load is healed.
+func (b *breaker) wait() { b.all.Wait() }
+
+// until waits for a moment; false if the load or the drill ended before.
+func (b *breaker) until(ctx context.Context, at time.Time) bool {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-b.ended:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// one does one fault: breaks, looks, waits, heals.
+func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, until time.Time) {
+	if !b.until(ctx, due) {
+		return
+	}
+	x := &broken{spec: spec}
+	f, err := fault.Parse(spec)
+	limit := time.Until(until) + healLate
+	if spec.Stay {
+		limit += b.x.c.spec.Recovery.Std() + 10*time.Minute
+	}
+	if err == nil {
+		x.injector, err = fault.New(b.x.lab, f, limit)
+	}
+	if err == nil {
+		err = b.inject(ctx, x)
+	}
+	b.add(x)
+	if err != nil {
+		b.set(func() { x.problem = err.Error() })
+		b.note("it could not be broken: %v", err)
+		return
+	}
+	b.note("%s: %s is broken", spec.Fault, x.what.Target)
+	b.verify(ctx, x, until)
+	if spec.Stay {
+		return
+	}
+	if spec.For > 0 {
+		b.until(ctx, until)
+	} else {
+		b.until(ctx, until.Add(healLate)) // the load ends before that, which is when it is healed
+	}
+	b.heal(context.WithoutCancel(ctx), x)
+}
+
+// inject breaks it, also if the drill is interrupted in that moment: a fault that is half done must be known.
+func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
+	defer cancel()
+	before := b.x.before
+	if l, err := b.x.lab.Describe(ctx, true); err == nil {
+		before = l
+	}
+	what, err := x.injector.Inject(ctx)
+	b.set(func() {
+		x.what, x.injected = what, err == nil
+		for _, m := range before.Members {
+			if m.Name == what.Target || m.Host == what.Target {
+				x.primary = x.primary || m.Role == "primary"
+				x.data = x.data || holdsData(m)
+			}
+		}
+	})
+	return err
+}
+
+func (b *breaker) verify(ctx context.Context, x *broken, until time.Time) {
+	limit := verifyAtMost
+	if left := time.Until(until); !x.spec.Stay && x.spec.For > 0 {
+		limit = min(limit, max(left, 0))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	proof, err := x.injector.Verify(ctx)
+	b.set(func() {
+		x.proof = proof
+		if err != nil && !proof.Hit {
+			x.problem = err.Error()
+		}
+	})
+}
+
+func (b *breaker) heal(ctx context.Context, x *broken) {
+	ctx, cancel := context.WithTimeout(ctx, healAtMost)
+	defer cancel()
+	at, err := x.injector.Heal(ctx)
+	b.set(func() {
+		x.healed = at
+		if err != nil {
+			x.problem = "it could not be healed: " + err.Error()
+		}
+	})
+	if err != nil {
+		b.note("%s could not be healed: %v", x.spec.Fault, err)
+		return
+	}
+	b.note("%s is healed", x.spec.Fault)
+}
+
+// healRest heals what had to stay until the audit.
+func (b *breaker) healRest(ctx context.Context) {
+	for _, x := range b.list() {
+		if x.spec.Stay && x.injected && x.healed.IsZero() {
+			b.heal(ctx, x)
+		}
+	}
+}
+
+// external waits for the moments that somebody marks.
+func (b *breaker) external(ctx context.Context, end time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	go func() {
+		select {
+		case <-b.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	x := &broken{spec: record.DrillFaultSpec{Fault: "external"}}
+	var err error
+	if x.injector, err = fault.External("external", true, b.x.c.o.Mark); err != nil {
+		return
+	}
+	if x.what, err = x.injector.Inject(ctx); err != nil {
+		return // nobody marked anything
+	}
+	x.injected = true
+	x.proof, _ = x.injector.Verify(ctx)
+	b.add(x)
+	b.x.tell("fault", "marked from outside", nil)
+	b.note("the moment is marked; mark once more when it is healed")
+	if at, err := x.injector.Heal(ctx); err == nil {
+		b.set(func() { x.healed = at })
+		b.x.tell("heal", "marked from outside", nil)
+		b.note("the end is marked")
+	}
+}
+
+func (b *breaker) add(x *broken) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done = append(b.done, x)
+}
+
+func (b *breaker) set(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+func (b *breaker) note(format string, a ...any) { b.x.c.o.Progress.Note(fmt.Sprintf(format, a...)) }
+
+// list is what was broken, in order of time; what could not be broken comes last.
+func (b *breaker) list() []*broken {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := slices.Clone(b.done)
+	slices.SortStableFunc(list, func(x, y *broken) int {
+		if x.injected != y.injected {
+			if x.injected {
+				return -1
+			}
+			return 1
+		}
+		return x.what.Asked.Compare(y.what.Asked)
+	})
+	return list
+}
+
+// faults are what was broken, on the clock of the run.
+func (b *breaker) faults() []record.DrillFault {
+	list := []record.DrillFault{}
+	for _, x := range b.list() {
+		b.mu.Lock()
+		f := record.DrillFault{Fault: x.spec.Fault, Target: cmp.Or(x.what.Target, x.spec.Fault), Manner: x.what.Manner,
+			Hit: x.proof.Hit, Evidence: x.proof.Evidence, Problem: x.problem}
+		if x.injected && !b.clock.zero.IsZero() {
+			f.Injected, f.Done = b.clock.at(x.what.Asked), b.clock.at(x.what.Done)
+			if !x.healed.IsZero() {
+				f.Healed = b.clock.at(x.healed)
+			}
+		}
+		b.mu.Unlock()
+		list = append(list, f)
+	}
+	return list
+}
+
+// mustChange says whether another member had to become the primary.
+func (b *breaker) mustChange() bool {
+	if b.x.r.Members < 2 || b.x.before.Specification.Availability.NoPromotion {
+		return false
+	}
+	for _, x := range b.list() {
+		f, err := fault.Parse(x.spec)
+		if err == nil && x.injected && x.primary && mustChange(f.Action) {
+			return true
+		}
+	}
+	return false
+}
+
+// struck is how many members with data were down or away at the same time, at most.
+func (b *breaker) struck() int {
+	list := b.list()
+	most := 0
+	for _, x := range list {
+		n := 0
+		for _, y := range list {
+			f, err := fault.Parse(y.spec)
+			if err != nil || !y.injected || !y.data || !mustChange(f.Action) {
+				continue
+			}
+			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}

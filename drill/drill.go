@@ -1,0 +1,267 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// Lab is a running lab, as a drill needs it.
+type Lab interface {
+	run.Lab
+	fault.Lab
+	Close() error
+}
+
+// Labs brings up and removes the labs of drills that have one in their specification.
+type Labs interface {
+	// Find returns a lab as it is; nil if there is none.
+	Find(ctx context.Context, name string) (*record.Lab, error)
+	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
+	Up(ctx context.Context, spec record.LabSpec) error
+	// Down removes a lab, whatever state it is in. There being none is no error.
+	Down(ctx context.Context, name string) error
+}
+
+// Progress is told how a drill goes. Calls come from several goroutines and must return soon.
+type Progress interface {
+	run.Progress
+	// Note says what the drill does, or what happened, in one line.
+	Note(text string)
+}
+
+// Options are what a drill needs besides its specification.
+type Options struct {
+	// Run are the options that every round gets: tool, command, clock, abort, ceiling. What a round decides itself is
+	// overwritten.
+	Run run.Options
+	// Dir is where the record goes; it must be empty or absent.
+	Dir      string
+	Progress Progress // nil for none
+	// Open finds the lab that a target lab:NAME means.
+	Open func(ctx context.Context, name string) (Lab, error)
+	Labs Labs // nil where labs cannot be brought up
+	// Mark gets the moments at which somebody else breaks and heals the target, of an external drill.
+	Mark <-chan time.Time
+}
+
+// Check says what is wrong with a specification, as far as that can be told without touching anything.
+func Check(spec record.DrillSpec) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range spec.Faults {
+		if _, err := fault.Parse(f); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// conductor is one drill under way.
+type conductor struct {
+	spec   record.DrillSpec
+	o      Options
+	drill  *record.Drill
+	writer *record.DrillWriter
+}
+
+// labLabel is the label of a lab that says which drill brought it up.
+const labLabel = "drill"
+
+// removeAtMost is how long removing the lab may take in the end.
+const removeAtMost = 3 * time.Minute
+
+// Run does the drill that spec asks for and returns its record, which is there also with an error once the drill has
+// begun. When ctx ends, faults are healed first and what was written until then is audited.
+func Run(ctx context.Context, spec record.DrillSpec, o Options) (*record.Drill, error) {
+	spec.Defaults()
+	if err := Check(spec); err != nil {
+		return nil, &run.Error{Stage: run.Specification, Err: err}
+	}
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if o.Run.Now == nil {
+		o.Run.Now = time.Now
+	}
+	release, err := record.Hold(o.Dir)
+	if err != nil {
+		return nil, &run.Error{Stage: run.Recording, Err: err}
+	}
+	defer release()
+	w, err := record.CreateDrill(o.Dir, spec)
+	if err != nil {
+		return nil, &run.Error{Stage: run.Recording, Err: err}
+	}
+	c := &conductor{spec: spec, o: o, writer: w, drill: &record.Drill{
+		SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
+		Started: o.Run.Now().UTC(), Specification: spec, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
+		Validity: []measure.Finding{},
+	}}
+	if err := w.Write(c.drill); err != nil {
+		return nil, &run.Error{Stage: run.Recording, Err: err}
+	}
+	err = c.rounds(ctx)
+	c.removeLab(ctx)
+	return c.finish(ctx, err)
+}
+
+// rounds does one round after the other.
+func (c *conductor) rounds(ctx context.Context) error {
+	for n := 1; n <= int(c.spec.Repeat); n++ {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if c.spec.Repeat > 1 {
+			c.o.Progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
+		}
+		if err := c.bringUp(ctx, n); err != nil {
+			return err
+		}
+		c.drill.Rounds = append(c.drill.Rounds, record.DrillRound{Number: n, Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
+			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{}, Effects: []record.DrillEffect{}})
+		if err := c.writer.Write(c.drill); err != nil {
+			return &run.Error{Stage: run.Recording, Err: err}
+		}
+		r := &c.drill.Rounds[n-1]
+		err := c.round(ctx, r)
+		c.summarize()
+		if werr := c.writer.Write(c.drill); err == nil && werr != nil {
+			err = &run.Error{Stage: run.Recording, Err: werr}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringUp brings up the lab of the specification, if it has one and it is not there from the round before.
+func (c *conductor) bringUp(ctx context.Context, round int) error {
+	if c.spec.Lab == nil || round > 1 && !c.spec.Fresh {
+		return nil
+	}
+	spec := *c.spec.Lab
+	if c.o.Labs == nil {
+		return &run.Error{Stage: run.Specification, Err: errors.New("lab: labs cannot be brought up from here; load one that runs (run.target: lab:NAME)")}
+	}
+	have, err := c.o.Labs.Find(ctx, spec.Name)
+	if err != nil {
+		return &run.Error{Stage: run.Reaching, Err: err}
+	}
+	if have != nil && !c.ours(have) {
+		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf(
+			"there is a lab %s that this drill did not bring up: remove it (plimsoll lab down %s), or give the lab of the drill another name (lab.name)", spec.Name, spec.Name)}
+	}
+	c.o.Progress.Note("bringing up the lab " + spec.Name)
+	spec.Labels = map[string]string{labLabel: c.owner()}
+	if err = c.o.Labs.Down(ctx, spec.Name); err == nil {
+		err = c.o.Labs.Up(ctx, spec)
+	}
+	if err != nil {
+		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("the lab %s cannot be brought up: %w", spec.Name, err)}
+	}
+	return nil
+}
+
+// owner is the value of the label: the directory of the drill, which no other drill has.
+func (c *conductor) owner() string {
+	if dir, err := filepath.Abs(c.o.Dir); err == nil {
+		return dir
+	}
+	return c.o.Dir
+}
+
+func (c *conductor) ours(l *record.Lab) bool {
+	return l.Specification.Labels[labLabel] == c.owner()
+}
+
+// removeLab removes what the drill brought up.
+func (c *conductor) removeLab(ctx context.Context) {
+	if c.spec.Lab == nil || c.o.Labs == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeAtMost)
+	defer cancel()
+	name := c.spec.Lab.Name
+	l, err := c.o.Labs.Find(ctx, name)
+	if err == nil && (l == nil || !c.ours(l)) {
+		return
+	}
+	if err == nil {
+		c.o.Progress.Note("removing the lab " + name)
+		err = c.o.Labs.Down(ctx, name)
+	}
+	if err != nil {
+		c.find("lab-left", measure.Note, "the lab %s could not be removed: %v; plimsoll lab down %s tries again", name, err, name)
+	}
+}
+
+// find notes a reason to take the result with care.
+func (c *conductor) find(id string, severity measure.Severity, format string, a ...any) {
+	for _, f := range c.drill.Validity {
+		if f.ID == id {
+			return
+		}
+	}
+	c.drill.Validity = append(c.drill.Validity, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
+}
+
+// summarize says what all rounds together show.
+func (c *conductor) summarize() {
+	d := c.drill
+	d.Verdict, d.Reasons = whole(d.Rounds)
+	var outages, losses []float64
+	lossy := 0
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if all := effectOn(r, ""); all != nil && all.Outage >= 0 {
+			outages = append(outages, float64(all.Outage))
+		}
+		if r.Ledger == nil || unread(r.Ledger) != "" {
+			continue
+		}
+		lost := lostOf(r.Ledger)
+		losses = append(losses, float64(lost))
+		if lost > 0 {
+			lossy++
+		}
+	}
+	d.Outages, d.Losses = spreadOf("ns", outages), spreadOf("writes", losses)
+	d.Statement = statement(len(losses), lossy)
+}
+
+// finish writes the record for the last time.
+func (c *conductor) finish(ctx context.Context, err error) (*record.Drill, error) {
+	d := c.drill
+	ended := c.o.Run.Now().UTC()
+	d.Ended, d.Status = &ended, record.Complete
+	switch {
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		d.Status = record.Interrupted
+		err = nil
+	case err != nil:
+		d.Status, d.Problem = record.Failed, err.Error()
+	}
+	if len(d.Rounds) == 0 {
+		d.Verdict, d.Reasons = whole(nil)
+	}
+	measure.SortFindings(d.Validity)
+	if werr := c.writer.Write(d); err == nil && werr != nil {
+		err = &run.Error{Stage: run.Recording, Err: werr}
+	}
+	if clean, rerr := c.writer.Redacted(d); rerr == nil {
+		d = clean
+	}
+	return d, err
+}

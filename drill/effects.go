@@ -1,0 +1,142 @@
+package drill
+
+import (
+	"math"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// window is the measured time of a round and the first fault in it, in nanoseconds of run time.
+type window struct {
+	from, fault, until int64
+}
+
+// backAt is which share of the throughput before counts as recovered.
+const backAt = 0.95
+
+// gapLeast is the shortest time without a success after which recovery is looked for: shorter ones are between any two
+// operations of a slow load.
+const gapLeast = int64(100e6)
+
+// effectOf says what a fault meant for one class. Everything is taken from when operations ended.
+func effectOf(c course, w window) record.DrillEffect {
+	e := record.DrillEffect{Class: c.class, Client: -1, Outage: -1, OutageFrom: -1, Recovery: -1}
+	if w.fault <= w.from {
+		return e
+	}
+	e.Before = rate(c, w.from, w.fault)
+	from, to, back := longestGap(c, w)
+	e.OutageFrom = from
+	if back {
+		e.Outage = to - from
+	}
+	for _, s := range c.slices {
+		if s.failed > 0 && s.failAt >= w.fault {
+			e.Failed += s.failed
+		}
+	}
+	if e.Before == 0 || !back {
+		e.Missing = missing(c, e.Before, w.fault, w.until)
+		return e
+	}
+	search := w.fault
+	if to-from >= gapLeast {
+		search = max(search, to)
+	}
+	until := w.until
+	if at := recovered(c, e.Before, search, w.until); at >= 0 {
+		e.Recovery, until = at-w.fault, at
+	}
+	e.Missing = missing(c, e.Before, w.fault, until)
+	return e
+}
+
+// rate is the successes per second that ended in [from, to).
+func rate(c course, from, to int64) float64 {
+	return float64(count(c, from, to)) / (float64(to-from) / 1e9)
+}
+
+// count is how many operations succeeded in [from, to), as exactly as slices tell.
+func count(c course, from, to int64) int64 {
+	n := int64(0)
+	for _, s := range c.slices {
+		if s.ok > 0 && s.okFirst >= from && s.okFirst < to {
+			n += s.ok
+		}
+	}
+	return n
+}
+
+// longestGap returns the longest time without a success that reached into the time since the fault, from the last success
+// before it to the first one after it. back is false if there was none until the end: then to is the end.
+func longestGap(c course, w window) (from, to int64, back bool) {
+	last := int64(-1)
+	from, to, back = -1, -1, false
+	consider := func(next int64, ended bool) {
+		if last < 0 || next < w.fault || last > w.until {
+			return
+		}
+		if from < 0 || next-last > to-from {
+			from, to, back = last, next, ended
+		}
+	}
+	for _, s := range c.slices {
+		if s.ok == 0 {
+			continue
+		}
+		consider(s.okFirst, true)
+		last = s.okLast
+	}
+	if last >= 0 && last < w.until {
+		consider(w.until, false)
+	}
+	return from, to, back
+}
+
+// recovered is the first moment since start from which on the throughput over some time is what it was. That time is
+// long enough that the scatter of a thousand operations does not decide; -1 if it did not come.
+func recovered(c course, before float64, start, until int64) int64 {
+	span := int64(min(max(1000/before, 1), 5) * 1e9)
+	const step = int64(100e6)
+	for at := start; at+span <= until; at += step {
+		if rate(c, at, at+span) >= backAt*before {
+			return at
+		}
+	}
+	return -1
+}
+
+// missing is how many operations fewer succeeded than at the rate before, second by second.
+func missing(c course, before float64, from, until int64) float64 {
+	total := 0.0
+	const step = int64(1e9)
+	for at := from; at < until; at += step {
+		to := min(at+step, until)
+		total += max(0, before*float64(to-at)/1e9-float64(count(c, at, to)))
+	}
+	return math.Round(total)
+}
+
+// firstFailure is when the first operation failed since a moment, -1 if none did.
+func firstFailure(c course, since int64) int64 {
+	for _, s := range c.slices {
+		switch {
+		case s.failed == 0 || s.failAt < since:
+		case s.failFirst >= since:
+			return s.failFirst
+		default:
+			return since // the slice began before
+		}
+	}
+	return -1
+}
+
+// firstSuccess is when the first operation succeeded since a moment, -1 if none did.
+func firstSuccess(c course, since int64) int64 {
+	for _, s := range c.slices {
+		if s.ok > 0 && s.okFirst >= since {
+			return s.okFirst
+		}
+	}
+	return -1
+}

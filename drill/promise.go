@@ -1,0 +1,70 @@
+package drill
+
+import (
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The durability levels that promises are made for.
+const (
+	levelThroughput = "throughput"
+	levelBalanced   = "balanced"
+	levelDurable    = "durable"
+	levelMajority   = "majority"
+)
+
+// circumstances are what the promise of a durability level depends on.
+type circumstances struct {
+	durability record.DurabilitySpec
+	level      string // of the servers that were loaded, where a lab has servers for each
+	members    int    // with data; 0 if that is not known
+	changed    bool   // another member is the primary than before
+	struck     int    // members with data that were down or away at the same time
+}
+
+// levelOf names the durability level that a run asked for.
+func (c circumstances) levelOf() string {
+	d := c.durability
+	switch {
+	case c.level == "majority-unjournaled":
+		return levelMajority
+	case c.level != "":
+		return c.level
+	case d.W == "0" || d.W == "" && d.Name == levelThroughput:
+		return levelThroughput
+	case d.W == levelMajority, d.W == "" && d.Name == "":
+		return levelMajority // what MongoDB does when nothing is said
+	case d.Name == levelDurable && d.Journal == nil, d.Journal != nil && *d.Journal:
+		return levelDurable
+	}
+	return levelBalanced
+}
+
+// promise is what a durability level promises of losses under what happened, and why.
+func (c circumstances) promise() (loss, why string) {
+	switch level := c.levelOf(); {
+	case level == levelThroughput:
+		return record.LossAny, "throughput: nobody confirms these writes, so any of the last of them may be lost; the window is measured"
+	case level == levelBalanced:
+		return record.LossAny, "balanced: a write is acknowledged before it is on any disk, so the last ones may be lost; the window is measured"
+	case level == levelDurable && c.members > 1 && c.changed:
+		return record.LossAny, "durable: a write is on the disk of one member when it is acknowledged, and another member took over; what that one had not yet received may be lost"
+	case level == levelDurable:
+		return record.LossNone, "durable: a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"
+	case c.members > 1 && c.struck > 1:
+		return record.LossAny, "majority: several members failed at once, which a majority does not have to survive when the rest takes over"
+	case c.members == 1:
+		return record.LossNone, "majority of one member: a write is on its disk when it is acknowledged, so nothing may be lost"
+	}
+	return record.LossNone, "majority: a write is on most members when it is acknowledged, so no single failure may lose any"
+}
+
+// takesDown are the actions that keep a member from being the primary.
+var takesDown = []string{lab.PowerOff, lab.PowerLoss, lab.Kill, lab.Stop, lab.Cut, lab.Pause}
+
+// mustChange says whether an action on a primary makes another member the primary, if there is one.
+func mustChange(action string) bool {
+	return action == lab.StepDown || slices.Contains(takesDown, action)
+}

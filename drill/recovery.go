@@ -1,0 +1,141 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// lookEvery is how often the lab is asked how it stands.
+const lookEvery = 500 * time.Millisecond
+
+// recover waits until everything of the lab is as it was: members run, nothing is behind, volumes are healthy. It returns
+// when that was, zero if it did not come in time.
+func (x *round) recover(ctx context.Context) time.Time {
+	if x.lab == nil {
+		return time.Time{}
+	}
+	x.c.o.Progress.Note("waiting until redundancy is back")
+	ctx, cancel := context.WithTimeout(ctx, x.c.spec.Recovery.Std())
+	defer cancel()
+	missing := "nobody said how it stands"
+	for {
+		l, err := x.lab.Describe(ctx, true)
+		if err == nil {
+			x.compare(l)
+			missing = notWhole(x.before, l)
+			if missing == "" {
+				return time.Now()
+			}
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			x.r.Problem = fmt.Sprintf("redundancy was not back %v after the load: %s", x.c.spec.Recovery, missing)
+			return time.Time{}
+		}
+	}
+}
+
+// compare looks whether another member is the primary than before.
+func (x *round) compare(now record.Lab) {
+	was, is := primaries(x.before), primaries(now)
+	for set, name := range is {
+		if was[set] != "" && was[set] != name {
+			x.changed = true
+		}
+	}
+}
+
+// primaries are the primaries of all sets.
+func primaries(l record.Lab) map[string]string {
+	by := map[string]string{}
+	for _, m := range l.Members {
+		if m.Role == "primary" {
+			by[m.Set] = m.Name
+		}
+	}
+	return by
+}
+
+// notWhole says what of a lab is not as it was, "" if everything is. Faults that stay are known.
+func notWhole(before, now record.Lab) string {
+	var missing []string
+	stays := map[string]bool{}
+	for _, f := range now.Faults {
+		stays[f.Target] = true
+	}
+	for _, m := range now.Members {
+		if stays[m.Name] || stays[m.Host] {
+			continue
+		}
+		switch {
+		case m.State != "running":
+			missing = append(missing, fmt.Sprintf("%s is %s", m.Name, m.State))
+		case roleOf(before, m.Name) != "" && (m.Role == "" || m.Role == "unknown"):
+			missing = append(missing, m.Name+" has no role")
+		case m.LagBytes != nil && *m.LagBytes > 0:
+			missing = append(missing, fmt.Sprintf("%s is %d bytes behind", m.Name, *m.LagBytes))
+		case m.LagBytes == nil && m.LagSeconds != nil && *m.LagSeconds > 1:
+			missing = append(missing, fmt.Sprintf("%s is %.0f s behind", m.Name, *m.LagSeconds))
+		}
+	}
+	for _, v := range now.Volumes {
+		if v.Health == "degraded" || v.Health == "repairing" || v.Health == "failed" {
+			if !stays[v.Name] && !anyDisk(now.Faults, v.Name) {
+				missing = append(missing, fmt.Sprintf("the volume %s is %s", v.Name, v.Health))
+			}
+		}
+	}
+	return strings.Join(missing, ", ")
+}
+
+func anyDisk(faults []record.LabFault, volume string) bool {
+	for _, f := range faults {
+		if strings.HasPrefix(f.Target, volume+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func roleOf(l record.Lab, member string) string {
+	for _, m := range l.Members {
+		if m.Name == member && m.Role != "unknown" {
+			return m.Role
+		}
+	}
+	return ""
+}
+
+// timeline puts what happened on one clock.
+func (x *round) timeline(ctx context.Context, result *record.Run, redundant time.Time) {
+	if x.watch == nil {
+		return
+	}
+	c := clock{result.Started}
+	var events []record.LabEvent
+	if x.lab != nil {
+		events, _ = x.lab.EventsSince(ctx, x.seq) // what is missing is not on the timeline
+		for _, e := range events {
+			if momentOf(e) == record.MomentElected {
+				x.changed = true
+			}
+		}
+		x.r.CPUSeconds = max(0, x.cpu(ctx)-x.used)
+	}
+	own, _ := record.Events(x.dir())
+	for _, e := range own {
+		if e.Kind == "primary-changed" && e.Data["to"] == "" {
+			events = append(events, record.LabEvent{Kind: primaryGone, Time: result.Started.Add(e.At), Text: e.Text})
+		}
+	}
+	x.r.Moments = timelineOf(x.r, x.watch.courses(), events, c, x.shift())
+	if !redundant.IsZero() && len(x.r.Faults) > 0 {
+		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: len(x.r.Faults) - 1,
+			Text: "all members run, none is behind, all volumes are healthy (looked at after the load)"})
+	}
+}

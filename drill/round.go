@@ -1,0 +1,263 @@
+package drill
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// round is one repetition under way.
+type round struct {
+	c       *conductor
+	r       *record.DrillRound
+	lab     Lab // nil for a target that is none
+	uri     string
+	before  record.Lab
+	seq     int64 // of the last event of the lab before
+	used    float64
+	ledger  *ledger.Ledger
+	watch   *watcher
+	wrapped workload.Workload
+	seeds   *seeds
+	tell    func(kind, text string, data map[string]string)
+	breaks  *breaker
+	changed bool
+}
+
+// round does one repetition. An error is one after which no other is tried.
+func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
+	x := &round{c: c, r: r, tell: func(string, string, map[string]string) {}}
+	defer x.close()
+	if err := x.prepare(ctx); err != nil {
+		r.Status, r.Problem, r.Reasons = record.Failed, err.Error(), []string{err.Error()}
+		return err
+	}
+	result, err := x.load(ctx)
+	x.breaks.wait()
+	r.Faults = x.breaks.faults()
+	if result == nil {
+		r.Status, r.Problem, r.Reasons = record.Failed, fmt.Sprint(err), []string{fmt.Sprint(err)}
+		return err
+	}
+	x.look(result)
+	after := context.WithoutCancel(ctx) // what was written is audited also when nobody wants more
+	redundant := x.recover(after)
+	x.timeline(after, result, redundant)
+	problem := x.audit(after)
+	x.breaks.healRest(after)
+	r.Faults = x.breaks.faults()
+	x.settle(ctx, result, err, problem)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (x *round) close() {
+	if x.seeds != nil {
+		x.seeds.close()
+	}
+	if x.lab != nil {
+		_ = x.lab.Close() // it only forgets how the lab is reached
+	}
+}
+
+// prepare finds the target, looks at it, and writes the seed records.
+func (x *round) prepare(ctx context.Context) error {
+	spec := x.c.spec.Run
+	t, err := run.ParseTarget(spec.Target)
+	if err != nil {
+		return &run.Error{Stage: run.Specification, Err: err}
+	}
+	x.uri = t.URI
+	if t.Kind == "lab" {
+		if err := x.openLab(ctx, t.Lab); err != nil {
+			return &run.Error{Stage: run.Reaching, Err: err}
+		}
+	}
+	if x.uri != "" {
+		x.c.writer.AddSecrets(x.uri)
+		if x.seeds, err = writeSeeds(ctx, x.uri, spec.Database); err != nil {
+			return &run.Error{Stage: run.Reaching, Err: err}
+		}
+		x.r.Seeds = x.seeds.count()
+	}
+	x.ledger = ledger.New(ledger.Options{Run: newRunNumber(), Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
+	x.breaks = newBreaker(x)
+	return nil
+}
+
+// newRunNumber is a number that no other round has, as far as chance allows.
+func newRunNumber() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// openLab finds the lab and writes down how it stands.
+func (x *round) openLab(ctx context.Context, name string) (err error) {
+	if x.c.o.Open == nil {
+		return errors.New("labs cannot be loaded from here")
+	}
+	if x.lab, err = x.c.o.Open(ctx, name); err != nil {
+		return err
+	}
+	if x.before, err = x.lab.Describe(ctx, true); err != nil {
+		return err
+	}
+	if n := len(x.before.Faults); n > 0 {
+		return fmt.Errorf("something is broken in the lab %s already (%s %s): heal it first (plimsoll lab heal %s --all)", name,
+			x.before.Faults[0].Action, x.before.Faults[0].Target, name)
+	}
+	a, err := x.lab.Address(ctx, x.c.spec.Run.Durability)
+	if err != nil {
+		return err
+	}
+	x.uri, x.r.Level, x.r.Means = a.URI, a.Level, a.Means
+	x.r.Members = withData(x.before)
+	if events, err := x.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
+		x.seq = events[len(events)-1].Seq
+	}
+	x.used = x.cpu(ctx)
+	return nil
+}
+
+// withData is how many members of a lab hold data.
+func withData(l record.Lab) int {
+	n := 0
+	for _, m := range l.Members {
+		if holdsData(m) {
+			n++
+		}
+	}
+	return n
+}
+
+func holdsData(m record.LabMember) bool {
+	return m.Kind == "postgres" || m.Kind == "mongod" && m.Role != "arbiter" && m.Role != "config"
+}
+
+// cpu is what all hosts of the lab used until now, in seconds.
+func (x *round) cpu(ctx context.Context) float64 {
+	list, err := x.lab.Usage(ctx)
+	if err != nil {
+		return 0
+	}
+	sum := 0.0
+	for _, u := range list {
+		sum += u.CPUSeconds
+	}
+	return sum
+}
+
+// load makes the load, in which faults happen at their times.
+func (x *round) load(ctx context.Context) (*record.Run, error) {
+	o := x.c.o.Run
+	spec := x.c.spec.Run
+	o.Dir, o.Progress = filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)), x.c.o.Progress
+	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return x.c.o.Open(ctx, name) }
+	o.Workload = x.workload
+	o.Teller = func(tell func(string, string, map[string]string)) { x.tell = tell }
+	o.Ready = func(context.Context) error { x.breaks.begin(ctx, time.Now()); return nil }
+	result, err := run.Execute(ctx, spec, o)
+	x.breaks.loadEnded()
+	return result, err
+}
+
+// workload puts the ledger, and the clock of outages, around the workload.
+func (x *round) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
+	if x.c.spec.Run.Workload.Name == record.WorkloadLedger {
+		w, err = x.ledger.Workload(ledger.Params{})
+	} else if w, err = open(); err == nil {
+		w = x.ledger.Wrap(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.wrapped, x.watch = w, newWatcher(w)
+	return x.watch, nil
+}
+
+// look takes the effects from the times of the operations.
+func (x *round) look(result *record.Run) {
+	r := x.r
+	r.WindowStart, r.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
+	x.breaks.clock = clock{result.Started}
+	r.Faults = x.breaks.faults()
+	if len(r.Faults) == 0 || x.watch == nil {
+		return
+	}
+	shift := x.shift()
+	w := window{from: r.WindowStart - shift, fault: r.Faults[0].Injected - shift, until: r.WindowEnd - shift}
+	for _, c := range x.watch.courses() {
+		e := effectOf(c, w)
+		if e.OutageFrom >= 0 {
+			e.OutageFrom += shift
+		}
+		r.Effects = append(r.Effects, e)
+	}
+}
+
+// shift is how long after run time zero of the record the measured load began, whose clock the operations have.
+func (x *round) shift() int64 { return x.r.WindowStart - int64(x.c.spec.Run.Load.Warmup) }
+
+// settle judges the round.
+func (x *round) settle(ctx context.Context, result *record.Run, err error, problem string) {
+	r := x.r
+	r.Status = record.Complete
+	switch {
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		r.Status = record.Interrupted
+	case err != nil:
+		r.Status, r.Problem = record.Failed, err.Error()
+		problem = err.Error()
+	}
+	x.expect()
+	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, problem: problem})
+	if measure.Worst(result.Validity) == measure.Invalid {
+		x.c.find("run-invalid", measure.Warning, "the run of round %d has findings that make its rates doubtful: plimsoll show %s", r.Number, filepath.Join(x.c.o.Dir, r.Record))
+	}
+}
+
+// expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.
+func (x *round) expect() {
+	r := x.r
+	if x.c.spec.Expect != nil {
+		r.Expect = *x.c.spec.Expect
+	}
+	if r.Expect.Loss != "" {
+		r.Promise = "the drill says so"
+		return
+	}
+	r.Expect.Loss, r.Promise = circumstances{
+		durability: x.c.spec.Run.Durability, level: r.Level, members: r.Members, changed: x.changed, struck: x.breaks.struck(),
+	}.promise()
+}
+
+// acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
+func (x *round) acknowledgedBefore() int64 {
+	if len(x.r.Faults) == 0 || x.watch == nil {
+		return -1
+	}
+	at := x.r.Faults[0].Injected - x.shift()
+	return count(writesOf(x.watch.courses()), at-int64(time.Second), at)
+}
+
+// silent is the progress of a drill that nobody watches.
+type silent struct{}
+
+func (silent) Step(string)                              {}
+func (silent) Begin(run.Plan)                           {}
+func (silent) Interval(measure.Dims, *measure.Interval) {}
+func (silent) Event(measure.Event)                      {}
+func (silent) Note(string)                              {}

@@ -1,0 +1,38 @@
+package drill
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// spreadOf keeps all values, with their median and greatest.
+func spreadOf(unit string, values []float64) *record.Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return &record.Spread{Unit: unit, Values: values, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Max: sorted[n-1]}
+}
+
+// upperBound is the highest probability of an event per trial that is compatible, at 95 %, with its having happened in
+// none of n trials: (1-p)^n = 0.05. For many trials that is about 3/n, the rule of three.
+func upperBound(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
+
+// statement is what n rounds allow to say, of which lossy lost acknowledged writes.
+func statement(n, lossy int) string {
+	switch {
+	case n == 0:
+		return "No round ended with an audit, so nothing can be said about losses."
+	case lossy > 0:
+		return fmt.Sprintf("%d of %s lost acknowledged writes.", lossy, figure.Plural(n, "round"))
+	case n == 1:
+		return "One round lost nothing. That shows what can happen, not what cannot: a fault that loses writes in up to 95 % of all cases would look the same in one case of twenty. Repeat it (--repeat)."
+	}
+	return fmt.Sprintf("No loss in %d rounds: with 95 %% confidence a fault like this one loses acknowledged writes in at most %s of cases. %s",
+		n, figure.Percent(upperBound(n)), "To say less than 1 % takes 299 rounds.")
+}

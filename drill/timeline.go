@@ -1,0 +1,77 @@
+package drill
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// clock turns moments of this machine into run time: nanoseconds since the record of the run began.
+type clock struct{ zero time.Time }
+
+func (c clock) at(t time.Time) int64 { return int64(t.Sub(c.zero)) }
+
+// timelineOf puts everything that happened after the first fault on the clock of the run, in order.
+func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	var moments []record.DrillMoment
+	add := func(kind string, at int64, fault int, text string) {
+		if at >= 0 {
+			moments = append(moments, record.DrillMoment{Kind: kind, At: at, Fault: fault, Text: text})
+		}
+	}
+	for i, f := range r.Faults {
+		add(record.MomentFault, f.Injected, i, f.Fault+" "+f.Target)
+		if f.Healed > 0 {
+			add(record.MomentHealed, f.Healed, i, f.Fault+" "+f.Target)
+		}
+	}
+	first := r.Faults[0].Injected
+	if at := firstFailure(list[0], first-shift); at >= 0 {
+		add(record.MomentFirstError, at+shift, 0, "the first operation failed")
+	}
+	writes := writesOf(list)
+	gap := effectOf(writes, window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift})
+	if gap.Outage >= 0 {
+		add(record.MomentFirstWrite, gap.OutageFrom+gap.Outage+shift, 0, "the first acknowledged write")
+	}
+	if all := effectOn(r, ""); all != nil && all.Recovery >= 0 {
+		add(record.MomentThroughput, first+all.Recovery, 0, "95 % of the throughput before")
+	}
+	for _, e := range events {
+		if kind := momentOf(e); kind != "" && c.at(e.Time) >= first {
+			add(kind, c.at(e.Time), lastBefore(r.Faults, c.at(e.Time)), e.Text)
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b record.DrillMoment) int { return cmp.Compare(a.At, b.At) })
+	return moments
+}
+
+// momentOf is the kind of moment that an event of a lab, or of the client, stands for; "" for none.
+func momentOf(e record.LabEvent) string {
+	switch {
+	case e.Kind == "promotion", e.Kind == "election":
+		return record.MomentElected
+	case e.Kind == primaryGone:
+		return record.MomentPrimaryOut
+	}
+	return ""
+}
+
+// primaryGone is the kind of the event by which a client that follows a set tells that it sees no primary.
+const primaryGone = "primary-gone"
+
+// lastBefore is the index of the last fault before a moment.
+func lastBefore(faults []record.DrillFault, at int64) int {
+	last := 0
+	for i, f := range faults {
+		if f.Injected <= at {
+			last = i
+		}
+	}
+	return last
+}

@@ -1,0 +1,302 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost.
+func DrillTitle(d *record.Drill) string {
+	text := d.Specification.Name + ": " + DrillVerdict(d)
+	if out := DrillOutage(d); out != "" {
+		text += ", outage " + out
+	}
+	return text + ", " + DrillLoss(d)
+}
+
+// DrillVerdict is the verdict with how far the drill came.
+func DrillVerdict(d *record.Drill) string {
+	text := d.Verdict
+	if d.Status != record.Complete {
+		text += " (" + string(d.Status) + ")"
+	}
+	return text
+}
+
+// DrillOutage is the outage, or the outages of several rounds; "" if there is none.
+func DrillOutage(d *record.Drill) string {
+	switch {
+	case d.Outages == nil:
+		return ""
+	case len(d.Outages.Values) == 1:
+		return nanoseconds(d.Outages.Values[0])
+	}
+	return nanoseconds(d.Outages.Median) + " (median), " + nanoseconds(d.Outages.Max) + " (longest)"
+}
+
+// DrillLoss is what was lost.
+func DrillLoss(d *record.Drill) string {
+	switch {
+	case d.Losses == nil:
+		return "loss not known"
+	case d.Losses.Max == 0:
+		return "no acknowledged write lost"
+	case len(d.Losses.Values) == 1:
+		return figure.Plural(int(d.Losses.Max), "acknowledged write") + " lost" + windowOf(d)
+	}
+	return fmt.Sprintf("up to %s lost in a round", figure.Plural(int(d.Losses.Max), "acknowledged write")) + windowOf(d)
+}
+
+// windowOf is the longest loss window of all rounds.
+func windowOf(d *record.Drill) string {
+	longest := int64(-1)
+	for _, r := range d.Rounds {
+		if r.Ledger != nil {
+			longest = max(longest, r.Ledger.LossWindow)
+		}
+	}
+	if longest < 0 {
+		return ""
+	}
+	return ", acknowledged up to " + nanoseconds(float64(longest)) + " before the fault"
+}
+
+func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
+
+// DrillSections say what a drill found, the verdict first.
+func DrillSections(d *record.Drill) []Section {
+	list := []Section{drillHead(d)}
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		name := ""
+		if len(d.Rounds) > 1 {
+			name = fmt.Sprintf("round %d: ", r.Number)
+		}
+		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillLedger(r, name), drillLost(r, name))
+	}
+	list = append(list, drillDistribution(d), drillAgain(d))
+	return slices.DeleteFunc(list, func(s Section) bool {
+		return (s.Table == nil || len(s.Table.Rows) == 0) && len(s.Lines) == 0 && len(s.Points) == 0
+	})
+}
+
+// drillHead is what is read first.
+func drillHead(d *record.Drill) Section {
+	s := Section{}
+	s.Points = append(s.Points, "note verdict: "+DrillVerdict(d))
+	for _, text := range d.Reasons {
+		mark := "warning "
+		if d.Verdict == record.Holds {
+			mark = "note "
+		}
+		s.Points = append(s.Points, mark+text)
+	}
+	if d.Problem != "" {
+		s.Points = append(s.Points, "warning "+d.Problem)
+	}
+	if d.Statement != "" {
+		s.Lines = append(s.Lines, d.Statement)
+	}
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if i == 0 && r.Promise != "" {
+			s.Lines = append(s.Lines, "Expected: "+expectation(r.Expect)+" ("+r.Promise+").")
+		}
+		if r.Problem != "" && r.Problem != d.Problem {
+			s.Points = append(s.Points, "warning round "+strconv.Itoa(r.Number)+": "+r.Problem)
+		}
+		for _, u := range r.Unread {
+			s.Points = append(s.Points, "note not read: "+u)
+		}
+	}
+	for _, f := range d.Validity {
+		s.Points = append(s.Points, string(f.Severity)+" "+f.Text)
+	}
+	return s
+}
+
+// expectation is what had to hold, in words.
+func expectation(e record.ExpectSpec) string {
+	text := "no acknowledged write is lost"
+	switch e.Loss {
+	case record.LossAny:
+		text = "acknowledged writes may be lost"
+	case record.LossWindow:
+		text = fmt.Sprintf("acknowledged writes of the last %v before the fault may be lost", e.LossWindow)
+	}
+	if e.Outage > 0 {
+		text += fmt.Sprintf(", an outage of at most %v", e.Outage)
+	}
+	if e.Recovery > 0 {
+		text += fmt.Sprintf(", the throughput back after at most %v", e.Recovery)
+	}
+	if e.NoErrors {
+		text += ", no errors"
+	}
+	return text
+}
+
+// drillPhases are the names of the moments of a drill.
+var drillPhases = map[string]string{
+	record.MomentFault: "fault", record.MomentFirstError: "first client error", record.MomentPrimaryOut: "primary gone from the client's view",
+	record.MomentElected: "new primary", record.MomentFirstWrite: "first acknowledged write", record.MomentThroughput: "95 % of the throughput",
+	record.MomentHealed: "healed", record.MomentRedundant: "redundancy back",
+}
+
+// drillTimeline is what happened, counted from the first fault.
+func drillTimeline(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "timeline", Named: name != "", Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
+	if len(r.Faults) == 0 {
+		return s
+	}
+	first := r.Faults[0].Injected
+	last := first
+	for _, m := range r.Moments {
+		s.Table.row(cmp.Or(drillPhases[m.Kind], m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
+		last = m.At
+	}
+	for _, f := range r.Faults {
+		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
+		if f.Hit {
+			s.Lines = append(s.Lines, text+": "+f.Evidence)
+		} else {
+			s.Points = append(s.Points, "warning "+text+": no effect was seen "+f.Evidence+f.Problem)
+		}
+	}
+	return s
+}
+
+// drillEffects is what the faults meant for operations.
+func drillEffects(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "outage", Named: name != "", Table: &Table{Header: []string{"class", "ok/s before", "outage", "began after", "95 % again after", "missing", "failed"}, Left: 1}}
+	first := int64(0)
+	if len(r.Faults) > 0 {
+		first = r.Faults[0].Injected
+	}
+	for _, e := range r.Effects {
+		began := "–"
+		if e.OutageFrom >= 0 {
+			began = nanoseconds(float64(e.OutageFrom - first))
+		}
+		s.Table.row(cmp.Or(e.Class, "all"), figure.Rate(e.Before), orNever(e.Outage), began, orNever(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed))
+	}
+	return s
+}
+
+func orNever(ns int64) string {
+	if ns < 0 {
+		return "did not end"
+	}
+	return nanoseconds(float64(ns))
+}
+
+// drillLedger is what became of the writes.
+func drillLedger(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "ledger", Named: name != ""}
+	l := r.Ledger
+	if l == nil {
+		return s
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s of %s: %s acknowledged, %s indeterminate, %s not applied.", figure.Plural(int(l.Attempted), "write"),
+		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+	s.Table = &Table{Header: []string{"class", "inserts", "updates"}, Left: 1}
+	classes := maps.Clone(l.Inserts)
+	if classes == nil {
+		classes = map[string]int64{}
+	}
+	maps.Copy(classes, l.Updates)
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		s.Table.row(class, figure.Count(l.Inserts[class]), figure.Count(l.Updates[class]))
+	}
+	for _, read := range l.Reads {
+		text := fmt.Sprintf("%s: %s read in %s", read.Source, figure.Plural(int(read.Documents), "document"), nanoseconds(read.Seconds*1e9))
+		if read.Missing > 0 {
+			text += ", " + figure.Plural(int(read.Missing), "write") + " missing"
+		}
+		if read.Problem != "" {
+			text += ": " + read.Problem
+		}
+		s.Lines = append(s.Lines, text)
+	}
+	if r.Seeds > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
+	}
+	if r.Members > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s with data used %s of CPU.", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9)))
+	}
+	return s
+}
+
+// mostLost is how many lost writes are listed; the record has more.
+const mostLost = 20
+
+// drillLost names the lost writes.
+func drillLost(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "lost writes", Named: name != "", Long: true}
+	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
+		return s
+	}
+	s.Table = &Table{Header: []string{"id", "writer", "sequence", "before the fault", "found"}, Left: 1, Last: 1}
+	for i, w := range r.Ledger.Lost {
+		if i == mostLost {
+			s.Notes = append(s.Notes, "the record has all of them, as ranges by writer")
+			break
+		}
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), w.Found)
+	}
+	return s
+}
+
+// drillDistribution is each round in one line.
+func drillDistribution(d *record.Drill) Section {
+	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "outage", "95 % again after", "lost", "loss window", "acknowledged"}, Left: 2}}
+	if len(d.Rounds) < 2 {
+		return Section{}
+	}
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		outage, recovery, lost, window, acked := "–", "–", "–", "–", "–"
+		for _, e := range r.Effects {
+			if e.Class == "" && e.Client == -1 {
+				outage, recovery = orNever(e.Outage), orNever(e.Recovery)
+			}
+		}
+		if l := r.Ledger; l != nil {
+			lost, acked = figure.Count(l.Inserts[record.WriteLost]+l.Updates[record.WriteLost]), figure.Count(l.Acknowledged)
+			if l.LossWindow >= 0 {
+				window = nanoseconds(float64(l.LossWindow))
+			}
+		}
+		s.Table.row(strconv.Itoa(r.Number), r.Verdict, outage, recovery, lost, window, acked)
+	}
+	return s
+}
+
+// drillAgain says what was loaded, and where the record of each round is.
+func drillAgain(d *record.Drill) Section {
+	s := Section{Title: "what was done"}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s, %s", d.Specification.Run.Target, d.Started.UTC().Format("2006-01-02 15:04:05 UTC")))
+	for _, r := range d.Rounds {
+		if r.Means != "" {
+			s.Lines = append(s.Lines, r.Level+": "+r.Means)
+			break
+		}
+	}
+	for _, r := range d.Rounds {
+		s.Lines = append(s.Lines, "record of the run: "+r.Record)
+	}
+	return s
+}
+
+// DrillMarkdown writes a drill in the dialect of pull requests.
+func DrillMarkdown(w io.Writer, d *record.Drill) error {
+	return markdown(w, DrillTitle(d), DrillSections(d))
+}
