@@ -130,7 +130,7 @@ func (l *lane) state(sequence int64) state {
 // acknowledgedAt returns when a write was acknowledged, at the earliest, and how much later it may have been.
 // -1 if nothing is known.
 func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
-	if l.next-sequence <= int64(len(l.ring)) {
+	if l.next-sequence <= int64(len(l.ring)) && l.state(sequence) == acknowledged {
 		return l.ring[sequence&int64(len(l.ring)-1)], 0
 	}
 	block := sequence / markWrites
