@@ -1,0 +1,253 @@
+package fault
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// bench is a lab with a little load on it, so that faults have something to hit.
+type bench struct {
+	h    *lab.Handle
+	home string
+}
+
+// insert writes one document, and says whether that was acknowledged.
+func insert(ctx context.Context, uri string, id int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetTimeout(10 * time.Second))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Disconnect(context.WithoutCancel(ctx)) }()
+	_, err = c.Database("faults").Collection("a").InsertOne(ctx, bson.M{"_id": id})
+	return err
+}
+
+// load writes until the test ends; that some of it fails is what faults are for.
+func (b *bench) load(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	t.Cleanup(func() { stop(); all.Wait() })
+	all.Go(func() {
+		for id := 0; ctx.Err() == nil; id++ {
+			uri, err := b.h.Addresses(ctx)
+			if err == nil {
+				_ = insert(ctx, uri["durable"], id)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// until looks again and again until something holds.
+func (b *bench) until(t *testing.T, what string, holds func(record.Lab) bool) record.Lab {
+	t.Helper()
+	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		l, err := b.h.Describe(t.Context(), true)
+		if err == nil && holds(l) {
+			return l
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("waited in vain until %s: %v\n%+v\n%+v\n%+v", what, err, l.Faults, l.Members, l.Volumes)
+		}
+	}
+}
+
+// whole says that nothing is broken, and everything runs.
+func whole(l record.Lab) bool {
+	primary := false
+	for _, m := range l.Members {
+		primary = primary || m.Role == "primary" || m.Role == "standalone"
+		if m.State != "running" {
+			return false
+		}
+	}
+	for _, v := range l.Volumes {
+		if v.Health == "failed" {
+			return false
+		}
+	}
+	return primary && len(l.Faults) == 0
+}
+
+// injector prepares a fault.
+func (b *bench) injector(t *testing.T, s record.DrillFaultSpec) Injector {
+	t.Helper()
+	f, err := Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := New(b.h, f, 5*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// breaks injects a fault, sees that it hit, and heals it. meanwhile makes what it hits happen, and may be nil.
+func (b *bench) breaks(t *testing.T, s record.DrillFaultSpec, manner, evidence string, meanwhile func(Injection)) Injection {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	i := b.injector(t, s)
+	if _, err := i.Verify(ctx); !errors.Is(err, errNotDone) {
+		t.Errorf("before it was done: %v", err)
+	}
+	done, err := i.Inject(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner || len(done.Hosts) == 0 {
+		t.Errorf("the injection is %+v, want manner %q", done, manner)
+	}
+	if (done.ID != 0) == done.Until.IsZero() {
+		t.Errorf("a fault that lasts must have a limit: %+v", done)
+	}
+	if meanwhile != nil {
+		meanwhile(done)
+	}
+	proof, err := i.Verify(ctx)
+	if err != nil || !proof.Hit || !strings.Contains(proof.Evidence, evidence) {
+		t.Errorf("hit %v: %q, %v; want %q", proof.Hit, proof.Evidence, err, evidence)
+	}
+	t.Logf("%s on %s: %s", s.Fault, done.Target, proof.Evidence)
+	for range 2 { // healing what is healed succeeds
+		if _, err := i.Heal(ctx); err != nil {
+			t.Fatalf("heal: %v", err)
+		}
+	}
+	b.until(t, "everything is whole after "+s.Fault, whole)
+	return done
+}
+
+// run runs a program on the host of a disk.
+func (b *bench) run(t *testing.T, host string, command ...string) {
+	t.Helper()
+	var out strings.Builder
+	if _, err := b.h.Exec(t.Context(), lab.ExecRequest{Host: host, Command: command}, &out); err != nil {
+		t.Errorf("%v: %v\n%s", command, err, out.String())
+	}
+}
+
+// Every fault of a lab is shown to fire by something other than the injector, and to heal.
+func TestFaultsHitAndHeal(t *testing.T) {
+	spec := record.LabSpec{Name: fmt.Sprintf("faults-%d", os.Getpid())}
+	spec.Hosts.Mode = "isolated"
+	spec.Storage = record.StorageSpec{Size: 512 << 20, Filesystem: "ext4", Faults: true}
+	spec.Topology = record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}
+	b := &bench{}
+	if b.h, b.home = upLab(t, spec); b.h == nil {
+		return
+	}
+	b.load(t)
+	b.until(t, "the lab is whole", whole)
+	fault := func(text string) record.DrillFaultSpec { return record.DrillFaultSpec{Fault: text} }
+	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), Crash, "gone", nil) })
+	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), Planned, "gone", nil) })
+	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), BlackHole, "", nil) })
+	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), BlackHole, "", nil) })
+	t.Run("step-down", func(t *testing.T) { b.breaks(t, fault("step-down"), Planned, "is the primary after", nil) })
+	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), BlackHole, "hangs", nil) })
+	t.Run("cut a pair in one direction", func(t *testing.T) {
+		b.breaks(t, record.DrillFaultSpec{Fault: "cut:primary", From: "secondary", Direction: "out"}, BlackHole, "dropped", nil)
+	})
+	t.Run("slow", func(t *testing.T) {
+		b.breaks(t, record.DrillFaultSpec{Fault: "slow:primary", Rate: 20_000}, Slow, "held packets up", nil)
+	})
+	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), BlackHole, "hangs", nil) })
+	t.Run("power-loss", func(t *testing.T) {
+		b.breaks(t, record.DrillFaultSpec{Fault: "power-loss:primary", Keep: 0.5, Seed: 3}, BlackHole, "undid", nil)
+	})
+	testDiskFaults(t, b)
+	testInjectorThatIsKilled(t, b)
+}
+
+func testDiskFaults(t *testing.T, b *bench) {
+	for _, c := range []struct {
+		spec   record.DrillFaultSpec
+		manner string
+	}{
+		{record.DrillFaultSpec{Fault: "disk-slow:primary", Delay: record.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, Slow},
+		{record.DrillFaultSpec{Fault: "disk-lie:primary"}, Disk},
+		{record.DrillFaultSpec{Fault: "disk-hang:primary"}, Disk},
+		{record.DrillFaultSpec{Fault: "disk-full:secondary"}, Disk},
+		{record.DrillFaultSpec{Fault: "disk-error:primary", Errno: "EIO", Ops: []string{"flush"}}, Disk},
+		{record.DrillFaultSpec{Fault: "disk-fail:secondary"}, Disk},
+	} {
+		t.Run(c.spec.Fault, func(t *testing.T) { b.breaks(t, c.spec, c.manner, "felt it", nil) })
+	}
+	t.Run("disk-corrupt", func(t *testing.T) {
+		l := b.until(t, "the lab is whole", whole)
+		disk := l.Volumes[0].Disks[0]
+		b.breaks(t, record.DrillFaultSpec{Fault: "disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name, Seed: 1}, Disk, "felt it", func(Injection) {
+			b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
+		})
+	})
+	t.Run("disk-torn", func(t *testing.T) {
+		b.breaks(t, record.DrillFaultSpec{Fault: "disk-torn:secondary", Probability: 0.01, Seed: 2}, Disk, "felt it", nil)
+	})
+}
+
+// A fault heals at its limit although the process that injected it was killed.
+func testInjectorThatIsKilled(t *testing.T, b *bench) {
+	for _, what := range []string{"kill:secondary", "pause:primary", "cut:primary", "power-loss:secondary", "disk-hang:primary"} {
+		t.Run("killed during "+what, func(t *testing.T) {
+			b.until(t, "the lab is whole", whole)
+			injectAndDie(t, b, what)
+			l, err := b.h.Describe(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range l.Faults {
+				if f.Until == nil {
+					t.Errorf("nobody heals %+v", f)
+				}
+			}
+			b.until(t, "the fault has healed by itself", whole)
+		})
+	}
+}
+
+func injectAndDie(t *testing.T, b *bench, what string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "inject-and-wait", b.home, b.h.Name(), what)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_ = cmd.Process.Kill() // SIGKILL
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	if err != nil || line != "injected\n" {
+		t.Fatalf("the injector said %q: %v", line, err)
+	}
+}
