@@ -74,7 +74,7 @@ func history(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drive(t, own, world, workers, int64(200+rng.IntN(2000)))
+	drive(t, own, world, workers, int64(100+rng.IntN(700)))
 	for _, undo := range world.rolling {
 		undo()
 	}
@@ -182,7 +182,7 @@ func (w *world) document(name string, f *fate) string {
 
 func TestHistories(t *testing.T) {
 	first := firstSeed(t)
-	for i := range uint64(300) {
+	for i := range uint64(200) {
 		history(t, first+i)
 		if t.Failed() {
 			return

@@ -76,19 +76,21 @@ func (f *fate) class() string {
 // world is a target that loses, doubles, delays, damages and resurrects writes, and knows what it did. It reads
 // documents with the driver's own parser, not with the one of the ledger.
 type world struct {
-	mu      sync.Mutex
-	rng     *rand.Rand
-	chances map[mishap]float64
-	docs    map[string]bson.D
-	hidden  map[string]bool
-	rolling []func()
-	fates   map[string]*fate
-	hung    chan struct{}
-	loaded  bool // the load phase is over
+	mu       sync.Mutex
+	rng      *rand.Rand
+	chances  map[mishap]float64
+	docs     map[string]bson.D
+	hidden   map[string]bool
+	rolling  []func()
+	fates    map[string]*fate
+	inserted map[string]*fate // by document
+	hanging  int
+	hung     chan struct{}
+	loaded   bool // the load phase is over
 }
 
 func newWorld(rng *rand.Rand, chances map[mishap]float64) *world {
-	return &world{rng: rng, chances: chances, docs: map[string]bson.D{}, hidden: map[string]bool{}, fates: map[string]*fate{},
+	return &world{rng: rng, chances: chances, docs: map[string]bson.D{}, hidden: map[string]bool{}, fates: map[string]*fate{}, inserted: map[string]*fate{},
 		hung: make(chan struct{})}
 }
 
@@ -149,6 +151,9 @@ func (s session) Do(_ time.Time, req *workload.Request, res *store.Result) {
 		for _, u := range req.Updates {
 			w.update(u, m)
 		}
+	}
+	if m == hang {
+		w.hanging++
 	}
 	w.mu.Unlock()
 	if m == hang {
@@ -211,10 +216,8 @@ func (w *world) find(req *workload.Request, res *store.Result) {
 	}
 	if !there || w.hidden[key] {
 		res.Outcome, res.Docs = store.NotFound, 0
-		for _, f := range w.fates {
-			if f.document == key && f.kind == inserts {
-				f.stale = true
-			}
+		if f := w.inserted[key]; f != nil {
+			f.stale = true
 		}
 		return
 	}
@@ -232,6 +235,7 @@ func (w *world) insert(doc bson.D, m mishap) {
 	}
 	f := &fate{document: key, kind: inserts}
 	f.told, f.applied = m.told()
+	w.inserted[key] = f
 	w.fates[fmt.Sprintf("%s.w: %v, %s.s: %v", tagName, field(tag, "w"), tagName, field(tag, "s"))] = f
 	if m == double || m == displace {
 		f.copied = true
@@ -386,4 +390,22 @@ func (r *reader) Scan(_ context.Context, _ string, _ []byte, each func([]byte) e
 		}
 	}
 	return nil
+}
+
+// newAborter closes abort when n sessions hang, and the returned channel after that.
+func newAborter(w *world, n int, abort chan struct{}) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(abort)
+		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			w.mu.Lock()
+			hanging := w.hanging
+			w.mu.Unlock()
+			if hanging >= n {
+				return
+			}
+		}
+	}()
+	return done
 }

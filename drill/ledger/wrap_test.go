@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// wrappedWorkloads are the workloads that the histories wrap: updates of shared documents by several writers, batches,
+// read-modify-writes, increments, and inserts alone.
+var wrappedWorkloads = []workload.Spec{
+	{Name: "a", Records: 100, Params: map[string]string{"insertproportion": "0.4", "updateproportion": "0.5", "readproportion": "0.1", "fieldlength": "10"}},
+	{Name: "core", Records: 60, Params: map[string]string{"insertproportion": "0.5", "readmodifywriteproportion": "0.5", "fieldcount": "3", "fieldlength": "8"}},
+	{Name: "core", Records: 60, Params: map[string]string{"insertproportion": "0.9", "updateproportion": "0.1", "batchsize": "7", "fieldcount": "2"}},
+	{Name: "person", Records: 1, Params: map[string]string{"listproportion": "0"}},
+	{Name: "location", Records: 1, Params: map[string]string{"findproportion": "0", "batchsize": "5"}},
+	{Name: "catalog", Records: 50, Params: map[string]string{"readproportion": "0.1", "findtagproportion": "0", "findpriceproportion": "0", "aggregateproportion": "0", "insertproportion": "0.4", "updatestockproportion": "0.5"}},
+}
+
+// wrappedHistory is one seeded run of a wrapped workload.
+func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*world, *record.LedgerResult) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	spec := wrappedWorkloads[seed%uint64(len(wrappedWorkloads))]
+	spec.Seed, spec.Run = seed, 1
+	inner, err := workload.Open(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(rng, chances)
+	if _, err := load.Fill(context.Background(), load.FillConfig{Parallel: 2, SkipCount: true}, inner, w, nowhere{}); err != nil {
+		t.Fatal(err)
+	}
+	w.loaded = true
+	workers := 1 + rng.IntN(6)
+	l := New(Options{Run: uint32(seed), Seed: seed, Writers: workers})
+	wl := l.Wrap(inner)
+	drive(t, wl, w, workers, int64(100+rng.IntN(500)))
+	for _, undo := range w.rolling {
+		undo()
+	}
+	l = travelled(t, l, rng)
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, MostLost: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, result
+}
+
+// Inserts are told one by one, also in batches; of updates, what is claimed must have happened.
+func TestWrappedHistories(t *testing.T) {
+	first := firstSeed(t)
+	for seed := first; seed < first+120 && !t.Failed(); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		chances := map[mishap]float64{}
+		for m := lose; m < mishapsTotal; m++ {
+			if m != hang && m != spoil && m != displace && m != delay && rng.IntN(3) > 0 {
+				chances[m] = rng.Float64() * 0.06
+			}
+		}
+		w, result := wrappedHistory(t, seed, chances)
+		if diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("seed %d: inserts (-want +got):\n%s%v %v", seed, diff, result.Examples, result.Notes)
+		}
+		w.checkUpdates(t, seed, result.Updates)
+	}
+}
+
+// checkUpdates checks that no more is claimed of updates than happened.
+func (w *world) checkUpdates(t *testing.T, seed uint64, got map[string]int64) {
+	t.Helper()
+	want := w.expected(updates)
+	var extra int64 // applications beyond the first
+	for _, f := range w.fates {
+		if f.kind == updates {
+			extra += int64(max(f.applied-1, 0))
+		}
+	}
+	if got[record.WriteLost] > want[record.WriteLost] {
+		t.Errorf("seed %d: %d updates are called lost, and %d were", seed, got[record.WriteLost], want[record.WriteLost])
+	}
+	if more := got[record.WriteDuplicated] + got[record.WritePhantom]; more > extra+want[record.WritePhantom] {
+		t.Errorf("seed %d: %d updates are called doubles or phantoms, and %d were", seed, more, extra+want[record.WritePhantom])
+	}
+}
+
+// With one kind of mishap at a time nothing can hide another, so each one must be found.
+func TestEachMishapAlone(t *testing.T) {
+	first := firstSeed(t)
+	for i := range uint64(mishapsTotal) * uint64(len(wrappedWorkloads)) {
+		m := mishap(i % uint64(mishapsTotal))
+		if m == hang || t.Failed() {
+			continue
+		}
+		w, result := wrappedHistory(t, first+i, map[mishap]float64{m: 0.2})
+		want := w.expected(updates)
+		if n := want[record.WriteDuplicated]; n > 0 { // each of them is one more than was acknowledged, and counts as that
+			want[record.WriteOK] += n
+		}
+		if m == spoil || m == displace { // damage of inserts hides the counters that they carry
+			want = result.Updates
+		}
+		diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want, result.Updates, cmpopts.EquateEmpty())
+		if diff != "" {
+			t.Errorf("seed %d, mishap %d (-want +got):\n%s%v", first+i, m, diff, result.Examples)
+		}
+	}
+}
+
+// A worker whose session hangs is given up; its write is settled once, as indeterminate, and may be there.
+func TestWorkersThatAreGivenUp(t *testing.T) {
+	w := newWorld(rand.New(rand.NewPCG(firstSeed(t), 4)), map[mishap]float64{hang: 0.02})
+	w.loaded = true
+	l := New(Options{Run: 9, Writers: 4})
+	own, err := l.Workload(Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	abort := make(chan struct{})
+	time := newAborter(w, 4, abort)
+	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort}, own, w, nowhere{}); err != nil {
+		t.Fatal(err)
+	}
+	<-time
+	close(w.hung)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.judge(t, 0, result)
+	if result.Indeterminate == 0 || result.Inserts[record.WriteRecovered]+result.Updates[record.WriteRecovered] != result.Indeterminate {
+		t.Errorf("%d writes hung and were applied, found %v %v", result.Indeterminate, result.Inserts, result.Updates)
+	}
+}
+
+// Streams keep being verifiers and enders, and nothing is allocated per operation.
+func TestWrapAllocatesNothing(t *testing.T) {
+	for _, spec := range wrappedWorkloads {
+		inner, err := workload.Open(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := New(Options{Writers: 1})
+		if own, _ := l.Workload(Params{Read: 1, Insert: 1, Update: 1}); testStreamAllocs(own.Stream(1, 2)) != 0 {
+			t.Error("the own workload allocates memory for each operation")
+		}
+		if n := testStreamAllocs(l.Wrap(inner).Stream(0, 1)); n != 0 {
+			t.Errorf("%s: %v allocations per operation", spec.Name, n)
+		}
+	}
+}
+
+// testStreamAllocs returns the allocations per operation, the opening of a page left aside.
+func testStreamAllocs(s workload.Stream) float64 {
+	var op workload.Op
+	st := load.Settlement{Failed: -1, Attempts: 1}
+	step := func() {
+		s.Next(&op)
+		st.Confirmed = len(op.Requests)
+		s.(load.Settler).Settle(&op, &st)
+		s.Done(&op, true)
+	}
+	for range 3000 {
+		step()
+	}
+	return testing.AllocsPerRun(500, step)
+}
+
+var _ measure.Sink = nowhere{}
