@@ -161,7 +161,7 @@ func loopsOf(b backing) ([]string, error) {
 // detachLoop detaches all loop devices of a file and waits until the kernel has let go of them. A device that is in
 // use is detached by the kernel when its last user is gone.
 func detachLoop(ctx context.Context, b backing) error {
-	deadline := time.Now().Add(settled)
+	w := newWait()
 	for {
 		devices, err := loopsOf(b)
 		if err != nil || len(devices) == 0 {
@@ -172,11 +172,35 @@ func detachLoop(ctx context.Context, b backing) error {
 				return fmt.Errorf("cannot detach %s from %s: %w", device, b.path, err)
 			}
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("%s is still in use by another process or mount, and keeps %s: end what uses it and try again", devices[0], b.path)
+		if err := w.longer(ctx, devices[0]); err != nil {
+			return fmt.Errorf("%w, and keeps %s", err, b.path)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// wait waits for a device to be let go of.
+type wait struct{ deadline, look time.Time }
+
+// lookAfter is when copies of mounts are looked for first, and how often then: most devices are free before.
+const lookAfter = 250 * time.Millisecond
+
+func newWait() *wait {
+	now := time.Now()
+	return &wait{now.Add(settled), now.Add(lookAfter)}
+}
+
+// longer waits a moment. When it was long it unmounts copies of what is on the device, and in the end it says who uses it.
+func (w *wait) longer(ctx context.Context, device string) error {
+	over := ctx.Err() != nil || time.Now().After(w.deadline)
+	if over || time.Now().After(w.look) {
+		held := forgetCopies(device)
+		if over {
+			return fmt.Errorf("%s is still in use (%s): end what uses it and try again", device, holders(held))
+		}
+		w.look = time.Now().Add(4 * lookAfter)
+	}
+	time.Sleep(5 * time.Millisecond)
+	return nil
 }
 
 func clearLoop(device string, b backing) error {
@@ -216,18 +240,20 @@ func limitLoop(device string, b backing, limit uint64) error {
 // released waits until no filesystem holds a device. A mount that was copied into the mounts of another process keeps
 // the filesystem alive after it was unmounted, with all its errors, and mounting it again would bring back the same.
 func released(ctx context.Context, device string) error {
-	deadline := time.Now().Add(settled)
+	w := newWait()
 	for {
 		f, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
 		if err == nil {
 			return f.Close()
 		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENXIO) {
+			return nil // it is gone
+		}
 		if !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("cannot tell whether %s is in use: %w", device, err)
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("%s is still in use: another process has a copy of the mount; end it and try again", device)
+		if err := w.longer(ctx, device); err != nil {
+			return err
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }

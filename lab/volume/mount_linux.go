@@ -63,16 +63,22 @@ func (m mounted) readOnly() bool {
 }
 
 // unmount unmounts a path as often as it is mounted. It waits for those who use it to let go; a mount that is
-// only detached would keep its devices for as long as somebody sees it.
+// only detached would keep its devices for as long as somebody sees it. In the end no filesystem holds the device.
 func unmount(ctx context.Context, path string, ours func(mounted) error) error {
-	deadline := time.Now().Add(settled)
+	deadline, device := time.Now().Add(settled), ""
 	for {
 		at, err := mountsAt(path)
-		if err != nil || len(at) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(at) == 0 {
+			break
 		}
 		if err := ours(at[len(at)-1]); err != nil {
 			return err
+		}
+		if source := at[len(at)-1].source; strings.HasPrefix(source, "/dev/") {
+			device = source
 		}
 		err = unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
 		if err == nil || errors.Is(err, unix.EINVAL) { // EINVAL: it is gone already
@@ -86,6 +92,10 @@ func unmount(ctx context.Context, path string, ours func(mounted) error) error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	if device == "" {
+		return nil
+	}
+	return released(ctx, device)
 }
 
 // busyText names a process that has something open in a directory.
