@@ -14,8 +14,10 @@ import (
 
 // failFlags are the flags of `plimsoll lab fail`.
 type failFlags struct {
-	limit, from, direction, rate string
-	seed                         uint64
+	limit, from, direction, rate, delay, errno string
+	ops                                        []string
+	probability, keep                          float64
+	seed                                       uint64
 }
 
 func newLabFailCommand(env *environment) *cobra.Command {
@@ -26,21 +28,33 @@ func newLabFailCommand(env *environment) *cobra.Command {
 		Long: `Break something in a lab. Where --for is given the lab heals it by itself, also when nobody waits any more.
 
   power-off HOST    everything on it is killed at once, its link is gone, its disks do not answer
+  power-loss HOST   the same, and what was not flushed to its disks is gone (--keep: a share of it survives)
   cut HOST          its packets to all others are dropped (--from: to one; --direction in or out)
   slow HOST         its link carries --rate bytes per second
   pause HOST|MEMBER all its processes stop where they are
   kill MEMBER       SIGKILL
   stop MEMBER       a clean end
   step-down         a planned hand-over from the primary
-  disk-fail DISK    every request to VOLUME/DISK is answered with an error
+  disk-fail DISK    every request is answered with an error
+  disk-error DISK   requests fail with --errno
+  disk-full DISK    writes fail, because there is no space
+  disk-slow DISK    requests take --delay longer
+  disk-hang DISK    requests wait until it is healed
+  disk-corrupt DISK blocks are read with other bytes than were written (--ops write: stored with other bytes)
+  disk-torn DISK    only a part of a write reaches the disk, and it is reported as done
+  disk-lie DISK     flushes are acknowledged and do nothing
 
 TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
 SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
-cut and slow need isolated hosts.`,
+DISK is VOLUME/DISK, a volume, or a member or role for all disks of its volume. --ops limits a fault to some requests,
+--probability to a share of them. cut and slow need isolated hosts; power-loss and disk faults other than disk-fail
+need a lab that was brought up with --faults.`,
 		Example: `  plimsoll lab fail three kill primary --for 10s
   plimsoll lab fail three power-off host2
   plimsoll lab fail three cut primary --from host2 --direction in --for 30s
-  plimsoll lab fail three disk-fail pg-1/d1`,
+  plimsoll lab fail three disk-fail pg-1/d1
+  plimsoll lab fail three disk-slow primary --delay 20ms --ops flush --for 30s
+  plimsoll lab fail three power-loss primary --keep 0.5`,
 		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(lab.Actions(), ", ")),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
@@ -59,12 +73,18 @@ cut and slow need isolated hosts.`,
 	cmd.Flags().StringVar(&f.from, "from", "", "the other host of a cut")
 	cmd.Flags().StringVar(&f.direction, "direction", "", "of a cut, seen from the host: both, in or out")
 	cmd.Flags().StringVar(&f.rate, "rate", "", "of slow: bytes per second, such as 1MB")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "of random, and of a role that several members have")
+	cmd.Flags().StringVar(&f.delay, "delay", "", "of disk-slow: how much longer requests take, such as 20ms")
+	cmd.Flags().StringVar(&f.errno, "errno", "", "of disk-error: EIO (default), ENOSPC, EROFS, …")
+	cmd.Flags().StringSliceVar(&f.ops, "ops", nil, "of faults of disks: only these requests: read, write, flush")
+	cmd.Flags().Float64Var(&f.probability, "probability", 0, "of faults of disks: the share of requests or blocks that is hit; 0 is all")
+	cmd.Flags().Float64Var(&f.keep, "keep", 0, "of power-loss: the share of what was not flushed that survives")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "of random, of a role that several members have, and of what chance decides")
 	return cmd
 }
 
 func (f *failFlags) fault(args []string) (lab.Fault, error) {
-	x := lab.Fault{Action: args[1], Seed: f.seed, From: f.from, Direction: host.Direction(f.direction)}
+	x := lab.Fault{Action: args[1], Seed: f.seed, From: f.from, Direction: host.Direction(f.direction), Errno: f.errno, Ops: f.ops,
+		Probability: f.probability, Keep: f.keep}
 	switch len(args) {
 	case 2:
 		if x.Action != lab.StepDown {
@@ -87,6 +107,13 @@ func (f *failFlags) fault(args []string) (lab.Fault, error) {
 			return x, usageError("--for: %w", err)
 		}
 		x.Limit = d.Std()
+	}
+	if f.delay != "" {
+		d, err := record.ParseDuration(f.delay)
+		if err != nil {
+			return x, usageError("--delay: %w", err)
+		}
+		x.Delay = d.Std()
 	}
 	if f.rate != "" {
 		size, err := record.ParseSize(strings.TrimSuffix(f.rate, "/s"))
