@@ -47,7 +47,7 @@ func (x *round) audit(ctx context.Context) string {
 	o.Final = final
 	for _, f := range x.r.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, f.Injected-x.shift())
+			o.Faults = append(o.Faults, struckAt(f, effectOn(x.r, ""))-x.shift())
 		}
 	}
 	for _, s := range x.members(ctx) {
@@ -68,6 +68,15 @@ func (x *round) audit(ctx context.Context) string {
 		x.r.SeedsFound = x.seeds.found(ctx)
 	}
 	return ""
+}
+
+// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done; what
+// was acknowledged in between was acknowledged before it struck.
+func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
+	if all == nil || all.OutageFrom < f.Injected {
+		return f.Injected
+	}
+	return min(all.OutageFrom, f.Done)
 }
 
 // members opens each member that can be read directly, and notes those that cannot.

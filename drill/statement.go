@@ -28,6 +28,8 @@ func statement(n, lossy int) string {
 	switch {
 	case n == 0:
 		return "No round ended with an audit, so nothing can be said about losses."
+	case lossy > 0 && n == 1:
+		return "The round lost acknowledged writes; repeat it (--repeat) to see how many others do."
 	case lossy > 0:
 		return fmt.Sprintf("%d of %s lost acknowledged writes.", lossy, figure.Plural(n, "round"))
 	case n == 1:

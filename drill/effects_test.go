@@ -1,0 +1,140 @@
+package drill
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+	"github.com/plimsoll-bench/plimsoll/store/wire"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// nothing takes what a load reports.
+type nothing struct{}
+
+func (nothing) Interval(*measure.Interval) error { return nil }
+func (nothing) Event(measure.Event) error        { return nil }
+
+// made is a course with one success every step, but none in [from, to).
+func made(until, step, from, to time.Duration) course {
+	w := newWatcher(classes{})
+	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
+	for at := time.Duration(0); at < until; at += step {
+		o := store.OK
+		if at >= from && at < to {
+			o = store.NotApplied
+		}
+		s.Settle(op, &load.Settlement{Outcome: o, Ended: int64(at)})
+	}
+	w.streams = []*watched{s}
+	return w.courses()[0]
+}
+
+// classes is a workload that has one class only.
+type classes struct{ workload.Workload }
+
+func (classes) Classes() []workload.Class { return []workload.Class{{Name: "insert"}} }
+
+func TestEffectOfAKnownOutage(t *testing.T) {
+	c := made(30*time.Second, time.Millisecond, 10*time.Second, 12500*time.Millisecond)
+	e := effectOf(c, window{from: int64(time.Second), fault: int64(10 * time.Second), until: int64(30 * time.Second)})
+	if e.Outage != int64(2501*time.Millisecond) || e.OutageFrom != int64(9999*time.Millisecond) {
+		t.Errorf("the outage of 2.5 s is %v from %v", time.Duration(e.Outage), time.Duration(e.OutageFrom))
+	}
+	if e.Before < 999 || e.Before > 1001 || e.Failed != 2500 {
+		t.Errorf("before %v, failed %d", e.Before, e.Failed)
+	}
+	if e.Recovery != int64(2500*time.Millisecond) {
+		t.Errorf("recovered after %v", time.Duration(e.Recovery))
+	}
+	if e.Missing < 2490 || e.Missing > 2510 {
+		t.Errorf("%v are missing", e.Missing)
+	}
+}
+
+func TestEffectThatDoesNotEnd(t *testing.T) {
+	c := made(20*time.Second, time.Millisecond, 10*time.Second, time.Hour)
+	e := effectOf(c, window{from: 0, fault: int64(10 * time.Second), until: int64(20 * time.Second)})
+	if e.Outage != -1 || e.Recovery != -1 || e.OutageFrom != int64(9999*time.Millisecond) {
+		t.Errorf("the effect is %+v", e)
+	}
+}
+
+func TestNoEffect(t *testing.T) {
+	c := made(20*time.Second, time.Millisecond, 0, 0)
+	e := effectOf(c, window{from: 0, fault: int64(10 * time.Second), until: int64(20 * time.Second)})
+	if e.Outage != int64(time.Millisecond) || e.Recovery != 0 || e.Failed != 0 || e.Missing > 2 {
+		t.Errorf("the effect of nothing is %+v", e)
+	}
+}
+
+// The truth is the responder's: it refuses for exactly known times, measured by itself.
+func TestOutageIsMeasuredToTenMilliseconds(t *testing.T) {
+	for attempt := 1; ; attempt++ {
+		off, ok := outageError(t)
+		if ok && off <= 10*time.Millisecond {
+			return
+		}
+		t.Logf("attempt %d: off by %v", attempt, off)
+		if attempt == 8 { // a machine that is so busy that it stands still does not make the measurement wrong
+			t.Fatalf("the outage is never measured to within 10 ms of the responder's own truth")
+		}
+	}
+}
+
+// outageError loads a responder that refuses for a while, and returns how far the measured outage is from when the
+// responder itself last answered before and first answered after.
+func outageError(t *testing.T) (time.Duration, bool) {
+	t.Helper()
+	began := time.Now()
+	const from, to = 1500 * time.Millisecond, 2300 * time.Millisecond
+	var last, first time.Time
+	answered := make(chan time.Time, 1<<16)
+	r, err := null.Listen(null.Options{Fail: func(uint64, string) *null.Failure {
+		at := time.Now()
+		if since := at.Sub(began); since >= from && since < to {
+			return &null.Failure{Code: 10107, Name: "NotWritablePrimary", Message: "not primary"}
+		}
+		answered <- at
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l := ledger.New(ledger.Options{Run: 1, Seed: 1, Writers: 8})
+	own, err := l.Workload(ledger.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWatcher(own)
+	st, err := wire.Open(context.Background(), store.Config{Target: r.URI(), Database: "d", Sessions: 8, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 2000, Duration: 4 * time.Second, Timeout: time.Second}, w, st, nothing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(answered)
+	for at := range answered {
+		if since := at.Sub(began); since < from && at.After(last) {
+			last = at
+		} else if since >= to && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	fault := began.Add(from).Sub(report.Started)
+	e := effectOf(w.courses()[0], window{fault: int64(fault), until: int64(report.Until)})
+	if e.Outage < 0 || last.IsZero() || first.IsZero() {
+		return 0, false
+	}
+	return (time.Duration(e.Outage) - first.Sub(last)).Abs(), true
+}

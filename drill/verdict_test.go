@@ -1,0 +1,138 @@
+package drill
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// whole round that holds: a fault that hit, enough writes, a final read, nothing lost.
+func goodRound() *record.DrillRound {
+	return &record.DrillRound{
+		Number: 1, Expect: record.ExpectSpec{Loss: record.LossNone}, Promise: "majority",
+		Faults:  []record.DrillFault{{Fault: "kill:primary", Target: "pg-1", Hit: true}},
+		Effects: []record.DrillEffect{{Class: "", Client: -1, Outage: int64(2 * time.Second), Recovery: int64(3 * time.Second), Failed: 7}},
+		Ledger: &record.LedgerResult{Acknowledged: 1000, Inserts: map[string]int64{record.WriteOK: 1000}, LossWindow: -1,
+			Reads: []record.LedgerRead{{Source: finalRead, Documents: 1000}}},
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	lose := func(class string) func(*evidence) {
+		return func(e *evidence) { e.round.Ledger.Inserts[class] = 3 }
+	}
+	for name, c := range map[string]struct {
+		change func(*evidence)
+		want   string
+		says   string
+	}{
+		"holds":              {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
+		"lost":               {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
+		"corrupt":            {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"duplicated":         {lose(record.WriteDuplicated), record.Violated, "more than once"},
+		"phantom":            {lose(record.WritePhantom), record.Violated, "not applied"},
+		"diverged":           {lose(record.WriteDiverged), record.Violated, "all members"},
+		"recovered":          {lose(record.WriteRecovered), record.Holds, ""},
+		"dropped":            {lose(record.WriteDropped), record.Holds, ""},
+		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},
+		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
+		"nothing broken":     {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
+		"role did not move":  {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
+		"role moved":         {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
+		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
+		"no final read":      {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
+		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
+		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
+		"could not be done":  {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
+		"seed records":       {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
+		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
+		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
+		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
+		"never back":         {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = 1 }, record.Violated, "no operation"},
+		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
+		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = record.LossAny }, record.Holds, "allows"},
+		"lost in the window": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 5e8
+		}, record.Holds, "500 ms"},
+		"lost before the window": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 2e9
+		}, record.Violated, "2.00 s before"},
+	} {
+		e := evidence{round: goodRound(), acknowledged: 200}
+		c.change(&e)
+		got, reasons := judge(e)
+		if got != c.want || !strings.Contains(strings.Join(reasons, "; "), c.says) {
+			t.Errorf("%s: %s because %q, want %s because of %q", name, got, reasons, c.want, c.says)
+		}
+	}
+}
+
+func TestPromise(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		c    circumstances
+		want string
+	}{
+		{circumstances{durability: record.DurabilitySpec{Name: "throughput"}, members: 3}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{Name: "balanced"}, members: 1}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 1}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 3}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 3, changed: true}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 3, changed: true, struck: 1}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 3, changed: true, struck: 2}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable", W: "majority"}, members: 3, changed: true}, record.LossNone},
+		{circumstances{members: 3, changed: true, struck: 1}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &yes}, members: 1}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &no}, members: 1}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, level: "majority-unjournaled", members: 3, changed: true}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{W: "0"}, members: 1}, record.LossAny},
+	} {
+		if got, why := c.c.promise(); got != c.want || why == "" {
+			t.Errorf("%+v: %s (%s), want %s", c.c, got, why, c.want)
+		}
+	}
+}
+
+func TestWholeIsTheWorst(t *testing.T) {
+	rounds := []record.DrillRound{{Number: 1, Verdict: record.Holds}, {Number: 2, Verdict: record.Unknown, Reasons: []string{"no hit"}}}
+	if v, why := whole(rounds); v != record.Unknown || why[0] != "round 2: no hit" {
+		t.Error(v, why)
+	}
+	if v, _ := whole(append(rounds, record.DrillRound{Number: 3, Verdict: record.Violated})); v != record.Violated {
+		t.Error(v)
+	}
+	if v, _ := whole(nil); v != record.Unknown {
+		t.Error(v)
+	}
+}
+
+// The bound is the exact one, near the rule of three: a probability p gives n rounds without a loss in 5 % of cases.
+func TestUpperBound(t *testing.T) {
+	for _, n := range []int{1, 3, 10, 59, 299} {
+		p := upperBound(n)
+		if got := math.Pow(1-p, float64(n)); math.Abs(got-0.05) > 1e-9 {
+			t.Errorf("%d rounds: %g gives none in %g of cases", n, p, got)
+		}
+	}
+	if p := upperBound(100); p > 0.03 || p < 0.029 {
+		t.Errorf("100 rounds: %g", p)
+	}
+	if got := statement(10, 0); !strings.Contains(got, "25.9") {
+		t.Error(got)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	s := spreadOf("ns", []float64{3, 1, 2, 10})
+	if s.Median != 2.5 || s.Max != 10 || s.Values[0] != 3 {
+		t.Errorf("%+v", s)
+	}
+	if spreadOf("ns", nil) != nil {
+		t.Error("a spread of nothing")
+	}
+}
