@@ -111,6 +111,11 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 	stop := context.AfterFunc(r.Context(), p.Kill) // nobody reads it any more
 	defer stop()
+	// What the program left in the background may hold its output open for ever; it goes on, and is not waited for.
+	go func() {
+		<-p.Done
+		_ = in.SetReadDeadline(time.Now().Add(execGrace))
+	}()
 	frames := json.NewEncoder(w)
 	flush := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
@@ -127,6 +132,9 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	<-p.Done
 	_ = frames.Encode(execFrame{Ended: true, Code: exitCode(p.Exit)})
 }
+
+// execGrace is how long the output of a program that has ended is still read.
+const execGrace = time.Second
 
 // execEnv is the environment of a program on a host: the supervisor's, what the client adds, and where the lab is.
 func (s *supervisor) execEnv(h host.Host, more []string) []string {

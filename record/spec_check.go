@@ -81,7 +81,7 @@ func (s *RunSpec) Validate() error {
 		oneOf("workload.mode", s.Workload.Mode, "core", "ycsb"),
 		oneOf("load.arrivals", s.Load.Arrivals, "poisson", "constant"),
 		oneOf("load.late", s.Load.Late, "queue", "drop"),
-		oneOf("durability.name", s.Durability.Name, "throughput", "balanced", "durable"),
+		durabilityName(s.Durability.Name),
 		oneOf("durability.read_concern", s.Durability.ReadConcern, "local", "available", "majority", "linearizable", "snapshot"),
 		oneOf("durability.read_preference", s.Durability.ReadPreference,
 			"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
@@ -153,6 +153,18 @@ func (d *DurabilitySpec) validate() error {
 		return errors.New("durability: w: 0 with journal: true contradict each other: nobody waits for the journal when nobody answers")
 	}
 	return nil
+}
+
+// durabilityName knows the names of levels. How many members must confirm is no level but a write concern, although
+// the addresses of a lab are called after it.
+func durabilityName(name string) error {
+	switch name {
+	case "majority":
+		return errors.New("durability.name: a majority is asked for by the write concern: w: majority (--w majority), which waits for the journals unless journal is false")
+	case "majority-unjournaled":
+		return errors.New("durability.name: ask for it by the write concern: w: majority with journal: false (--w majority --journal=false)")
+	}
+	return oneOf("durability.name", name, "throughput", "balanced", "durable")
 }
 
 func oneOf(key, value string, known ...string) error {

@@ -309,3 +309,13 @@ func TestDurationIsWrittenShort(t *testing.T) {
 		}
 	}
 }
+
+// A lab calls addresses after how many confirm; who takes that for a level is told how to ask for it.
+func TestMajorityIsNoLevel(t *testing.T) {
+	for name, want := range map[string]string{"majority": "--w majority)", "majority-unjournaled": "journal: false", "most": "known: throughput"} {
+		spec := RunSpec{Durability: DurabilitySpec{Name: name}}
+		if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, want)
+		}
+	}
+}
