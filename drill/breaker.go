@@ -15,6 +15,8 @@ import (
 // How long is waited for what.
 const (
 	verifyAtMost = 15 * time.Second // for an effect that something other than the injector sees
+	verifyLate   = 5 * time.Second  // the same, after it was healed
+	lookBefore   = 2 * time.Second  // before it is broken, at who is the primary
 	injectAtMost = time.Minute
 	healAtMost   = 5 * time.Minute
 	// healLate is how much later than the drill the lab heals by itself: only if the drill is gone.
@@ -38,6 +40,7 @@ type broken struct {
 	spec     record.DrillFaultSpec
 	injector fault.Injector
 	injected bool
+	before   record.Lab
 	what     fault.Injection
 	primary  bool // its target was the primary
 	data     bool // its target, or what stands on it, holds data
@@ -71,6 +74,13 @@ func (b *breaker) begin(ctx context.Context, started time.Time) {
 // loadEnded says that the load is over: what was not broken yet is left alone, and what is broken is healed.
 func (b *breaker) loadEnded() { b.once.Do(func() { close(b.ended) }) }
 
+// allHealed is closed when nothing is left to break or to heal, but for what stays.
+func (b *breaker) allHealed() <-chan struct{} {
+	healed := make(chan struct{})
+	go func() { b.all.Wait(); close(healed) }()
+	return healed
+}
+
 // wait returns when everything that heals with the load is healed.
 func (b *breaker) wait() { b.all.Wait() }
 
@@ -89,10 +99,13 @@ func (b *breaker) until(ctx context.Context, at time.Time) bool {
 
 // one does one fault: breaks, looks, waits, heals.
 func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, until time.Time) {
+	if !b.until(ctx, due.Add(-lookBefore)) {
+		return
+	}
+	x := &broken{spec: spec, before: b.look(ctx)}
 	if !b.until(ctx, due) {
 		return
 	}
-	x := &broken{spec: spec}
 	f, err := fault.Parse(spec)
 	limit := time.Until(until) + healLate
 	if spec.Stay {
@@ -110,6 +123,9 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 		b.note("it could not be broken: %v", err)
 		return
 	}
+	if spec.For > 0 {
+		until = x.what.Done.Add(spec.For.Std()) // looking at the lab before may have taken a while
+	}
 	b.note("%s: %s is broken", spec.Fault, x.what.Target)
 	b.verify(ctx, x, until)
 	if spec.Stay {
@@ -120,21 +136,31 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 	} else {
 		b.until(ctx, until.Add(healLate)) // the load ends before that, which is when it is healed
 	}
-	b.heal(context.WithoutCancel(ctx), x)
+	ctx = context.WithoutCancel(ctx)
+	b.heal(ctx, x)
+	if !x.proof.Hit {
+		b.verify(ctx, x, time.Time{}) // what ended in it, and what was counted, can still be seen
+	}
+}
+
+// look says how the lab stands, or stood.
+func (b *breaker) look(ctx context.Context) record.Lab {
+	ctx, cancel := context.WithTimeout(ctx, lookBefore)
+	defer cancel()
+	if l, err := b.x.lab.Describe(ctx, true); err == nil {
+		return l
+	}
+	return b.x.before
 }
 
 // inject breaks it, also if the drill is interrupted in that moment: a fault that is half done must be known.
 func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
 	defer cancel()
-	before := b.x.before
-	if l, err := b.x.lab.Describe(ctx, true); err == nil {
-		before = l
-	}
 	what, err := x.injector.Inject(ctx)
 	b.set(func() {
 		x.what, x.injected = what, err == nil
-		for _, m := range before.Members {
+		for _, m := range x.before.Members {
 			if m.Name == what.Target || m.Host == what.Target {
 				x.primary = x.primary || m.Role == "primary"
 				x.data = x.data || holdsData(m)
@@ -146,14 +172,19 @@ func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
 
 func (b *breaker) verify(ctx context.Context, x *broken, until time.Time) {
 	limit := verifyAtMost
-	if left := time.Until(until); !x.spec.Stay && x.spec.For > 0 {
-		limit = min(limit, max(left, 0))
+	switch {
+	case until.IsZero():
+		limit = verifyLate
+	case !x.spec.Stay && x.spec.For > 0:
+		limit = min(limit, max(time.Until(until), 0))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	proof, err := x.injector.Verify(ctx)
 	b.set(func() {
-		x.proof = proof
+		if proof.Hit || x.proof.Evidence == "" {
+			x.proof = proof
+		}
 		if err != nil && !proof.Hit {
 			x.problem = err.Error()
 		}

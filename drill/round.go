@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
@@ -32,6 +33,8 @@ type round struct {
 	tell    func(kind, text string, data map[string]string)
 	breaks  *breaker
 	changed bool
+	// redundant is when everything was as before while the load still went on, zero if that was not seen.
+	redundant time.Time
 }
 
 // round does one repetition. An error is one after which no other is tried.
@@ -168,9 +171,19 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return x.c.o.Open(ctx, name) }
 	o.Workload = x.workload
 	o.Teller = func(tell func(string, string, map[string]string)) { x.tell = tell }
-	o.Ready = func(context.Context) error { x.breaks.begin(ctx, time.Now()); return nil }
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var guard sync.WaitGroup
+	o.Ready = func(context.Context) error {
+		x.breaks.begin(ctx, time.Now())
+		if x.lab != nil {
+			guard.Go(func() { x.guard(watching, x.breaks.allHealed()) })
+		}
+		return nil
+	}
 	result, err := run.Execute(ctx, spec, o)
 	x.breaks.loadEnded()
+	stop()
+	guard.Wait()
 	return result, err
 }
 

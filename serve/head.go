@@ -40,6 +40,13 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 		}
 		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
 			Started: s.Started, Labels: s.Specification.Labels}, trialNames(&s), nil
+	case record.DrillFile:
+		var d record.Drill
+		if err := json.Unmarshal(b, &d); err != nil {
+			return Entry{}, nil, err
+		}
+		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(&d), Status: d.Status, Verdict: report.DrillVerdict(&d), Started: d.Started,
+			Labels: d.Specification.Labels}, nil, nil
 	case record.ProbeFile:
 		var p record.Probe
 		if err := json.Unmarshal(b, &p); err != nil {

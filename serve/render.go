@@ -176,7 +176,7 @@ func goesOn(r *record.Run) {
 func stateOf(dir string, held bool) string {
 	var b strings.Builder
 	fmt.Fprint(&b, held)
-	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.ProbeFile, record.TimelineFile, html.ComparisonFile} {
+	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, html.ComparisonFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			fmt.Fprintf(&b, " %s %d %d", name, info.Size(), info.ModTime().UnixNano())
 		}

@@ -17,6 +17,8 @@ func writeRecord(w io.Writer, s *html.Source, format string) error {
 	switch {
 	case s.Study != nil:
 		return writeStudyAs(w, s.Study, format)
+	case s.Drill != nil:
+		return writeDrillAs(w, s, format)
 	case s.Comparison != nil:
 		return writeComparisonAs(w, s.Comparison, format)
 	}
@@ -35,6 +37,17 @@ func writeRecord(w io.Writer, s *html.Source, format string) error {
 		return writeYCSBText(w, s.Dir, r)
 	}
 	return printJSON(w, r)
+}
+
+func writeDrillAs(w io.Writer, s *html.Source, format string) error {
+	d, err := record.OpenDrill(s.Dir)
+	switch {
+	case err != nil:
+		return withExit(exitUsage, err)
+	case format == "csv", format == "ycsb":
+		return usageError("a drill has no %s: give the record of one of its rounds", format)
+	}
+	return printDrill(w, d, format)
 }
 
 func writeStudyAs(w io.Writer, s *record.Study, format string) error {

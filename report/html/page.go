@@ -77,6 +77,8 @@ func (p *Page) add(s *Source, prefix string) {
 		}
 	case s.Study != nil:
 		p.put(studyAnswer(s.Study, prefix), studyTitle(s.Study), studySections(s, prefix))
+	case s.Drill != nil:
+		p.put(drillAnswer(s.Drill, prefix), drillTitle(s.Drill), drillSections(s, prefix))
 	case s.Probe != nil:
 		p.put(probeAnswer(s.Probe, prefix), probeTitle(s.Probe), probeSections(s, prefix))
 	case s.Comparison != nil:

@@ -28,6 +28,9 @@ type Source struct {
 	Study      *record.Study
 	Comparison *record.ComparisonReport
 
+	// Drill is a drill; its rounds are records of runs.
+	Drill *record.Drill
+
 	// Probe is a probe of storage, Seconds its timeline.
 	Probe   *record.Probe
 	Seconds []record.ProbeSecond
@@ -64,6 +67,8 @@ func Open(path string) (*Source, error) {
 		err = s.openComparison(path)
 	case exists(filepath.Join(path, record.StudyFile)):
 		err = s.openStudy(path)
+	case exists(filepath.Join(path, record.DrillFile)):
+		err = s.openDrill(path)
 	case exists(filepath.Join(path, record.ProbeFile)):
 		err = s.openProbe(path)
 	case exists(filepath.Join(path, ComparisonFile)):

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
+)
+
+// The shipped drills are drills, their labs can be planned, and they fit the schema.
+func TestShippedDrills(t *testing.T) {
+	files, err := filepath.Glob("../../examples/drill/*.yaml")
+	if err != nil || len(files) < 18 {
+		t.Fatalf("only %v (%v)", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := record.ReadDrillSpec(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		spec.Defaults()
+		if err := drill.Check(spec); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if spec.Lab == nil {
+			t.Errorf("%s has no lab", file)
+		} else if _, err := topology.Plan(*spec.Lab); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want {
+			t.Errorf("%s makes a drill called %s", file, spec.Name)
+		}
+		drillFits(t, file, text, schema.DrillSpec)
+	}
+}
+
+// drillFits holds a text in YAML against a schema.
+func drillFits(t *testing.T, name string, text, against []byte) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(against))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%s does not fit the schema: %v", name, err)
+	}
+}
+
+// The exit code of a drill is that of the worst that happened.
+func TestExitCodesOfDrills(t *testing.T) {
+	lost := record.DrillRound{Verdict: record.Violated, Expect: record.ExpectSpec{Loss: record.LossNone},
+		Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}
+	for _, c := range []struct {
+		d    record.Drill
+		want int
+	}{
+		{record.Drill{Status: record.Complete, Verdict: record.Holds}, exitSuccess},
+		{record.Drill{Status: record.Complete, Verdict: record.Unknown}, exitInvalid},
+		{record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Status: record.Interrupted, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Status: record.Complete, Verdict: record.Violated}, exitObjective},
+		{record.Drill{Status: record.Interrupted, Verdict: record.Unknown}, exitInterrupted},
+		{record.Drill{Status: record.Killed, Verdict: record.Unknown}, exitInterrupted},
+		{record.Drill{Status: record.Failed, Verdict: record.Unknown}, exitFailure},
+	} {
+		if got := exitCode(verdictOfDrill(&c.d)); got != c.want {
+			t.Errorf("%s %s ends with %d, want %d", c.d.Status, c.d.Verdict, got, c.want)
+		}
+	}
+}
