@@ -182,7 +182,7 @@ func (w *world) document(name string, f *fate) string {
 
 func TestHistories(t *testing.T) {
 	first := firstSeed(t)
-	for i := range uint64(200) {
+	for i := range uint64(200 / fewer) {
 		history(t, first+i)
 		if t.Failed() {
 			return

@@ -28,11 +28,16 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 		e.b = append(e.b, text...)
 		e.put(uint64(n))
 	}
-	return binary.LittleEndian.AppendUint32(e.b, crc32.Checksum(e.b, castagnoli)), nil
+	return e.seal(), nil
 }
 
 // encoder appends numbers of variable length.
 type encoder struct{ b []byte }
+
+// seal ends it with a checksum of all.
+func (e *encoder) seal() []byte {
+	return binary.LittleEndian.AppendUint32(e.b, crc32.Checksum(e.b, castagnoli))
+}
 
 func (e *encoder) put(numbers ...uint64) {
 	for _, n := range numbers {

@@ -57,7 +57,7 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*wor
 // Inserts are told one by one, also in batches; of updates, what is claimed must have happened.
 func TestWrappedHistories(t *testing.T) {
 	first := firstSeed(t)
-	for seed := first; seed < first+120 && !t.Failed(); seed++ {
+	for seed := first; seed < first+90/fewer && !t.Failed(); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		chances := map[mishap]float64{}
 		for m := lose; m < mishapsTotal; m++ {
@@ -94,7 +94,7 @@ func (w *world) checkUpdates(t *testing.T, seed uint64, got map[string]int64) {
 // With one kind of mishap at a time nothing can hide another, so each one must be found.
 func TestEachMishapAlone(t *testing.T) {
 	first := firstSeed(t)
-	for i := range uint64(mishapsTotal) * uint64(len(wrappedWorkloads)) {
+	for i := range uint64(mishapsTotal) * uint64(len(wrappedWorkloads)) / fewer {
 		m := mishap(i % uint64(mishapsTotal))
 		if m == hang || t.Failed() {
 			continue

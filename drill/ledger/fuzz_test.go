@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"bytes"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// A tag must leave the document as it was, be found again, and notice any change of a byte.
+func FuzzTag(f *testing.F) {
+	f.Add(marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}), int64(7), uint16(3))
+	f.Add(marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName, Value: "mine"}}), int64(1<<38), uint16(40))
+	f.Add([]byte{5, 0, 0, 0, 0}, int64(0), uint16(0))
+	f.Fuzz(func(t *testing.T, doc []byte, sequence int64, at uint16) {
+		var r reading
+		r.read(doc, "n00000001", true) // anything may be there
+		tagged, ok := appendTagged([]byte("before"), doc, 1, 5, sequence)
+		if !ok {
+			if !bytes.Equal(tagged, []byte("before")) {
+				t.Fatal("a document that cannot be tagged left something behind")
+			}
+			return
+		}
+		tagged = tagged[len("before"):]
+		if !bytes.HasPrefix(tagged[4:], doc[4:len(doc)-1]) {
+			t.Fatal("the document was changed")
+		}
+		if bson.Raw(doc).Validate() != nil || bytes.Contains(doc, tagBytes) {
+			return
+		}
+		if !r.read(tagged, "", false) || !r.trusted || r.tag.writer != 5 || r.tag.sequence != sequence ||
+			r.tag.body != r.body || r.tag.id != bound(r.tag.self, r.id) {
+			t.Fatalf("%x is read as %+v", tagged, r)
+		}
+		i := int(at) % len(tagged)
+		tagged[i] ^= 1
+		if r.read(tagged, "", false) && r.trusted && r.tag.body == r.body && r.tag.id == bound(r.tag.self, r.id) && r.tag.sequence == sequence {
+			if tagged[i] ^= 1; i >= 4 && i < len(doc)-1 {
+				t.Fatalf("a change of byte %d of %x was not noticed", i, tagged)
+			}
+		}
+	})
+}
+
+// What is counted must be the same update with one increment more.
+func FuzzCounted(f *testing.F) {
+	f.Add(marshal(bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}))
+	f.Add(marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "x", Value: 1}}}, {Key: "$set", Value: bson.D{{Key: "y", Value: 1}}}}))
+	f.Add(marshal(bson.D{{Key: "x", Value: 1}}))
+	f.Fuzz(func(t *testing.T, update []byte) {
+		got, ok := appendCounted([]byte("before"), update, []byte("_plimsoll.n"))
+		if !ok {
+			if !bytes.Equal(got, []byte("before")) {
+				t.Fatal("an update that cannot be counted left something behind")
+			}
+			return
+		}
+		if bson.Raw(update).Validate() != nil {
+			return
+		}
+		var d bson.D
+		if err := bson.Unmarshal(got[len("before"):], &d); err != nil {
+			t.Fatal(err)
+		}
+		inc, _ := field(d, "$inc").(bson.D)
+		if n := len(inc); n == 0 || inc[n-1].Key != "_plimsoll.n" || inc[n-1].Value != int64(1) {
+			t.Fatalf("%v does not count", d)
+		}
+	})
+}
+
+// What another process hands over may be anything; it must be taken whole or refused.
+func FuzzUnmarshal(f *testing.F) {
+	l := New(Options{Run: 3, Seed: 4, Writers: 2})
+	w := l.writer(1)
+	for i := range int64(pageWrites + 100) {
+		w.inserts.settle(w.inserts.give(1), state(1+i%3), i*1000)
+		w.updates.settle(w.updates.give(1), acknowledged, i*1000)
+	}
+	w.miss(inserts, 5, 77)
+	l.shared().settle(9, acknowledged)
+	l.Gone(4, 2)
+	data, err := l.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data[len(magic) : len(data)-4])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := new(Ledger)
+		if got.UnmarshalBinary(sealed(body)) != nil {
+			if got.by != nil {
+				t.Fatal("what was refused left something behind")
+			}
+			return
+		}
+		again, err := got.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := new(Ledger)
+		if err := second.UnmarshalBinary(again); err != nil {
+			t.Fatalf("what was taken cannot be handed on: %v", err)
+		}
+		for n, w := range got.by {
+			if second.by[n] == nil || second.by[n].inserts.count != w.inserts.count || second.by[n].updates.count != w.updates.count {
+				t.Fatalf("writer %d changed on the way", n)
+			}
+		}
+	})
+}
+
+// sealed puts the frame of a marshalled ledger around a body.
+func sealed(body []byte) []byte {
+	e := encoder{b: append([]byte(magic), body...)}
+	return e.seal()
+}
