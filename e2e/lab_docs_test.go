@@ -9,12 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
 // TestLabDocs runs every command that docs/lab.md shows, in their order and in one directory.
 func TestLabDocs(t *testing.T) {
+	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -49,7 +51,9 @@ func runLine(t *testing.T, dir, home, line string) {
 	cmd := exec.Command("sh", "-c", line)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+home, "PATH="+filepath.Dir(f.binary)+":"+os.Getenv("PATH"))
+	began := time.Now()
 	out, err := cmd.CombinedOutput()
+	t.Logf("%.1f s: %s", time.Since(began).Seconds(), line)
 	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 6 {
 		t.Errorf("%s\n%v\n%s", line, err, out)
 	}

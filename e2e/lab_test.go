@@ -20,6 +20,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
+// Tests of labs run beside each other, after all others of this package: they wait more than they work, and a lab must
+// not mind others.
+
 // labOf makes a lab that is removed with the test, whatever became of it.
 func labOf(t *testing.T, name string, args ...string) record.Lab {
 	t.Helper()
@@ -72,13 +75,18 @@ func address(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(plimsoll(t, append([]string{"lab", "connect", name}, args...)...).must(t, 0).stdout)
 }
 
-// insertLimit bounds one write: one that is under way when a host dies may never be answered.
+// insertLimit bounds one of many tries to write: one that is under way when a host dies may never be answered.
 const insertLimit = 10 * time.Second
 
-// insert writes one document and returns whether that was acknowledged.
+// insert writes one document and returns whether that was acknowledged soon; it is for what is tried until it works.
 func insert(ctx context.Context, uri, collection string, id int) error {
 	ctx, cancel := context.WithTimeout(ctx, insertLimit)
 	defer cancel()
+	return write(ctx, uri, collection, id)
+}
+
+// write writes one document and returns whether that was acknowledged.
+func write(ctx context.Context, uri, collection string, id int) error {
 	c, err := dial(uri)
 	if err != nil {
 		return err
@@ -90,6 +98,7 @@ func insert(ctx context.Context, uri, collection string, id int) error {
 
 // TestLab makes the smallest lab there is, uses every command on it, and removes it.
 func TestLab(t *testing.T) {
+	t.Parallel()
 	forEachEngine(t, func(t *testing.T, engine string) {
 		const name = "e2e-smallest"
 		l := labOf(t, name, "--engine", engine, "--auth")
@@ -104,7 +113,7 @@ func TestLab(t *testing.T) {
 		if len(password) < 12 {
 			t.Fatalf("the address has the password %q", password)
 		}
-		if err := insert(deadline(t), uri, "a", 1); err != nil {
+		if err := write(deadline(t), uri, "a", 1); err != nil {
 			t.Error(err)
 		}
 		member, host := l.Members[0].Name, l.Members[0].Host
@@ -132,7 +141,7 @@ func testKillAndHeal(t *testing.T, name, member string) {
 	}
 	plimsoll(t, "lab", "fail", name, "kill", member).must(t, 2)
 	plimsoll(t, "lab", "heal", name, member).must(t, 0)
-	ctx := deadline(t)
+	ctx := t.Context()
 	until(t, "the member takes writes again", func() bool { return insert(ctx, address(t, name), "b", int(sequence.Add(1))) == nil })
 	plimsoll(t, "lab", "fail", name, "pause", member, "--for", "300ms").must(t, 0)
 	until(t, "a fault heals itself", func() bool { return len(status(t, name).Faults) == 0 })
@@ -191,6 +200,7 @@ func testNoPassword(t *testing.T, name, password, dir string) {
 // TestLabOfThree kills the primary of a set of three under load: another takes over, the former one comes back as a
 // standby, and what was acknowledged by a majority is there.
 func TestLabOfThree(t *testing.T) {
+	t.Parallel()
 	forEachEngine(t, func(t *testing.T, engine string) {
 		const name = "e2e-three"
 		labOf(t, name, "--engine", engine, "--members", "3", "--election", "elect-fast", "--ha")
@@ -200,9 +210,9 @@ func TestLabOfThree(t *testing.T) {
 			level = []string{"--durability", "majority"}
 		}
 		uri := address(t, name, level...)
-		ctx := deadline(t)
+		ctx := t.Context()
 		for id := range 20 {
-			if err := insert(ctx, uri, "kept", id); err != nil {
+			if err := write(deadline(t), uri, "kept", id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,7 +232,7 @@ func TestLabOfThree(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Disconnect(context.Background()) }()
-		if n, err := c.Database("lab").Collection("kept").CountDocuments(ctx, bson.M{}); err != nil || n != 20 {
+		if n, err := c.Database("lab").Collection("kept").CountDocuments(deadline(t), bson.M{}); err != nil || n != 20 {
 			t.Errorf("%d of 20 documents are there (%v)", n, err)
 		}
 	})
@@ -242,6 +252,7 @@ func primary(t *testing.T, name string) string {
 // TestIsolatedLab has hosts with addresses and limits, and volumes of two disks. A disk fails under load, a host loses
 // power and its members are started on another.
 func TestIsolatedLab(t *testing.T) {
+	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -259,13 +270,13 @@ func TestIsolatedLab(t *testing.T) {
 	if e := plimsoll(t, "lab", "exec", name, host, "--", "ip", "-o", "address").must(t, 0); !strings.Contains(e.stdout, s.Hosts[0].Address+"/") {
 		t.Errorf("the addresses on %s are\n%s", host, e.stdout)
 	}
-	ctx := deadline(t)
-	if err := insert(ctx, address(t, name), "a", 1); err != nil {
+	ctx := t.Context()
+	if err := write(deadline(t), address(t, name), "a", 1); err != nil {
 		t.Fatal(err)
 	}
 	disk := volume.Name + "/" + volume.Disks[1].Name
 	plimsoll(t, "lab", "fail", name, "disk-fail", disk).must(t, 0)
-	if err := insert(ctx, address(t, name), "a", 2); err != nil {
+	if err := write(deadline(t), address(t, name), "a", 2); err != nil {
 		t.Errorf("one disk of a mirror failed, and a write: %v", err)
 	}
 	plimsoll(t, "lab", "heal", name, disk).must(t, 0)
