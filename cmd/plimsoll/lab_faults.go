@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -69,17 +70,21 @@ need a lab that was brought up with --faults.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
 	}
-	cmd.Flags().StringVar(&f.limit, "for", "", "heal it after this time, such as 10s")
-	cmd.Flags().StringVar(&f.from, "from", "", "the other host of a cut")
-	cmd.Flags().StringVar(&f.direction, "direction", "", "of a cut, seen from the host: both, in or out")
-	cmd.Flags().StringVar(&f.rate, "rate", "", "of slow: bytes per second, such as 1MB")
-	cmd.Flags().StringVar(&f.delay, "delay", "", "of disk-slow: how much longer requests take, such as 20ms")
-	cmd.Flags().StringVar(&f.errno, "errno", "", "of disk-error: EIO (default), ENOSPC, EROFS, …")
-	cmd.Flags().StringSliceVar(&f.ops, "ops", nil, "of faults of disks: only these requests: read, write, flush")
-	cmd.Flags().Float64Var(&f.probability, "probability", 0, "of faults of disks: the share of requests or blocks that is hit; 0 is all")
-	cmd.Flags().Float64Var(&f.keep, "keep", 0, "of power-loss: the share of what was not flushed that survives")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "of random, of a role that several members have, and of what chance decides")
+	f.register(cmd.Flags())
 	return cmd
+}
+
+func (f *failFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.limit, "for", "", "heal it after this time, such as 10s")
+	flags.StringVar(&f.from, "from", "", "the other host of a cut")
+	flags.StringVar(&f.direction, "direction", "", "of a cut, seen from the host: both, in or out")
+	flags.StringVar(&f.rate, "rate", "", "of slow: bytes per second, such as 1MB")
+	flags.StringVar(&f.delay, "delay", "", "of disk-slow: how much longer requests take, such as 20ms")
+	flags.StringVar(&f.errno, "errno", "", "of disk-error: EIO (default), ENOSPC, EROFS, …")
+	flags.StringSliceVar(&f.ops, "ops", nil, "of faults of disks: only these requests: read, write, flush")
+	flags.Float64Var(&f.probability, "probability", 0, "of faults of disks: the share of requests or blocks that is hit; 0 is all")
+	flags.Float64Var(&f.keep, "keep", 0, "of power-loss: the share of what was not flushed that survives")
+	flags.Uint64Var(&f.seed, "seed", 0, "of random, of a role that several members have, and of what chance decides")
 }
 
 func (f *failFlags) fault(args []string) (lab.Fault, error) {
