@@ -1,0 +1,168 @@
+package ledger
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// script makes n inserts of writer 0 of the own workload, one per millisecond, all acknowledged and applied but
+// those that fail says.
+func script(t *testing.T, n int, lost func(i int) bool) (*Ledger, workload.Workload, *world) {
+	t.Helper()
+	l := New(Options{Run: 5, Writers: 1})
+	own, err := l.Workload(Params{Insert: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(rand.New(rand.NewPCG(1, 1)), nil)
+	s := own.Stream(0, 1)
+	var op workload.Op
+	for i := range n {
+		s.Next(&op)
+		if !lost(i) {
+			w.insert(unmarshal(op.Requests[0].Docs[0]), fine)
+		}
+		at := int64(i) * int64(time.Millisecond)
+		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: at})
+	}
+	return l, own, w
+}
+
+func audited(t *testing.T, l *Ledger, opts AuditOptions) *record.LedgerResult {
+	t.Helper()
+	result, err := l.Audit(context.Background(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// The oldest lost write says how much was lost before the fault.
+func TestLossWindow(t *testing.T) {
+	l, own, w := script(t, 1000, func(i int) bool { return i >= 480 && i < 500 || i == 470 })
+	fault := int64(500 * time.Millisecond)
+	old := &reader{name: "rollback files of a", w: newWorld(nil, nil)}
+	_, _, all := script(t, 490, func(int) bool { return false })
+	old.w.docs = all.docs
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{old}, Faults: []int64{fault}})
+	if got.LossWindow != int64(30*time.Millisecond) {
+		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
+	}
+	if diff := cmp.Diff([]string{"0: 470 480-499"}, got.LostRanges); diff != "" {
+		t.Error(diff)
+	}
+	want := record.LostWrite{Sequence: 470, ID: "0000000500000000000001d6", Acknowledged: int64(470 * time.Millisecond),
+		Age: int64(30 * time.Millisecond), Found: "rollback files of a"}
+	if diff := cmp.Diff(want, got.Lost[0]); diff != "" {
+		t.Error(diff)
+	}
+	if last := got.Lost[len(got.Lost)-1]; last.Sequence != 499 || last.Found != "" {
+		t.Errorf("the last lost write is %+v", last)
+	}
+}
+
+// Of what was not read, nothing is said.
+func TestReadsThatFail(t *testing.T) {
+	l, own, w := script(t, 100, func(i int) bool { return i == 3 })
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w, most: 40}})
+	want := map[string]int64{record.WriteOK: 40, record.WriteNeverRead: 60}
+	if diff := cmp.Diff(want, got.Inserts); diff != "" || !strings.Contains(got.Reads[0].Problem, "broke after 40") {
+		t.Errorf("%s%+v", diff, got.Reads)
+	}
+	got = audited(t, l, AuditOptions{Workload: own})
+	if diff := cmp.Diff(map[string]int64{record.WriteNeverRead: 100}, got.Inserts); diff != "" || len(got.Lost) > 0 {
+		t.Error(diff)
+	}
+}
+
+// A member that could not be read says nothing about divergence; one that lacks something does.
+func TestMembers(t *testing.T) {
+	l, own, w := script(t, 100, func(int) bool { return false })
+	lacking := &reader{name: "b", w: w, without: map[string]bool{}}
+	for key := range w.docs {
+		lacking.without[key] = true
+		break
+	}
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Members: []Source{lacking, &reader{name: "c", w: w, most: 10}}})
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 99, record.WriteDiverged: 1}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	if got.Reads[1].Missing != 1 || got.Reads[2].Problem == "" {
+		t.Errorf("%+v", got.Reads)
+	}
+}
+
+// Writes with a proof of this run that the ledger does not know are unexpected; those of earlier runs are left out,
+// and those of a process that is gone are said to be.
+func TestUnexpectedAndForeign(t *testing.T) {
+	l, own, w := script(t, 50, func(int) bool { return false })
+	for writer, run := range map[int]uint32{7: 5, 8: 4} {
+		doc, _ := appendTagged(nil, own.(*ownWorkload).appendOwn(nil, run, writer, 1), run, int32(writer), 1)
+		w.insert(unmarshal(doc), fine)
+	}
+	opts := AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}}
+	got := audited(t, l, opts)
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 50, record.WriteUnexpected: 1}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	if all := strings.Join(got.Notes, "\n"); !strings.Contains(all, "1 documents of other runs") {
+		t.Errorf("notes: %q", all)
+	}
+	l.Gone(7, 1)
+	got = audited(t, l, opts)
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 50}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	if all := strings.Join(got.Notes, "\n"); !strings.Contains(all, "writers 7 to 7") {
+		t.Errorf("notes: %q", all)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	a, b := New(Options{Run: 1}), New(Options{Run: 2})
+	if err := a.Merge(b, 0); err == nil || !strings.Contains(err.Error(), "different documents") {
+		t.Errorf("two runs: %v", err)
+	}
+	b = New(Options{Run: 1})
+	a.writer(3)
+	b.writer(3)
+	if err := a.Merge(b, 0); err == nil || !strings.Contains(err.Error(), "writer 3") {
+		t.Errorf("the same writer: %v", err)
+	}
+}
+
+// Times of another process are moved to the clock of this one.
+func TestMergeShifts(t *testing.T) {
+	l, _, _ := script(t, 10, func(int) bool { return false })
+	into := New(l.opts)
+	if err := into.Merge(l, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if at, _ := into.by[0].inserts.acknowledgedAt(4); at != int64(time.Second+4*time.Millisecond) {
+		t.Errorf("acknowledged at %v", time.Duration(at))
+	}
+}
+
+func TestWrongParams(t *testing.T) {
+	for want, p := range map[string]Params{
+		"nothing is ever written": {Read: 1}, "reads go to inserted": {Update: 1, Read: 1}, "negative": {Insert: -1, Update: 2},
+		"payload": {Payload: 1 << 30},
+	} {
+		if _, err := New(Options{}).Workload(p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", p, err, want)
+		}
+	}
+	if _, err := New(Options{}).Audit(context.Background(), AuditOptions{}); err == nil {
+		t.Error("an audit without a workload was begun")
+	}
+}
