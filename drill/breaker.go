@@ -20,7 +20,7 @@ const (
 	injectAtMost = time.Minute
 	healAtMost   = 5 * time.Minute
 	// healLate is how much later than the drill the lab heals by itself: only if the drill is gone.
-	healLate = 30 * time.Second
+	healLate = 15 * time.Second
 )
 
 // breaker does the faults of a round at their times, and heals them.
@@ -300,6 +300,9 @@ func (b *breaker) faults() []record.DrillFault {
 
 // mustChange says whether another member had to become the primary.
 func (b *breaker) mustChange() bool {
+	if b.x.r.Members-b.struck() <= b.x.r.Members/2 { // what is left is no majority, or there is nobody else
+		return false
+	}
 	if b.x.r.Members < 2 || b.x.before.Specification.Availability.NoPromotion {
 		return false
 	}

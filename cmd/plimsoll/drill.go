@@ -59,9 +59,8 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 		Example: `  plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
   plimsoll drill 'mongodb://db1,db2/?replicaSet=rs0' --external --duration 5m --w majority`,
-		Args:   atMostOne("file or target"),
-		Hidden: true,
-		RunE:   func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
+		Args: atMostOne("file or target"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
 	fs := cmd.Flags()
 	o.spec = addSpecFlags(fs)

@@ -1,0 +1,188 @@
+//go:build !race
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// drillOf reads the drill that was printed as JSON.
+func drillOf(t *testing.T, e ended) record.Drill {
+	t.Helper()
+	var d record.Drill
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+		t.Fatalf("plimsoll %q printed no drill: %v\n%s\n%s", e.args, err, e.stdout, e.stderr)
+	}
+	if len(d.Rounds) == 0 {
+		t.Fatalf("the drill has no rounds: %s\n%s", e.stdout, e.stderr)
+	}
+	return d
+}
+
+// has says whether the timeline of a round has a step.
+func has(r record.DrillRound, kind string) bool {
+	for _, m := range r.Moments {
+		if m.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// TestDrill kills the primary of three members under load: under quorum commit nothing is lost, under asynchronous
+// replication what is lost is named, and whatever ends the drill early, the lab heals.
+func TestDrill(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	const name = "e2e-drill"
+	labOf(t, name, "--engine", "documentdb", "--members", "3", "--election", "elect-fast")
+	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
+	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
+	t.Run("external", func(t *testing.T) { testDrillExternal(t, name) })
+	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
+	t.Run("killed", func(t *testing.T) { testDrillKilled(t, name) })
+}
+
+func testDrillMajority(t *testing.T, name string) {
+	e := plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
+		"--w", "majority", "--format", "json", "--quiet", "--out", out).must(t, 0)
+	d := drillOf(t, e)
+	r := d.Rounds[0]
+	if d.Verdict != record.Holds || d.Status != record.Complete || r.Level != "majority" || !r.Faults[0].Hit {
+		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
+	}
+	if r.Ledger.Inserts[record.WriteLost] != 0 || r.Ledger.Acknowledged < 500 || r.SeedsFound != 2 {
+		t.Errorf("the ledger is %+v", r.Ledger)
+	}
+	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
+		if !has(r, kind) {
+			t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
+		}
+	}
+	if d.Outages == nil || d.Outages.Max < float64(100*time.Millisecond) {
+		t.Errorf("the outage is %+v", d.Outages)
+	}
+	if s := status(t, name); len(s.Faults) != 0 {
+		t.Errorf("what is broken still: %+v", s.Faults)
+	}
+	testDrillShown(t, filepath.Join(e.dir, out))
+}
+
+// testDrillShown prints a record again in every form.
+func testDrillShown(t *testing.T, dir string) {
+	t.Helper()
+	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill: holds, outage ") || !strings.Contains(text, "timeline") {
+		t.Errorf("show prints\n%s", text)
+	}
+	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill: holds") {
+		t.Errorf("as Markdown it is\n%s", md)
+	}
+	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "from the fault to redundancy") {
+		t.Errorf("the page has no chart of phases")
+	}
+}
+
+func testDrillBalanced(t *testing.T, name string) {
+	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
+	for range attempts {
+		d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
+			"--durability", "balanced", "--format", "json", "--quiet").must(t, 0))
+		l := d.Rounds[0].Ledger
+		lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
+		if lost == 0 {
+			continue
+		}
+		if len(l.Lost) == 0 || l.Lost[0].ID == "" || len(l.LostRanges) == 0 || l.LossWindow < 0 {
+			t.Errorf("%d writes are lost and not named: %+v", lost, l)
+		}
+		return
+	}
+	t.Errorf("nothing was ever lost under asynchronous replication")
+}
+
+func testDrillExternal(t *testing.T, name string) {
+	c := start(t, "drill", "lab:"+name, "--external", "--duration", "14s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
+	until(t, "the load goes on", func() bool {
+		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
+		return err == nil
+	})
+	time.Sleep(2 * time.Second)
+	c.signal(t, syscall.SIGUSR1)
+	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
+	time.Sleep(4 * time.Second)
+	c.signal(t, syscall.SIGUSR1)
+	d := drillOf(t, c.wait(t).must(t, 0))
+	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed <= f[0].Injected || d.Outages == nil {
+		t.Errorf("the marked fault is %+v, the outage %+v", f, d.Outages)
+	}
+	until(t, "the fault is healed", func() bool { return len(status(t, name).Faults) == 0 })
+}
+
+func testDrillInterrupted(t *testing.T, name string) {
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "200",
+		"--w", "majority", "--format", "json", "--out", out)
+	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	time.Sleep(time.Second)
+	c.signal(t, syscall.SIGINT)
+	d := drillOf(t, c.wait(t).must(t, 130))
+	if d.Status != record.Interrupted || d.Rounds[0].Ledger == nil || d.Rounds[0].Ledger.Acknowledged == 0 {
+		t.Errorf("an interrupted drill is %s with %+v", d.Status, d.Rounds[0].Ledger)
+	}
+	if s := status(t, name); len(s.Faults) != 0 {
+		t.Errorf("what is broken still: %+v", s.Faults)
+	}
+}
+
+func testDrillKilled(t *testing.T, name string) {
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "3s", "--duration", "30s", "--rate", "100", "--w", "majority", "--out", out)
+	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	c.signal(t, syscall.SIGKILL)
+	e := c.wait(t)
+	text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 130).stdout
+	if !strings.Contains(text, "unknown (killed)") {
+		t.Errorf("a killed drill is shown as\n%s", text)
+	}
+	until(t, "the lab heals by itself", func() bool { return len(status(t, name).Faults) == 0 })
+}
+
+// TestDrillLyingDisk brings a lab up on a disk that acknowledges flushes and does nothing, and takes its power.
+func TestDrillLyingDisk(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	file, err := filepath.Abs("../examples/drill/lying-disk.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, "drill-lying-disk")
+	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet").must(t, 5))
+	if l := d.Rounds[0].Ledger; d.Verdict != record.Violated || l.Inserts[record.WriteLost] == 0 || l.LossWindow <= 0 {
+		t.Errorf("the verdict is %s, the ledger %+v", d.Verdict, l)
+	}
+}
+
+// TestDrillPowerLoss takes the power of a member whose writes are flushed before they are acknowledged.
+func TestDrillPowerLoss(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	file, err := filepath.Abs("../examples/drill/power-loss-durable.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, "drill-power-loss-durable")
+	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet").must(t, 0))
+	if d.Verdict != record.Holds {
+		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
+	}
+}

@@ -1,0 +1,98 @@
+package record
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func drillSpec(t *testing.T, text string) DrillSpec {
+	t.Helper()
+	s, err := ReadDrillSpec(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Defaults()
+	return s
+}
+
+func TestDrillDefaults(t *testing.T) {
+	s := drillSpec(t, "run: {target: 'lab:three', load: {duration: 40s}}\nfaults: [{fault: 'kill:primary'}]")
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Run.Load.Open() || s.Run.Workload.Name != WorkloadLedger || s.Repeat != 1 || s.Faults[0].At != Duration(10*time.Second) {
+		t.Errorf("the defaults are %+v", s)
+	}
+}
+
+func TestDrillMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"run: {target: 'lab:x'}":                                                                                                  "a drill breaks something",
+		"run: {target: 'lab:x'}\nfaults: [{fault: kill}]":                                                                         "ACTION:TARGET",
+		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "only a lab",
+		"run: {target: 'lab:x'}\nexternal: true\nfaults: [{fault: 'kill:primary'}]":                                               "exclude each other",
+		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 10s}]":                               "not within",
+		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 5s, for: 6s}]":                       "healed 1s after",
+		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', at: 5s, at_workers: 3}]":                                        "exclude each other",
+		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', for: 5s, stay: true}]":                                          "exclude each other",
+		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never bring",
+		"run: {target: 'lab:x', load: {clients: 2}}\nfaults: [{fault: 'kill:primary'}]":                                           "one process",
+		"run: {target: 'lab:x'}\nfresh: true\nfaults: [{fault: 'kill:primary'}]":                                                  "fresh",
+		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss: some}":                                         "loss",
+		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss_window: 1s}":                                    "needs loss: window",
+		"run: {target: 'lab:x', out: y}\nfaults: [{fault: 'kill:primary'}]":                                                       "run.out",
+	} {
+		s := drillSpec(t, text)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngives %v, want %q", text, err, want)
+		}
+	}
+	if _, err := ReadDrillSpec(strings.NewReader("fault: [x]")); err == nil || !strings.Contains(err.Error(), "faults") {
+		t.Errorf("an unknown key gives %v", err)
+	}
+}
+
+// A ramp from 0 to 50 in 5 minutes has 15 users after 90 seconds.
+func TestMomentAtWorkers(t *testing.T) {
+	s := drillSpec(t, "run: {target: 'lab:x', load: {pace: 26, stages: [{duration: 5m, workers: 50}, {duration: 1m, workers: 50}]}}\nfaults: [{fault: 'kill:primary', at_workers: 15}]")
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := s.Moment(s.Faults[0]); !ok || at != 90*time.Second {
+		t.Errorf("15 users are there after %v", at)
+	}
+}
+
+func TestDrillFiles(t *testing.T) {
+	dir := t.TempDir() + "/d"
+	spec := drillSpec(t, "run: {target: 'mongodb://u:secret-word@h/'}\nexternal: true")
+	release, err := Hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := CreateDrill(dir, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Drill{SchemaVersion: SchemaVersion, Kind: KindDrill, Status: Running, Specification: spec, Verdict: Unknown,
+		Reasons: []string{"cannot reach secret-word"}, Rounds: []DrillRound{{Number: 1, Verdict: Unknown}}}
+	if err := w.Write(&d); err != nil {
+		t.Fatal(err)
+	}
+	got, err := OpenDrill(dir)
+	if err != nil || got.Status != Running {
+		t.Fatalf("while it is written: %v %v", got, err)
+	}
+	release()
+	got, err = OpenDrill(dir)
+	if err != nil || got.Status != Killed || got.Verdict != Unknown || !strings.Contains(got.Reasons[0], "killed") {
+		t.Errorf("after a kill: %+v %v", got, err)
+	}
+	if strings.Contains(got.Specification.Run.Target+strings.Join(got.Reasons, " "), "secret-word") {
+		t.Errorf("the record has the password: %+v", got)
+	}
+	if _, err := CreateDrill(dir, spec); err == nil || !strings.Contains(err.Error(), "already holds") {
+		t.Errorf("a second drill in the directory: %v", err)
+	}
+}
