@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
@@ -22,18 +24,38 @@ func (s *supervisor) lost(x *fault) {
 	})
 }
 
+// retryAfter is the pause before a member that could not be started is tried again.
+const retryAfter = 2 * time.Second
+
 // evacuate starts the members of a dead host on others, with their volumes, as vSphere HA and Kubernetes do. They stay
-// there when the host comes back.
+// there when the host comes back. What cannot be started is tried again as long as the host is dead; why is told when
+// it changes.
 func (s *supervisor) evacuate(x *fault) {
+	told := map[string]string{}
+	for again := true; again; again = again && s.pause(retryAfter) {
+		again = s.evacuateOnce(x, told)
+	}
+}
+
+// evacuateOnce tries each member of a dead host once, and says whether some are left.
+func (s *supervisor) evacuateOnce(x *fault, told map[string]string) (left bool) {
 	defer s.locks.lock(x.keys()...)()
-	if x.host.State() != host.Off {
-		return
+	if x.host.State() != host.Off || !s.listed(x) {
+		return false
 	}
 	for _, name := range s.standingOn(x.host) {
-		if err := s.restartElsewhere(name, x.host); err != nil {
-			s.event("problem", fmt.Sprintf("%s could not be started on another host: %v", name, err), map[string]string{"member": name, "host": x.host.Name()})
+		err := s.restartElsewhere(name, x.host)
+		if err == nil {
+			continue
+		}
+		left = true
+		if told[name] != err.Error() {
+			told[name] = err.Error()
+			s.event("problem", fmt.Sprintf("%s could not be started on another host, and is tried again: %v", name, err),
+				map[string]string{"member": name, "host": x.host.Name()})
 		}
 	}
+	return left
 }
 
 func (s *supervisor) restartElsewhere(name string, dead host.Host) error {
@@ -46,8 +68,8 @@ func (s *supervisor) restartElsewhere(name string, dead host.Host) error {
 	if !ok || n.Host().Name() != dead.Name() || n.Status().Running {
 		return nil
 	}
-	to := s.roomFor(n, dead)
-	if to == nil {
+	rooms := s.roomsFor(n, dead)
+	if len(rooms) == 0 {
 		return fmt.Errorf("no other host of the role %s has power", dead.Role())
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, healLimit)
@@ -55,16 +77,34 @@ func (s *supervisor) restartElsewhere(name string, dead host.Host) error {
 	if err := s.volumeReachable(ctx, name); err != nil {
 		return err
 	}
+	var all error
+	for _, to := range rooms {
+		err := s.startOn(ctx, n, to, dead)
+		if err == nil {
+			s.dropFaultsOf(name)
+			s.event("restart", fmt.Sprintf("%s was started on %s, because %s is dead", name, to.Name(), dead.Name()),
+				map[string]string{"member": name, "host": to.Name(), "from": dead.Name()})
+			return nil
+		}
+		all = errors.Join(all, fmt.Errorf("on %s: %w", to.Name(), err))
+	}
+	return all
+}
+
+// startOn moves a member and starts it. One that does not start stands on its old host again, so that it is tried again
+// or comes back with that host.
+func (s *supervisor) startOn(ctx context.Context, n engine.Node, to, old host.Host) error {
 	if err := n.Move(to); err != nil {
 		return err
 	}
-	if err := s.giveBack(ctx, name); err != nil {
-		return err
+	err := s.giveBack(ctx, n.Name())
+	if err == nil {
+		return nil
 	}
-	s.dropFaultsOf(name)
-	s.event("restart", fmt.Sprintf("%s was started on %s, because %s is dead", name, to.Name(), dead.Name()),
-		map[string]string{"member": name, "host": to.Name(), "from": dead.Name()})
-	return nil
+	if n.Status().Running { // half started
+		err = errors.Join(err, n.Kill())
+	}
+	return errors.Join(err, n.Move(old))
 }
 
 // volumeReachable makes the volume of a member usable again, if enough of its disks answer.
@@ -84,31 +124,29 @@ func (s *supervisor) volumeReachable(ctx context.Context, member string) error {
 	return s.remount(ctx, member)
 }
 
-// roomFor chooses the host that a member is started on: of the same role, with power, with the fewest members of its
-// set and then the fewest members at all.
-func (s *supervisor) roomFor(n engine.Node, dead host.Host) host.Host {
+// roomsFor are the hosts that a member can be started on, the best first: of the same role, with power, with the fewest
+// members of its set and then the fewest members at all.
+func (s *supervisor) roomsFor(n engine.Node, dead host.Host) []host.Host {
 	s.mu.Lock()
 	layout := s.planned.Layout
 	s.mu.Unlock()
-	var best host.Host
-	fewest := 0
+	var rooms []host.Host
+	weights := map[string]int{}
 	for _, plan := range layout.Hosts {
 		h := s.hostNamed(plan.Name)
 		if h == nil || plan.Role != dead.Role() || h.State() != host.On || h.Name() == dead.Name() {
 			continue
 		}
-		weight := 0
 		for _, other := range s.standingOn(h) {
-			weight++
+			weights[h.Name()]++
 			if s.setOf(other) == s.setOf(n.Name()) {
-				weight += 1000
+				weights[h.Name()] += 1000
 			}
 		}
-		if best == nil || weight < fewest {
-			best, fewest = h, weight
-		}
+		rooms = append(rooms, h)
 	}
-	return best
+	slices.SortStableFunc(rooms, func(a, b host.Host) int { return weights[a.Name()] - weights[b.Name()] })
+	return rooms
 }
 
 // dropFaultsOf forgets what had ended a member that runs again elsewhere.

@@ -131,6 +131,7 @@ type fakeCluster struct {
 	mu      sync.Mutex
 	primary string
 	refuse  error // of Start
+	failing int   // how many returns fail
 	steps   int
 }
 
@@ -210,6 +211,12 @@ func (c *fakeCluster) Return(_ context.Context, member string) error {
 	if n.Host().State() == host.Off {
 		return host.ErrOff
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failing > 0 {
+		c.failing--
+		return errors.New("no space left")
+	}
 	n.(*fakeNode).start()
 	return nil
 }
@@ -225,8 +232,9 @@ type fakeVolume struct {
 	volume.Volume
 	name   string
 	mu     sync.Mutex
-	failed bool
+	failed string // the disk that does not answer
 	health string
+	refuse error // of Repair
 }
 
 func (v *fakeVolume) Name() string      { return v.name }
@@ -235,21 +243,28 @@ func (v *fakeVolume) Devices() []string { return nil }
 func (v *fakeVolume) Describe(context.Context, bool) record.LabVolume {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return record.LabVolume{Name: v.name, Member: v.name, Health: v.health, Disks: []record.LabDisk{{Name: "d1", Host: "host1", State: "ok"}, {Name: "d2", Host: "host2", State: "ok"}}}
+	d := record.LabVolume{Name: v.name, Member: v.name, Health: v.health, Disks: []record.LabDisk{{Name: "d1", Host: "host1", State: "ok"}, {Name: "d2", Host: "host2", State: "ok"}}}
+	for i := range d.Disks {
+		if d.Disks[i].Name == v.failed {
+			d.Disks[i].State, d.Health = "failed", "degraded"
+		}
+	}
+	return d
 }
-func (v *fakeVolume) FailDisk(context.Context, string) error {
+func (v *fakeVolume) set(failed string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.failed = true
-	return nil
+	v.failed = failed
 }
-func (v *fakeVolume) HealDisk(context.Context, string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.failed = false
-	return nil
+func (v *fakeVolume) FailDisk(_ context.Context, disk string) error { v.set(disk); return nil }
+func (v *fakeVolume) HealDisk(context.Context, string) error        { v.set(""); return nil }
+func (v *fakeVolume) Repair(context.Context) (string, error) {
+	if v.refuse != nil {
+		return "", v.refuse
+	}
+	v.set("")
+	return "1 disk was replaced", nil
 }
-func (v *fakeVolume) Repair(context.Context) (string, error) { return "1 disk was replaced", nil }
 
 // fakeRooms builds a set of three with a gateway.
 type fakeRooms struct {

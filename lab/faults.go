@@ -20,6 +20,7 @@ type fault struct {
 	target
 	other host.Host   // of a cut
 	held  []faultDisk // that have a fault of the fault filesystem
+	gone  []string    // disks that were replaced since
 	timer *time.Timer
 }
 
@@ -209,7 +210,7 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 		s.mu.Lock()
 		s.lastID++
 		x.ID = s.lastID
-		s.superseded(x)
+		ended := s.superseded(x)
 		s.faults = append(s.faults, x)
 		if f.Limit > 0 {
 			until := x.Since.Add(f.Limit)
@@ -219,6 +220,7 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 		}
 		s.mu.Unlock()
 		data["id"] = strconv.Itoa(x.ID)
+		defer s.tellEnded(ended, x)
 	}
 	s.event("fault", text, data)
 	if takesPower(x.Action) {
@@ -226,19 +228,32 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 	}
 }
 
+// tellEnded tells of faults that another one ended.
+func (s *supervisor) tellEnded(ended []*fault, by *fault) {
+	for _, f := range ended {
+		text, data := f.told(by.Since)
+		data["by"] = "fault"
+		s.event("heal", text+" has ended, because "+by.Action+" "+by.Target+" took its place", data)
+	}
+}
+
 // superseded drops the faults that a stronger one ended: a process that is killed is not paused any more. s.mu is held.
-func (s *supervisor) superseded(x *fault) {
+func (s *supervisor) superseded(x *fault) (over []*fault) {
 	if x.Action != Kill && x.Action != Stop && !takesPower(x.Action) {
-		return
+		return nil
 	}
 	s.faults = slices.DeleteFunc(s.faults, func(f *fault) bool {
 		ended := f.Action == Pause && (x.node != nil && f.node == x.node || x.node == nil && f.host == x.host) ||
 			(f.Action == Kill || f.Action == Stop) && (x.node != nil && f.node == x.node)
+		if ended {
+			over = append(over, f)
+		}
 		if ended && f.timer != nil {
 			f.timer.Stop()
 		}
 		return ended
 	})
+	return over
 }
 
 // standingOn are the names of the members on a host now.

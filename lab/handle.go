@@ -216,6 +216,8 @@ func (h *Handle) send(ctx context.Context, method, path string, query url.Values
 		return nil, ctx.Err()
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("the lab %s belongs to another user: %w", h.name, err)
+	case err != nil && h.lives():
+		return nil, fmt.Errorf("the supervisor of the lab %s runs but does not answer: %w", h.name, err)
 	case err != nil:
 		return nil, gone(h.name)
 	case resp.StatusCode == http.StatusOK:

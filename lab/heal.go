@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -18,12 +19,15 @@ import (
 func (s *supervisor) heal(what Healing) ([]record.LabFault, error) {
 	meant, err := s.meant(what)
 	if err != nil {
+		if n := s.deadMember(what); n != nil { // it ended without a fault
+			return s.revive([]engine.Node{n})
+		}
 		return nil, err
 	}
 	errs := make([]error, len(meant))
 	var all sync.WaitGroup
 	for i, x := range meant {
-		all.Go(func() { errs[i] = s.healOne(x) })
+		all.Go(func() { errs[i] = s.healOne(x, false) })
 	}
 	all.Wait()
 	done := []record.LabFault{}
@@ -32,7 +36,77 @@ func (s *supervisor) heal(what Healing) ([]record.LabFault, error) {
 			done = append(done, x.LabFault)
 		}
 	}
+	if !what.All {
+		return done, errors.Join(errs...)
+	}
+	revived, err := s.revive(s.deadMembers())
+	return append(done, revived...), errors.Join(append(errs, err)...)
+}
+
+// deadMember is the member that a healing names, if it has ended and no fault is the reason.
+func (s *supervisor) deadMember(what Healing) engine.Node {
+	for _, n := range s.deadMembers() {
+		if what.Target == n.Name() {
+			return n
+		}
+	}
+	return nil
+}
+
+// deadMembers are those that do not run although their host has power and no fault keeps them down.
+func (s *supervisor) deadMembers() []engine.Node {
+	cluster := s.running()
+	if cluster == nil {
+		return nil
+	}
+	var dead []engine.Node
+	for _, n := range cluster.Nodes() {
+		if !n.Status().Running && n.Host().State() == host.On && !s.endedByFault(n.Name()) {
+			dead = append(dead, n)
+		}
+	}
+	return dead
+}
+
+// Ended is the action of what heals when a member had ended without a fault and was started again.
+const Ended = "ended"
+
+// revive starts members that ended without a fault, at once, and returns those that run again.
+func (s *supervisor) revive(dead []engine.Node) ([]record.LabFault, error) {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
+	defer cancel()
+	errs := make([]error, len(dead))
+	began := time.Now().UTC()
+	var all sync.WaitGroup
+	for i, n := range dead {
+		all.Go(func() {
+			defer s.locks.lock("member/" + n.Name())()
+			if !n.Status().Running && s.needsMount(ctx, n.Name()) {
+				errs[i] = s.remount(ctx, n.Name())
+			}
+			if errs[i] == nil {
+				errs[i] = s.giveBack(ctx, n.Name())
+			}
+		})
+	}
+	all.Wait()
+	done := []record.LabFault{}
+	for i, n := range dead {
+		if errs[i] == nil {
+			done = append(done, record.LabFault{Action: Ended, Target: n.Name(), Since: began})
+			s.event("heal", n.Name()+" had ended and was started again", map[string]string{"action": Ended, "target": n.Name(),
+				"began": began.Format(time.RFC3339Nano)})
+		}
+	}
 	return done, errors.Join(errs...)
+}
+
+// needsMount says whether the filesystem of a member has gone or has given up.
+func (s *supervisor) needsMount(ctx context.Context, member string) bool {
+	s.mu.Lock()
+	v, unmounted := s.volumes[member], s.unmounted[member]
+	s.mu.Unlock()
+	return v != nil && (unmounted || v.Describe(ctx, false).Health == "failed")
 }
 
 // meant finds the faults that are to be healed.
@@ -67,13 +141,13 @@ func (s *supervisor) healLater(x *fault) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	if err := s.healOne(x); err != nil {
+	if err := s.healOne(x, true); err != nil {
 		s.event("problem", fmt.Sprintf("fault %d (%s %s) could not be healed: %v", x.ID, x.Action, x.Target, err), nil)
 	}
 }
 
-// healOne undoes one fault. Two who want that at once get the same result.
-func (s *supervisor) healOne(x *fault) error {
+// healOne undoes one fault, which is byItself when its time is over. Two who want that at once get the same result.
+func (s *supervisor) healOne(x *fault, byItself bool) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := x.keys()
@@ -91,9 +165,24 @@ func (s *supervisor) healOne(x *fault) error {
 		return fmt.Errorf("cannot heal %s %s: %w", x.Action, x.Target, err)
 	}
 	s.delist(x)
-	s.event("heal", x.Action+" "+x.Target+" is healed", map[string]string{"action": x.Action, "target": x.Target,
-		"id": strconv.Itoa(x.ID), "began": began.Format(time.RFC3339Nano)})
+	text, data := x.told(began)
+	if byItself {
+		text, data["by"] = text+" is healed, because its time is over", "limit"
+	} else {
+		text, data["by"] = text+" is healed", "request"
+	}
+	s.event("heal", text, data)
 	return nil
+}
+
+// told is a fault in words and as the data of an event about its end, which began at a time.
+func (x *fault) told(began time.Time) (string, map[string]string) {
+	data := map[string]string{"action": x.Action, "target": x.Target, "id": strconv.Itoa(x.ID), "began": began.Format(time.RFC3339Nano)}
+	if x.From == "" {
+		return x.Action + " " + x.Target, data
+	}
+	data["from"] = x.From
+	return x.Action + " " + x.Target + " from " + x.From, data
 }
 
 func (s *supervisor) listed(x *fault) bool {
@@ -200,26 +289,4 @@ func (s *supervisor) giveBack(ctx context.Context, member string) error {
 	}
 	s.returned(member)
 	return nil
-}
-
-// repair makes a volume whole again.
-func (s *supervisor) repair(name string) (string, error) {
-	s.mu.Lock()
-	v := s.volumes[name]
-	var names []string
-	for n := range s.volumes {
-		names = append(names, n)
-	}
-	s.mu.Unlock()
-	if v == nil {
-		return "", refuse("there is no volume %q%s", name, amongst(name, names))
-	}
-	defer s.locks.lock("disks/" + name)()
-	s.event("volume", "repairing the volume "+name, map[string]string{"volume": name})
-	text, err := v.Repair(s.ctx)
-	if err != nil {
-		return "", err
-	}
-	s.event("volume", "the volume "+name+" is repaired: "+text, map[string]string{"volume": name})
-	return text, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -125,6 +126,7 @@ func (s *supervisor) keep() error {
 		var watch sync.WaitGroup
 		watch.Go(func() { s.cluster.Watch(s.ctx) })
 		s.watchMembers(&watch)
+		go s.watchVolumes()
 		<-s.ctx.Done()
 		watch.Wait()
 	} else if s.ctx.Err() == nil && s.order.Keep {
@@ -236,7 +238,9 @@ func (s *supervisor) becomes(state string, why error) {
 	l.UsableAfter, l.Problem = s.lab.UsableAfter, s.lab.Problem
 	s.mu.Unlock()
 	if exists(s.dir) {
-		_ = writeJSON(s.dir, labFile, l) // for those who come when the supervisor is gone
+		if err := writeJSON(s.dir, labFile, l); err != nil && state == stateFailed { // for those who come when the supervisor is gone
+			fmt.Fprintf(os.Stderr, "%s (and this could not be written down: %v)\n", l.Problem, err) // ends in its log
+		}
 	}
 	switch state {
 	case stateUp:

@@ -29,6 +29,13 @@ type Options struct {
 	Keep bool
 }
 
+// silentLimit is how long a supervisor that runs may leave questions without an answer while it makes a lab: a busy
+// machine takes its time. askAgain is the pause between two questions.
+const (
+	silentLimit = 2 * time.Minute
+	askAgain    = 100 * time.Millisecond
+)
+
 // downLimit bounds the removal of a lab that failed or was interrupted.
 const downLimit = 2 * time.Minute
 
@@ -150,12 +157,15 @@ func (h *Handle) answers() bool {
 // awaitUsable tells progress until the lab is up, or returns why it is not.
 func (h *Handle) awaitUsable(ctx context.Context, progress func(record.LabEvent)) error {
 	var seen int64
+	heard := time.Now()
 	for {
 		events, err := h.Events(ctx, seen, longPoll)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil { // it has ended; its files say why
+		if err == nil {
+			heard = time.Now()
+		} else { // it is busy, or has ended; its files say what happened
 			events = eventsAfter(filepath.Join(h.dir, eventsFile), seen)
 		}
 		for _, e := range events {
@@ -165,7 +175,17 @@ func (h *Handle) awaitUsable(ctx context.Context, progress func(record.LabEvent)
 			}
 		}
 		if err != nil {
-			return h.whyEnded()
+			if !h.lives() {
+				return h.whyEnded()
+			}
+			if why := h.failedInFiles(); why != nil {
+				return why
+			}
+			if time.Since(heard) > silentLimit {
+				return fmt.Errorf("the supervisor of the lab %s runs but has not answered for %v: %w; plimsoll lab down %s removes it", h.name, silentLimit, err, h.name)
+			}
+			time.Sleep(askAgain)
+			continue
 		}
 		l, err := h.Describe(ctx, false)
 		switch {
@@ -184,11 +204,25 @@ func failed(l record.Lab) error {
 	return fmt.Errorf("the lab %s did not become usable: %s", l.Name, l.Problem)
 }
 
-// whyEnded finds in the files of a lab why its supervisor ended.
-func (h *Handle) whyEnded() error {
+// lives says whether the process that was written down as the supervisor is there, whether or not it answers.
+func (h *Handle) lives() bool {
+	var s processID
+	return readJSON(h.dir, supervisorFile, &s) == nil && s.alive()
+}
+
+// failedInFiles is why a lab failed, as its supervisor wrote it down; nil if it did not.
+func (h *Handle) failedInFiles() error {
 	var l record.Lab
 	if readJSON(h.dir, labFile, &l) == nil && l.State == stateFailed {
 		return failed(l)
+	}
+	return nil
+}
+
+// whyEnded finds in the files of a lab why its supervisor ended.
+func (h *Handle) whyEnded() error {
+	if why := h.failedInFiles(); why != nil {
+		return why
 	}
 	if !exists(h.dir) {
 		return fmt.Errorf("the lab %s was removed before it was usable", h.name)

@@ -74,6 +74,13 @@ func (s *supervisor) watchMember(n engine.Node) {
 	}
 }
 
+// asked says whether a node was ended by its cluster, which also starts it again: one that was primary, or went another
+// way than the others.
+func asked(n engine.Node) bool {
+	a, ok := n.(interface{ Asked() bool })
+	return ok && a.Asked()
+}
+
 // pause waits, and says false when the lab stops.
 func (s *supervisor) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -86,22 +93,43 @@ func (s *supervisor) pause(d time.Duration) bool {
 	}
 }
 
-// died tells of a member that ended by itself, and starts it again where that was asked for.
+// died tells of a member that ended without a fault that was asked for, and starts it again where that was asked for.
 func (s *supervisor) died(n engine.Node) {
-	s.event("problem", n.Name()+" has ended by itself: "+howEnded(n), map[string]string{"member": n.Name()})
+	if asked(n) {
+		s.event("member", n.Name()+" was stopped by the lab, to join again", map[string]string{"member": n.Name()})
+	} else {
+		s.event("problem", n.Name()+" has ended by itself: "+howEnded(n), map[string]string{"member": n.Name()})
+	}
 	a := s.order.Spec.Availability
-	if !a.Restart || !s.pause(a.RestartAfter.Std()) || s.whyDown(n.Name()) != "" {
+	if !a.Restart || !s.pause(a.RestartAfter.Std()) {
 		return
 	}
+	for told := ""; ; {
+		err := s.startAgain(n)
+		if err == nil {
+			return
+		}
+		if told != err.Error() {
+			told = err.Error()
+			s.event("problem", "restart, which is tried again: "+told, map[string]string{"member": n.Name()})
+		}
+		if !s.pause(max(retryAfter, a.RestartAfter.Std())) {
+			return
+		}
+	}
+}
+
+// startAgain starts a member that ended by itself, unless a fault keeps it down by now.
+func (s *supervisor) startAgain(n engine.Node) error {
 	defer s.locks.lock("member/" + n.Name())()
-	if n.Status().Running {
-		return
+	if s.whyDown(n.Name()) != "" || n.Status().Running {
+		return nil
 	}
 	if err := s.giveBack(s.ctx, n.Name()); err != nil {
-		s.event("problem", "restart: "+err.Error(), map[string]string{"member": n.Name()})
-		return
+		return err
 	}
 	s.event("restart", n.Name()+" was started again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
+	return nil
 }
 
 // howEnded says how the processes of a member ended.

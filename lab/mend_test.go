@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A supervisor that is there but does not answer yet is not called dead, and what it wrote down is believed.
+func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
+	dir := Dir(t.TempDir(), "busy")
+	makeDir(t, dir)
+	if err := writeJSON(dir, supervisorFile, thisProcess()); err != nil {
+		t.Fatal(err)
+	}
+	h := newHandle(dir)
+	defer h.Close()
+	if err := h.get(t.Context(), pathLab, nil, new(record.Lab)); err == nil || errors.Is(err, ErrGone) {
+		t.Errorf("no answer of a living supervisor: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.awaitUsable(t.Context(), nil) }()
+	time.Sleep(3 * askAgain) // it may ask in vain meanwhile
+	if err := writeJSON(dir, labFile, record.Lab{Name: "busy", State: stateFailed, Problem: "no space left"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("got %v", err)
+	}
+	if err := writeJSON(dir, supervisorFile, processID{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.send(t.Context(), http.MethodGet, pathLab, nil, nil); !errors.Is(err, ErrGone) {
+		t.Errorf("no answer of a dead supervisor: %v", err)
+	}
+}
+
+// A member that could not be started on one host is started on the next, and tried again after that.
+func TestRestartIsTriedAgain(t *testing.T) {
+	l := upFake(t, func(o *order) {
+		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+	})
+	l.c.mu.Lock()
+	l.c.failing = 3 // both other hosts, and the first of them again
+	l.c.mu.Unlock()
+	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.event(t, "problem", "is tried again: on host2: pg-1 did not come back: no space left")
+	l.event(t, "restart", "pg-1 was started on host3, because host1 is dead")
+}
+
+// Healing starts a member that nothing keeps down any more, or says that it cannot.
+func TestHealStartsWhatIsDead(t *testing.T) {
+	l := upFake(t, nil)
+	_ = l.c.nodes[1].Kill()
+	l.c.mu.Lock()
+	l.c.failing = 1
+	l.c.mu.Unlock()
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err == nil || !strings.Contains(err.Error(), "pg-2 did not come back: no space left") {
+		t.Errorf("a member that does not start: %v", err)
+	}
+	done, err := l.h.Heal(t.Context(), Healing{Target: "pg-2"})
+	if err != nil || len(done) != 1 || done[0].Action != Ended || !l.c.nodes[1].Status().Running {
+		t.Errorf("healed %+v, %v", done, err)
+	}
+	l.event(t, "heal", "pg-2 had ended and was started again")
+}
+
+// What becomes of a volume is told, and a replaced disk takes its fault with it.
+func TestVolumesAreToldOf(t *testing.T) {
+	l := upFake(t, nil)
+	l.mustFail(t, Fault{Action: DiskFail, Target: "pg-1/d2"})
+	l.event(t, "volume", "the volume pg-1 is degraded, after healthy")
+	l.volumes["pg-1"].mu.Lock()
+	l.volumes["pg-1"].refuse = errors.New("no space for a new disk")
+	l.volumes["pg-1"].mu.Unlock()
+	if _, err := l.h.Repair(t.Context(), "pg-1"); err == nil {
+		t.Error("a repair that fails is none")
+	}
+	l.event(t, "volume", "the volume pg-1 could not be repaired: no space for a new disk")
+	l.volumes["pg-1"].mu.Lock()
+	l.volumes["pg-1"].refuse = nil
+	l.volumes["pg-1"].mu.Unlock()
+	if _, err := l.h.Repair(t.Context(), "pg-1"); err != nil {
+		t.Fatal(err)
+	}
+	l.event(t, "heal", "disk-fail pg-1/d2 has ended, because the disk was replaced")
+	l.event(t, "volume", "the volume pg-1 is healthy, after degraded")
+	l.mustFail(t, Fault{Action: DiskFail, Target: "pg-1/d2"}) // it can fail again
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	l.event(t, "heal", "disk-fail pg-1/d2 is healed")
+}
+
+// A fault that another one takes the place of does not vanish without a word.
+func TestFaultThatIsReplacedIsTold(t *testing.T) {
+	l := upFake(t, nil)
+	l.mustFail(t, Fault{Action: Pause, Target: "pg-2"})
+	l.mustFail(t, Fault{Action: Kill, Target: "pg-2", Limit: 10 * time.Millisecond})
+	l.event(t, "heal", "pause pg-2 has ended, because kill pg-2 took its place")
+	l.event(t, "heal", "kill pg-2 is healed, because its time is over")
+	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"})
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	l.event(t, "heal", "cut host1 from host2 is healed")
+}

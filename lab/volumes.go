@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// lookEvery is how often volumes are looked at while a disk or a host is broken, or one of them is not healthy: an array
+// finds out about a dead disk when it uses it, which may be later than the fault.
+const lookEvery = time.Second
+
+// watchVolumes tells when the health of a volume changes, until the lab stops. While nothing is broken it asks nobody.
+// Nobody waits for it: a volume whose disks hang may not answer before they are calmed.
+func (s *supervisor) watchVolumes() {
+	known := map[string]string{}
+	for s.pause(lookEvery) {
+		if s.volumesInDoubt(known) {
+			s.lookAtVolumes(known)
+		}
+	}
+}
+
+// volumesInDoubt says whether the health of a volume can have changed.
+func (s *supervisor) volumesInDoubt(known map[string]string) bool {
+	for _, health := range known {
+		if health != healthy {
+			return true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.faults, func(x *fault) bool { return x.volume != nil || takesPower(x.Action) })
+}
+
+// healthy is the health of a volume that needs nothing.
+const healthy = "healthy"
+
+// lookAtVolumes tells of each volume whose health is another one than before.
+func (s *supervisor) lookAtVolumes(known map[string]string) {
+	ctx, cancel := context.WithTimeout(s.ctx, describeLimit)
+	defer cancel()
+	s.mu.Lock()
+	volumes := maps.Clone(s.volumes)
+	s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(volumes)) {
+		d := volumes[name].Describe(ctx, false)
+		before := known[name]
+		if before == "" {
+			before = healthy
+		}
+		if s.ctx.Err() != nil || d.Health == before {
+			continue
+		}
+		known[name] = d.Health
+		text := fmt.Sprintf("the volume %s is %s, after %s", name, d.Health, before)
+		if d.Detail != "" && d.Health != healthy {
+			text += ": " + d.Detail
+		}
+		s.event("volume", text, map[string]string{"volume": name, "health": d.Health, "before": before})
+	}
+}
+
+// repair makes a volume whole again. A fault of a disk that was replaced has ended with it.
+func (s *supervisor) repair(name string) (string, error) {
+	s.mu.Lock()
+	v := s.volumes[name]
+	names := slices.Collect(maps.Keys(s.volumes))
+	s.mu.Unlock()
+	if v == nil {
+		return "", refuse("there is no volume %q%s", name, amongst(name, names))
+	}
+	defer s.locks.lock("disks/" + name)()
+	data := map[string]string{"volume": name}
+	s.event("volume", "repairing the volume "+name, data)
+	before := v.Describe(s.ctx, false)
+	text, err := v.Repair(s.ctx)
+	if err != nil {
+		s.event("volume", fmt.Sprintf("the volume %s could not be repaired: %v", name, err), data)
+		return "", err
+	}
+	s.event("volume", "the volume "+name+" is repaired: "+text, data)
+	s.endWithDisks(name, before.Disks, v.Describe(s.ctx, false).Disks)
+	return text, nil
+}
+
+// endWithDisks drops the faults of disks that were replaced: those that did not answer before and do now. One that is
+// done to all disks of a volume ends with the last of them.
+func (s *supervisor) endWithDisks(volume string, before, after []record.LabDisk) {
+	replaced := map[string]bool{}
+	for i, d := range after {
+		if d.State == "ok" && i < len(before) && before[i].State != "ok" {
+			replaced[d.Name] = true
+		}
+	}
+	s.mu.Lock()
+	var over []*fault
+	for _, x := range s.faults {
+		if x.volume == nil || x.volume.Name() != volume {
+			continue
+		}
+		x.gone = append(x.gone, slices.DeleteFunc(slices.Clone(x.disks), func(d string) bool { return !replaced[d] })...)
+		if !slices.ContainsFunc(x.disks, func(d string) bool { return !slices.Contains(x.gone, d) }) {
+			over = append(over, x)
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range over {
+		s.delist(x)
+		text, data := x.told(time.Now().UTC())
+		data["by"] = "replacement"
+		s.event("heal", text+" has ended, because the disk was replaced", data)
+	}
+}
