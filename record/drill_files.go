@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // The names of what the record of a drill holds.
@@ -102,7 +100,6 @@ func (d *Drill) killed() {
 	if d.Verdict != Violated {
 		d.Verdict, d.Reasons = Unknown, append([]string{why}, d.Reasons...)
 	}
-	d.Validity = append(d.Validity, measure.Finding{ID: "killed", Severity: measure.Invalid, Text: why})
 	for i := range d.Rounds {
 		if r := &d.Rounds[i]; r.Verdict == "" {
 			r.Verdict, r.Reasons = Unknown, append(r.Reasons, why)
