@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -189,10 +191,8 @@ func (i *injector) stands(ctx context.Context) (string, error) {
 	if stopped == len(before) {
 		return fmt.Sprintf("the kernel says that all %s of %s are stopped", processes(stopped), i.done.Target), nil
 	}
-	for _, m := range i.before.members(i.done.Target) {
-		if probe(ctx, m) != hung {
-			return "", nil
-		}
+	if !allHang(ctx, i.before.members(i.done.Target)) {
+		return "", nil
 	}
 	after := uint64(0)
 	for pid, born := range before {
@@ -204,6 +204,21 @@ func (i *injector) stands(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprintf("connections to %s hang, and its processes use no time", i.done.Target), nil
+}
+
+// allHang asks all members at once.
+func allHang(ctx context.Context, members []record.LabMember) bool {
+	var answers atomic.Int64
+	var all sync.WaitGroup
+	for _, m := range members {
+		all.Go(func() {
+			if probe(ctx, m) != hung {
+				answers.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return answers.Load() == 0
 }
 
 // handedOver sees that the role has moved on.
