@@ -53,17 +53,31 @@ func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
 		return err
 	}
 	x.look(result)
-	after := context.WithoutCancel(ctx) // what was written is audited also when nobody wants more
+	after, stop := x.untilAborted(ctx) // what was written is audited also when nobody wants more load
+	defer stop()
 	redundant := x.recover(after)
 	x.timeline(after, result, redundant)
 	problem := x.audit(after)
-	x.breaks.healRest(after)
+	x.breaks.healRest(context.WithoutCancel(ctx))
 	r.Faults = x.breaks.faults()
 	x.settle(ctx, result, err, problem)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return ctx.Err()
+}
+
+// untilAborted is a context that goes on when ctx ends, until the drill is asked to end at once.
+func (x *round) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
+	after, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		select {
+		case <-x.c.o.Run.Abort:
+			stop()
+		case <-after.Done():
+		}
+	}()
+	return after, stop
 }
 
 func (x *round) close() {
