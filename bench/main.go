@@ -62,6 +62,7 @@ func parts() []part {
 		{"study", studyCost},
 		{"serve", serveCost},
 		{"lab", labCost},
+		{"ledger", ledgerCost},
 		{"disk", diskPeers},
 	}
 }
