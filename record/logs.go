@@ -28,6 +28,15 @@ const maxLogLine = 64 << 10
 // logFile is how logs are called in the checksums.
 var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9_-][A-Za-z0-9._-]*\.log\.zst$`)
 
+// logPassword finds passwords that servers name in their logs: in connection strings, settings and JSON, and in
+// addresses of any kind.
+var logPassword = regexp.MustCompile(`(?i)((?:password|passwd|pwd)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
+
+// maskPasswords hides what a line of a log says to be a password, whoever's it is.
+func maskPasswords(line string) string {
+	return logPassword.ReplaceAllString(line, "${1}${2}"+hidden+"${3}")
+}
+
 // LogPart is a stretch of a log file.
 type LogPart struct {
 	Path     string
@@ -124,7 +133,7 @@ func (w *Writer) copyLines(out io.Writer, in io.Reader) error {
 		if err != nil {
 			return err
 		}
-		text := w.red.text(string(line))
+		text := w.red.text(maskPasswords(string(line)))
 		if long {
 			text += " …"
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -90,6 +91,15 @@ func (t *labTarget) level() string {
 	return t.address.Level
 }
 
+// mayDrop refuses to drop collections of a sharded lab: what is loaded afterwards would lie on one shard alone.
+func (t *labTarget) mayDrop() error {
+	if t == nil || t.before == nil || t.before.Specification.Topology.Kind != record.LabSharded {
+		return nil
+	}
+	return fmt.Errorf("the collections of lab %s are not dropped, because their sharding would go with them; "+
+		"load without --load drop, or make the lab anew: plimsoll lab down %s, plimsoll lab up", t.name, t.name)
+}
+
 // topology is what stands behind the servers that clients see: a gateway of documentdb calls itself a standalone,
 // however many members there are.
 func (t *labTarget) topology(seen string) string {
@@ -105,6 +115,30 @@ func (t *labTarget) topology(seen string) string {
 	return "gateway before " + figure.Plural(members, "member")
 }
 
+// secrets are the passwords that the lab keeps in its own directory, where it has one: those of its servers among each
+// other are in no address. What cannot be read is not known here, and logs are masked by what they say as well.
+func (t *labTarget) secrets() []string {
+	place, ok := t.lab.(interface{ Dir() string })
+	if !ok {
+		return nil
+	}
+	dir := filepath.Join(place.Dir(), "secrets")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
+			all = append(all, strings.TrimSpace(string(b)))
+		}
+	}
+	return all
+}
+
 // beginLab writes down what the lab is, and where its logs end.
 func (r *runner) beginLab() {
 	if r.opts.Address != "" {
@@ -114,6 +148,9 @@ func (r *runner) beginLab() {
 		return
 	}
 	r.writer.AddSecrets(r.lab.address.URI)
+	for _, secret := range r.lab.secrets() {
+		r.writer.AddSecret(secret)
+	}
 	r.describeLab(context.Background())
 	if r.lab.before == nil {
 		return

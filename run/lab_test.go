@@ -35,6 +35,12 @@ type fakeLab struct {
 
 const labPassword = "hush-hush-hush"
 
+// ownSecret is one of the lab's servers among each other, which no address has.
+const ownSecret = "0123456789abcdef-own"
+
+// Dir is the lab's directory, beside its log.
+func (f *fakeLab) Dir() string { return filepath.Dir(f.log) }
+
 func (f *fakeLab) Address(_ context.Context, d record.DurabilitySpec) (LabAddress, error) {
 	if d.W == "9" {
 		return LabAddress{}, errors.New("9 members cannot acknowledge, the lab has 2")
@@ -94,6 +100,10 @@ func newFakeLab(t *testing.T) *fakeLab {
 	t.Cleanup(func() { responder.Close() })
 	log := filepath.Join(t.TempDir(), "postgres.log")
 	if err := os.WriteFile(log, []byte("before the run\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secrets := filepath.Join(filepath.Dir(log), "secrets")
+	if err := errors.Join(os.Mkdir(secrets, 0o700), os.WriteFile(filepath.Join(secrets, "postgres"), []byte(ownSecret+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return &fakeLab{uri: responder.URI(), log: log}
@@ -161,7 +171,7 @@ func TestRunOfALab(t *testing.T) {
 			return
 		}
 		defer file.Close()
-		if _, err := file.WriteString("connection mongodb://plimsoll:" + labPassword + "@h/ received\n"); err != nil {
+		if _, err := file.WriteString("connection mongodb://plimsoll:" + labPassword + "@h/ received\nverifier of " + ownSecret + " made\nchanged to \"host=h password=pass-of-others user=x\"\n"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -187,7 +197,7 @@ func TestRunOfALab(t *testing.T) {
 	if !f.closed {
 		t.Error("the lab was not closed")
 	}
-	if text := logOf(t, dir, "pg-1"); text != "connection mongodb://plimsoll:***@h/ received\n" {
+	if text := logOf(t, dir, "pg-1"); text != "connection mongodb://plimsoll:***@h/ received\nverifier of *** made\nchanged to \"host=h password=*** user=x\"\n" {
 		t.Errorf("the log of pg-1 is %q", text)
 	}
 	if !slices.ContainsFunc(r.Files, func(f record.File) bool { return f.Name == "logs/pg-1.log.zst" }) {
