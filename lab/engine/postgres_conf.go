@@ -17,7 +17,8 @@ import (
 const (
 	settingsFile = "postgresql.conf"
 	accessFile   = "pg_hba.conf"
-	lostDir      = "lost" // write-ahead log that was given up
+	passFile     = "pgpass" // what a standby says to its primary
+	lostDir      = "lost"   // write-ahead log that was given up
 )
 
 // settingsQuery reads the settings that decide about durability and speed.
@@ -82,7 +83,8 @@ func (p *Postgres) cache() int64 {
 // slotName is the replication slot of a member: letters, digits and underscores.
 func slotName(member string) string { return strings.ReplaceAll(member, "-", "_") }
 
-// writeFiles writes settings and rules of access. The first holds a password, so only PostgreSQL's user may read it.
+// writeFiles writes settings, rules of access and the password for other members. That is in a file of its own that
+// only PostgreSQL's user may read, because PostgreSQL writes settings that change into its log.
 func (p *Postgres) writeFiles() error {
 	var b strings.Builder
 	b.WriteString("# Written by plimsoll at every start.\n")
@@ -97,8 +99,12 @@ func (p *Postgres) writeFiles() error {
 			rules += "host " + database + " " + postgresUser + " " + ip + "/32 scram-sha-256\n"
 		}
 	}
-	return errors.Join(p.writeFile(settingsFile, b.String()), p.writeFile(accessFile, rules))
+	return errors.Join(p.writeFile(passFile, "*:*:*:*:"+passEscaper.Replace(p.o.Password)+"\n"),
+		p.writeFile(settingsFile, b.String()), p.writeFile(accessFile, rules))
 }
+
+// passEscaper writes a password as libpq reads it from a file.
+var passEscaper = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
 // writeFile replaces a file of PostgreSQL's user in one step.
 func (p *Postgres) writeFile(name, text string) error {
@@ -135,10 +141,10 @@ func (p *Postgres) Upstream() Upstream {
 	return Upstream{ip, port}
 }
 
-// conninfo is how this member connects to another one. A primary that does not answer is given up after two seconds.
+// conninfo is how this member connects to another one. It is logged, so it names the file with the password. A primary that does not answer is given up after two seconds.
 func (p *Postgres) conninfo(u Upstream) string {
-	return fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres application_name=%s connect_timeout=2 sslmode=disable",
-		u.Host, u.Port, postgresUser, p.o.Password, p.name)
+	return fmt.Sprintf("host=%s port=%d user=%s passfile=%s dbname=postgres application_name=%s connect_timeout=2 sslmode=disable",
+		u.Host, u.Port, postgresUser, dataMount+"/"+passFile, p.name)
 }
 
 // signalFile makes PostgreSQL start as a standby, for as long as it is there.

@@ -26,6 +26,7 @@ type placed struct {
 	proc   *process.Process // the last one that was started
 	ended  chan struct{}    // closed with it
 	paused bool             // by Pause, until Resume
+	asked  *process.Process // the last one that was asked to end, or was killed, through this node
 }
 
 func (n *placed) Name() string    { return n.name }
@@ -130,9 +131,26 @@ func (n *placed) Pids() []int {
 // Kill ends it at once with all its children.
 func (n *placed) Kill() error {
 	if p := n.process(); p != nil {
+		n.ask(p)
 		p.Kill()
 	}
 	return nil
+}
+
+// ask notes that a process that runs is about to be ended.
+func (n *placed) ask(p *process.Process) {
+	if p.Running() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.asked = p
+	}
+}
+
+// Asked says whether the process that was started last was ended through this node, and not by itself.
+func (n *placed) Asked() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.proc != nil && n.asked == n.proc
 }
 
 // end asks the process to end with sig, and kills it when ctx ends first. One that is paused could not hear it.
@@ -141,6 +159,7 @@ func (n *placed) end(ctx context.Context, sig syscall.Signal) error {
 	if p == nil || !p.Running() {
 		return nil
 	}
+	n.ask(p)
 	if n.Paused() {
 		p.Kill()
 		return nil

@@ -10,8 +10,12 @@ import (
 
 // Position is how far a member is.
 type Position struct {
-	Standby  bool
+	Standby bool
+	// Timeline is the one that the write-ahead log at LSN belongs to.
 	Timeline int64
+	// Settled is false while a standby that was started has not yet read all of its own write-ahead log again: it has
+	// more than LSN says.
+	Settled bool
 	// LSN is the end of the write-ahead log that the member has: flushed by a primary, received by a standby.
 	LSN LSN
 	// Receiving says whether a standby has a connection to a primary, and From is its address.
@@ -19,13 +23,21 @@ type Position struct {
 	From      string
 }
 
-// positionQuery asks a member how far it is. A standby's timeline is the one it receives, or the last it knows of.
+// positionQuery asks a member how far it is. A standby's timeline is the newest of the files of its write-ahead log: it
+// makes the first file of a timeline when it receives the first byte of it. What the control file says of timelines is
+// written at checkpoints only, so it is of the past for minutes after a promotion, and what pg_stat_wal_receiver says is gone with
+// the primary. The position comes before the timeline, and a select is evaluated from left to right: a standby that
+// goes over to a new timeline meanwhile is told less than it has, never more.
+//
+// A standby that has read its own log to the end asks for more of it, and only from then on there is a position at
+// which it receives; one that has no primary never asks.
 const positionQuery = `select pg_is_in_recovery(),
-	case when pg_is_in_recovery() then coalesce((select received_tli from pg_stat_wal_receiver where status = 'streaming'),
-		nullif((select min_recovery_end_timeline from pg_control_recovery()), 0), (select timeline_id from pg_control_checkpoint()))
-		else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
 	case when pg_is_in_recovery() then greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), coalesce(pg_last_wal_replay_lsn(), '0/0'))
 		else pg_current_wal_flush_lsn() end,
+	case when pg_is_in_recovery() then coalesce((select max(('x' || substr(name, 1, 8))::bit(32)::int) from pg_ls_waldir()
+			where name ~ '^[0-9A-F]{24}$'), (select timeline_id from pg_control_checkpoint()))
+		else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
+	not pg_is_in_recovery() or pg_last_wal_receive_lsn() is not null or current_setting('primary_conninfo') = '',
 	coalesce((select sender_host || ':' || sender_port from pg_stat_wal_receiver where status = 'streaming'), '')`
 
 // Probe asks the member through the network, as its clients would.
@@ -40,11 +52,11 @@ func (p *Postgres) position(ctx context.Context, c *pgClient) (Position, error) 
 		return Position{}, errors.Join(fmt.Errorf("%s does not say how far it is", p.name), err)
 	}
 	r := rows[0]
-	at := Position{Standby: r[0] == "t", From: r[3], Receiving: r[3] != ""}
-	if at.Timeline, err = strconv.ParseInt(r[1], 10, 64); err != nil {
+	at := Position{Standby: r[0] == "t", Settled: r[3] == "t", From: r[4], Receiving: r[4] != ""}
+	if at.Timeline, err = strconv.ParseInt(r[2], 10, 64); err != nil {
 		return at, err
 	}
-	at.LSN, err = ParseLSN(r[2])
+	at.LSN, err = ParseLSN(r[1])
 	return at, err
 }
 

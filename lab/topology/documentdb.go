@@ -35,7 +35,7 @@ type documentDB struct {
 
 	mu       sync.Mutex
 	primary  *pgMember // the last one, dead or alive; nil before the start
-	timeline int64     // of the primary
+	history  history   // of the primary
 	told     string    // the last problem that was told, not to tell it again and again
 	stopping bool
 	watching bool // Watch runs
@@ -52,7 +52,7 @@ type pgMember struct {
 	down     bool            // told as not answering
 	fenced   bool            // stopped because another one was promoted; joins again by itself when it can
 	waiting  bool            // should join, but there is no primary to join
-	diverged bool            // was primary of a timeline that others left
+	diverged bool            // has, or may have, what the primary does not have: it counts for nothing until it joins again
 	tried    time.Time       // when it was last made to join again
 	problem  string
 }

@@ -44,7 +44,7 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 	d := describeNode(ctx, m.node, m.plan, deep)
 	d.Volume = m.plan.Name
 	c.mu.Lock()
-	leader, timeline, at, problem, stopping := c.primary, c.timeline, m.at, m.problem, c.stopping
+	leader, timeline, at, problem, stopping := c.primary, c.history.timeline, m.at, m.problem, c.stopping
 	c.mu.Unlock()
 	d.Problem, d.Term = problem, at.Timeline
 	switch {

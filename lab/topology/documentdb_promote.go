@@ -37,11 +37,12 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	if err := best.node.Promote(ctx); err != nil {
 		return err
 	}
-	at, err := best.node.Position(ctx)
-	if err != nil {
+	if err := c.crown(ctx, best); err != nil {
 		return err
 	}
-	c.crown(best, at)
+	c.mu.Lock()
+	at := best.at
+	c.mu.Unlock()
 	took := time.Since(since)
 	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name, took.Round(time.Millisecond)),
 		map[string]string{"member": best.plan.Name, "from": old.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
@@ -105,12 +106,18 @@ func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMemb
 			defer cancel()
 			at, err := m.node.Probe(limit)
 			now[slices.Index(alive, m)] = at
+			if err == nil && !at.Settled {
+				err = fmt.Errorf("%s still reads its own write-ahead log", m.plan.Name)
+			}
+			if err == nil && c.leaves(m, at) {
+				err = fmt.Errorf("%s went another way than the others", m.plan.Name) // and does not count from now on
+			}
 			return err
 		})
 		if err == nil && len(alive) < c.majority() {
 			err = fmt.Errorf("only %d of %d members answer, which is no majority", len(alive), len(c.members))
 		}
-		if err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN }) {
+		if err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN && a.Timeline == b.Timeline }) {
 			i := furthest(now)
 			best = alive[i]
 			return best, slices.Delete(alive, i, i+1), nil
@@ -126,33 +133,6 @@ func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMemb
 	return nil, nil, errors.Join(errors.New("the standbys do not come to rest"), last)
 }
 
-// furthest is the index of the position with the most data: the newest timeline first.
-func furthest(all []engine.Position) int {
-	best := 0
-	for i, at := range all {
-		if at.Timeline > all[best].Timeline || at.Timeline == all[best].Timeline && at.LSN > all[best].LSN {
-			best = i
-		}
-	}
-	return best
-}
-
-// crown notes that a member is the primary now.
-func (c *documentDB) crown(m *pgMember, at engine.Position) {
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.primary != nil && c.primary != m {
-		c.primary.diverged = true
-		c.primary.deaf = time.Time{}
-	}
-	c.primary, c.timeline = m, at.Timeline
-	m.at, m.seen, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
-	for _, o := range c.members {
-		o.deaf = time.Time{}
-	}
-}
-
 // regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a
 // majority need both.
 func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
@@ -164,6 +144,9 @@ func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*
 		err = each(standbys, func(m *pgMember) error {
 			limit, cancel := context.WithTimeout(ctx, 5*time.Second) // one that does not answer follows later
 			defer cancel()
+			if at, err := m.node.Position(limit); err != nil || c.leaves(m, at) {
+				return nil // it joins again when it is mended: following, it would acknowledge what it does not have
+			}
 			return m.node.Follow(limit, u)
 		})
 	}
@@ -181,11 +164,9 @@ func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
 	if err := m.node.Wait(ctx); err != nil {
 		return err
 	}
-	at, err := m.node.Position(ctx)
-	if err != nil {
+	if err := c.crown(ctx, m); err != nil {
 		return err
 	}
-	c.crown(m, at)
 	var standbys []*pgMember
 	for _, o := range c.members {
 		if o != m && o.node.Status().Running && !o.node.Paused() {

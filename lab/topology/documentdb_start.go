@@ -92,7 +92,7 @@ func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error 
 		return err
 	}
 	c.mu.Lock()
-	c.primary, c.timeline = primary, 1
+	c.primary, c.history = primary, history{timeline: 1}
 	c.mu.Unlock()
 	if err := primary.node.WaitSocket(ctx); err != nil {
 		return err

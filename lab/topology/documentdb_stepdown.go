@@ -98,11 +98,9 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 	if err := next.node.Promote(ctx); err != nil {
 		return errors.Join(err, c.lead(ctx, old))
 	}
-	at, err := next.node.Position(ctx)
-	if err != nil {
+	if err := c.crown(ctx, next); err != nil {
 		return err
 	}
-	c.crown(next, at)
 	var others []*pgMember
 	for _, m := range c.members {
 		if m != next && m != old && m.node.Status().Running && !m.node.Paused() {

@@ -29,6 +29,8 @@ func TestDocumentDBSet(t *testing.T) {
 		{"secrets", secretsAreKept},
 		{"listens on its address only", listensOnItsAddress},
 		{"a majority loses nothing", majorityLosesNothing},
+		{"failovers one after another", failoversInARow},
+		{"a standby ahead of the primary", aheadOfThePrimary},
 		{"what was not replicated is lost, kept and told", loss},
 		{"step-down", stepDown},
 		{"a paused primary", pausedPrimary},
@@ -37,6 +39,7 @@ func TestDocumentDBSet(t *testing.T) {
 		{"a member returns with an empty volume", emptyVolume},
 		{"a hand-over that cannot be", stepDownInVain},
 		{"a member moves", memberMoves},
+		{"no secrets in logs", noSecretsInLogs},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
 			step.do(t, u)

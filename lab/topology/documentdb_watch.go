@@ -63,9 +63,10 @@ func (c *documentDB) askOnce(ctx context.Context, m *pgMember) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.at = at
-	if begun.After(m.seen) {
+	if begun.After(m.seen) { // an answer of before its last start says nothing of now
 		m.seen = begun
+		m.at = at
+		c.judge(m)
 	}
 	switch hears := c.primary == nil || m == c.primary || at.From == upstreamName(c.primary); {
 	case hears:
@@ -165,11 +166,11 @@ func (c *documentDB) lost() (why string, since time.Time, lost bool) {
 	return "", since, false
 }
 
-// standbys are the members that answered within the timeout, the primary excluded. The caller holds mu.
+// standbys are the members that answered within the timeout, without the primary and those that went another way. The caller holds mu.
 func (c *documentDB) standbys() []*pgMember {
 	var all []*pgMember
 	for _, m := range c.members {
-		if m != c.primary && !m.fenced && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
+		if m != c.primary && !m.fenced && !m.diverged && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
 			all = append(all, m)
 		}
 	}
@@ -203,7 +204,7 @@ func reachable(m *pgMember) bool {
 }
 
 // mend lets members join again: those that were stopped because another one was promoted, those that wait for a
-// primary, and those that run but do not receive from the primary.
+// primary, those that went another way, and those that run but do not receive from the primary.
 func (c *documentDB) mend(ctx context.Context) {
 	leader := c.leader()
 	if leader == nil || !reachable(leader) {
@@ -218,9 +219,10 @@ func (c *documentDB) mend(ctx context.Context) {
 		running := m.node.Status().Running
 		stopped := (m.fenced || m.waiting) && !running
 		deaf := running && m != leader && !m.deaf.IsZero() && time.Since(m.deaf) > patience && time.Since(m.seen) < c.timeout
+		lost := running && m != leader && m.diverged && !m.node.Paused()
 		retry := time.Since(m.tried) > patience
 		c.mu.Unlock()
-		if (stopped || deaf) && retry && reachable(m) && m != leader {
+		if (stopped || deaf || lost) && retry && reachable(m) && m != leader {
 			c.mendOne(ctx, leader, m)
 		}
 	}
@@ -239,7 +241,13 @@ func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
 	running := m.node.Status().Running
 	err := c.rejoin(ctx, leader, m)
 	if err != nil && running && !m.node.Status().Running && ctx.Err() == nil {
-		err = errors.Join(err, c.standBy(ctx, leader, m)) // it counts as a member, as it did before
+		if m.canWait(c) {
+			err = errors.Join(err, c.standBy(ctx, leader, m)) // it counts as a member, as it did before
+		} else {
+			c.mu.Lock()
+			m.waiting = true // it is tried again
+			c.mu.Unlock()
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		c.site.Event("problem", fmt.Sprintf("%s could not join again: %v", m.plan.Name, err), map[string]string{"member": m.plan.Name})
