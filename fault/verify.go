@@ -255,11 +255,10 @@ func link(w lab.Witness, name string) host.Traffic {
 func (i *injector) dropped(ctx context.Context) (string, error) {
 	answers := ""
 	if i.fault.From == "" {
-		for _, m := range i.before.members(i.done.Target) {
-			if a := probe(ctx, m); a != answered {
-				answers = fmt.Sprintf("; a connection to %s %s", m.Address, a)
+		if on := i.before.members(i.done.Target); len(on) > 0 {
+			if a := probe(ctx, on[0]); a != answered {
+				answers = fmt.Sprintf("; a connection to %s %s", on[0].Address, a)
 			}
-			break
 		}
 	}
 	w, err := i.lab.Witness(ctx)
