@@ -47,11 +47,25 @@ func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error
 	errs[0] = host.Check(spec.Hosts.Mode)
 	p.Layout, errs[1] = topology.Plan(spec)
 	p.Storage, errs[2] = volume.Plan(spec.Storage, volume.Detect(ctx))
+	if errs[1] == nil && errs[2] == nil {
+		errs[2] = volume.Check(spec.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
+	}
 	p.Engine, errs[3] = findEngine(ctx, home, spec)
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, refuse("%s", err)
 	}
 	return p, nil
+}
+
+// volumesOf is how many members have storage of their own.
+func volumesOf(l topology.Layout) int {
+	n := 0
+	for _, m := range l.Members {
+		if m.Volume {
+			n++
+		}
+	}
+	return n
 }
 
 // findEngine finds the software that would be started.

@@ -136,15 +136,36 @@ func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(volume.Words(p.Spec.Storage)))
 	fmt.Fprintf(b, "layout    %s", layoutText(s))
 	if s.Disks > 0 {
-		fmt.Fprintf(b, ", %s of %s each", plural(s.Disks, "disk"), formatBytes(s.DiskSize))
-		fmt.Fprintf(b, ", %s in all at most", formatBytes(int64(volumes)*int64(s.Disks)*s.DiskSize))
+		fmt.Fprintf(b, ", %s of %s", plural(s.Disks, "disk"), formatBytes(s.DiskSize))
+		if s.Disks > 1 {
+			fmt.Fprint(b, " each")
+		}
+		fmt.Fprintf(b, ", at most %s for all volumes", formatBytes(int64(volumes)*int64(s.Disks)*s.DiskSize))
 	}
 	if s.Checksum != "" {
 		fmt.Fprintf(b, ", checksum %s", s.Checksum)
 	}
 	fmt.Fprintln(b)
 	if s.Disks > 0 {
-		fmt.Fprintf(b, "means     %s may fail; every byte is written %s times; %s of the raw space is usable\n", plural(s.Tolerates, "disk"),
-			significant(s.WriteAmplification), formatPercent(s.RawShare))
+		fmt.Fprintf(b, "means     %s\n", wrap(meansText(s), textWidth-10, strings.Repeat(" ", 10)))
 	}
+}
+
+// meansText says what a layout survives and what it costs.
+func meansText(s record.LabLayout) string {
+	survives := "no disk may fail"
+	if s.Tolerates > 0 {
+		survives = plural(s.Tolerates, "disk") + " may fail"
+	}
+	written := "every byte is written once"
+	profile := strings.ReplaceAll(strings.ToLower(s.Profile), " ", "")
+	switch {
+	case strings.HasPrefix(profile, "raid5"), strings.HasPrefix(profile, "raid6"):
+		parity := s.Tolerates
+		written = fmt.Sprintf("every byte is written %s times at best, for full stripes; a small write is %d writes and %d reads",
+			significant(s.WriteAmplification), 1+parity, 1+parity)
+	case s.WriteAmplification > 1:
+		written = fmt.Sprintf("every byte is written %s times", significant(s.WriteAmplification))
+	}
+	return fmt.Sprintf("%s; %s; %s of the raw space is usable", survives, written, formatPercent(s.RawShare))
 }

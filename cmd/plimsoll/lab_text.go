@@ -209,6 +209,9 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	var details []string
 	for _, v := range volumes {
 		capacity, used := formatBytes(v.Capacity), formatBytes(v.Used)
+		if v.Capacity == 0 { // not known: nothing of it can be read
+			capacity, used = "-", "-"
+		}
 		if v.Layout.Backend == "directory" { // its filesystem is everybody's
 			capacity, used = "the disk below", "-"
 		}

@@ -132,7 +132,11 @@ func (v *blocks) dress() error {
 	if err := os.Chmod(v.path, 0o755); err != nil {
 		return err
 	}
-	if s := v.m.scheme; s.filesystem == "btrfs" && s.checksum == "none" {
+	s := v.m.scheme
+	if s.filesystem != "btrfs" {
+		return nil
+	}
+	if s.checksum == "none" {
 		return writeInPlace(v.path)
 	}
 	return nil
@@ -318,7 +322,7 @@ func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
 	}
 	out.Health, out.Detail = v.health(e)
 	if s, err := spaceOf(v.path); err == nil && out.Health != "failed" {
-		out.Capacity, out.Used = s.capacity, s.used
+		v.capacity(&out, s)
 	}
 	return out
 }

@@ -32,6 +32,9 @@ func (s scheme) layout() (record.LabLayout, error) {
 			return l, fmt.Errorf("storage: cache: %s is not smaller than a disk of the volume (%s): use a smaller one, or a faster device", c.Size, figure.Bytes(l.DiskSize))
 		}
 	}
+	if s.backend == Btrfs && s.tolerates() > 0 {
+		l.Notes = append(l.Notes, fmt.Sprintf("more than the size can be written: %s of each disk are there for rebuilding it beside the load, and what fills them prevents that", figure.Bytes(s.rebuildRoom(l.DiskSize))))
+	}
 	if s.tolerates() == 0 && n > 1 {
 		l.Notes = append(l.Notes, noteStripe)
 	}
@@ -159,9 +162,12 @@ func (s scheme) rebuildable(share int64) int64 {
 	return (size + mib - 1) / mib * mib
 }
 
+// spareRoom is kept free beyond what a rebuild takes, in bytes: what balancing leaves is not exact.
+const spareRoom = 32 * mib
+
 // rebuildRoom is how much of each disk must be free while one is rebuilt: for one chunk of data and one of metadata.
 // btrfs makes them a tenth of all disks large, but at most 1 GiB and 256 MiB.
 func (s scheme) rebuildRoom(disk int64) int64 {
 	tenth := disk * int64(s.disks()) / 10
-	return (min(tenth, 1024*mib)+min(tenth, 256*mib))/int64(s.data) + 32*mib
+	return (min(tenth, 1024*mib)+min(tenth, 256*mib))/int64(s.data) + spareRoom
 }

@@ -229,6 +229,10 @@ func stripedDeep(p record.StorageSpec) bool {
 
 // chooseRAID finds what can do what btrfs cannot, or says how to ask for less.
 func chooseRAID(p record.StorageSpec, f Facts) (string, error) {
+	checked := p.Checksum != nil && *p.Checksum
+	if checked && (p.Filesystem == "xfs" || p.Filesystem == "ext4") {
+		return "", fmt.Errorf("storage: %s has no checksums of data: use filesystem: btrfs, or checksum: false", p.Filesystem)
+	}
 	fits := func(backend string, s Support) bool {
 		if !s.OK() {
 			return false
@@ -243,7 +247,7 @@ func chooseRAID(p record.StorageSpec, f Facts) (string, error) {
 		return LVM, nil
 	}
 	why := fmt.Sprintf("md and LVM cannot be used here (%s; %s)", orElse(f.lacks("md", f.MD), "md does not fit the policy"), orElse(f.lacks("lvm", f.LVM), "LVM does not fit the policy"))
-	if checked := p.Checksum != nil && *p.Checksum; checked {
+	if checked {
 		why = "md and LVM have no checksums of data"
 	}
 	switch {

@@ -200,7 +200,7 @@ func TestNotes(t *testing.T) {
 func TestWords(t *testing.T) {
 	p := record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1, Checksum: yes(true), StripeSize: 64 << 10, Filesystem: "xfs", Device: "hdd-7200",
 		Cache: &record.CacheTierSpec{Device: "nvme", Size: 1 << 20}, Faults: true}
-	const want = "1.00 GiB, striped over 2, in pieces of 64KiB, tolerates 1 failure by mirror, checksum on, xfs, on hdd-7200, cached by 1MiB of nvme, with faults"
+	const want = "1.00 GiB, striped over 2, in pieces of 64.0 KiB, tolerates 1 failure by mirror, checksum on, xfs, on hdd-7200, cached by 1.00 MiB of nvme, with faults"
 	if got := Words(p); got != want {
 		t.Errorf("got %q", got)
 	}

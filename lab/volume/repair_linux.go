@@ -174,6 +174,9 @@ func (v *blocks) Repair(ctx context.Context) (string, error) {
 	if counted.Uncorrectable > 0 {
 		return strings.Join(did, "; "), fmt.Errorf("volume %s has lost data: %s cannot be corrected, because no copy of them is good", v.name, figure.Plural(int(counted.Uncorrectable), "error"))
 	}
+	if len(bad) > 0 { // the rebuild leaves chunks behind that the next one would lack
+		v.compact(ctx, 40)
+	}
 	v.well(back)
 	return strings.Join(did, "; "), nil
 }

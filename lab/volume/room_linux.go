@@ -37,43 +37,71 @@ func (v *blocks) makeRoom(ctx context.Context) error {
 	if s.backend != Btrfs {
 		return nil
 	}
-	dir, err := os.Open(v.path)
+	lacks, err := v.lacksRoom()
+	if err == nil && len(lacks) > 0 {
+		v.compact(ctx, 75)
+		lacks, err = v.lacksRoom()
+	}
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	room := s.rebuildRoom(v.m.o.Layout.DiskSize)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for i, d := range v.disks {
+		if lack, ok := lacks[i]; ok {
+			if err := v.enlarge(ctx, i, d, lack); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lack is how much of a disk is in no chunk, and how much there is of it in all.
+type lack struct{ free, total int64 }
+
+// lacksRoom finds the disks on which too little is free for rebuilding one.
+func (v *blocks) lacksRoom() (map[int]lack, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	dir, err := os.Open(v.path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	room := v.m.scheme.rebuildRoom(v.m.o.Layout.DiskSize)
+	lacks := map[int]lack{}
 	for i, d := range v.disks {
 		if d.absent {
 			continue
 		}
 		info := deviceInfo{device: uint64(i + 1)}
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
-			return fmt.Errorf("cannot tell how full disk %s is: %w", d.name, errno)
+			return nil, fmt.Errorf("cannot tell how full disk %s is: %w", d.name, errno)
 		}
-		lack := room - int64(info.total-info.used)
-		if lack <= 0 {
-			continue
-		}
-		if !d.answers() || d.server != nil { // cannot grow
-			return fmt.Errorf("disk %s has %s of free chunks, and rebuilding a disk beside the load of a server takes %s: stop what uses the volume, remount it without the disk, and repair it then",
-				d.name, figure.Bytes(int64(info.total-info.used)), figure.Bytes(room))
-		}
-		lack = (max(lack, minResize-int64(info.total)) + mib - 1) / mib * mib
-		if err := enough(filepath.Dir(d.file), lack, 0); err != nil {
-			return err
-		}
-		if err := d.grow(lack); err != nil {
-			return fmt.Errorf("cannot make room on disk %s: %w", d.name, err)
-		}
-		t := tools{v.m.o.Tools}
-		if _, err := t.run(ctx, "btrfs", "filesystem", "resize", strconv.Itoa(i+1)+":max", v.path); err != nil {
-			return err
+		if free := int64(info.total - info.used); free < room-spareRoom {
+			lacks[i] = lack{free, int64(info.total)}
 		}
 	}
-	return nil
+	return lacks, nil
+}
+
+// enlarge lets a disk grow by what it lacks. v.mu must be held.
+func (v *blocks) enlarge(ctx context.Context, i int, d *disk, l lack) error {
+	room := v.m.scheme.rebuildRoom(v.m.o.Layout.DiskSize)
+	if !d.answers() || d.server != nil { // cannot grow
+		return fmt.Errorf("disk %s has %s of free chunks, and rebuilding a disk beside the load of a server takes %s: heal the disks that failed and repair the volume, which gives chunks back, or delete data and repair it again",
+			d.name, figure.Bytes(l.free), figure.Bytes(room))
+	}
+	by := (max(room-l.free, minResize-l.total) + mib - 1) / mib * mib
+	if err := enough(filepath.Dir(d.file), by, 0); err != nil {
+		return err
+	}
+	if err := d.grow(by); err != nil {
+		return fmt.Errorf("cannot make room on disk %s: %w", d.name, err)
+	}
+	_, err := tools{v.m.o.Tools}.run(ctx, "btrfs", "filesystem", "resize", strconv.Itoa(i+1)+":max", v.path)
+	return err
 }
 
 // grow makes a plain disk larger.

@@ -217,7 +217,7 @@ func words(p record.StorageSpec) string {
 		add("striped over %d", p.Stripe)
 	}
 	if p.StripeSize > 0 {
-		add("in pieces of %s", p.StripeSize)
+		add("in pieces of %s", figure.Bytes(int64(p.StripeSize)))
 	}
 	if p.Tolerate > 0 {
 		add("tolerates %s by %s", figure.Plural(int(p.Tolerate), "failure"), orElse(p.Redundancy, "mirror"))
@@ -232,7 +232,7 @@ func words(p record.StorageSpec) string {
 		add("on %s", p.Device)
 	}
 	if p.Cache != nil {
-		add("cached by %s of %s", p.Cache.Size, p.Cache.Device)
+		add("cached by %s of %s", figure.Bytes(int64(p.Cache.Size)), p.Cache.Device)
 	}
 	if p.Faults {
 		add("with faults")

@@ -1,0 +1,38 @@
+package volume
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What does not fit is found before anything is made.
+func TestCheckFindsWhatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	disks := record.LabLayout{Disks: 2, DiskSize: mib}
+	huge := record.LabLayout{Disks: 2, DiskSize: 1 << 58}
+	for _, c := range []struct {
+		p    record.StorageSpec
+		l    record.LabLayout
+		base string
+		says string
+	}{
+		{record.StorageSpec{}, record.LabLayout{}, filepath.Join(dir, "none"), ""},
+		{record.StorageSpec{}, disks, filepath.Join(dir, "none", "yet"), ""},
+		{record.StorageSpec{}, huge, filepath.Join(dir, "none", "yet"), "does not fit"},
+		{record.StorageSpec{Dir: dir}, disks, "/none", ""},
+		{record.StorageSpec{Dir: dir}, huge, "/none", dir},
+		{record.StorageSpec{Dir: filepath.Join(dir, "none")}, disks, dir, "make the directory first"},
+		{record.StorageSpec{Dir: file}, disks, dir, "not a directory"},
+	} {
+		err := Check(c.p, c.l, 3, c.base)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v, %+v, %s: %v, want %q", c.p, c.l, c.base, err, c.says)
+		}
+	}
+}
