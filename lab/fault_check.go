@@ -47,8 +47,10 @@ func (f Fault) Check() error {
 		return refuse("only a cut has another side and a direction")
 	case f.Direction != "" && f.Direction != host.Both && f.Direction != host.In && f.Direction != host.Out:
 		return refuse("the direction %q is not both, in or out", f.Direction)
-	case (f.Action == Slow) != (f.Rate > 0):
-		return refuse("a rate is for %s, which needs one in bytes per second", Slow)
+	case f.Action == Slow && f.Rate == 0:
+		return refuse("%s needs a rate in bytes per second: --rate 1MB", Slow)
+	case f.Action != Slow && f.Rate > 0:
+		return refuse("only %s takes a rate", Slow)
 	case f.Keep != 0 && f.Action != PowerLoss:
 		return refuse("only a %s keeps a share of what was not flushed", PowerLoss)
 	case f.Action == PowerLoss:

@@ -7,11 +7,11 @@ type Lab struct {
 	// SchemaVersion is the version of this format.
 	SchemaVersion string `json:"schema_version"`
 	Name          string `json:"name"`
-	// State is "starting", "up", "stopping", "failed" or "gone".
-	State string `json:"state" jsonschema:"enum=starting,enum=up,enum=stopping,enum=failed,enum=gone"`
+	// State is "starting", "up", "stopping", "failed" or "gone"; "planned" of a plan, of which nothing was made.
+	State string `json:"state" jsonschema:"enum=planned,enum=starting,enum=up,enum=stopping,enum=failed,enum=gone"`
 	// Problem is why it failed.
 	Problem string    `json:"problem,omitempty"`
-	Started time.Time `json:"started"`
+	Started time.Time `json:"started,omitzero"`
 	// UsableAfter is how long it took until it was usable, in nanoseconds.
 	UsableAfter int64 `json:"usable_after_ns,omitempty"`
 	// Specification is what was asked for, with all defaults.

@@ -40,7 +40,7 @@ func (s *LabSpec) Validate() error {
 		s.Topology.validate(),
 		s.Availability.validate(),
 		s.checkEngineAndTopology(),
-		s.checkHosts(),
+		s.checkHosts(), s.checkCache(),
 		notNegative("deadline", s.Deadline),
 	)
 }
@@ -69,7 +69,7 @@ func (h *HostsSpec) validate() error {
 
 func limits(key string, cores float64, memory Size) error {
 	var low error
-	if cores != 0 && cores < 0.05 {
+	if cores > 0 && cores < 0.05 {
 		low = fmt.Errorf("%s.cores: %v is less than 0.05, on which no server starts", key, cores)
 	}
 	return errors.Join(between(key+".cores", cores, 0, 4096), low, sizeBetween(key+".memory", memory, 64<<20, 1<<50))
@@ -104,6 +104,8 @@ func (s *StorageSpec) validate() error {
 
 func (s *StorageSpec) checkRedundancy() error {
 	switch {
+	case s.Redundancy != "" && s.Redundancy != "mirror" && s.Redundancy != "parity":
+		return nil // that it is unknown is said already
 	case s.Redundancy != "" && s.Tolerate == 0:
 		return fmt.Errorf("storage.redundancy: %s protects from failures; say how many with tolerate", s.Redundancy)
 	case s.Redundancy == "parity":
@@ -278,6 +280,14 @@ func (s *LabSpec) checkEngineAndTopology() error {
 func (s *LabSpec) checkHosts() error {
 	if s.Availability.Restart && s.Hosts.Count == 1 {
 		return errors.New("hosts.count: availability.restart needs a second host to start members on")
+	}
+	return nil
+}
+
+// checkCache refuses a cache that the host of a member cannot hold.
+func (s *LabSpec) checkCache() error {
+	if s.Hosts.Memory > 0 && s.Engine.Cache > s.Hosts.Memory {
+		return fmt.Errorf("engine.cache: %v is more than the memory of each host, %v (hosts.memory)", s.Engine.Cache, s.Hosts.Memory)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (s StorageSpec) Policy() string {
 	add(s.Filesystem != "", "%s", s.Filesystem)
 	add(s.Device != "", "on %s", s.Device)
 	if s.Cache != nil {
-		add(true, "cached by %s of %s", s.Cache.Size, s.Cache.Device)
+		add(true, "cached by %s of %s", figure.Bytes(int64(s.Cache.Size)), s.Cache.Device)
 	}
 	add(s.Faults, "with faults")
 	return strings.Join(out, ", ")

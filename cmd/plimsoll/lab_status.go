@@ -68,6 +68,9 @@ func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
 
 func writeLabStatus(w io.Writer, e lab.Entry) error {
 	var b strings.Builder
+	if !e.Alive {
+		e.State = "dead (was " + e.State + ")"
+	}
 	writeLabHead(&b, e.Lab)
 	writeAddresses(&b, e.Lab, nil)
 	writeLabTables(&b, e.Lab)

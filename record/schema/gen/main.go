@@ -84,6 +84,15 @@ func generate(root string) (map[string][]byte, error) {
 
 // loosen lets values that are kept as text be written as YAML reads them best: w: 1, fieldcount: 10.
 func loosen(s *jsonschema.Schema) {
+	for of, keys := range map[string][]string{"LabSpec": {"labels"}, "EngineSpec": {"parameters"}, "TopologySpec": {"settings"}} {
+		for _, key := range keys {
+			if d := s.Definitions[of]; d != nil {
+				if p, ok := d.Properties.Get(key); ok {
+					p.AdditionalProperties = plain("")
+				}
+			}
+		}
+	}
 	if s.Definitions["DurabilitySpec"] == nil { // there is no run in it
 		return
 	}
@@ -133,7 +142,7 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[record.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
 	case reflect.TypeFor[record.Size]():
-		return number("integer", `^\s*[0-9.]+\s*([kKMGT]i?)?B?\s*$`, "64GiB")
+		return number("integer", `^\s*[0-9.]+\s*(B|kB|[KMGT]i?B)?\s*$`, "64GiB")
 	case reflect.TypeFor[record.Share]():
 		return number("number", `^[-+0-9.eE]+\s*%?$`, "3%")
 	case reflect.TypeFor[record.LevelSpec]():
