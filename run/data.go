@@ -20,6 +20,9 @@ func (r *runner) loadData(ctx context.Context) error {
 		return r.takeAsIs(ctx)
 	}
 	if p.Drop {
+		if err := r.lab.mayDrop(); err != nil {
+			return err
+		}
 		for _, c := range r.workload.Collections() {
 			r.opts.Progress.Step("dropping " + c)
 			if err := r.store.Drop(ctx, c); err != nil {
