@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -239,7 +238,7 @@ func (s *supervisor) becomes(state string, why error) {
 	s.mu.Unlock()
 	if exists(s.dir) {
 		if err := writeJSON(s.dir, labFile, l); err != nil && state == stateFailed { // for those who come when the supervisor is gone
-			fmt.Fprintf(os.Stderr, "%s (and this could not be written down: %v)\n", l.Problem, err) // ends in its log
+			l.Problem += fmt.Sprintf(" (and this could not be written down: %v)", err)
 		}
 	}
 	switch state {
