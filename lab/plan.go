@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -43,6 +44,14 @@ func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error
 	if err := spec.Validate(); err != nil {
 		return p, refuse("%s", err)
 	}
+	if spec.Storage.Dir != "" { // the supervisor does not work in this directory
+		dir, err := filepath.Abs(spec.Storage.Dir)
+		if err != nil {
+			return p, refuse("storage.dir: %v", err)
+		}
+		spec.Storage.Dir = dir
+	}
+	p.Spec = spec
 	var errs [4]error
 	errs[0] = host.Check(spec.Hosts.Mode)
 	p.Layout, errs[1] = topology.Plan(spec)
