@@ -130,13 +130,3 @@ func firstFailure(c course, since int64) int64 {
 	}
 	return -1
 }
-
-// firstSuccess is when the first operation succeeded since a moment, -1 if none did.
-func firstSuccess(c course, since int64) int64 {
-	for _, s := range c.slices {
-		if s.ok > 0 && s.okFirst >= since {
-			return s.okFirst
-		}
-	}
-	return -1
-}
