@@ -147,7 +147,7 @@ func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
 func (c *documentDB) joined(m *pgMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.seen, m.deaf = time.Now(), time.Time{}
+	m.seen, m.deaf, m.tried = time.Now(), time.Time{}, time.Now()
 	m.fenced, m.waiting, m.diverged, m.problem = false, false, false, ""
 }
 

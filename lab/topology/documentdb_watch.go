@@ -213,24 +213,37 @@ func (c *documentDB) mend(ctx context.Context) {
 	if err := c.mendGateways(ctx, leader); err != nil && ctx.Err() == nil {
 		c.site.Event("problem", fmt.Sprintf("a gateway could not be started again: %v", err), nil)
 	}
-	const patience = 3 * time.Second // a standby connects again by itself, within a fraction of that
 	for _, m := range c.members {
-		c.mu.Lock()
-		running := m.node.Status().Running
-		stopped := (m.fenced || m.waiting) && !running
-		deaf := running && m != leader && !m.deaf.IsZero() && time.Since(m.deaf) > patience && time.Since(m.seen) < c.timeout
-		lost := running && m != leader && m.diverged && !m.node.Paused()
-		retry := time.Since(m.tried) > patience
-		c.mu.Unlock()
-		if (stopped || deaf || lost) && retry && reachable(m) && m != leader {
+		if c.broken(leader, m) {
 			c.mendOne(ctx, leader, m)
 		}
 	}
 }
 
+// mendAfter is how long a standby has to connect again by itself, which it does within a fraction of that, and how long
+// nothing is tried after it was mended.
+const mendAfter = 3 * time.Second
+
+// broken says whether a member can and has to join again.
+func (c *documentDB) broken(leader, m *pgMember) bool {
+	if m == leader || !reachable(m) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	running := m.node.Status().Running
+	stopped := (m.fenced || m.waiting) && !running
+	deaf := running && !m.deaf.IsZero() && time.Since(m.deaf) > mendAfter && time.Since(m.seen) < c.timeout
+	lost := running && m.diverged
+	return (stopped || deaf || lost) && time.Since(m.tried) > mendAfter
+}
+
 func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
 	c.op.Lock()
 	defer c.op.Unlock()
+	if !c.broken(leader, m) { // it was returned while this waited, and must not be stopped again
+		return
+	}
 	c.mu.Lock()
 	stale := c.primary != leader || c.stopping
 	m.tried = time.Now()
