@@ -67,7 +67,35 @@ func (s *supervisor) healDisks(ctx context.Context, x *fault) error {
 	if err := s.clearDisks(ctx, x); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.healed[x.volume.Name()] = time.Now()
+	s.mu.Unlock()
 	return s.recover(ctx, x.volume.Name())
+}
+
+// relapseLimit is how long after the end of a fault of its disks a volume is watched: a request that failed before that
+// may come to the filesystem's notice only now, and make it give up.
+const relapseLimit = 30 * time.Second
+
+// relapses brings back the members whose filesystems gave up after the faults of their disks had ended.
+func (s *supervisor) relapses(known map[string]string) {
+	for name, health := range known {
+		s.mu.Lock()
+		recent := time.Since(s.healed[name]) < relapseLimit
+		broken := slices.ContainsFunc(s.faults, func(x *fault) bool {
+			return takesPower(x.Action) || x.volume != nil && x.volume.Name() == name
+		})
+		s.mu.Unlock()
+		if health != "failed" || !recent || broken {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, healLimit)
+		err := s.recover(ctx, name)
+		cancel()
+		if err != nil && s.ctx.Err() == nil {
+			s.event("problem", fmt.Sprintf("the volume %s has given up after its disks were healed, and %s could not be brought back: %v", name, name, err), map[string]string{"volume": name})
+		}
+	}
 }
 
 // recover brings back a member whose filesystem gave up because of its disks, or that ended because of it.

@@ -50,6 +50,8 @@ type supervisor struct {
 	down    map[string]string // members that were ended on purpose, and by what
 	// unmounted are the members whose filesystem went with the power of their host.
 	unmounted map[string]bool
+	// healed is when the last fault of the disks of a member's volume ended.
+	healed map[string]time.Time
 }
 
 // Supervise keeps one lab, from making it until it is told to stop or ctx ends; then it removes what it made. It is
@@ -91,7 +93,8 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 		return nil, err
 	}
 	s := &supervisor{dir: dir, order: o, builder: b, journal: j, events: events,
-		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{}, unmounted: map[string]bool{}}
+		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{},
+		unmounted: map[string]bool{}, healed: map[string]time.Time{}}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}

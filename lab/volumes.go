@@ -14,13 +14,15 @@ import (
 // finds out about a dead disk when it uses it, which may be later than the fault.
 const lookEvery = time.Second
 
-// watchVolumes tells when the health of a volume changes, until the lab stops. While nothing is broken it asks nobody.
+// watchVolumes tells when the health of a volume changes, until the lab stops. While nothing is broken, or was
+// until a moment ago, it asks nobody.
 // Nobody waits for it: a volume whose disks hang may not answer before they are calmed.
 func (s *supervisor) watchVolumes() {
 	known := map[string]string{}
 	for s.pause(lookEvery) {
 		if s.volumesInDoubt(known) {
 			s.lookAtVolumes(known)
+			s.relapses(known)
 		}
 	}
 }
@@ -34,6 +36,11 @@ func (s *supervisor) volumesInDoubt(known map[string]string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, at := range s.healed {
+		if time.Since(at) < relapseLimit {
+			return true
+		}
+	}
 	return slices.ContainsFunc(s.faults, func(x *fault) bool { return x.volume != nil || takesPower(x.Action) })
 }
 
