@@ -9,7 +9,9 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Not tested under the race detector: what has no goroutines of its own, or drives programs that are not built with it.
 UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/repotest measure/stats capacity \
-	study/simulated record/schema bench
+	study/simulated record/schema bench lab/volume lab/topology fault$$
+# How many packages are tested at once: those of labs wait for disks and servers most of the time.
+PARALLEL := 3
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
@@ -49,10 +51,10 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 unit: build ## all tests, whole commands and real servers included
-	@GO="$(GO)" tools/gotest.sh -timeout $(TIMEOUT) -- ./...
+	@GO="$(GO)" tools/gotest.sh -p $(PARALLEL) -timeout $(TIMEOUT) -- ./...
 
 race: ## tests again under the race detector (needs a C compiler)
-	@GO="$(GO)" tools/gotest.sh -race -timeout $(TIMEOUT) -- $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(UNRACED) | paste -sd '|')")
+	@GO="$(GO)" tools/gotest.sh -race -p $(PARALLEL) -timeout $(TIMEOUT) -- $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(UNRACED) | paste -sd '|')")
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench

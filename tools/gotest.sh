@@ -23,7 +23,7 @@ if [ ${#failed[@]} -eq 0 ] || grep -q '\[build failed\]\|\[setup failed\]' "$log
 	exit "$status"
 fi
 echo "=== testing again, alone: ${failed[*]}"
-"$go" test -count=1 -p 1 "${flags[@]}" "${failed[@]}" || exit $?
+"$go" test -count=1 "${flags[@]}" -p 1 "${failed[@]}" || exit $?
 for name in "${failed[@]}"; do
 	echo "UNSTABLE $name: failed beside other packages, passed alone; see its failure above"
 done

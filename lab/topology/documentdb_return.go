@@ -178,7 +178,7 @@ func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) erro
 			if s.Name == m.plan.Name {
 				last = "is " + s.State
 			}
-			if s.Name == m.plan.Name && s.State == "streaming" {
+			if s.Name == m.plan.Name && s.State == "streaming" && c.inStep(ctx, m) {
 				return nil
 			}
 		}
@@ -189,6 +189,17 @@ func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) erro
 			return fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err)
 		}
 	}
+}
+
+// inStep says whether a standby is on the primary's timeline and is done with its own log: while it reads an earlier
+// timeline the primary says that it streams, but it could neither count for a majority nor be promoted.
+func (c *documentDB) inStep(ctx context.Context, m *pgMember) bool {
+	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	at, err := m.node.Probe(limit)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return err == nil && at.Settled && at.Timeline >= c.history.timeline
 }
 
 // errPrimaryLost says that a primary went away while something was done with it.
