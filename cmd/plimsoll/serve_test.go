@@ -67,7 +67,8 @@ func (b *background) end(t *testing.T) int {
 	return -1
 }
 
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\b|\n)`)
+// A token may end with a hyphen.
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\s|\n)`)
 
 // fetch asks the address that a command has printed, with its token, until the answer has a text.
 func fetch(t *testing.T, printed *output, path, want string) string {
