@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -45,38 +41,7 @@ func TestShippedDrills(t *testing.T) {
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want {
 			t.Errorf("%s makes a drill called %s", file, spec.Name)
 		}
-		drillFits(t, file, text, schema.DrillSpec)
-	}
-}
-
-// drillFits holds a text in YAML against a schema.
-func drillFits(t *testing.T, name string, text, against []byte) {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(against))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(v); err != nil {
-		t.Errorf("%s does not fit the schema: %v", name, err)
+		fitsSchema(t, file, text, schema.DrillSpec)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -78,30 +76,7 @@ func TestLabFilesAreLabs(t *testing.T) {
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); file != "lab_template.yaml" && spec.Name != want {
 			t.Errorf("%s makes a lab called %s", file, spec.Name)
 		}
-		labFits(t, file, text)
-	}
-}
-
-func labFits(t *testing.T, name string, text []byte) {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.LabSpec))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(v); err != nil {
-		t.Errorf("%s does not fit the schema: %v", name, err)
+		fitsSchema(t, file, text, schema.LabSpec)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestTemplateIsAStudy(t *testing.T) {
 	if _, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv})); err != nil {
 		t.Error(err)
 	}
-	fitsSchema(t, "the template", studyTemplate)
+	fitsSchema(t, "the template", studyTemplate, schema.StudySpec)
 }
 
 // Each optional part of the template can be used as it is shown.
@@ -106,9 +106,10 @@ func TestTemplateWithoutItsComments(t *testing.T) {
 	}
 }
 
-func fitsSchema(t *testing.T, name string, text []byte) {
+// fitsSchema holds a text in YAML against a schema.
+func fitsSchema(t *testing.T, name string, text, against []byte) {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.StudySpec))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(against))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +129,7 @@ func fitsSchema(t *testing.T, name string, text []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
+	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(b)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Validate(v); err != nil {
@@ -161,7 +161,7 @@ func TestExamplesCanBePlanned(t *testing.T) {
 		if s := p.Estimate.Seconds; s > 15*60 {
 			t.Errorf("%s takes %s", file, p.Estimate.Text())
 		}
-		fitsSchema(t, file, text)
+		fitsSchema(t, file, text, schema.StudySpec)
 		fmt.Fprintf(t.Output(), "%s: %s\n", file, p.Estimate.Text())
 	}
 }
