@@ -258,8 +258,8 @@ func until(ctx context.Context, what string, try func(context.Context) (final bo
 		if last == nil {
 			return nil
 		}
-		if before != nil && nearlyOver(ctx) && (errors.Is(last, context.DeadlineExceeded) || errors.Is(last, context.Canceled)) {
-			last = before // this try was cut short, which says nothing about the server
+		if before != nil && !final && cutShort(ctx, last) {
+			last = before // what was asked too late says nothing about the server
 		}
 		before = last
 		if final {
@@ -273,8 +273,10 @@ func until(ctx context.Context, what string, try func(context.Context) (final bo
 	}
 }
 
-// nearlyOver says whether ctx has ended or leaves no time for another question: the driver does not ask then.
-func nearlyOver(ctx context.Context) bool {
+// cutShort says whether a try failed for want of time: ctx ended while it asked, or left no time to ask (the driver
+// does not ask then).
+func cutShort(ctx context.Context, err error) bool {
 	end, limited := ctx.Deadline()
-	return ctx.Err() != nil || limited && time.Until(end) < time.Second
+	return ctx.Err() != nil ||
+		limited && time.Until(end) < time.Second && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }

@@ -171,11 +171,28 @@ func (c *mongoCluster) awaitPrimary(ctx context.Context, set string) (primary *e
 		}
 		primary = newestPrimary(members, hellos)
 		if primary == nil || ready < len(members) {
-			return false, errors.New(strings.Join(words, ", "))
+			return false, notReady{strings.Join(words, ", "), hellos}
 		}
 		return true, nil
 	})
 	return primary, err
+}
+
+// notReady is what the members of a set say while there is no primary.
+type notReady struct {
+	words   string
+	answers []answer
+}
+
+func (e notReady) Error() string { return e.words }
+
+func (e notReady) Unwrap() (errs []error) {
+	for _, a := range e.answers {
+		if a.err != nil {
+			errs = append(errs, a.err)
+		}
+	}
+	return errs
 }
 
 // answer is what a member said of itself, or why not.

@@ -38,6 +38,7 @@ func planMongo(spec record.LabSpec) (Layout, error) {
 		if t.Arbiter {
 			hosts++
 		}
+		hosts = max(1, hosts) // a standalone needs no number of members
 	}
 	for i := range hosts {
 		p.data = append(p.data, "host"+strconv.Itoa(i+1))
