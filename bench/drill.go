@@ -114,7 +114,7 @@ func auditSpeed(ctx context.Context, w io.Writer) error {
 		stream.(load.Settler).Settle(&op, &load.Settlement{Confirmed: 1, Failed: -1, Attempts: 1})
 	}
 	plain := time.Now()
-	if err := src.Scan(ctx, "", nil, func(doc []byte) error { return bson.Raw(doc).Validate() }); err != nil {
+	if err := src.Scan(ctx, "", func(doc []byte) error { return bson.Raw(doc).Validate() }); err != nil {
 		return err
 	}
 	scan := time.Since(plain)
@@ -136,7 +136,7 @@ type kept struct{ docs [][]byte }
 func (k *kept) Name() string { return ledger.FinalRead }
 
 // Scan implements [ledger.Source].
-func (k *kept) Scan(_ context.Context, _ string, _ []byte, each func(doc []byte) error) error {
+func (k *kept) Scan(_ context.Context, _ string, each func(doc []byte) error) error {
 	for _, doc := range k.docs {
 		if err := each(doc); err != nil {
 			return err

@@ -170,12 +170,8 @@ func (s *source) close() {
 func (s *source) Name() string { return s.name }
 
 // Scan implements [ledger.Source].
-func (s *source) Scan(ctx context.Context, collection string, projection []byte, each func(doc []byte) error) error {
-	o := options.Find().SetBatchSize(5000)
-	if projection != nil {
-		o.SetProjection(bson.Raw(projection))
-	}
-	cursor, err := s.db.Collection(collection).Find(ctx, bson.D{}, o)
+func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
+	cursor, err := s.db.Collection(collection).Find(ctx, bson.D{}, options.Find().SetBatchSize(5000))
 	if err != nil {
 		return err
 	}

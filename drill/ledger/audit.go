@@ -15,9 +15,9 @@ type Source interface {
 	// Name is what the pass is called in the result: "final", or the name of a member.
 	Name() string
 	// Scan calls each for every document of a collection, in any order, and stops with the first error of its
-	// own or of each. projection names the fields that are needed ({_id: 1, …}), nil is all of them; more
-	// fields do no harm. doc is valid until each returns. A collection that does not exist is empty.
-	Scan(ctx context.Context, collection string, projection []byte, each func(doc []byte) error) error
+	// own or of each. doc is whole, as damage is seen in all of its fields, and valid until each returns. A
+	// collection that does not exist is empty.
+	Scan(ctx context.Context, collection string, each func(doc []byte) error) error
 }
 
 // AuditOptions say what an audit reads and how it reports.
@@ -33,9 +33,6 @@ type AuditOptions struct {
 	// Faults are the times, in run time, at which faults were injected; the age of a lost write counts to the
 	// first one after its acknowledgement, or to the last if there is none.
 	Faults []int64
-	// IDsOnly reads nothing but ids, tags and counters: faster for large documents over a network, but damage
-	// in their contents is not seen.
-	IDsOnly bool
 	// MostLost and MostExamples are how many lost writes, and how many examples per class, are listed; 0
 	// stands for 1000 and 20.
 	MostLost, MostExamples int

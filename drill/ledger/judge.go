@@ -229,7 +229,7 @@ func abs(n int64) int64 { return max(n, -n) }
 // judgeContents compares the contents on members with those of the final read, where writes alone show no
 // difference: a document whose bytes differ although it comes from the same writes.
 func (a *audit) judgeContents() {
-	if a.opts.IDsOnly || !a.final.complete || a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0 {
+	if !a.final.complete || a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0 {
 		return
 	}
 	for _, m := range a.members {

@@ -45,7 +45,6 @@ type pass struct {
 	a        *audit
 	name     string
 	count    string
-	full     bool // contents are read
 	strict   bool // contents can be held against what was inserted
 	complete bool // everything was read
 	r        reading
@@ -69,7 +68,7 @@ type books struct {
 const mostDense = 1 << 16
 
 func (a *audit) newPass(name string) *pass {
-	p := &pass{a: a, name: name, count: countName(a.l.opts.Run), full: !a.opts.IDsOnly, strict: true, byMap: map[int]*books{}}
+	p := &pass{a: a, name: name, count: countName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
 	for _, w := range a.l.writers() {
 		p.strict = p.strict && w.skipped == 0 && !w.inserts.gone
 		b := &books{w: w}
@@ -105,15 +104,11 @@ func (a *audit) read(ctx context.Context, src Source, name string) *pass {
 	if src == nil {
 		return p
 	}
-	var projection []byte
-	if a.opts.IDsOnly {
-		projection = idsOnly(a.own != nil)
-	}
 	began := time.Now()
 	out := record.LedgerRead{Source: name}
 	p.complete = true
 	for _, collection := range a.opts.Workload.Collections() {
-		if err := src.Scan(ctx, collection, projection, p.document); err != nil {
+		if err := src.Scan(ctx, collection, p.document); err != nil {
 			p.complete = false
 			out.Problem = "reading " + collection + ": " + err.Error()
 			break
@@ -124,17 +119,6 @@ func (a *audit) read(ctx context.Context, src Source, name string) *pass {
 	return p
 }
 
-// idsOnly is the projection of all that the ledger needs without contents.
-func idsOnly(own bool) []byte {
-	b := bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).AppendInt32(tagName, 1)
-	for c := byte('a'); own && c < 'a'+slotCounters; c++ {
-		if c != 'p' { // in inserts, that is the payload
-			b.AppendInt32(string(c), 1)
-		}
-	}
-	return b.Build()
-}
-
 // document takes in one document. It never fails.
 func (p *pass) document(doc []byte) error {
 	p.documents++
@@ -143,10 +127,8 @@ func (p *pass) document(doc []byte) error {
 		p.damage("a document of %d bytes that is not BSON", len(doc))
 		return nil
 	}
-	if p.full {
-		at := crc32.Update(0, castagnoli, r.id)
-		p.digest[at%digests] += mix(uint64(at)<<32 | uint64(crc32.Update(0, castagnoli, doc)))
-	}
+	at := crc32.Update(0, castagnoli, r.id)
+	p.digest[at%digests] += mix(uint64(at)<<32 | uint64(crc32.Update(0, castagnoli, doc)))
 	if p.a.own != nil {
 		if id := value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
 			if run, w, k, n := parseID(id); run == p.a.l.opts.Run {
@@ -178,7 +160,7 @@ func (p *pass) ownDocument(writer int, k kind, n int64) {
 		return
 	}
 	if r.trusted && r.tag.run == p.a.l.opts.Run && int(r.tag.writer) == writer && r.tag.sequence == n {
-		p.insert(writer, n, r.tag.id == bound(r.tag.self, r.id) && (!p.full || r.body == r.tag.body))
+		p.insert(writer, n, r.tag.id == bound(r.tag.self, r.id) && r.body == r.tag.body)
 		return
 	}
 	p.insert(writer, n, false)
@@ -196,7 +178,7 @@ func (p *pass) taggedDocument() {
 			p.copied(int(r.tag.writer), r.tag.sequence)
 			return // its counter is a copy as well
 		}
-		sound := !p.full || !p.strict || r.counted || r.body == r.tag.body
+		sound := !p.strict || r.counted || r.body == r.tag.body
 		p.insert(int(r.tag.writer), r.tag.sequence, sound)
 	case r.tagged:
 		p.foreign++

@@ -376,7 +376,7 @@ type reader struct {
 func (r *reader) Name() string { return r.name }
 
 // Scan implements [Source].
-func (r *reader) Scan(_ context.Context, _ string, _ []byte, each func([]byte) error) error {
+func (r *reader) Scan(_ context.Context, _ string, each func([]byte) error) error {
 	n := 0
 	for key, doc := range r.w.docs {
 		if r.without[key] {
