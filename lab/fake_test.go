@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +134,8 @@ type fakeCluster struct {
 	refuse  error // of Start
 	failing int   // how many returns fail
 	steps   int
+
+	readings atomic.Int64 // of members, open now
 }
 
 func (c *fakeCluster) Start(ctx context.Context) error {
@@ -220,6 +223,12 @@ func (c *fakeCluster) Return(_ context.Context, member string) error {
 	n.(*fakeNode).start()
 	return nil
 }
+// Read reads a member of the fake: it is written down for how long.
+func (c *fakeCluster) Read(_ context.Context, member string) (topology.Reading, error) {
+	c.readings.Add(1)
+	return topology.Reading{URI: "mongodb://reader/" + member, Behind: 42, Close: func() { c.readings.Add(-1) }}, nil
+}
+
 func (c *fakeCluster) Sharding(context.Context) (*record.LabSharding, error) { return nil, nil }
 func (c *fakeCluster) Stop(context.Context) error {
 	for _, n := range c.list() {

@@ -40,6 +40,7 @@ func (s *supervisor) handler() http.Handler {
 	})
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
+	mux.HandleFunc("POST "+pathRead, s.serveRead)
 	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f Fault) (record.LabFault, error) {
 		return s.fail(context.WithoutCancel(r.Context()), f)
 	}))

@@ -19,6 +19,7 @@ const (
 	pathFail      = "/fail"
 	pathHeal      = "/heal"
 	pathRepair    = "/repair"
+	pathRead      = "/read"
 	pathStop      = "/stop"
 )
 

@@ -29,6 +29,8 @@ type GatewayOptions struct {
 	Commit string
 	// Sessions is how many it may open.
 	Sessions int
+	// ReadOnly makes it one for reading: it takes a standby too, and refuses all writes.
+	ReadOnly bool
 	// User and ClientPassword are what clients have to give; no user lets everybody in who reaches the address.
 	User, ClientPassword string
 }
@@ -99,7 +101,12 @@ func (g *Gateway) Start(ctx context.Context) error {
 	}
 	s := g.inst.program(g.o.Dir, g.name, gatewayFile, "--auth="+strconv.FormatBool(g.o.User != ""), "--listen-addr="+g.Address(),
 		"--telemetry=disable", "--state-dir="+dataMount, "--debug-addr=-", "--log-level=WARN")
-	s.Env = append(s.Env, gatewayEnv(gatewayURL(net.JoinHostPort(u.Host, strconv.Itoa(u.Port)), g.o.Password, g.o.Commit, g.o.Sessions, 2))...)
+	address := net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
+	target := gatewayURL(address, g.o.Password, g.o.Commit, g.o.Sessions, 2)
+	if g.o.ReadOnly {
+		target = readerURL(address, g.o.Password, g.o.Sessions)
+	}
+	s.Env = append(s.Env, gatewayEnv(target)...)
 	return g.launch(ctx, s)
 }
 
@@ -114,6 +121,23 @@ func gatewayURL(address, password, commit string, most, least int) string {
 		"target_session_attrs": {"read-write"},
 		"sslmode":              {"disable"},
 	}
+	return postgresURL(address, password, query)
+}
+
+// readerURL is how a gateway that only reads connects to a PostgreSQL, whatever that is: a primary refuses its writes
+// as a standby does.
+func readerURL(address, password string, most int) string {
+	return postgresURL(address, password, url.Values{
+		"default_transaction_read_only": {"on"},
+		"pool_max_conns":                {strconv.Itoa(most)},
+		"pool_min_conns":                {"1"},
+		"connect_timeout":               {"2"},
+		"target_session_attrs":          {"any"},
+		"sslmode":                       {"disable"},
+	})
+}
+
+func postgresURL(address, password string, query url.Values) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, password), Host: address, Path: "/postgres", RawQuery: query.Encode()}
 	return u.String()
 }

@@ -60,6 +60,28 @@ func (p *Postgres) position(ctx context.Context, c *pgClient) (Position, error) 
 	return at, err
 }
 
+// Applied is the end of the write-ahead log that reads of this member see: flushed by a primary, replayed by a standby,
+// which may have received more.
+func (p *Postgres) Applied(ctx context.Context) (LSN, error) {
+	rows, err := p.socket.query(ctx, `select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_flush_lsn() end`)
+	if err != nil || len(rows) != 1 {
+		return 0, errors.Join(fmt.Errorf("%s does not say what it has applied", p.name), err)
+	}
+	return ParseLSN(rows[0][0])
+}
+
+// PauseReplay stops a standby from applying what it receives, or lets it go on.
+func (p *Postgres) PauseReplay(ctx context.Context, on bool) error {
+	call := "pg_wal_replay_resume()"
+	if on {
+		call = "pg_wal_replay_pause()"
+	}
+	if _, err := p.socket.query(ctx, "select "+call); err != nil {
+		return fmt.Errorf("%s: cannot hold its replay: %w", p.name, err)
+	}
+	return nil
+}
+
 // Standby is how the primary sees one of its standbys.
 type Standby struct {
 	Name  string

@@ -38,7 +38,8 @@ type documentDB struct {
 	history  history   // of the primary
 	told     string    // the last problem that was told, not to tell it again and again
 	stopping bool
-	watching bool // Watch runs
+	watching bool                     // Watch runs
+	readers  map[*engine.Gateway]bool // for reading single members; true while in use
 }
 
 // pgMember is one PostgreSQL with what is known of it. The fields below node are guarded by documentDB.mu.

@@ -72,7 +72,10 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 // describeNode says what a server alone can say.
 func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, deep bool) record.LabMember {
 	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
-		State: nodeState(n), PIDs: n.Pids(), Logs: n.Logs()}
+		State: nodeState(n), Logs: n.Logs()}
+	if deep { // to find all children of all servers costs more than everything else here
+		d.PIDs = n.Pids()
+	}
 	if deep && d.State == "running" {
 		limit, cancel := context.WithTimeout(ctx, askLimit(true))
 		defer cancel()

@@ -32,6 +32,7 @@ func TestDocumentDBIsolated(t *testing.T) {
 	}{
 		{"clients have to say who they are", clientsAreAsked},
 		{"the cache follows the host's memory", cacheFollowsMemory},
+		{"a standby that is cut off is read", cutStandbyIsRead},
 		{"an earlier primary is cut off", cutOffPrimary},
 		{"its host loses power", powerOff},
 		{"standbys are cut off from the primary", cutOffStandbys},

@@ -209,6 +209,7 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	c.mu.Unlock()
 	c.op.Lock()
 	defer c.op.Unlock()
+	c.endReaders()
 	c.endGateways()
 	return each(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
 }

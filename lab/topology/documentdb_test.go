@@ -28,6 +28,7 @@ func TestDocumentDBSet(t *testing.T) {
 	}{
 		{"secrets", secretsAreKept},
 		{"listens on its address only", listensOnItsAddress},
+		{"each member is read alone", membersAreRead},
 		{"a majority loses nothing", majorityLosesNothing},
 		{"failovers one after another", failoversInARow},
 		{"a standby ahead of the primary", aheadOfThePrimary},
