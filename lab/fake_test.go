@@ -223,6 +223,7 @@ func (c *fakeCluster) Return(_ context.Context, member string) error {
 	n.(*fakeNode).start()
 	return nil
 }
+
 // Read reads a member of the fake: it is written down for how long.
 func (c *fakeCluster) Read(_ context.Context, member string) (topology.Reading, error) {
 	c.readings.Add(1)
