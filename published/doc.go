@@ -1,0 +1,100 @@
+// Package published holds what five public documents about MongoDB and storage state, as data with its place: each
+// figure as it is written there, whether it stands in the text, in a table or in a printed output, and which values are
+// only drawn in a picture and therefore not here. Nothing is estimated from pictures and nothing is corrected: where a
+// document contradicts itself, both statements are kept and a [Contradiction] says so.
+//
+// Units are those of the house: throughput in operations a second, times in milliseconds, outages in seconds. Figures
+// of different machines are never compared as they are: [Sweep.Ratio] gives each one to the document's own baseline, and
+// a measurement is set beside it as the ratio to its own.
+//
+// The data are the YAML files in data/, one for each document. This package reads them and knows no other room.
+package published
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"go.yaml.in/yaml/v4"
+)
+
+//go:embed data/*.yaml
+var files embed.FS
+
+// names are the documents in the order in which they are listed; each one is also the name of its folder in examples/.
+var names = []string{"policy-storage"}
+
+// load reads all documents once. They are part of the program, so that a mistake in them is one of ours.
+var load = sync.OnceValues(func() ([]*Source, error) {
+	var all []*Source
+	for _, name := range names {
+		data, err := files.ReadFile("data/" + name + ".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
+		source, err := read(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("published: data/%s.yaml: %w", name, err)
+		}
+		all = append(all, source)
+	}
+	return all, nil
+})
+
+// Documents are all documents, in a fixed order. They are shared: do not change them.
+func Documents() ([]*Source, error) { return load() }
+
+// Document finds one by its name.
+func Document(name string) (*Source, error) {
+	all, err := load()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no published document %q%s (there are %s)", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// Select finds the sweeps that a study names in its key published: "policy-storage" is the whole document,
+// "policy-storage/figure-2" one sweep by its ID, or all of one item if several stand in it, and
+// "policy-storage/figure-2,figure-3" several.
+func Select(ref string) (*Source, []*Sweep, error) {
+	name, rest, several := strings.Cut(ref, "/")
+	source, err := Document(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !several {
+		return source, source.all(), nil
+	}
+	var chosen []*Sweep
+	for id := range strings.SplitSeq(rest, ",") {
+		found := source.Figure(strings.TrimSpace(id))
+		if len(found) == 0 {
+			return nil, nil, fmt.Errorf("%s has no sweep %q (it has %s)", name, id, strings.Join(source.ids(), ", "))
+		}
+		chosen = append(chosen, found...)
+	}
+	return source, chosen, nil
+}
+
+// read reads one document strictly: a key that is not known is a mistake.
+func read(r io.Reader) (*Source, error) {
+	decoder := yaml.NewDecoder(r)
+	decoder.KnownFields(true)
+	source := &Source{}
+	if err := decoder.Decode(source); err != nil {
+		return nil, err
+	}
+	if err := source.complete(); err != nil {
+		return nil, err
+	}
+	return source, nil
+}

@@ -1,0 +1,271 @@
+package published
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Source is one document.
+type Source struct {
+	// Name is how Plimsoll calls it: the folder in examples/ and the page in docs/ have the same name.
+	Name string `yaml:"name"`
+	// Title, Publisher and Dated are as the document gives them; Dated is empty if it gives no date.
+	Title     string `yaml:"title"`
+	Publisher string `yaml:"publisher"`
+	Dated     string `yaml:"dated"`
+	// About says in a sentence or two what was measured on what.
+	About string `yaml:"about"`
+	// Units has the unit of every metric: ops/s, ms, s, MB/s, or nothing for a plain number.
+	Units map[string]string `yaml:"units"`
+	// Mixes are the shares of the operations of each workload, which Little's law needs.
+	Mixes map[string]map[string]float64 `yaml:"mixes"`
+	// Items are all numbered figures and tables, and what stands in them.
+	Items []Item `yaml:"items"`
+	// Baselines are configurations that several sweeps refer to.
+	Baselines []Baseline `yaml:"baselines"`
+	// Sweeps are the comparisons: one factor, its levels, and what was stated of each.
+	Sweeps []*Sweep `yaml:"sweeps"`
+	// Facts are single figures: settings, hardware, rules of thumb.
+	Facts []Fact `yaml:"facts"`
+	// Claims are percentages and multipliers that the document computes out of its own figures.
+	Claims []Claim `yaml:"claims"`
+	// Contradictions are the places where the document does not agree with itself.
+	Contradictions []Contradiction `yaml:"contradictions"`
+}
+
+// Item is a numbered figure or table, or a list or output that could have had a number.
+type Item struct {
+	// Item is its name: "figure 2", "table 5", "output ext4".
+	Item string `yaml:"item"`
+	// Caption is the document's own; a wrong one is a [Contradiction].
+	Caption string `yaml:"caption"`
+	// Holds says where its values are: "text" (some are stated in sentences, the others only drawn), "table" (all stand
+	// in it), "output", "picture" (values not stated), "none" (a diagram or a screen without measurements).
+	Holds string `yaml:"holds"`
+}
+
+// Place is where something stands in a document.
+type Place struct {
+	// Section is the heading, Item the figure or table if any.
+	Section string `yaml:"section"`
+	Item    string `yaml:"item"`
+	// How is "text" (a sentence), "table" or "output" (printed by a program).
+	How string `yaml:"how"`
+}
+
+// String is the place for people: "figure 6, text: Evaluate the Impact …".
+func (p Place) String() string {
+	where := p.How
+	if p.Item != "" {
+		where = p.Item + ", " + p.How
+	}
+	return where + ": " + p.Section
+}
+
+// over fills what p leaves open from the place around it.
+func (p Place) over(around Place) Place {
+	if p.Section == "" {
+		p.Section = around.Section
+	}
+	if p.Item == "" {
+		p.Item = around.Item
+	}
+	if p.How == "" {
+		p.How = around.How
+	}
+	return p
+}
+
+// Baseline is a configuration with its results that several sweeps have as a level.
+type Baseline struct {
+	ID string `yaml:"id"`
+	// Workload is a name of [Source.Mixes].
+	Workload string `yaml:"workload"`
+	// Workers is how many threads asked at the same time, all clients together.
+	Workers int              `yaml:"workers"`
+	Values  map[string]Value `yaml:"values"`
+	Place   `yaml:",inline"`
+}
+
+// Fact is one stated figure that belongs to no sweep.
+type Fact struct {
+	ID    string `yaml:"id"`
+	Says  string `yaml:"says"`
+	Value Value  `yaml:"value"`
+	Unit  string `yaml:"unit"`
+	Place `yaml:",inline"`
+}
+
+// Contradiction is a place where a document does not agree with itself, or says of figures what they do not say.
+type Contradiction struct {
+	ID string `yaml:"id"`
+	// Kind is "number" (does not follow from the figures beside it; tests recompute it), "unit", "caption", or
+	// "statement" (two sentences, or a sentence and a figure).
+	Kind string `yaml:"kind"`
+	// Says are the statements that do not fit together.
+	Says []Statement `yaml:"says"`
+	// Why explains it, and Use says what a reader can still rely on.
+	Why string `yaml:"why"`
+	Use string `yaml:"use"`
+}
+
+// Statement is what stands at a place, in short.
+type Statement struct {
+	Text  string `yaml:"text"`
+	Place `yaml:",inline"`
+}
+
+// Sweep finds one by its ID, nil if there is none.
+func (s *Source) Sweep(id string) *Sweep {
+	for _, sweep := range s.Sweeps {
+		if sweep.ID == id {
+			return sweep
+		}
+	}
+	return nil
+}
+
+// Figure is the sweeps of a figure, table or output: by the ID of a sweep, or by the item that the sweep comes from,
+// "figure 2" or "figure-2".
+func (s *Source) Figure(name string) []*Sweep {
+	if sweep := s.Sweep(name); sweep != nil {
+		return []*Sweep{sweep}
+	}
+	var found []*Sweep
+	for _, sweep := range s.Sweeps {
+		if sweep.Item != "" && dashed(sweep.Item) == dashed(name) {
+			found = append(found, sweep)
+		}
+	}
+	return found
+}
+
+func dashed(s string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), " ", "-")
+}
+
+// Value finds a figure by its path: "figure-6/8C+32GB/throughput" in a sweep, "baseline-a/throughput" in a baseline,
+// or the ID of a fact.
+func (s *Source) Value(path string) (Value, bool) {
+	parts := strings.Split(path, "/")
+	if len(parts) == 1 {
+		for _, f := range s.Facts {
+			if f.ID == path {
+				return f.Value, true
+			}
+		}
+		return Value{}, false
+	}
+	for _, b := range s.Baselines {
+		if b.ID == parts[0] && len(parts) == 2 {
+			v, ok := b.Values[parts[1]]
+			return v, ok
+		}
+	}
+	if sweep := s.Sweep(parts[0]); sweep != nil && len(parts) == 3 {
+		return sweep.Value(parts[1], parts[2])
+	}
+	return Value{}, false
+}
+
+// Contradiction finds one by its ID, nil if there is none.
+func (s *Source) Contradiction(id string) *Contradiction {
+	for i := range s.Contradictions {
+		if s.Contradictions[i].ID == id {
+			return &s.Contradictions[i]
+		}
+	}
+	return nil
+}
+
+func (s *Source) all() []*Sweep { return slices.Clone(s.Sweeps) }
+
+func (s *Source) ids() []string {
+	var ids []string
+	for _, sweep := range s.Sweeps {
+		ids = append(ids, sweep.ID)
+	}
+	return ids
+}
+
+func (s *Source) baseline(id string) *Baseline {
+	for i := range s.Baselines {
+		if s.Baselines[i].ID == id {
+			return &s.Baselines[i]
+		}
+	}
+	return nil
+}
+
+// complete hands places, units and the values of baselines down to where they are asked for, and refuses what does
+// not fit together.
+func (s *Source) complete() error {
+	if s.Name == "" || s.Title == "" || s.Publisher == "" {
+		return errors.New("name, title and publisher are needed")
+	}
+	var errs []error
+	for i := range s.Baselines {
+		b := &s.Baselines[i]
+		b.Place = b.Place.over(Place{How: "text"})
+		errs = append(errs, s.fill(b.ID, b.Values, b.Place))
+	}
+	for i := range s.Facts {
+		f := &s.Facts[i]
+		f.Place = f.Place.over(Place{How: "text"})
+		f.Value.Unit, f.Value.Place = f.Unit, f.Value.Place.over(f.Place)
+	}
+	for _, sweep := range s.Sweeps {
+		errs = append(errs, s.completeSweep(sweep))
+	}
+	for i := range s.Claims {
+		s.Claims[i].Place = s.Claims[i].Place.over(Place{How: "text"})
+	}
+	for i := range s.Contradictions {
+		for j := range s.Contradictions[i].Says {
+			p := &s.Contradictions[i].Says[j].Place
+			*p = p.over(Place{How: "text"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Source) completeSweep(sweep *Sweep) error {
+	sweep.source = s
+	sweep.Place = sweep.Place.over(Place{How: "text"})
+	var errs []error
+	for i := range sweep.Levels {
+		l := &sweep.Levels[i]
+		if l.Workers == 0 {
+			l.Workers = sweep.Workers
+		}
+		errs = append(errs, s.fill(sweep.ID+"/"+l.Name, l.Values, l.Place.over(sweep.Place)))
+		if l.As == "" {
+			continue
+		}
+		b := s.baseline(l.As)
+		if b == nil {
+			errs = append(errs, fmt.Errorf("%s/%s: there is no baseline %q", sweep.ID, l.Name, l.As))
+			continue
+		}
+		l.take(b)
+	}
+	if sweep.Baseline != "" && sweep.Level(sweep.Baseline) == nil {
+		errs = append(errs, fmt.Errorf("%s: its baseline %q is not one of its levels", sweep.ID, sweep.Baseline))
+	}
+	return errors.Join(errs...)
+}
+
+// fill gives values the unit of their metric and the place around them.
+func (s *Source) fill(where string, values map[string]Value, around Place) error {
+	for metric, v := range values {
+		unit, known := s.Units[metric]
+		if !known {
+			return fmt.Errorf("%s: the metric %q has no unit", where, metric)
+		}
+		v.Unit, v.Place = unit, v.Place.over(around)
+		values[metric] = v
+	}
+	return nil
+}

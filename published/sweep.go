@@ -1,0 +1,144 @@
+package published
+
+import "strings"
+
+// Sweep is one factor, its levels, and what the document states of each.
+type Sweep struct {
+	// ID is the item with a dash, "figure-2"; where several sweeps stand in one item, something is added.
+	ID string `yaml:"id"`
+	// Factor is what is varied, in the document's words; Path is the key of a study that varies the same, if there is one.
+	Factor string `yaml:"factor"`
+	Path   string `yaml:"path"`
+	// Workload is a name of [Source.Mixes], or empty.
+	Workload string `yaml:"workload"`
+	// Workers is how many threads asked at the same time, 0 if that is not stated. A level may have its own.
+	Workers int `yaml:"workers"`
+	// Metrics are what the document shows of every level, stated or drawn.
+	Metrics []string `yaml:"metrics"`
+	// Baseline is the name of the level that the others are compared with.
+	Baseline string `yaml:"baseline"`
+	// Levels are in the document's order.
+	Levels []Level `yaml:"levels"`
+	// More says which levels the picture has beyond those in Levels, whose values are not stated.
+	More string `yaml:"more"`
+	// Trends are what the words say of values that are not stated.
+	Trends []Trend `yaml:"trends"`
+	Place  `yaml:",inline"`
+
+	source *Source
+}
+
+// Level is one value of a factor.
+type Level struct {
+	// Name is the document's own. A study that repeats the sweep gives its levels the same names, whatever their values
+	// are at its own scale, so that both can be set side by side.
+	Name string `yaml:"name"`
+	// Workers is the number of threads at this level.
+	Workers int `yaml:"workers"`
+	// Sets are the document's settings of the level, as written.
+	Sets map[string]string `yaml:"sets"`
+	// As names the baseline that this level is.
+	As string `yaml:"as"`
+	// Values are what is stated, by metric. What is absent is only drawn.
+	Values map[string]Value `yaml:"values"`
+	Place  `yaml:",inline"`
+}
+
+// Trend is a direction that the document states in words.
+type Trend struct {
+	Metric string `yaml:"metric"`
+	// Goes is "rises", "falls", "steady" or "unclear".
+	Goes string `yaml:"goes"`
+	// From and To are levels, or what the document calls them.
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+	// Words is what is said, in short.
+	Words string `yaml:"words"`
+}
+
+// take gives the level what is stated of the baseline, with the place where it stands.
+func (l *Level) take(b *Baseline) {
+	if l.Workers == 0 {
+		l.Workers = b.Workers
+	}
+	if l.Values == nil {
+		l.Values = map[string]Value{}
+	}
+	for metric, v := range b.Values {
+		if _, own := l.Values[metric]; !own {
+			l.Values[metric] = v
+		}
+	}
+}
+
+// Level finds a level by its name, nil if there is none. Upper case and spaces do not matter.
+func (s *Sweep) Level(name string) *Level {
+	for i := range s.Levels {
+		if plain(s.Levels[i].Name) == plain(name) {
+			return &s.Levels[i]
+		}
+	}
+	return nil
+}
+
+func plain(s string) string { return strings.ToLower(strings.ReplaceAll(s, " ", "")) }
+
+// Value is what is stated of a level, and whether it is stated at all.
+func (s *Sweep) Value(level, metric string) (Value, bool) {
+	l := s.Level(level)
+	if l == nil {
+		return Value{}, false
+	}
+	v, stated := l.Values[metric]
+	return v, stated
+}
+
+// Ratio is a level's value divided by that of the document's own baseline, and whether both are stated.
+func (s *Sweep) Ratio(level, metric string) (float64, bool) {
+	v, stated := s.Value(level, metric)
+	base, baseStated := s.Value(s.Baseline, metric)
+	if !stated || !baseStated || base.Number == 0 {
+		return 0, false
+	}
+	return v.Number / base.Number, true
+}
+
+// Unstated are the metrics of a level that the document only draws.
+func (s *Sweep) Unstated(level string) []string {
+	var only []string
+	for _, metric := range s.Metrics {
+		if _, stated := s.Value(level, metric); !stated {
+			only = append(only, metric)
+		}
+	}
+	return only
+}
+
+// Little is the number of operations under way that follows from throughput and mean times at a level (Little's law:
+// operations a second × seconds each). In a closed loop it is the number of threads. ok is false where a value that
+// it needs is not stated.
+func (s *Sweep) Little(level string) (underWay float64, ok bool) {
+	l := s.Level(level)
+	if l == nil || s.source == nil {
+		return 0, false
+	}
+	return s.source.little(s.Workload, l.Values)
+}
+
+// little works with milliseconds, and shares of the operations that add up to one.
+func (s *Source) little(workload string, values map[string]Value) (float64, bool) {
+	rate, stated := values["throughput"]
+	mix := s.Mixes[workload]
+	if !stated || len(mix) == 0 {
+		return 0, false
+	}
+	mean := 0.0
+	for class, share := range mix {
+		v, stated := values[class+".mean"]
+		if !stated {
+			return 0, false
+		}
+		mean += share * v.Number
+	}
+	return rate.Number * mean / 1000, true
+}
