@@ -32,7 +32,7 @@ func systemRemovers() map[string]journal.Remover { return nil }
 type table struct{}
 
 // trees knows only the first process of each.
-func (*table) trees(roots []int, _ bool) map[int][]int {
+func (*table) trees(roots []int) map[int][]int {
 	trees := map[int][]int{}
 	for _, pid := range roots {
 		trees[pid] = []int{pid}

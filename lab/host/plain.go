@@ -88,7 +88,7 @@ func (h *plainHost) signal(all []*root, sig syscall.Signal) {
 				pids = append(pids, r.PID)
 			}
 		}
-		trees := h.ground.table.trees(pids, true)
+		trees := h.ground.table.trees(pids)
 		trees[0] = marked(h.mark()) // those that left their tree and group, as daemons do
 		for _, tree := range trees {
 			for _, pid := range tree {
