@@ -32,13 +32,13 @@ func (x *round) dir() string { return filepath.Join(x.c.o.Dir, filepath.FromSlas
 
 // audit reads everything back. It returns why that could not be done, "" if it could.
 func (x *round) audit(ctx context.Context) string {
-	if x.wrapped == nil || x.uri == "" {
+	if x.books.wrapped == nil || x.uri == "" {
 		return "the target keeps nothing that could be read back"
 	}
 	x.c.o.Progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
-	o := ledger.AuditOptions{Workload: x.wrapped}
+	o := ledger.AuditOptions{Workload: x.books.wrapped}
 	final, err := x.open(ctx, finalRead, x.uri, false)
 	if err != nil {
 		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
@@ -47,20 +47,20 @@ func (x *round) audit(ctx context.Context) string {
 	o.Final = final
 	for _, f := range x.r.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, effectOn(x.r, ""))-x.shift())
+			o.Faults = append(o.Faults, struckAt(f, effectOn(x.r, ""))-x.shift)
 		}
 	}
 	for _, s := range x.members(ctx) {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
-	result, err := x.ledger.Audit(ctx, o)
+	result, err := x.books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
 	for i := range result.Lost {
 		if result.Lost[i].Acknowledged >= 0 {
-			result.Lost[i].Acknowledged += x.shift()
+			result.Lost[i].Acknowledged += x.shift
 		}
 	}
 	x.r.Ledger = result

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/run/fleet"
 )
 
 // Lab is a running lab, as a drill needs it.
@@ -49,6 +50,8 @@ type Options struct {
 	// Open finds the lab that a target lab:NAME means.
 	Open func(ctx context.Context, name string) (Lab, error)
 	Labs Labs // nil where labs cannot be brought up
+	// Launch starts the load processes of drills that have several; nil where there cannot be more than one.
+	Launch fleet.Launcher
 	// Mark gets the moments at which somebody else breaks and heals the target, of an external drill.
 	Mark <-chan time.Time
 }
@@ -58,7 +61,7 @@ func Check(spec record.DrillSpec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{run.CheckClients(spec.Run)}
 	for _, f := range spec.Faults {
 		if _, err := fault.Parse(f); err != nil {
 			errs = append(errs, err)

@@ -85,7 +85,7 @@ func longestGap(c course, w window) (from, to int64, back bool) {
 			continue
 		}
 		consider(s.okFirst, true)
-		last = s.okLast
+		last = max(last, s.okLast) // those of several processes may overlap
 	}
 	if last >= 0 && last < w.until {
 		consider(w.until, false)

@@ -148,7 +148,7 @@ func roleOf(l record.Lab, member string) string {
 
 // timeline puts what happened on one clock.
 func (x *round) timeline(ctx context.Context, result *record.Run, redundant time.Time) {
-	if x.watch == nil {
+	if x.courses == nil {
 		return
 	}
 	c := clock{result.Started}
@@ -168,7 +168,7 @@ func (x *round) timeline(ctx context.Context, result *record.Run, redundant time
 			events = append(events, record.LabEvent{Kind: primaryGone, Time: result.Started.Add(e.At), Text: e.Text})
 		}
 	}
-	x.r.Moments = timelineOf(x.r, x.watch.courses(), events, c, x.shift())
+	x.r.Moments = timelineOf(x.r, x.courses, events, c, x.shift)
 	if !redundant.IsZero() && len(x.r.Faults) > 0 {
 		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: len(x.r.Faults) - 1,
 			Text: "all members run, none is behind, all volumes are healthy"})

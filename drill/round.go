@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/run/fleet"
 )
 
 // round is one repetition under way.
@@ -25,14 +25,20 @@ type round struct {
 	uri     string
 	before  record.Lab
 	seq     int64 // of the last event of the lab before
+	shift   int64 // from run time zero of the record to that of the measured load, whose clock the operations have
 	used    float64
-	ledger  *ledger.Ledger
-	watch   *watcher
-	wrapped workload.Workload
+	number  uint32 // of the run, in each write
+	books   books  // of this process, and in the end of all load processes
+	courses []course
 	seeds   *seeds
 	tell    func(kind, text string, data map[string]string)
 	breaks  *breaker
 	changed bool
+	// zero is run time zero of the measured load of several processes. perClient is what each of them did, nil for one
+	// that is gone, and gone says which are.
+	zero      time.Time
+	perClient [][]course
+	gone      []string
 	// redundant is when everything was as before while the load still went on, zero if that was not seen.
 	redundant time.Time
 }
@@ -60,7 +66,7 @@ func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
 	problem := x.audit(after)
 	x.breaks.healRest(context.WithoutCancel(ctx))
 	r.Faults = x.breaks.faults()
-	x.settle(ctx, result, err, problem)
+	x.settle(ctx, result, err, problems(append(x.gone, problem)...))
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -109,7 +115,9 @@ func (x *round) prepare(ctx context.Context) error {
 		}
 		x.r.Seeds = x.seeds.count()
 	}
-	x.ledger = ledger.New(ledger.Options{Run: newRunNumber(), Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
+	x.number = newRunNumber()
+	x.books.name = spec.Workload.Name
+	x.books.ledger = ledger.New(ledger.Options{Run: x.number, Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
 	x.breaks = newBreaker(x)
 	return nil
 }
@@ -183,36 +191,23 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	spec := x.c.spec.Run
 	o.Dir, o.Progress = filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)), x.c.o.Progress
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return x.c.o.Open(ctx, name) }
-	o.Workload = x.workload
+	o.Workload = x.books.workload
 	o.Teller = func(tell func(string, string, map[string]string)) { x.tell = tell }
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var guard sync.WaitGroup
-	o.Ready = func(context.Context) error {
-		x.breaks.begin(ctx, time.Now())
+	begin := func(at time.Time) {
+		x.zero = at
+		x.breaks.begin(ctx, at)
 		if x.lab != nil {
 			guard.Go(func() { x.guard(watching, x.breaks.allHealed()) })
 		}
-		return nil
 	}
-	result, err := run.Execute(ctx, spec, o)
+	o.Ready = func(context.Context) error { begin(time.Now()); return nil }
+	result, err := fleet.ExecuteWith(ctx, spec, o, x.c.o.Launch, x.duty(begin))
 	x.breaks.loadEnded()
 	stop()
 	guard.Wait()
 	return result, err
-}
-
-// workload puts the ledger, and the clock of outages, around the workload.
-func (x *round) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
-	if x.c.spec.Run.Workload.Name == record.WorkloadLedger {
-		w, err = x.ledger.Workload(ledger.Params{})
-	} else if w, err = open(); err == nil {
-		w = x.ledger.Wrap(w)
-	}
-	if err != nil {
-		return nil, err
-	}
-	x.wrapped, x.watch = w, newWatcher(w)
-	return x.watch, nil
 }
 
 // look takes the effects from the times of the operations.
@@ -220,23 +215,34 @@ func (x *round) look(result *record.Run) {
 	r := x.r
 	r.WindowStart, r.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
 	x.breaks.clock = clock{result.Started}
+	x.shift = r.WindowStart - int64(x.c.spec.Run.Load.Warmup)
+	if x.clients() > 1 { // their common window begins with the last of them
+		x.shift = int64(x.zero.Sub(result.Started))
+	}
 	r.Faults = x.breaks.faults()
-	if len(r.Faults) == 0 || x.watch == nil {
+	x.gather(result)
+	if len(r.Faults) == 0 {
 		return
 	}
-	shift := x.shift()
-	w := window{from: r.WindowStart - shift, fault: r.Faults[0].Injected - shift, until: r.WindowEnd - shift}
-	for _, c := range x.watch.courses() {
-		e := effectOf(c, w)
-		if e.OutageFrom >= 0 {
-			e.OutageFrom += shift
-		}
-		r.Effects = append(r.Effects, e)
+	x.effects(-1, x.courses)
+	for client, list := range x.perClient {
+		x.effects(client, list)
 	}
 }
 
-// shift is how long after run time zero of the record the measured load began, whose clock the operations have.
-func (x *round) shift() int64 { return x.r.WindowStart - int64(x.c.spec.Run.Load.Warmup) }
+// effects says what the faults meant for the operations of one client, or of all.
+func (x *round) effects(client int, list []course) {
+	r := x.r
+	w := window{from: r.WindowStart - x.shift, fault: r.Faults[0].Injected - x.shift, until: r.WindowEnd - x.shift}
+	for _, c := range list {
+		e := effectOf(c, w)
+		if e.OutageFrom >= 0 {
+			e.OutageFrom += x.shift
+		}
+		e.Client = client
+		r.Effects = append(r.Effects, e)
+	}
+}
 
 // settle judges the round.
 func (x *round) settle(ctx context.Context, result *record.Run, err error, problem string) {
@@ -273,11 +279,11 @@ func (x *round) expect() {
 
 // acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
 func (x *round) acknowledgedBefore() int64 {
-	if len(x.r.Faults) == 0 || x.watch == nil {
+	if len(x.r.Faults) == 0 || x.courses == nil {
 		return -1
 	}
-	at := x.r.Faults[0].Injected - x.shift()
-	return count(writesOf(x.watch.courses()), at-int64(time.Second), at)
+	at := x.r.Faults[0].Injected - x.shift
+	return count(writesOf(x.courses), at-int64(time.Second), at)
 }
 
 // silent is the progress of a drill that nobody watches.

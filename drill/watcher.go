@@ -136,10 +136,15 @@ func (w *watcher) keep(class int, s slice) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	have := w.classes[class][s.number]
+	addSlice(w.classes[class], s)
+}
+
+// addSlice adds a slice to those of other workers.
+func addSlice(by map[int64]*slice, s slice) {
+	have := by[s.number]
 	if have == nil {
 		have = &slice{number: s.number}
-		w.classes[class][s.number] = have
+		by[s.number] = have
 	}
 	have.add(s)
 }
@@ -154,21 +159,29 @@ func (w *watcher) courses() []course {
 			w.writes[class] = w.writes[class] || s.writes[class]
 		}
 	}
-	all := map[int64]*slice{}
 	var list []course
 	for class, by := range w.classes {
-		if len(by) == 0 {
-			continue
+		if len(by) > 0 {
+			list = append(list, course{class: w.Classes()[class].Name, writes: w.writes[class], slices: inOrder(by)})
 		}
-		for n, s := range by {
-			if all[n] == nil {
-				all[n] = &slice{number: n}
-			}
-			all[n].add(*s)
-		}
-		list = append(list, course{class: w.Classes()[class].Name, writes: w.writes[class], slices: inOrder(by)})
 	}
-	return append([]course{{slices: inOrder(all)}}, list...)
+	return withAll(list)
+}
+
+// withAll puts what all classes did together in front of them.
+func withAll(list []course) []course {
+	return append([]course{{slices: sum(list...)}}, list...)
+}
+
+// sum is what several courses come to.
+func sum(list ...course) []slice {
+	by := map[int64]*slice{}
+	for _, c := range list {
+		for _, s := range c.slices {
+			addSlice(by, s)
+		}
+	}
+	return inOrder(by)
 }
 
 func inOrder(by map[int64]*slice) []slice {
@@ -182,17 +195,11 @@ func inOrder(by map[int64]*slice) []slice {
 
 // writesOf returns the course of all classes that write.
 func writesOf(list []course) course {
-	by := map[int64]*slice{}
+	var some []course
 	for _, c := range list {
-		if c.class == "" || !c.writes {
-			continue
-		}
-		for _, s := range c.slices {
-			if by[s.number] == nil {
-				by[s.number] = &slice{number: s.number}
-			}
-			by[s.number].add(s)
+		if c.class != "" && c.writes {
+			some = append(some, c)
 		}
 	}
-	return course{class: "writes", writes: true, slices: inOrder(by)}
+	return course{class: "writes", writes: true, slices: sum(some...)}
 }

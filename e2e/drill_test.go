@@ -49,15 +49,17 @@ func TestDrill(t *testing.T) {
 	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
 	t.Run("external", func(t *testing.T) { testDrillExternal(t, name) })
+	t.Run("client killed", func(t *testing.T) { testDrillClientKilled(t, name) })
 	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
 	t.Run("killed", func(t *testing.T) { testDrillKilled(t, name) })
 }
 
 func testDrillMajority(t *testing.T, name string) {
 	e := plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
-		"--w", "majority", "--format", "json", "--quiet", "--out", out).must(t, 0)
+		"--clients", "2", "--w", "majority", "--format", "json", "--quiet", "--out", out).must(t, 0)
 	d := drillOf(t, e)
 	r := d.Rounds[0]
+	testDrillClients(t, r)
 	if d.Verdict != record.Holds || d.Status != record.Complete || r.Level != "majority" || !r.Faults[0].Hit {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
@@ -76,6 +78,49 @@ func testDrillMajority(t *testing.T, name string) {
 		t.Errorf("what is broken still: %+v", s.Faults)
 	}
 	testDrillShown(t, filepath.Join(e.dir, out))
+}
+
+// testDrillClients looks whether the ledger has the writes of two load processes, and each has effects of its own.
+func testDrillClients(t *testing.T, r record.DrillRound) {
+	t.Helper()
+	before := map[int]float64{}
+	for _, e := range r.Effects {
+		if e.Class == "" {
+			before[e.Client] = e.Before
+		}
+	}
+	if len(before) != 3 || before[0] < 50 || before[1] < 50 || before[-1] < 150 {
+		t.Errorf("200 operations per second of two clients were, before the fault, %v by client", before)
+	}
+	if r.Ledger == nil || r.Ledger.Writers != 64 {
+		t.Errorf("the ledger is not that of 64 writers: %+v", r.Ledger)
+	}
+}
+
+// testDrillClientKilled kills one of two load processes: what it was told is gone, and so is any verdict about it.
+func testDrillClientKilled(t *testing.T, name string) {
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "4s", "--duration", "30s", "--rate", "200",
+		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
+	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	r, err := record.Open(filepath.Join(c.dir, out, "rounds", "1"))
+	if err != nil || len(r.Clients) != 2 {
+		t.Fatalf("the clients of the round are not known: %v", err)
+	}
+	if err := syscall.Kill(r.Clients[1].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	d := drillOf(t, c.wait(t).must(t, 6))
+	x := d.Rounds[0]
+	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone and its ledger with it") {
+		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
+	}
+	l := x.Ledger
+	if l == nil || l.Acknowledged == 0 || l.Inserts[record.WriteLost]+l.Inserts[record.WriteUnexpected]+l.Updates[record.WriteUnexpected] != 0 {
+		t.Errorf("the ledger is %+v", l)
+	}
+	if s := status(t, name); len(s.Faults) != 0 {
+		t.Errorf("what is broken still: %+v", s.Faults)
+	}
 }
 
 // testDrillShown prints a record again in every form.

@@ -170,9 +170,6 @@ func (s *DrillSpec) checkRun() error {
 	if s.Run.LoadPhase.Only {
 		errs = append(errs, errors.New("run.load_phase.only: a drill needs load"))
 	}
-	if s.Run.Load.Clients > 1 {
-		errs = append(errs, errors.New("run.load.clients: the ledger of a drill is kept by one process; use one client with more workers"))
-	}
 	if s.Run.Load.Duration == 0 && s.Run.Load.Operations > 0 {
 		errs = append(errs, errors.New("run.load.operations: a drill needs a duration, so that faults have their times"))
 	}

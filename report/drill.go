@@ -80,7 +80,7 @@ func DrillSections(d *record.Drill) []Section {
 		if len(d.Rounds) > 1 {
 			name = fmt.Sprintf("round %d: ", r.Number)
 		}
-		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillLedger(r, name), drillLost(r, name))
+		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillClients(r, name), drillLedger(r, name), drillLost(r, name))
 	}
 	list = append(list, drillDistribution(d), drillAgain(d))
 	return slices.DeleteFunc(list, func(s Section) bool {
@@ -176,19 +176,37 @@ func drillTimeline(r *record.DrillRound, name string) Section {
 
 // drillEffects is what the faults meant for operations.
 func drillEffects(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "outage", Named: name != "", Table: &Table{Header: []string{"class", "ok/s before", "outage", "began after", "95 % again after", "missing", "failed"}, Left: 1}}
-	first := int64(0)
-	if len(r.Faults) > 0 {
-		first = r.Faults[0].Injected
-	}
+	s := Section{Title: name + "outage", Named: name != "", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
 	for _, e := range r.Effects {
-		began := "–"
-		if e.OutageFrom >= 0 {
-			began = nanoseconds(float64(e.OutageFrom - first))
+		if e.Client == -1 {
+			s.Table.row(append([]string{cmp.Or(e.Class, "all")}, effectCells(r, e)...)...)
 		}
-		s.Table.row(cmp.Or(e.Class, "all"), figure.Rate(e.Before), orNever(e.Outage), began, orNever(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed))
 	}
 	return s
+}
+
+// drillClients is what the faults meant for each load process, where there are several.
+func drillClients(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "outage by client", Named: name != "", Long: true,
+		Table: &Table{Header: append([]string{"client", "class"}, effectColumns...), Left: 2}}
+	for _, e := range r.Effects {
+		if e.Client >= 0 {
+			s.Table.row(append([]string{strconv.Itoa(e.Client), cmp.Or(e.Class, "all")}, effectCells(r, e)...)...)
+		}
+	}
+	return s
+}
+
+// effectColumns are the columns of [effectCells].
+var effectColumns = []string{"ok/s before", "outage", "began after", "95 % again after", "missing", "failed"}
+
+// effectCells are the figures of one effect, with times since the first fault.
+func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
+	began := "–"
+	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
+		began = nanoseconds(float64(e.OutageFrom - r.Faults[0].Injected))
+	}
+	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orNever(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
 }
 
 func orNever(ns int64) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
 )
 
@@ -38,7 +39,7 @@ func newClientCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Whoever started this process is told, and decides; if that is gone, the end of the input ends it.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-			return fleet.Serve(cmd.Context(), env.stdin, env.stdout)
+			return fleet.Serve(cmd.Context(), env.stdin, env.stdout, drill.Duties())
 		},
 	}
 }

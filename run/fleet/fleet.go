@@ -29,6 +29,11 @@ type Launcher func() *exec.Cmd
 // keep records of their own below it, in clients/00, clients/01, … The record is an ordinary one: its
 // intervals are the sums of those of the clients, and its result is the window that all of them share.
 func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher) (*record.Run, error) {
+	return ExecuteWith(ctx, spec, o, start, Duty{})
+}
+
+// ExecuteWith is [Execute] with clients that do something besides the load.
+func ExecuteWith(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher, duty Duty) (*record.Run, error) {
 	if spec.Load.Clients <= 1 {
 		return run.Execute(ctx, spec, o)
 	}
@@ -48,7 +53,7 @@ func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Laun
 	o.Processes = living.list
 	o.Team = func(ctx context.Context, address string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
 		t := newTeam(spec, o, start, d, sink)
-		t.living, t.address = &living, address
+		t.living, t.address, t.duty = &living, address, duty
 		return t.load(ctx)
 	}
 	return run.Execute(ctx, spec, o)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "client":
-		if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, testDuties); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -366,7 +366,7 @@ func TestOrphan(t *testing.T) {
 	spec := testSpec(1)
 	spec.Load.Duration = record.Duration(10 * time.Minute)
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(t.Context(), in, out); out.Close() }()
+	go func() { ended <- Serve(t.Context(), in, out, nil); out.Close() }()
 	say := func(c command) {
 		if err := json.NewEncoder(toClient).Encode(c); err != nil {
 			t.Error(err)
@@ -400,7 +400,7 @@ func TestOrphan(t *testing.T) {
 
 func TestServeWithoutOrder(t *testing.T) {
 	for _, text := range []string{"", "nonsense", `{"start":5}`} {
-		if err := Serve(t.Context(), strings.NewReader(text), io.Discard); err == nil || !strings.Contains(err.Error(), "order") {
+		if err := Serve(t.Context(), strings.NewReader(text), io.Discard, nil); err == nil || !strings.Contains(err.Error(), "order") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

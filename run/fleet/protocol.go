@@ -39,6 +39,9 @@ type order struct {
 	Clients int            `json:"clients"`
 	Streams int            `json:"streams"` // of all clients together
 	Number  uint64         `json:"number"`  // see run.Options
+	// Duty is what the client does besides the load, and Brief what it is told of that.
+	Duty  string          `json:"duty,omitempty"`
+	Brief json.RawMessage `json:"brief,omitempty"`
 }
 
 // message is what a client tells its parent. One field is set, or none, which only says that it lives.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -23,8 +24,8 @@ const endAtMost = 5 * time.Second
 
 // Serve is what a client does: it reads its order from in, makes its part of the load when it is told to, and
 // says on out what it measured. It returns when that is done, or soon after in has ended: a client never
-// outlives its parent. Nothing else may write to out.
-func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+// outlives its parent. Nothing else may write to out. duties are what it knows to do besides the load; nil for nothing.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) error {
 	commands := json.NewDecoder(bufio.NewReader(in))
 	var first command
 	if err := commands.Decode(&first); err != nil || first.Order == nil {
@@ -32,7 +33,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &server{order: *first.Order, out: newLines(out), start: make(chan int64, 1), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
+	c := &server{order: *first.Order, duties: duties, out: newLines(out), start: make(chan int64, 1), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
 	go c.listen(commands)
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.run(ctx) }()
@@ -57,6 +58,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // server is a client at work.
 type server struct {
 	order  order
+	duties Duties
 	out    *lines
 	start  chan int64
 	once   sync.Once
@@ -110,11 +112,7 @@ func (c *server) beat(ended <-chan struct{}) {
 
 // run does the client's part and says how it ended.
 func (c *server) run(ctx context.Context) {
-	o := c.order
-	r, err := run.Execute(ctx, o.Spec, run.Options{
-		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
-		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
-	})
+	r, err := c.execute(ctx)
 	done := &result{Run: r}
 	if err != nil {
 		done.Error = err.Error()
@@ -126,6 +124,27 @@ func (c *server) run(ctx context.Context) {
 		}
 	}
 	_ = c.out.send(message{Done: done})
+}
+
+// execute makes the client's part of the load, and does its duty.
+func (c *server) execute(ctx context.Context) (*record.Run, error) {
+	o := c.order
+	opts := run.Options{
+		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
+		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
+	}
+	after, err := c.duties.begin(o.Duty, o.Brief, &opts)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	r, err := run.Execute(ctx, o.Spec, opts)
+	if r == nil {
+		return nil, err
+	}
+	if failed := after(); failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = &run.Error{Stage: run.Recording, Err: failed}
+	}
+	return r, err
 }
 
 // ready says that everything is open and waits for the start.

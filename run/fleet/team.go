@@ -40,6 +40,7 @@ type team struct {
 	merger  *merger
 	living  *pids
 	address string // of the lab that is loaded, with credentials
+	duty    Duty
 
 	started  time.Time // run time zero, once it is decided
 	stopping bool      // the clients were told to end
@@ -105,6 +106,11 @@ func (t *team) startAll() {
 		t.opts.Progress.Step(fmt.Sprintf("starting %d load processes", n))
 	}
 	streams := int(run.Streams(t.spec))
+	duty, brief, err := t.duty.order()
+	if err != nil {
+		t.fail(err)
+		return
+	}
 	for i := range n {
 		p, err := startProcess(i, t.launch, t.reports)
 		if err != nil {
@@ -116,6 +122,7 @@ func (t *team) startAll() {
 		p.tell(command{Order: &order{
 			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
 			Command: t.opts.Command, Address: t.address, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
+			Duty: duty, Brief: brief,
 		}})
 	}
 }
@@ -183,6 +190,9 @@ func (t *team) startLoad() {
 	}
 	ahead := 100*time.Millisecond + time.Duration(len(t.members))*5*time.Millisecond
 	t.started = time.Now().Add(ahead)
+	if t.duty.Started != nil {
+		t.duty.Started(t.started)
+	}
 	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
 	t.each(func(m *member) { m.tell(command{Start: t.started.UnixNano()}) })

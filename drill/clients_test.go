@@ -1,0 +1,224 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+	"github.com/plimsoll-bench/plimsoll/store/wire"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// succeeded counts what ended well.
+type succeeded struct {
+	mu sync.Mutex
+	n  int64
+}
+
+func (s *succeeded) sink() *counting { return &counting{of: s} }
+
+type counting struct {
+	nothing
+	of *succeeded
+}
+
+func (c *counting) Interval(iv *measure.Interval) error {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	for i := range iv.Classes {
+		c.of.n += iv.Classes[i].Counts[0]
+	}
+	return nil
+}
+
+// ended is how many operations a course has.
+func ended(c course) (n int64) {
+	for _, s := range c.slices {
+		n += s.ok + s.failed
+	}
+	return n
+}
+
+// roundOf is a round with several clients whose record is in a directory of the test.
+func roundOf(t *testing.T, clients int, workers record.Count) *round {
+	t.Helper()
+	spec := record.DrillSpec{Run: record.RunSpec{Workload: record.WorkloadSpec{Name: record.WorkloadLedger, Seed: 7}}}
+	spec.Run.Load.Workers, spec.Run.Load.Clients = workers, record.Count(clients)
+	x := &round{c: &conductor{spec: spec, o: Options{Dir: t.TempDir()}}, r: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
+	x.books = books{name: record.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
+	x.breaks = newBreaker(x)
+	return x
+}
+
+// client does what the load process of a fleet does, in this process: it makes a load with books of its own.
+func client(t *testing.T, x *round, uri string, number int, sink *counting) {
+	t.Helper()
+	brief, err := json.Marshal(x.duty(nil).Brief)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	o := run.Options{Client: number, Clients: x.clients(), Dir: filepath.Join(x.dir(), record.ClientsDir, "0"+strconv.Itoa(number)),
+		Ready: func(context.Context) error { return nil }}
+	after, err := keepBooks(brief, &o)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	w, err := o.Workload(func() (workload.Workload, error) { return nil, nil })
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	st, err := wire.Open(context.Background(), store.Config{Target: uri, Database: "d", Sessions: 4, Timeout: time.Second})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer st.Close()
+	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready}, w, st, sink); err != nil {
+		t.Error(err)
+		return
+	}
+	if err = os.MkdirAll(o.Dir, 0o755); err == nil {
+		err = after()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// What two load processes kept is one ledger with all writers, and one course with all operations.
+func TestGatherFromTwoClients(t *testing.T) {
+	server, err := null.Listen(null.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	x := roundOf(t, 2, 8)
+	if _, err := x.books.workload(nil); err != nil {
+		t.Fatal(err)
+	}
+	var all succeeded
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() { client(t, x, server.URI(), i, all.sink()) })
+	}
+	both.Wait()
+	x.gather(&record.Run{})
+	if len(x.gone) > 0 {
+		t.Fatalf("gone: %q", x.gone)
+	}
+	result, err := x.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: x.books.wrapped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Writers != 8 || result.Acknowledged == 0 || result.Attempted != result.Acknowledged {
+		t.Errorf("the merged ledger has %d writers, %d of %d writes acknowledged", result.Writers, result.Acknowledged, result.Attempted)
+	}
+	const ever = int64(time.Hour)
+	if n := count(x.courses[0], -ever, ever); n != all.n {
+		t.Errorf("%d operations are in the course of all, %d ended well", n, all.n)
+	}
+	if n := count(writesOf(x.courses), -ever, ever); n != result.Acknowledged {
+		t.Errorf("%d writes are in the course, %d in the ledger", n, result.Acknowledged)
+	}
+	for i := range 2 {
+		if n := ended(x.perClient[i][0]); n != 3000 {
+			t.Errorf("client %d did %d operations, not 3000", i, n)
+		}
+		if _, err := os.Stat(filepath.Join(x.dir(), record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
+			t.Errorf("the books of client %d are still there", i)
+		}
+	}
+}
+
+// The course of a client that began later is moved to the clock of the run, to the nanosecond.
+func TestCourseOfALateClient(t *testing.T) {
+	c := made(time.Second, time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
+	w := wireCourse{Class: "insert"}
+	for _, s := range c.slices {
+		w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failAt})
+	}
+	const late = int64(17*time.Millisecond + 3)
+	moved := w.course(late)
+	if ended(moved) != ended(c) || moved.slices[0].okFirst != late {
+		t.Errorf("%d operations of %d, the first at %d", ended(moved), ended(c), moved.slices[0].okFirst)
+	}
+	e := effectOf(moved, window{fault: int64(400*time.Millisecond) + late, until: int64(time.Second)})
+	if e.OutageFrom != int64(399*time.Millisecond)+late || e.Outage != int64(101*time.Millisecond) {
+		t.Errorf("the outage is %v from %v", time.Duration(e.Outage), time.Duration(e.OutageFrom))
+	}
+}
+
+// Of a client that was killed nothing is known, and the round says so.
+func TestGatherWithoutOneClient(t *testing.T) {
+	server, err := null.Listen(null.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	x := roundOf(t, 2, 8)
+	if _, err := x.books.workload(nil); err != nil {
+		t.Fatal(err)
+	}
+	var all succeeded
+	client(t, x, server.URI(), 0, all.sink())
+	x.gather(&record.Run{Clients: []record.ClientShare{{Number: 0}, {Number: 1, Status: "lost", Problem: "signal: killed"}}})
+	if len(x.gone) != 1 || !strings.Contains(x.gone[0], "client 1 is gone") || !strings.Contains(x.gone[0], "signal: killed") {
+		t.Fatalf("gone: %q", x.gone)
+	}
+	if n := ended(x.courses[0]); n != 3000 || x.perClient[1] != nil {
+		t.Errorf("%d operations of 3000 are left", n)
+	}
+	result, err := x.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: x.books.wrapped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Notes) == 0 || !strings.Contains(strings.Join(result.Notes, " "), "writers 4 to 7") {
+		t.Errorf("the ledger notes %q", result.Notes)
+	}
+	verdict, reasons := judge(evidence{round: x.r, acknowledged: -1, problem: problems(x.gone...)})
+	if verdict != record.Unknown || !strings.Contains(reasons[0], "client 1 is gone") {
+		t.Errorf("it is %s because of %q", verdict, reasons)
+	}
+}
+
+// Each client is judged by its own operations: an outage that one of them had is not one of the other.
+func TestEffectsPerClient(t *testing.T) {
+	x := roundOf(t, 2, 8)
+	x.r.Faults = []record.DrillFault{{Fault: "cut:n1", Injected: int64(10 * time.Second)}}
+	x.r.WindowEnd = int64(20 * time.Second)
+	named := func(c course) []course { c.class, c.writes = "insert", true; return withAll([]course{c}) }
+	x.perClient = [][]course{
+		named(made(20*time.Second, time.Millisecond, 10*time.Second, 12*time.Second)),
+		named(made(20*time.Second, time.Millisecond, 0, 0)),
+	}
+	x.courses = together(x.perClient)
+	x.effects(-1, x.courses)
+	for client, list := range x.perClient {
+		x.effects(client, list)
+	}
+	outages := map[int]int64{}
+	for _, e := range x.r.Effects {
+		if e.Class == "" {
+			outages[e.Client] = e.Outage
+		}
+	}
+	if outages[-1] > int64(2*time.Millisecond) || outages[0] < int64(2*time.Second) || outages[1] > int64(2*time.Millisecond) {
+		t.Errorf("the outages are %v: of all, of the client that was cut off, of the other", outages)
+	}
+}
