@@ -45,6 +45,7 @@ func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMemb
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
+		members[i].PIDs = n.Pids()
 		if members[i].State != "running" {
 			continue
 		}
@@ -67,7 +68,7 @@ func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMemb
 func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
 	plan := c.plans[n.Name()]
 	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
-		Role: c.seen(n), PIDs: n.Pids(), Logs: n.Logs(), State: "stopped"}
+		Role: c.seen(n), Logs: n.Logs(), State: "stopped"}
 	if plan.Volume {
 		m.Volume = plan.Name
 	}
