@@ -36,6 +36,26 @@ func (c *Counts) add(slot int, n int64) bool {
 	return true
 }
 
+// addAll counts in many slots, which exist and ascend. It reports false where the counts are too many.
+func (c *Counts) addAll(slot []int32, n []int64) bool {
+	if len(slot) == 0 {
+		return true
+	}
+	total := c.total
+	for _, x := range n {
+		if x < 0 || total > math.MaxInt64-x {
+			return false
+		}
+		total += x
+	}
+	for i, s := range slot {
+		c.n[s] += n[i]
+	}
+	c.total = total
+	c.low, c.high = min(c.low, int(slot[0])), max(c.high, int(slot[len(slot)-1])+1)
+	return true
+}
+
 // reset forgets everything; it costs what is used.
 func (c *Counts) reset() {
 	if c.low < c.high {

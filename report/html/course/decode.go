@@ -1,14 +1,10 @@
 package course
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-
-	"github.com/klauspost/compress/zlib"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -31,9 +27,10 @@ const maxEncoded = headerSize + 9*slots
 // decoder decodes histograms one after the other without new memory for each.
 type decoder struct {
 	packed []byte
-	source bytes.Reader
-	stream io.ReadCloser
 	plain  []byte
+	inflater
+	slot []int32 // those that are used, and how often
+	n    []int64
 }
 
 // decode adds the counts of an encoded histogram to each of the given ones.
@@ -49,7 +46,15 @@ func (d *decoder) decode(payload []byte, to ...*Counts) error {
 		int64(u64(p[16:])) != measure.LowestValue || int64(u64(p[24:])) != measure.HighestValue || size < 0 || headerSize+size > len(p) {
 		return errEncoding
 	}
-	return addCounts(p[headerSize:headerSize+size], to)
+	if !d.counts(p[headerSize : headerSize+size]) {
+		return errEncoding
+	}
+	for _, c := range to {
+		if !c.addAll(d.slot, d.n) {
+			return errEncoding
+		}
+	}
+	return nil
 }
 
 // unpack decodes base64 and zlib into d.plain and returns how much it is.
@@ -64,48 +69,45 @@ func (d *decoder) unpack(payload []byte) (int, error) {
 	if n < 8 || binary.BigEndian.Uint32(d.packed)&cookieMask != cookieCompressed {
 		return 0, errEncoding
 	}
-	d.source.Reset(d.packed[8:n])
-	if d.stream == nil {
+	if d.plain == nil {
 		d.plain = make([]byte, maxEncoded)
-		d.stream, err = zlib.NewReader(&d.source)
-	} else {
-		err = d.stream.(zlib.Resetter).Reset(&d.source, nil)
 	}
+	n, err = d.inflate(d.packed[8:n], d.plain)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", errEncoding, err)
 	}
-	n, err = io.ReadFull(d.stream, d.plain)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || n < headerSize {
+	if n < headerSize {
 		return 0, errEncoding
 	}
 	return n, nil
 }
 
-func addCounts(p []byte, to []*Counts) error {
+// counts reads which slots are used, and how often.
+func (d *decoder) counts(p []byte) bool {
+	d.slot, d.n = d.slot[:0], d.n[:0]
 	slot := 0
-	for len(p) > 0 {
-		v, n := zigzag(p)
-		if n == 0 {
-			return errEncoding
-		}
-		p = p[n:]
-		if v < 0 {
-			if v < -slots {
-				return errEncoding
+	for i := 0; i < len(p); {
+		v, size := int64(p[i]>>1), 1
+		if p[i]&0x81 != 0 { // more than a byte, or negative
+			if v, size = zigzag(p[i:]); size == 0 {
+				return false
 			}
+		}
+		i += size
+		switch {
+		case v < 0 && v < -slots:
+			return false
+		case v < 0:
 			slot += int(-v)
 			continue
-		}
-		if v > 0 {
-			for _, c := range to {
-				if !c.add(slot, v) {
-					return errEncoding
-				}
-			}
+		case v > 0 && slot >= slots:
+			return false
+		case v > 0:
+			d.slot, d.n = append(d.slot, int32(slot)), append(d.n, v)
 		}
 		slot++
 	}
-	return nil
+	return true
 }
 
 // zigzag reads a number of HdrHistogram's LEB128: seven bits a byte, but eight in the ninth.

@@ -1,7 +1,6 @@
 package course
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -155,7 +154,7 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		})
 	}
 	go func() {
-		complete, err = cutLines(bufio.NewReaderSize(z, 1<<18), func(text []byte) {
+		complete, err = cutLines(z, func(text []byte) {
 			b := &batch{text: text, done: make(chan struct{})}
 			order <- b
 			work <- b
@@ -190,28 +189,32 @@ func (b *batch) parse(names *reader) {
 	}
 }
 
-// cutLines reads to the end and gives f whole lines, about a megabyte at a time. It is not complete if the last
-// line is not.
-func cutLines(r *bufio.Reader, f func([]byte)) (complete bool, err error) {
-	text := make([]byte, 0, batchSize+1<<16)
+// cutLines reads to the end and gives f whole lines, about a megabyte at a time, in memory that f may keep. It is not
+// complete if the last line is not.
+func cutLines(r io.Reader, f func([]byte)) (complete bool, err error) {
+	text := make([]byte, 0, batchSize)
 	for {
-		part, err := r.ReadBytes('\n')
-		if err == nil {
-			if text = append(text, part...); len(text) >= batchSize {
-				f(text)
-				text = make([]byte, 0, batchSize+1<<16)
-			}
+		if len(text) == cap(text) { // one line is longer
+			text = append(text, 0)[:len(text)]
+		}
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == nil && len(text) < cap(text) {
 			continue
 		}
-		if len(text) > 0 {
-			f(text)
+		if whole := bytes.LastIndexByte(text, '\n') + 1; whole > 0 {
+			rest := text[whole:]
+			f(text[:whole:whole])
+			text = append(make([]byte, 0, batchSize+len(rest)), rest...)
 		}
 		switch {
+		case err == nil:
 		case errors.Is(err, io.EOF):
-			return len(part) == 0, nil
+			return len(text) == 0, nil
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return false, nil
+		default:
+			return false, err
 		}
-		return false, err
 	}
 }

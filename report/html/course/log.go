@@ -1,10 +1,10 @@
 package course
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,7 +56,7 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() { m.work(work) })
 	}
-	whole, err = m.cut(bufio.NewReaderSize(f, 1<<18), work)
+	whole, err = m.cut(f, work)
 	close(work)
 	workers.Wait()
 	m.finish(c)
@@ -67,8 +67,11 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 }
 
 // cut reads the log and hands out portions of whole intervals.
-func (m *merger) cut(r *bufio.Reader, work chan<- portion) (whole bool, err error) {
-	p := portion{}
+func (m *merger) cut(r io.Reader, work chan<- portion) (whole bool, err error) {
+	fresh := func(at int) portion {
+		return portion{first: at, last: at, text: make([]byte, 0, batchSize+batchSize/8)}
+	}
+	p := fresh(0)
 	left := 0 // histograms of interval p.last that are still to come
 	advance := func() {
 		for left == 0 && p.last < len(m.lines) {
@@ -88,7 +91,7 @@ func (m *merger) cut(r *bufio.Reader, work chan<- portion) (whole bool, err erro
 				p.last++
 				if len(p.text) >= batchSize {
 					work <- p
-					p = portion{first: p.last, last: p.last}
+					p = fresh(p.last)
 				}
 				advance()
 			}
@@ -103,7 +106,7 @@ func (m *merger) cut(r *bufio.Reader, work chan<- portion) (whole bool, err erro
 
 // work merges portions until there are none.
 func (m *merger) work(portions <-chan portion) {
-	w := worker{m: m, bin: newCounts(), totals: map[string]*Counts{}}
+	w := worker{m: m, bin: newCounts(), totals: map[string]*Counts{}, names: newReader(m.run), routes: map[string]route{}}
 	for p := range portions {
 		if err := w.merge(p); err != nil {
 			m.mu.Lock()
@@ -127,13 +130,15 @@ type worker struct {
 	m      *merger
 	bin    *Counts
 	totals map[string]*Counts // by class.kind, of the measured phase
+	names  *reader
+	routes map[string]route // by tag
+	to     [2]*Counts
 	decoder
 }
 
 func (w *worker) merge(p portion) error {
 	at, left := p.first, 0
 	bin := -1
-	names := newReader(w.m.run)
 	defer func() { w.flush(bin) }()
 	for text := range bytes.Lines(p.text) {
 		for left == 0 && at < len(w.m.lines) {
@@ -148,7 +153,7 @@ func (w *worker) merge(p portion) error {
 			w.flush(bin)
 			bin = b
 		}
-		if err := w.line(text, names); err != nil {
+		if err := w.line(text); err != nil {
 			return fmt.Errorf("the interval at %v: %w", w.m.lines[at].start, err)
 		}
 		if left--; left == 0 {
@@ -158,38 +163,64 @@ func (w *worker) merge(p portion) error {
 	return nil
 }
 
+// route says to what the histograms of a tag are added, and whether to the bin as well.
+type route struct {
+	total *Counts
+	bin   bool
+}
+
 // line merges one line: Tag=phase:class.kind,start,length,max,histogram.
-func (w *worker) line(text []byte, names *reader) error {
-	tag, rest, ok := bytes.Cut(text, []byte(","))
-	name, tagged := strings.CutPrefix(string(tag), "Tag=")
+func (w *worker) line(text []byte) error {
+	tag, rest, _ := bytes.Cut(text, []byte(","))
+	way, known := w.routes[string(tag)]
+	if !known {
+		var err error
+		if way, err = w.route(string(tag)); err != nil {
+			return err
+		}
+		w.routes[string(tag)] = way
+	}
 	comma := bytes.LastIndexByte(rest, ',')
-	if !ok || !tagged || comma < 0 {
+	if comma < 0 {
 		return fmt.Errorf("%.60q is not a tagged line of a histogram log", text)
 	}
-	phase, class := "measure", name
-	if i := strings.IndexByte(name, ':'); i >= 0 {
-		phase, class = name[:i], name[i+1:]
-	}
-	dot := strings.LastIndexByte(class, '.')
-	if dot < 0 {
-		return fmt.Errorf("%.60q is not a tag of plimsoll", name)
-	}
-	kind := class[dot+1:]
-	part, known := names.parts[class[:dot]]
-	var to []*Counts
-	if known && !part && (kind == names.kind || kind == "service" && !w.m.run.Scheduled) {
+	to := w.to[:0]
+	if way.bin {
 		to = append(to, w.bin)
 	}
-	if phase == "measure" && known && (kind == "response" || kind == "service") {
-		if w.totals[class] == nil {
-			w.totals[class] = newCounts()
-		}
-		to = append(to, w.totals[class])
+	if way.total != nil {
+		to = append(to, way.total)
 	}
 	if len(to) == 0 {
 		return nil
 	}
 	return w.decode(bytes.TrimRight(rest[comma+1:], "\r\n"), to...)
+}
+
+// route finds where the lines of a tag go. Parts of operations and unknown classes are in no bin.
+func (w *worker) route(tag string) (route, error) {
+	name, tagged := strings.CutPrefix(tag, "Tag=")
+	if !tagged {
+		return route{}, fmt.Errorf("%.60q is not a tagged line of a histogram log", tag)
+	}
+	phase, class := "measure", name
+	if before, after, ok := strings.Cut(name, ":"); ok {
+		phase, class = before, after
+	}
+	dot := strings.LastIndexByte(class, '.')
+	if dot < 0 {
+		return route{}, fmt.Errorf("%.60q is not a tag of plimsoll", name)
+	}
+	kind := class[dot+1:]
+	part, known := w.names.parts[class[:dot]]
+	r := route{bin: known && !part && (kind == w.names.kind || kind == "service" && !w.m.run.Scheduled)}
+	if phase == "measure" && known && (kind == "response" || kind == "service") {
+		if w.totals[class] == nil {
+			w.totals[class] = newCounts()
+		}
+		r.total = w.totals[class]
+	}
+	return r, nil
 }
 
 // flush keeps what was merged of a bin.
