@@ -1,17 +1,16 @@
 package published
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Claim is something that a document computes out of its own figures.
 type Claim struct {
-	// Of is "change" (how many percent To is above From, negative for below) or "ratio" (To divided by From).
+	// Of is "change" (how many percent To is above From, negative for below), "ratio" (To divided by From), or "figure"
+	// (To itself, told once more).
 	Of string `yaml:"of"`
-	// From and To are paths of figures, see [Source.Value]. Times multiplies a ratio, 1 if absent: nodes that replace three.
-	From  string  `yaml:"from"`
-	To    string  `yaml:"to"`
+	// From and To are paths of figures, see [Source.Value].
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+	// Times multiplies a ratio or a figure, 1 if absent: the three nodes that are to be replaced, a thousandth for "47k".
 	Times float64 `yaml:"times"`
 	// Stated is the document's result.
 	Stated Value `yaml:"stated"`
@@ -20,45 +19,49 @@ type Claim struct {
 	Place `yaml:",inline"`
 }
 
-// Recompute computes the claim out of the document's own figures, and says whether what is stated follows from them.
-// It follows if some numbers that would be written like From and To give it, rounded or cut off at its last digit:
-// the difference may be less than one unit of that digit. Where the claim says "about", it may be one such unit more.
+// Recompute computes the claim out of the document's own figures, and says whether what is stated follows from them. It
+// follows if any numbers that would be written like From and To give one that is rounded to what is stated, or cut off
+// at its last digit, which documents do. Where the claim says "about", one unit of that digit more is allowed.
 func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
-	from, found := s.Value(c.From)
-	to, foundTo := s.Value(c.To)
-	switch {
-	case !found:
-		return 0, false, fmt.Errorf("there is no figure %q", c.From)
-	case !foundTo:
+	to, found := s.Value(c.To)
+	if !found {
 		return 0, false, fmt.Errorf("there is no figure %q", c.To)
-	case from.Number <= 0 || to.Number <= 0:
-		return 0, false, fmt.Errorf("%s and %s: only positive figures have a ratio", c.From, c.To)
 	}
-	formula, err := c.formula()
-	if err != nil {
-		return 0, false, err
-	}
-	fromLow, fromHigh := from.Between()
-	toLow, toHigh := to.Between()
-	slack := step(c.Stated.Written)
-	if c.Stated.Bound == "about" {
-		slack *= 2
-	}
-	low, high := formula(toLow/fromHigh), formula(toHigh/math.Max(fromLow, math.SmallestNonzeroFloat64))
-	return formula(to.Number / from.Number), low-slack < c.Stated.Number && c.Stated.Number < high+slack, nil
-}
-
-// formula turns the ratio of the two figures into what the claim states.
-func (c Claim) formula() (func(ratio float64) float64, error) {
 	times := c.Times
 	if times == 0 {
 		times = 1
 	}
+	low, high := to.Between()
+	if c.Of == "figure" {
+		return to.Number * times, c.stated(low*times, high*times), nil
+	}
+	from, found := s.Value(c.From)
+	if !found {
+		return 0, false, fmt.Errorf("there is no figure %q", c.From)
+	}
+	least, most := from.Between()
+	if least <= 0 || low <= 0 {
+		return 0, false, fmt.Errorf("%s and %s: only positive figures have a ratio", c.From, c.To)
+	}
 	switch c.Of {
 	case "change":
-		return func(ratio float64) float64 { return (ratio - 1) * 100 }, nil
+		percent := func(ratio float64) float64 { return (ratio - 1) * 100 }
+		return percent(to.Number / from.Number), c.stated(percent(low/most), percent(high/least)), nil
 	case "ratio":
-		return func(ratio float64) float64 { return ratio * times }, nil
+		return to.Number / from.Number * times, c.stated(low/most*times, high/least*times), nil
 	}
-	return nil, fmt.Errorf("a claim of %q is not known: it is a change or a ratio", c.Of)
+	return 0, false, fmt.Errorf("a claim of %q is not known: it is a change, a ratio or a figure", c.Of)
+}
+
+// stated says whether some number from low to high is told as the claim does.
+func (c Claim) stated(low, high float64) bool {
+	unit := step(c.Stated.Written)
+	below, above := unit/2, unit // rounded, or what was cut off
+	if c.Stated.Number < 0 {
+		below, above = above, below
+	}
+	if c.Stated.Bound == "about" {
+		below, above = below+unit, above+unit
+	}
+	return low < c.Stated.Number+above && c.Stated.Number-below <= high
 }

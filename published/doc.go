@@ -26,7 +26,7 @@ import (
 var files embed.FS
 
 // names are the documents in the order in which they are listed; each one is also the name of its folder in examples/.
-var names = []string{"policy-storage"}
+var names = []string{"policy-storage", "write-concern", "ssd-vs-disk", "failover", "storage-io"}
 
 // load reads all documents once. They are part of the program, so that a mistake in them is one of ours.
 var load = sync.OnceValues(func() ([]*Source, error) {

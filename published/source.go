@@ -39,10 +39,10 @@ type Source struct {
 type Item struct {
 	// Item is its name: "figure 2", "table 5", "output ext4".
 	Item string `yaml:"item"`
-	// Caption is the document's own; a wrong one is a [Contradiction].
+	// Caption is the document's own, or says what it is where it has none; a wrong one is a [Contradiction].
 	Caption string `yaml:"caption"`
 	// Holds says where its values are: "text" (some are stated in sentences, the others only drawn), "table" (all stand
-	// in it), "output", "picture" (values not stated), "none" (a diagram or a screen without measurements).
+	// in it), "output", "picture" (values not stated), "words" (a table without measurements), "none" (a diagram or a screen without them).
 	Holds string `yaml:"holds"`
 }
 
@@ -104,6 +104,8 @@ type Contradiction struct {
 	// Kind is "number" (does not follow from the figures beside it; tests recompute it), "unit", "caption", or
 	// "statement" (two sentences, or a sentence and a figure).
 	Kind string `yaml:"kind"`
+	// Figures are the paths of the figures that it concerns, see [Source.Value].
+	Figures []string `yaml:"figures"`
 	// Says are the statements that do not fit together.
 	Says []Statement `yaml:"says"`
 	// Why explains it, and Use says what a reader can still rely on.
@@ -170,6 +172,17 @@ func (s *Source) Value(path string) (Value, bool) {
 	return Value{}, false
 }
 
+// Doubts are the contradictions that concern the figure at a path; a page that shows it should show them too.
+func (s *Source) Doubts(path string) []*Contradiction {
+	var found []*Contradiction
+	for i := range s.Contradictions {
+		if slices.Contains(s.Contradictions[i].Figures, path) {
+			found = append(found, &s.Contradictions[i])
+		}
+	}
+	return found
+}
+
 // Contradiction finds one by its ID, nil if there is none.
 func (s *Source) Contradiction(id string) *Contradiction {
 	for i := range s.Contradictions {
@@ -205,7 +218,7 @@ func (s *Source) complete() error {
 	if s.Name == "" || s.Title == "" || s.Publisher == "" {
 		return errors.New("name, title and publisher are needed")
 	}
-	var errs []error
+	errs := []error{s.unique()}
 	for i := range s.Baselines {
 		b := &s.Baselines[i]
 		b.Place = b.Place.over(Place{How: "text"})
@@ -227,6 +240,34 @@ func (s *Source) complete() error {
 			p := &s.Contradictions[i].Says[j].Place
 			*p = p.over(Place{How: "text"})
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// unique refuses an ID that is there twice: a path would mean two figures.
+func (s *Source) unique() error {
+	var errs []error
+	seen := map[string]bool{}
+	note := func(id string) {
+		if seen[id] || id == "" {
+			errs = append(errs, fmt.Errorf("the ID %q is there twice, or empty", id))
+		}
+		seen[id] = true
+	}
+	for _, b := range s.Baselines {
+		note(b.ID)
+	}
+	for _, sweep := range s.Sweeps {
+		note(sweep.ID)
+		for _, l := range sweep.Levels {
+			note(sweep.ID + "/" + plain(l.Name))
+		}
+	}
+	for _, f := range s.Facts {
+		note("fact " + f.ID)
+	}
+	for _, c := range s.Contradictions {
+		note("contradiction " + c.ID)
 	}
 	return errors.Join(errs...)
 }
