@@ -29,8 +29,9 @@ type decoder struct {
 	packed []byte
 	plain  []byte
 	inflater
-	slot []int32 // those that are used, and how often
+	slot []int32 // the first so many are those that are used, and how often
 	n    []int64
+	used int
 }
 
 // decode adds the counts of an encoded histogram to each of the given ones.
@@ -50,7 +51,7 @@ func (d *decoder) decode(payload []byte, to ...*Counts) error {
 		return errEncoding
 	}
 	for _, c := range to {
-		if !c.addAll(d.slot, d.n) {
+		if !c.addAll(d.slot[:d.used], d.n[:d.used]) {
 			return errEncoding
 		}
 	}
@@ -82,31 +83,35 @@ func (d *decoder) unpack(payload []byte) (int, error) {
 	return n, nil
 }
 
-// counts reads which slots are used, and how often.
+// counts reads which slots are used, and how often. Nearly all numbers have one byte.
 func (d *decoder) counts(p []byte) bool {
-	d.slot, d.n = d.slot[:0], d.n[:0]
-	slot := 0
+	if d.slot == nil {
+		d.slot, d.n = make([]int32, slots), make([]int64, slots)
+	}
+	slots32, n := d.slot[:slots], d.n[:slots]
+	slot, used := 0, 0
 	for i := 0; i < len(p); {
-		v, size := int64(p[i]>>1), 1
-		if p[i]&0x81 != 0 { // more than a byte, or negative
-			if v, size = zigzag(p[i:]); size == 0 {
+		v, size := int64(p[i]>>1)^-int64(p[i]&1), 1
+		if p[i] >= 0x80 {
+			if v, size = zigzag(p[i:]); size == 0 || v < -slots {
 				return false
 			}
 		}
 		i += size
-		switch {
-		case v < 0 && v < -slots:
-			return false
-		case v < 0:
-			slot += int(-v)
+		if v < 0 {
+			slot -= int(v)
 			continue
-		case v > 0 && slot >= slots:
-			return false
-		case v > 0:
-			d.slot, d.n = append(d.slot, int32(slot)), append(d.n, v)
+		}
+		if v > 0 {
+			if slot >= slots {
+				return false
+			}
+			slots32[used], n[used] = int32(slot), v
+			used++
 		}
 		slot++
 	}
+	d.used = used
 	return true
 }
 
