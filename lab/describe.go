@@ -44,6 +44,7 @@ func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
 	all.Wait()
 	l.Volumes = found
 	l.Hosts = s.describeHosts(layout, l.Members)
+	s.addCauses(&l)
 	return l
 }
 

@@ -30,6 +30,7 @@ type fakeHost struct {
 	state     string
 	cuts      []string
 	rate      int64
+	killed    int64 // processes, for want of memory
 	cluster   *fakeCluster
 }
 
@@ -37,7 +38,8 @@ func (h *fakeHost) Name() string        { return h.name }
 func (h *fakeHost) Role() string        { return h.role }
 func (h *fakeHost) Mode() string        { return host.Isolated }
 func (h *fakeHost) Address() string     { return "198.18.0.1" }
-func (h *fakeHost) Limits() host.Limits { return host.Limits{} }
+func (h *fakeHost) Limits() host.Limits { return host.Limits{Memory: 512 << 20} }
+func (h *fakeHost) OutOfMemory() int64  { h.mu.Lock(); defer h.mu.Unlock(); return h.killed }
 func (h *fakeHost) State() string       { h.mu.Lock(); defer h.mu.Unlock(); return h.state }
 func (h *fakeHost) Cuts() []string      { h.mu.Lock(); defer h.mu.Unlock(); return slices.Clone(h.cuts) }
 func (h *fakeHost) set(state string) error {

@@ -109,3 +109,38 @@ func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	}
 	l.event(t, "heal", "cut host1 from host2 is healed")
 }
+
+// What the kernel kills because a host's memory is too small is told with that cause: a process of a member that lives
+// on, a member that ends, and in the state of the lab.
+func TestMemoryThatDoesNotSuffice(t *testing.T) {
+	l := upFake(t, nil)
+	h := l.hosts["host2"]
+	kill := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.killed++
+	}
+	kill()
+	l.event(t, "problem", "on host2 a process was killed by the kernel: out of memory (host limit 512 MiB)")
+	kill()
+	_ = l.c.nodes[1].Kill()
+	const why = "killed by the kernel: out of memory (host limit 512 MiB)"
+	l.event(t, "problem", "pg-2 has ended by itself: "+why)
+	l.until(t, "the member says why it is dead", func(d record.Lab) bool { return d.Members[1].Problem == why })
+	l.until(t, "the lab says what was killed", func(d record.Lab) bool {
+		return len(d.Notes) == 1 && strings.HasPrefix(d.Notes[0], "host2: 2 processes were killed by the kernel: out of memory (host limit 512 MiB); the last time at ")
+	})
+	if _, err := l.h.Heal(t.Context(), Healing{Target: "pg-2"}); err != nil {
+		t.Fatal(err)
+	}
+	l.until(t, "the member has no problem", func(d record.Lab) bool { return d.Members[1].Problem == "" })
+	_ = l.c.nodes[0].Kill()
+	l.event(t, "problem", "pg-1 has ended by itself: postgres: signal: killed")
+}
+
+// An event has one line of a log, the one that tells most, and says where the rest is.
+func TestEventsAreShort(t *testing.T) {
+	l := upFake(t, nil)
+	l.s.event("problem", "pg-2 could not join again: it ended; /labs/x/pg-2.log ends with:\n  | LOG: one\n  | FATAL: no space\n  | LOG: shut down", nil)
+	l.event(t, "problem", "pg-2 could not join again: it ended: FATAL: no space (log: /labs/x/pg-2.log)")
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -50,6 +51,9 @@ type supervisor struct {
 	down    map[string]string // members that were ended on purpose, and by what
 	// unmounted are the members whose filesystem went with the power of their host.
 	unmounted map[string]bool
+	// shortages are by host; causes say why members ended that ended by themselves.
+	shortages map[string]shortage
+	causes    map[string]string
 	// healed is when the last fault of the disks of a member's volume ended.
 	healed map[string]time.Time
 }
@@ -94,7 +98,7 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 	}
 	s := &supervisor{dir: dir, order: o, builder: b, journal: j, events: events,
 		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{},
-		unmounted: map[string]bool{}, healed: map[string]time.Time{}}
+		unmounted: map[string]bool{}, healed: map[string]time.Time{}, shortages: map[string]shortage{}, causes: map[string]string{}}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}
@@ -128,6 +132,7 @@ func (s *supervisor) keep() error {
 		var watch sync.WaitGroup
 		watch.Go(func() { s.cluster.Watch(s.ctx) })
 		s.watchMembers(&watch)
+		watch.Go(s.watchMemory)
 		go s.watchVolumes()
 		<-s.ctx.Done()
 		watch.Wait()
@@ -222,8 +227,10 @@ func (s *supervisor) volume(ctx context.Context, member string) (string, error) 
 	return v.Dir(), nil
 }
 
-// event tells that something happened.
-func (s *supervisor) event(kind, text string, data map[string]string) { s.events.add(kind, text, data) }
+// event tells that something happened. Of the ends of logs that errors bring along it tells one line.
+func (s *supervisor) event(kind, text string, data map[string]string) {
+	s.events.add(kind, process.Brief(text), data)
+}
 
 // becomes changes the state of the lab, in memory, in its file and for those who wait for events.
 func (s *supervisor) becomes(state string, why error) {

@@ -70,6 +70,7 @@ func (s *supervisor) watchMember(n engine.Node) {
 				return
 			}
 		}
+		s.setCause(n.Name(), "")
 		s.event("member", n.Name()+" runs again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
 	}
 }
@@ -98,7 +99,7 @@ func (s *supervisor) died(n engine.Node) {
 	if asked(n) {
 		s.event("member", n.Name()+" was stopped by the lab, to join again", map[string]string{"member": n.Name()})
 	} else {
-		s.event("problem", n.Name()+" has ended by itself: "+howEnded(n), map[string]string{"member": n.Name()})
+		s.tellDeath(n)
 	}
 	a := s.order.Spec.Availability
 	if !a.Restart || !s.pause(a.RestartAfter.Std()) {
@@ -117,6 +118,19 @@ func (s *supervisor) died(n engine.Node) {
 			return
 		}
 	}
+}
+
+// tellDeath tells how a member ended, and why as far as that is known.
+func (s *supervisor) tellDeath(n engine.Node) {
+	data := map[string]string{"member": n.Name()}
+	why := s.blame(n)
+	if why != "" {
+		data["cause"] = outOfMemory
+		s.setCause(n.Name(), why)
+	} else {
+		why = howEnded(n)
+	}
+	s.event("problem", n.Name()+" has ended by itself: "+why, data)
 }
 
 // startAgain starts a member that ended by itself, unless a fault keeps it down by now.

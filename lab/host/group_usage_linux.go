@@ -37,6 +37,12 @@ func (g *group) usage() record.LabUsage {
 	return u
 }
 
+// killed is how many processes of the group the kernel has killed because there was no memory left.
+func (g *group) killed() int64 {
+	path, _ := g.file("memory", "memory.oom_control", "memory.events")
+	return readCounts(path)["oom_kill"]
+}
+
 // readCounts reads lines of a name and a number.
 func readCounts(file string) map[string]int64 {
 	counts := map[string]int64{}

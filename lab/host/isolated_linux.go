@@ -327,6 +327,14 @@ func (h *isolatedHost) Usage() (record.LabUsage, error) {
 	return record.LabUsage{Host: h.name}, nil
 }
 
+// OutOfMemory implements [Memory].
+func (h *isolatedHost) OutOfMemory() int64 {
+	if m := h.meter.Load(); m != nil {
+		return m.group.killed()
+	}
+	return 0
+}
+
 // look reads what the host used since it was powered on.
 func (h *isolatedHost) look(m *meter) record.LabUsage {
 	u := m.group.usage()

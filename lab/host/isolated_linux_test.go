@@ -335,33 +335,6 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// A program that takes more memory than its host has is killed, and the host lives on.
-func TestMemory(t *testing.T) {
-	g, ok := isolatedGround(t)
-	if !ok {
-		return
-	}
-	h := g.host(t, "host1", host.Limits{Memory: 64 << 20})
-	eat := func(mib int) string {
-		n := strconv.Itoa(mib << 20)
-		out, err := h.Run(t.Context(), shellSpec("head -c "+n+" /dev/zero | tail -c "+n+" >/dev/null; echo $?"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Fields(string(out))
-		return lines[len(lines)-1]
-	}
-	if status := eat(10); status != "0" {
-		t.Errorf("10 MiB: status %s", status)
-	}
-	if status := eat(300); status != "137" {
-		t.Errorf("300 MiB of 64: status %s, not that of a program that was killed", status)
-	}
-	if h.State() != host.On {
-		t.Errorf("state %s", h.State())
-	}
-}
-
 // What a host writes to a device is bounded and counted.
 func TestLimit(t *testing.T) {
 	g, ok := isolatedGround(t)

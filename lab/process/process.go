@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -214,9 +216,56 @@ func LogTail(name string) string {
 	}
 	data, _ := io.ReadAll(f)
 	if tail := LastLines(data, 15); tail != "" {
-		return "; " + name + " ends with:" + tail
+		return "; " + name + strings.TrimSuffix(tailMark, "\n") + tail
 	}
 	return ""
+}
+
+// Brief shortens a text in which errors end with [LogTail] to what belongs into a list of events: of each such end the
+// line that tells most, and the name of the log.
+func Brief(text string) string {
+	head, rest, ok := strings.Cut(text, tailMark)
+	if !ok {
+		return text
+	}
+	var tail []string
+	after := ""
+	for line := range strings.Lines(rest) {
+		if l, in := strings.CutPrefix(strings.TrimRight(line, "\n"), "  | "); in && after == "" {
+			tail = append(tail, l)
+		} else {
+			after += line
+		}
+	}
+	if i := strings.LastIndex(head, "; "); i >= 0 {
+		head = head[:i] + ": " + strings.TrimSpace(telling(tail)) + " (log: " + head[i+len("; "):] + ")"
+	}
+	if after == "" {
+		return head
+	}
+	return head + "\n" + Brief(after)
+}
+
+// tailMark stands between the name of a log and its last lines.
+const tailMark = " ends with:\n"
+
+// worst are words by which servers mark what ends them, the worst first.
+var worst = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)\b(panic|fatal)\b|"s":"F"`),
+	regexp.MustCompile(`(?i)\b(error|failed|cannot)\b|"s":"E"`),
+}
+
+// telling is the first of the lines with the worst there is, the last line if all of it sounds harmless.
+func telling(lines []string) string {
+	for _, w := range worst {
+		if i := slices.IndexFunc(lines, w.MatchString); i >= 0 {
+			return lines[i]
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[len(lines)-1]
 }
 
 // AnyEnded returns a channel that is closed when the first of the processes has ended.

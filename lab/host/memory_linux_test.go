@@ -1,0 +1,46 @@
+package host_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+)
+
+// A program that takes more memory than its host has is killed, and the host lives on.
+func TestMemory(t *testing.T) {
+	g, ok := isolatedGround(t)
+	if !ok {
+		return
+	}
+	h := g.host(t, "host1", host.Limits{Memory: 64 << 20})
+	eat := func(mib int) string {
+		n := strconv.Itoa(mib << 20)
+		out, err := h.Run(t.Context(), shellSpec("head -c "+n+" /dev/zero | tail -c "+n+" >/dev/null; echo $?"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(out))
+		return lines[len(lines)-1]
+	}
+	if status := eat(10); status != "0" {
+		t.Errorf("10 MiB: status %s", status)
+	}
+	if status := eat(300); status != "137" {
+		t.Errorf("300 MiB of 64: status %s, not that of a program that was killed", status)
+	}
+	if h.State() != host.On {
+		t.Errorf("state %s", h.State())
+	}
+	if n := h.(host.Memory).OutOfMemory(); n == 0 {
+		t.Error("the host does not say that the kernel killed a process")
+	}
+	if err := errors.Join(h.PowerOff(t.Context()), h.PowerOn(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.(host.Memory).OutOfMemory(); n != 0 {
+		t.Errorf("after a power-on %d processes were killed", n)
+	}
+}
