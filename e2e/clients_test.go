@@ -69,6 +69,7 @@ func (e ended) ofClients(t *testing.T, r *record.Run) (inserted int64) {
 // TestClients makes several processes insert into one collection: nothing is done twice and nothing is lost, and
 // one record says what all of them did.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
@@ -109,7 +110,10 @@ func longRun(t *testing.T, s *server) (*command, []int) {
 }
 
 // TestClientsEnded ends a run of several processes in all the ways in which that can happen.
-func TestClientsEnded(t *testing.T) { forEachServer(t, testClientsEnded) }
+func TestClientsEnded(t *testing.T) {
+	t.Parallel()
+	forEachServer(t, testClientsEnded)
+}
 
 func testClientsEnded(t *testing.T, s *server) {
 	t.Run("one is killed", func(t *testing.T) {
@@ -176,6 +180,7 @@ func seriesOf(r *record.Run) map[string]int {
 
 // TestBesideTheLoad looks for what a record says of the machine, of the client and of the server.
 func TestBesideTheLoad(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		c := start(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--duration", "30m"})...)
 		untilRecorded(t, c, "samples of the client, of the machine and of mongod", func(r *record.Run) bool {

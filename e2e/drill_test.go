@@ -39,8 +39,9 @@ func has(r record.DrillRound, kind string) bool {
 }
 
 // TestDrill kills the primary of three members under load: under quorum commit nothing is lost, under asynchronous
-// replication what is lost is named, and whatever ends the drill early, the lab heals.
+// replication what is lost is named.
 func TestDrill(t *testing.T) {
+	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -48,6 +49,16 @@ func TestDrill(t *testing.T) {
 	labOf(t, name, "--engine", "documentdb", "--members", "3", "--election", "elect-fast")
 	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
+}
+
+// TestDrillEnded has faults that somebody else causes, and drills that end early: the lab heals.
+func TestDrillEnded(t *testing.T) {
+	t.Parallel()
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	const name = "e2e-drill-ended"
+	labOf(t, name, "--engine", "documentdb", "--members", "3", "--election", "elect-fast")
 	t.Run("external", func(t *testing.T) { testDrillExternal(t, name) })
 	t.Run("client killed", func(t *testing.T) { testDrillClientKilled(t, name) })
 	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
@@ -202,6 +213,7 @@ func testDrillKilled(t *testing.T, name string) {
 
 // TestDrillLyingDisk brings a lab up on a disk that acknowledges flushes and does nothing, and takes its power.
 func TestDrillLyingDisk(t *testing.T) {
+	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -218,6 +230,7 @@ func TestDrillLyingDisk(t *testing.T) {
 
 // TestDrillPowerLoss takes the power of a member whose writes are flushed before they are acknowledged.
 func TestDrillPowerLoss(t *testing.T) {
+	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -46,6 +46,7 @@ func durabilityCases() []durabilityCase {
 
 // TestDurability runs with every durability level through both clients, which must agree.
 func TestDurability(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, c := range durabilityCases() {
 			for _, client := range clients {

@@ -18,6 +18,7 @@ import (
 
 // TestInterrupt ends a run with Ctrl-C or SIGTERM: it must end by itself, and its record must be complete.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
@@ -70,6 +71,7 @@ func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) b
 
 // TestKilledRun kills plimsoll amid a run. What its record has must be shown, and be true.
 func TestKilledRun(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
@@ -104,6 +106,7 @@ func TestKilledRun(t *testing.T) {
 
 // TestResume ends a load phase with Ctrl-C and lets another call load the rest.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	const records = 20_000
 	cases := []struct{ workload, client, collection string }{
 		{"ycsb-a", "wire", "usertable"}, {"a", "driver", "usertable"}, {"person", "driver", "person"}, {"catalog", "wire", "product"},

@@ -102,6 +102,7 @@ func (c refusal) check(t *testing.T) {
 
 // TestSCRAM logs in over a connection in the clear.
 func TestSCRAM(t *testing.T) {
+	t.Parallel()
 	s, address, ok := secured(t)
 	if !ok {
 		return
@@ -121,6 +122,7 @@ func TestSCRAM(t *testing.T) {
 
 // TestTLS connects with and without trust in the server's certificate.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	s, address, ok := secured(t, "--tls")
 	if !ok {
 		return

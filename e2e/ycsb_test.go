@@ -104,6 +104,7 @@ func (s summary) overall(t *testing.T, operations int) {
 
 // TestYCSB loads and runs the workloads A to F with YCSB's command line.
 func TestYCSB(t *testing.T) {
+	t.Parallel()
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 			for _, client := range clients {
