@@ -35,6 +35,7 @@ func (x *round) audit(ctx context.Context) string {
 	if x.books.wrapped == nil || x.uri == "" {
 		return "the target keeps nothing that could be read back"
 	}
+	x.c.stands.enter(record.StageAudit)
 	x.c.o.Progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()

@@ -126,7 +126,8 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 	if spec.For > 0 {
 		until = x.what.Done.Add(spec.For.Std()) // looking at the lab before may have taken a while
 	}
-	b.note("%s: %s is broken", spec.Fault, x.what.Target)
+	b.x.c.stands.enter(record.StageBroken)
+	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", spec.Fault, x.what.Target))
 	b.verify(ctx, x, until)
 	if spec.Stay {
 		return
@@ -194,6 +195,7 @@ func (b *breaker) verify(ctx context.Context, x *broken, until time.Time) {
 func (b *breaker) heal(ctx context.Context, x *broken) {
 	ctx, cancel := context.WithTimeout(ctx, healAtMost)
 	defer cancel()
+	b.x.c.stands.enter(record.StageHealing)
 	at, err := x.injector.Heal(ctx)
 	b.set(func() {
 		x.healed = at
@@ -205,7 +207,21 @@ func (b *breaker) heal(ctx context.Context, x *broken) {
 		b.note("%s could not be healed: %v", x.spec.Fault, err)
 		return
 	}
-	b.note("%s is healed", x.spec.Fault)
+	b.healed(x.spec.Fault + " is healed")
+}
+
+// healed tells that a fault is undone.
+func (b *breaker) healed(text string) {
+	left := 0
+	for _, x := range b.list() {
+		b.set(func() {
+			if x.injected && x.healed.IsZero() {
+				left++
+			}
+		})
+	}
+	b.x.c.stands.healed(left)
+	b.x.c.stands.told("heal", text)
 }
 
 // healRest heals what had to stay until the audit.
@@ -240,11 +256,12 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 	x.proof, _ = x.injector.Verify(ctx)
 	b.add(x)
 	b.x.tell("fault", "marked from outside", nil)
-	b.note("the moment is marked; mark once more when it is healed")
+	b.x.c.stands.enter(record.StageBroken)
+	b.x.c.stands.told("fault", "the moment is marked; mark once more when it is healed")
 	if at, err := x.injector.Heal(ctx); err == nil {
 		b.set(func() { x.healed = at })
 		b.x.tell("heal", "marked from outside", nil)
-		b.note("the end is marked")
+		b.healed("the end is marked")
 	}
 }
 

@@ -76,6 +76,7 @@ type conductor struct {
 	o      Options
 	drill  *record.Drill
 	writer *record.DrillWriter
+	stands *standing // what o.Progress is
 }
 
 // labLabel is the label of a lab that says which drill brought it up.
@@ -114,6 +115,9 @@ func Run(ctx context.Context, spec record.DrillSpec, o Options) (*record.Drill, 
 	if err := w.Write(c.drill); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
+	c.stands = newStanding(o.Progress, w, o.Run.Now, int(spec.Repeat))
+	c.o.Progress = c.stands
+	defer w.Ended()
 	err = c.rounds(ctx)
 	c.removeLab(ctx)
 	return c.finish(ctx, err)
@@ -125,6 +129,7 @@ func (c *conductor) rounds(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		c.stands.round(n)
 		if c.spec.Repeat > 1 {
 			c.o.Progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
 		}

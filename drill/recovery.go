@@ -50,6 +50,7 @@ func (x *round) recover(ctx context.Context) time.Time {
 	if x.lab == nil {
 		return time.Time{}
 	}
+	x.c.stands.enter(record.StageRecovery)
 	x.c.o.Progress.Note("waiting until redundancy is back")
 	ctx, cancel := context.WithTimeout(ctx, x.c.spec.Recovery.Std())
 	defer cancel()

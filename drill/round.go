@@ -197,6 +197,7 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	var guard sync.WaitGroup
 	begin := func(at time.Time) {
 		x.zero = at
+		x.c.stands.loadBegan()
 		x.breaks.begin(ctx, at)
 		if x.lab != nil {
 			guard.Go(func() { x.guard(watching, x.breaks.allHealed()) })
@@ -204,6 +205,7 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	}
 	o.Ready = func(context.Context) error { begin(time.Now()); return nil }
 	result, err := fleet.ExecuteWith(ctx, spec, o, x.c.o.Launch, x.duty(begin))
+	x.c.stands.loadEnded()
 	x.breaks.loadEnded()
 	stop()
 	guard.Wait()

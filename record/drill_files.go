@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // The names of what the record of a drill holds.
@@ -16,10 +17,12 @@ const (
 	RoundsDir = "rounds"
 )
 
-// DrillWriter writes drill.json. Its methods are called from one goroutine, of the process that holds the directory
-// (see [Hold]). Each repetition is the record of a run below it.
+// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Its methods are called by the process
+// that holds the directory (see [Hold]), those that say nothing else from one goroutine. Each repetition is the record of
+// a run below it.
 type DrillWriter struct {
 	dir string
+	mu  sync.Mutex // of red
 	red *studyRedactor
 }
 
@@ -41,10 +44,16 @@ func CreateDrill(dir string, spec DrillSpec) (*DrillWriter, error) {
 }
 
 // AddSecrets keeps the credentials of further addresses out of what is written.
-func (w *DrillWriter) AddSecrets(uri string) { w.red.learn(RunSpec{Target: uri}) }
+func (w *DrillWriter) AddSecrets(uri string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.red.learn(RunSpec{Target: uri})
+}
 
 // Redacted returns a copy of the drill without credentials.
 func (w *DrillWriter) Redacted(d *Drill) (*Drill, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	out, err := redactedCopy(w.red, *d)
 	return &out, err
 }

@@ -1,0 +1,107 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// StandingFile says how a drill stands that goes on. It is replaced about once a second and is gone when the drill has
+// ended: drill.json has what came of it.
+const StandingFile = "standing.json"
+
+// The stages of a round, in their order.
+const (
+	StagePrepare  = "prepare"  // the target is opened, the seed records are written
+	StageLoad     = "load"     // nothing is broken yet
+	StageBroken   = "broken"   // a fault is in place
+	StageHealing  = "healing"  // a fault is being undone
+	StageHealed   = "healed"   // the load goes on, nothing is broken any more
+	StageRecovery = "recovery" // the load is over, redundancy is waited for
+	StageAudit    = "audit"    // everything is read back
+)
+
+// DrillStages are the stages of a round, in their order.
+func DrillStages() []string {
+	return []string{StagePrepare, StageLoad, StageBroken, StageHealing, StageHealed, StageRecovery, StageAudit}
+}
+
+// DrillStanding is standing.json: how a drill stands at this moment.
+type DrillStanding struct {
+	// Round is the number of the round that is under way, Rounds how many there are to be.
+	Round  int `json:"round"`
+	Rounds int `json:"rounds"`
+	// Stages are those that this round has entered, in the order of time; the last one is where it is. One may come again:
+	// there can be several faults.
+	Stages []DrillStage `json:"stages"`
+	// Told is what the clients were told about their writes until now, as the answers say it: the ledger, which counts
+	// each write of a batch, has the last word.
+	Told DrillTold `json:"told"`
+	// Notes are what happened, the oldest first; of many, the last ones.
+	Notes []DrillNote `json:"notes"`
+}
+
+// DrillStage is a stage that a round has entered.
+type DrillStage struct {
+	Stage string    `json:"stage"`
+	At    time.Time `json:"at"`
+}
+
+// DrillTold counts operations that write by what the client was told.
+type DrillTold struct {
+	Acknowledged  int64 `json:"acknowledged"`
+	NotApplied    int64 `json:"not_applied"`
+	Indeterminate int64 `json:"indeterminate"`
+}
+
+// DrillNote is something that happened in a drill.
+type DrillNote struct {
+	At time.Time `json:"at"`
+	// Kind is "fault", "heal", or empty.
+	Kind string `json:"kind,omitempty"`
+	Text string `json:"text"`
+}
+
+// Stage is where the round is, "" if it has not begun.
+func (s *DrillStanding) Stage() DrillStage {
+	if s == nil || len(s.Stages) == 0 {
+		return DrillStage{}
+	}
+	return s.Stages[len(s.Stages)-1]
+}
+
+// Stand replaces standing.json. It may be called from several goroutines.
+func (w *DrillWriter) Stand(s *DrillStanding) error {
+	w.mu.Lock()
+	clean, err := redactedCopy(w.red, *s)
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(clean)
+	if err != nil {
+		return err
+	}
+	return replace(w.dir, StandingFile, b, false) // what is lost with the machine is of no use to anybody
+}
+
+// Ended takes standing.json away.
+func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StandingFile)) } // it may never have been there
+
+// ReadStanding reads how a drill stands that goes on, nil if nothing says so.
+func ReadStanding(dir string) (*DrillStanding, error) {
+	b, err := os.ReadFile(filepath.Join(dir, StandingFile))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read how the drill in %s stands: %w", dir, cause(err))
+	}
+	var s DrillStanding
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("%s in %s is damaged: %w", StandingFile, dir, err)
+	}
+	return &s, nil
+}
