@@ -186,6 +186,20 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// A study cannot call its levels quite as the documents do.
+func TestLevelsOfStudies(t *testing.T) {
+	s := document(t, "policy-storage")
+	for name, want := range map[string]string{"w1 and j0": "w=1 and j=0", "W=1 AND J=0": "w=1 and j=0", "w1 and j2": ""} {
+		got := ""
+		if l := s.Sweep("figure-18").Level(name); l != nil {
+			got = l.Name
+		}
+		if got != want {
+			t.Errorf("the level %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A claim that does not follow is found, whichever side it errs on; one that is rounded or cut off follows.
 func TestRecompute(t *testing.T) {
 	text := small + `sweeps:

@@ -1,6 +1,9 @@
 package published
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Sweep is one factor, its levels, and what the document states of each.
 type Sweep struct {
@@ -30,8 +33,8 @@ type Sweep struct {
 
 // Level is one value of a factor.
 type Level struct {
-	// Name is the document's own. A study that repeats the sweep gives its levels the same names, whatever their values
-	// are at its own scale, so that both can be set side by side.
+	// Name is the document's own. A study that repeats the sweep gives its levels the same names but for signs ("w1 and
+	// j0" for "w=1 and j=0"), whatever their values are at its own scale, so that both can be set side by side.
 	Name string `yaml:"name"`
 	// Workers is the number of threads at this level.
 	Workers int `yaml:"workers"`
@@ -71,7 +74,7 @@ func (l *Level) take(b *Baseline) {
 	}
 }
 
-// Level finds a level by its name, nil if there is none. Upper case and spaces do not matter.
+// Level finds a level by its name, nil if there is none. Upper case, spaces and signs do not matter.
 func (s *Sweep) Level(name string) *Level {
 	for i := range s.Levels {
 		if plain(s.Levels[i].Name) == plain(name) {
@@ -81,7 +84,15 @@ func (s *Sweep) Level(name string) *Level {
 	return nil
 }
 
-func plain(s string) string { return strings.ToLower(strings.ReplaceAll(s, " ", "")) }
+// plain leaves letters, digits and points: names in a study may have neither comma nor equals sign.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
 
 // Value is what is stated of a level, and whether it is stated at all.
 func (s *Sweep) Value(level, metric string) (Value, bool) {
