@@ -55,6 +55,7 @@ func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error
 	var errs [4]error
 	errs[0] = host.Check(spec.Hosts.Mode)
 	p.Layout, errs[1] = topology.Plan(spec)
+	p.Layout.Notes = append(p.Layout.Notes, thisMachine().notes(p.Layout.Hosts)...)
 	p.Storage, errs[2] = volume.Plan(spec.Storage, volume.Detect(ctx))
 	if errs[1] == nil && errs[2] == nil {
 		errs[2] = volume.Check(spec.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))

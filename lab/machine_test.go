@@ -1,0 +1,60 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Limits that are more than the machine has are noted: one host's, or else their sum.
+func TestLimitsAboveTheMachine(t *testing.T) {
+	m := machine{cores: 2, memory: 8 << 30}
+	hosts := func(n int, l host.Limits) []topology.HostPlan {
+		return slices.Repeat([]topology.HostPlan{{Limits: l}}, n)
+	}
+	for _, c := range []struct {
+		hosts []topology.HostPlan
+		want  []string
+	}{
+		{hosts(3, host.Limits{}), nil},
+		{hosts(2, host.Limits{Cores: 1, Memory: 4 << 30}), nil},
+		{hosts(1, host.Limits{Cores: 16}), []string{"a host may use 16 cores, and this machine has 2 cores"}},
+		{hosts(4, host.Limits{Cores: 1}), []string{"the hosts may use 4 cores together"}},
+		{hosts(4, host.Limits{Memory: 1 << 40}), []string{"a host may use 1.00 TiB of memory, and this machine has 8.00 GiB"}},
+		{hosts(5, host.Limits{Cores: 0.5, Memory: 2 << 30}), []string{"the hosts may use 2.5 cores together", "the hosts may use 10.0 GiB of memory together"}},
+	} {
+		got := m.notes(c.hosts)
+		if len(got) != len(c.want) {
+			t.Errorf("%+v: the notes are %q", c.hosts[0].Limits, got)
+			continue
+		}
+		for i, part := range c.want {
+			if !strings.HasPrefix(got[i], part) {
+				t.Errorf("the note is %q, want %q", got[i], part)
+			}
+		}
+	}
+	if m := thisMachine(); m.cores < 1 {
+		t.Errorf("this machine has %+v", m)
+	}
+	none := machine{cores: 2}
+	if n := none.notes(hosts(1, host.Limits{Memory: 1 << 40})); n != nil {
+		t.Errorf("of a machine whose memory is not known: %q", n)
+	}
+}
+
+// A plan says so too.
+func TestPlanNotesLimits(t *testing.T) {
+	spec := record.LabSpec{Hosts: record.HostsSpec{Mode: host.Isolated, Cores: 4096}, Engine: record.EngineSpec{Name: "mongod"}}
+	p, err := Plan(t.Context(), t.TempDir(), spec)
+	if err != nil {
+		t.Logf("this machine has no isolated hosts or no mongod: %v", err) // the notes are there all the same
+	}
+	if !slices.ContainsFunc(p.Layout.Notes, func(n string) bool { return strings.HasPrefix(n, "a host may use 4096 cores") }) {
+		t.Errorf("the notes are %q", p.Layout.Notes)
+	}
+}
