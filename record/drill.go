@@ -205,7 +205,21 @@ type LedgerRead struct {
 	Source    string  `json:"source"`
 	Documents int64   `json:"documents"`
 	Seconds   float64 `json:"seconds"`
-	// Missing are writes that the final read had and this one has not.
-	Missing int64  `json:"missing,omitempty"`
+	// Missing are writes that the final read had and this one has not, Extra those that only this one has.
+	Missing int64 `json:"missing,omitempty"`
+	Extra   int64 `json:"extra,omitempty"`
+	// Behind says how far the member was behind the primary when it was read; empty if it was not, or nobody knows.
+	Behind string `json:"behind,omitempty"`
+	// State says how a member stands against the final read: "agrees"; "stale", it only lacks what it had not applied yet;
+	// "diverged", it is otherwise; "never-read", one of the two was not read to its end. Empty for the final read.
+	State   string `json:"state,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
+
+// How a member stands against the final read, in [LedgerRead.State].
+const (
+	MemberAgrees    = "agrees"
+	MemberStale     = WriteStale
+	MemberDiverged  = WriteDiverged
+	MemberNeverRead = WriteNeverRead
+)

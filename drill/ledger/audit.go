@@ -26,7 +26,8 @@ type AuditOptions struct {
 	Workload workload.Workload
 	// Final is the read that decides; nil if there is none, and all writes are never-read.
 	Final Source
-	// Members are read after that and compared with it, so they must have caught up.
+	// Members are read after that and compared with it, so they must have caught up, or say that they have not: see
+	// [Late].
 	Members []Source
 	// Elsewhere are places in which lost writes may still be: rollback files, the old timeline of a member.
 	Elsewhere []Source
@@ -72,7 +73,7 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 	}
 	a.final = a.read(ctx, opts.Final, FinalRead)
 	for _, m := range opts.Members {
-		a.members = append(a.members, a.read(ctx, m, m.Name()))
+		a.members, a.late = append(a.members, a.read(ctx, m, m.Name())), append(a.late, behind(m))
 	}
 	for _, m := range opts.Elsewhere {
 		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
@@ -89,6 +90,7 @@ type audit struct {
 	own       *ownWorkload
 	final     *pass
 	members   []*pass
+	late      []string // how far each of them is behind, empty for those that are not known to be
 	elsewhere []*pass
 	result    *record.LedgerResult
 }

@@ -2,12 +2,14 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -99,6 +101,47 @@ func TestMembers(t *testing.T) {
 	}
 	if got.Reads[1].Missing != 1 || got.Reads[2].Problem == "" {
 		t.Errorf("%+v", got.Reads)
+	}
+}
+
+// late is a source that is known to be behind.
+type late struct {
+	*reader
+	text string
+}
+
+func (l late) Behind() string { return l.text }
+
+// Each member is judged by its name: one that is behind is stale, and only what it has besides is a difference.
+func TestMembersByName(t *testing.T) {
+	l, own, w := script(t, 200, func(i int) bool { return i == 150 })
+	_, _, all := script(t, 200, func(int) bool { return false })
+	without := map[string]bool{}
+	for n := range int64(20) {
+		id := ownID(5, 0, inserts, 179+n)
+		without[keyOf(bson.ObjectID(id))] = true
+	}
+	final, lacking := &reader{name: FinalRead, w: w}, &reader{name: "b", w: w, without: without}
+	got := audited(t, l, AuditOptions{Workload: own, Final: final, Members: []Source{
+		late{&reader{name: "a", w: w}, ""}, late{lacking, "20 bytes behind"}, late{&reader{name: "c", w: all}, "9 bytes behind"},
+		&reader{name: "d", w: w, most: 10}}})
+	var states []string
+	for _, r := range got.Reads {
+		states = append(states, fmt.Sprintf("%s %s -%d +%d %s", r.Source, r.State, r.Missing, r.Extra, r.Behind))
+	}
+	want := []string{"final  -0 +0 ", "a agrees -0 +0 ", "b stale -20 +0 20 bytes behind", "c diverged -0 +1 9 bytes behind", "d never-read -189 +0 "}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Error(diff)
+	}
+	// The lost write is there on c, which says nothing against the others.
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 179, record.WriteStale: 20, record.WriteLost: 1}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	if got.Lost[0].Found != "c" || !strings.Contains(strings.Join(got.Notes, "\n"), "b is stale: 20 writes") {
+		t.Errorf("found in %q, notes %q", got.Lost[0].Found, got.Notes)
+	}
+	if text := strings.Join(got.Examples[record.WriteStale], "\n"); !strings.Contains(text, "is not on b yet") {
+		t.Errorf("examples: %s", text)
 	}
 }
 

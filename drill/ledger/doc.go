@@ -19,7 +19,9 @@
 //   - never-read: the final read did not come to its end, or there was none, and the write was not seen. Nothing is
 //     said about it; Jepsen calls a set that was never read unknown.
 //   - stale: acknowledged, missing in a read that the same writer began after that, and present in the final read.
-//   - diverged: a member does not agree with the final read about it. Members must have caught up before.
+//     Also: missing on a member that is known to be behind the primary while the audit reads it.
+//   - diverged: a member that is not behind does not agree with the final read about it, or one that is has what the
+//     final read has not.
 //   - ok: acknowledged and present. (Jepsen counts recovered writes as ok as well; here they are apart.)
 //   - recovered: indeterminate and present. As in Jepsen.
 //   - dropped: indeterminate and absent.

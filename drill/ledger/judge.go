@@ -38,8 +38,7 @@ func (a *audit) judge() {
 		a.add(k, record.WriteUnexpected, a.final.unexpected[k])
 	}
 	a.add(inserts, record.WriteCorrupt, a.final.damaged)
-	a.judgeContents()
-	a.countMissing()
+	a.judgeMembers()
 }
 
 // add counts writes of a class; classes that do not occur are left out.
@@ -61,7 +60,7 @@ type judge struct {
 	k       kind
 	l       *lane
 	final   *sight
-	members []*sight
+	members []memberSight
 	stale   map[int64]int64 // when the read began that did not find the write
 	lost    []int64
 	ok      int64 // counted apart, as there are so many of them
@@ -71,9 +70,9 @@ type judge struct {
 
 func (a *audit) newJudge(w *writer, k kind) *judge {
 	j := &judge{a: a, w: w, k: k, l: w.lane(k), final: &a.final.books(w.number).of[k]}
-	for _, m := range a.members {
+	for i, m := range a.members {
 		if m.complete {
-			j.members = append(j.members, &m.books(w.number).of[k])
+			j.members = append(j.members, memberSight{&m.books(w.number).of[k], m.name, a.late[i] != ""})
 		}
 	}
 	for _, absent := range w.absent {
@@ -111,7 +110,7 @@ func (j *judge) ordinary(n, width int64) bool {
 		return false
 	}
 	i := n / 64
-	if j.final.again.word(i)|j.final.odd.word(i)|j.final.bad.word(i)|j.diverged(i) != 0 {
+	if j.final.again.word(i)|j.final.odd.word(i)|j.final.bad.word(i)|j.diverged(i)|j.late(i) != 0 {
 		return false
 	}
 	there := int64(bits.OnesCount64(j.final.present.word(i)))
@@ -125,17 +124,6 @@ func (j *judge) ordinary(n, width int64) bool {
 		return p.same == notApplied && there == 0
 	}
 	return true
-}
-
-// diverged returns which of 64 writes a member does not have as the final read has them.
-func (j *judge) diverged(i int64) uint64 {
-	var d uint64
-	for _, m := range j.members {
-		d |= m.present.word(i) ^ j.final.present.word(i)
-		d |= m.bad.word(i) ^ j.final.bad.word(i)
-		d |= m.again.word(i) ^ j.final.again.word(i)
-	}
-	return d
 }
 
 // one gives one write its class.
@@ -159,6 +147,8 @@ func (j *judge) one(n int64) {
 		j.wrong(record.WriteStale, n, fmt.Sprintf("was acknowledged at %v and not found by a read begun at %v", time.Duration(at), time.Duration(begun)))
 	case differs:
 		j.wrong(record.WriteDiverged, n, "is not the same on all members")
+	case there && s == acknowledged && j.late(n/64)>>(n%64)&1 == 1:
+		j.wrong(record.WriteStale, n, "was acknowledged and is not on "+j.lacking(n)+" yet")
 	case there && s == acknowledged:
 		j.ok++
 	case there:
@@ -197,12 +187,7 @@ func (a *audit) judgeGroups() {
 	for i := range a.l.groups.of {
 		told := &a.l.groups.of[i]
 		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
-		for _, m := range a.members {
-			if m.complete && a.final.complete && m.found[i] != a.final.found[i] {
-				a.add(updates, record.WriteDiverged, abs(m.found[i]-a.final.found[i]))
-				a.example(record.WriteDiverged, "%d updates in group %d are on only one of %s and the primary", abs(m.found[i]-a.final.found[i]), i, m.name)
-			}
-		}
+		a.judgeMemberGroups(i)
 	}
 }
 
@@ -225,50 +210,3 @@ func (a *audit) judgeGroup(acked, unknown, refused, found int64, known bool) {
 }
 
 func abs(n int64) int64 { return max(n, -n) }
-
-// judgeContents compares the contents on members with those of the final read, where writes alone show no
-// difference: a document whose bytes differ although it comes from the same writes.
-func (a *audit) judgeContents() {
-	if !a.final.complete || a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0 {
-		return
-	}
-	for _, m := range a.members {
-		var n int64
-		for i := range m.digest {
-			if m.digest[i] != a.final.digest[i] {
-				n++
-			}
-		}
-		if m.complete && n > 0 {
-			a.add(inserts, record.WriteDiverged, n)
-			a.example(record.WriteDiverged, "at least %d documents have other contents on %s than on the primary", n, m.name)
-		}
-	}
-}
-
-// countMissing says for each member how many writes it lacks that the final read had.
-func (a *audit) countMissing() {
-	for i, m := range a.members {
-		var n int64
-		for _, w := range a.l.writers() {
-			for k := range kinds {
-				final, here := a.final.books(w.number).of[k].present, m.books(w.number).of[k].present
-				for at := range final {
-					n += int64(bits.OnesCount64(final[at] &^ here.word(int64(at))))
-				}
-			}
-		}
-		for g := range m.found {
-			n += max(0, a.final.found[g]-m.found[g])
-		}
-		a.result.Reads[a.memberRead(i)].Missing = n
-	}
-}
-
-// memberRead returns the index of a member's pass in the result.
-func (a *audit) memberRead(i int) int {
-	if a.opts.Final != nil {
-		return i + 1
-	}
-	return i
-}

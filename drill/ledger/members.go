@@ -1,0 +1,166 @@
+package ledger
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Late is a [Source] that may be known to lag behind the primary: what it lacks is stale then, and no difference.
+type Late interface {
+	// Behind says in words how far it is behind, empty if it has everything or that is not known.
+	Behind() string
+}
+
+// behind is how far a source is behind, in words.
+func behind(s Source) string {
+	if l, ok := s.(Late); ok {
+		return l.Behind()
+	}
+	return ""
+}
+
+// memberSight is what one member that was read to the end shows of a lane.
+type memberSight struct {
+	*sight
+	name string
+	late bool
+}
+
+// diverged returns which of 64 writes a member does not have as the final read has them. One that is late lacks what it
+// will have.
+func (j *judge) diverged(i int64) uint64 {
+	var d uint64
+	for _, m := range j.members {
+		final, here := j.final.present.word(i), m.present.word(i)
+		if m.late {
+			d |= here&^final | m.bad.word(i)&^j.final.bad.word(i) | m.again.word(i)&^j.final.again.word(i)
+			continue
+		}
+		d |= here ^ final
+		d |= m.bad.word(i) ^ j.final.bad.word(i)
+		d |= m.again.word(i) ^ j.final.again.word(i)
+	}
+	return d
+}
+
+// late returns which of 64 writes a member that is behind lacks still.
+func (j *judge) late(i int64) uint64 {
+	var d uint64
+	for _, m := range j.members {
+		if m.late {
+			d |= j.final.present.word(i) &^ m.present.word(i)
+		}
+	}
+	return d
+}
+
+// lacking names the first member that is behind and lacks a write.
+func (j *judge) lacking(n int64) string {
+	for _, m := range j.members {
+		if m.late && !m.present.has(n) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// judgeMemberGroups compares the updates of a wrapped workload, which are counted by groups, with those on members.
+func (a *audit) judgeMemberGroups(group int) {
+	for i, m := range a.members {
+		more := m.found[group] - a.final.found[group]
+		switch {
+		case !m.complete || !a.final.complete || more == 0:
+		case more < 0 && a.late[i] != "":
+			a.add(updates, record.WriteStale, -more)
+			a.example(record.WriteStale, "%d updates in group %d are not on %s yet", -more, group, m.name)
+		default:
+			a.add(updates, record.WriteDiverged, abs(more))
+			a.example(record.WriteDiverged, "%d updates in group %d are on only one of %s and the primary", abs(more), group, m.name)
+		}
+	}
+}
+
+// judgeContents compares the contents on members with those of the final read, where writes alone show no
+// difference: a document whose bytes differ although it comes from the same writes. It returns for each member whether
+// its contents differ. Those of one that is late do.
+func (a *audit) judgeContents() []bool {
+	differ := make([]bool, len(a.members))
+	known := a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0
+	for i, m := range a.members {
+		if !a.final.complete || !m.complete || a.late[i] != "" {
+			continue
+		}
+		var n int64
+		for d := range m.digest {
+			if m.digest[d] != a.final.digest[d] {
+				n++
+			}
+		}
+		differ[i] = n > 0
+		if n > 0 && !known {
+			a.add(inserts, record.WriteDiverged, n)
+			a.example(record.WriteDiverged, "at least %d documents have other contents on %s than on the primary", n, m.name)
+		}
+	}
+	return differ
+}
+
+// judgeMembers says of each member how it stands against the final read.
+func (a *audit) judgeMembers() {
+	differ := a.judgeContents()
+	for i, m := range a.members {
+		read := &a.result.Reads[a.memberRead(i)]
+		read.Missing, read.Extra = a.difference(m)
+		read.Behind = a.late[i]
+		switch {
+		case !m.complete || !a.final.complete:
+			read.State = record.MemberNeverRead
+		case read.Extra > 0 || read.Missing > 0 && read.Behind == "" || differ[i]:
+			read.State = record.MemberDiverged
+		case read.Missing > 0:
+			read.State = record.MemberStale
+		default:
+			read.State = record.MemberAgrees
+		}
+		if read.State == record.MemberStale {
+			a.result.Notes = append(a.result.Notes, fmt.Sprintf("%s is stale: %d writes that the final read has are not there (%s)", m.name, read.Missing, read.Behind))
+		}
+	}
+}
+
+// difference is how many writes a member lacks that the final read had, and how many it has besides.
+func (a *audit) difference(m *pass) (missing, extra int64) {
+	for _, w := range a.l.writers() {
+		for k := range kinds {
+			final, here := &a.final.books(w.number).of[k], &m.books(w.number).of[k]
+			for at := range max(len(final.present), len(here.present)) {
+				f, h := wordOf(final.present, at), wordOf(here.present, at)
+				missing += int64(bits.OnesCount64(f &^ h))
+				extra += int64(bits.OnesCount64(h &^ f))
+			}
+		}
+	}
+	for g := range m.found {
+		missing += max(0, a.final.found[g]-m.found[g])
+		extra += max(0, m.found[g]-a.final.found[g])
+	}
+	return missing, extra
+}
+
+// wordOf is a word of a bitset that may not have been made, or not that far.
+func wordOf(b bitset, i int) uint64 {
+	if i < len(b) {
+		return b[i]
+	}
+	return 0
+}
+
+// memberRead returns the index of a member's pass in the result.
+func (a *audit) memberRead(i int) int {
+	if a.opts.Final != nil {
+		return i + 1
+	}
+	return i
+}
