@@ -164,8 +164,9 @@ func countName(run uint32) string {
 // reading is what the ledger sees in one document.
 type reading struct {
 	id      bsoncore.Element
-	tagged  bool // there is a tag of an insert
-	trusted bool // its identity is proven
+	ticket  bsoncore.Element // the whole tag, counters included
+	tagged  bool             // there is a tag of an insert
+	trusted bool             // its identity is proven
 	tag     tag
 	body    uint32 // checksum of what is there
 	updates int64  // counter of updates of this run
@@ -190,6 +191,7 @@ func (r *reading) read(doc []byte, count string, slots bool) bool {
 		case isKey(e, "_id"):
 			r.id = e
 		case isKey(e, tagName):
+			r.ticket = e
 			if bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument || !r.readTag(value(e), count) {
 				r.tagged, r.trusted = true, false
 			}
