@@ -77,6 +77,7 @@ func testDrillMajority(t *testing.T, name string) {
 	if r.Ledger.Inserts[record.WriteLost] != 0 || r.Ledger.Acknowledged < 500 || r.SeedsFound != 2 {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
+	testAllAgree(t, r, "pg-1", "pg-2", "pg-3")
 	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
 		if !has(r, kind) {
 			t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
@@ -100,8 +101,9 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 			before[e.Client] = e.Before
 		}
 	}
-	if len(before) != 3 || before[0] < 50 || before[1] < 50 || before[-1] < 150 {
-		t.Errorf("200 operations per second of two clients were, before the fault, %v by client", before)
+	// What a busy machine achieves of the 200 operations per second is not what is tested.
+	if len(before) != 3 || before[0] <= 0 || before[1] <= 0 || before[-1] < 1.2*min(before[0], before[1]) {
+		t.Errorf("the operations per second of two clients were, before the fault, %v by client", before)
 	}
 	if r.Ledger == nil || r.Ledger.Writers != 64 {
 		t.Errorf("the ledger is not that of 64 writers: %+v", r.Ledger)
@@ -167,7 +169,7 @@ func testDrillBalanced(t *testing.T, name string) {
 }
 
 func testDrillExternal(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--external", "--duration", "14s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
+	c := start(t, "drill", "lab:"+name, "--external", "--duration", "16s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
 	until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil
@@ -177,7 +179,19 @@ func testDrillExternal(t *testing.T, name string) {
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
+	// From here on one standby receives everything, and shows nothing of it.
+	still := secondary(t, name)
+	goOn := holdReplay(t, name, still)
+	defer goOn()
 	d := drillOf(t, c.wait(t).must(t, 0))
+	if got := standing(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
+		t.Errorf("%s, whose replay stands still, is %+v", still, got)
+	}
+	for name, got := range standing(d.Rounds[0]) {
+		if name != still && name != "final" && got.State != record.MemberAgrees {
+			t.Errorf("%s is %+v", name, got)
+		}
+	}
 	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed <= f[0].Injected || d.Outages == nil {
 		t.Errorf("the marked fault is %+v, the outage %+v", f, d.Outages)
 	}
