@@ -186,6 +186,25 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+func TestFind(t *testing.T) {
+	for _, c := range []struct{ document, factor, workload, want string }{
+		{"policy-storage", "Client threads", "a", "figure-2"},
+		{"policy-storage", "client threads", "ycsb-b", "figure-3"},
+		{"policy-storage", "client threads", "c", ""},
+		{"policy-storage", "data servers", "a", "figure-10 table-6"},
+		{"ssd-vs-disk", "disks", "D", "table-1-d"},
+		{"storage-io", "threads", "a", "ext4 xfs md lvm"},
+	} {
+		var got []string
+		for _, sweep := range document(t, c.document).Find(c.factor, c.workload) {
+			got = append(got, sweep.ID)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s in %s is %v, want %s", c.document, c.factor, c.workload, got, c.want)
+		}
+	}
+}
+
 // A study cannot call its levels quite as the documents do.
 func TestLevelsOfStudies(t *testing.T) {
 	s := document(t, "policy-storage")

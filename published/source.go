@@ -144,6 +144,18 @@ func (s *Source) Figure(name string) []*Sweep {
 	return found
 }
 
+// Find is the sweeps of a factor as a study calls it, in a workload: "client threads" in "a", which "ycsb-a" also is.
+// Sweeps that are of no workload are found in all of them.
+func (s *Source) Find(factor, workload string) []*Sweep {
+	var found []*Sweep
+	for _, sweep := range s.Sweeps {
+		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" || sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
+			found = append(found, sweep)
+		}
+	}
+	return found
+}
+
 func dashed(s string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), " ", "-")
 }

@@ -9,7 +9,8 @@ import (
 type Sweep struct {
 	// ID is the item with a dash, "figure-2"; where several sweeps stand in one item, something is added.
 	ID string `yaml:"id"`
-	// Factor is what is varied, in the document's words; Path is the key of a study that varies the same, if there is one.
+	// Factor is what is varied, and the name of the factor in a study that repeats it. Path is the key of a study that
+	// varies the same, if a single one does.
 	Factor string `yaml:"factor"`
 	Path   string `yaml:"path"`
 	// Workload is a name of [Source.Mixes], or empty.
