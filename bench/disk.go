@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -24,21 +27,21 @@ const (
 	diskModel = 0.10 // measured over the model of the group commit
 )
 
-// fioJob is what of fio's JSON is compared.
-type fioJob struct {
-	Read, Write fioSide
-	Sync        struct {
-		Lat struct {
-			Percentile map[string]float64
-		} `json:"lat_ns"`
-	}
-	User   float64 `json:"usr_cpu"`
-	System float64 `json:"sys_cpu"`
+// diskTurn is how long the probe and fio each work in a round: short, so that both of a pair meet the same machine.
+const diskTurn = 1500 * time.Millisecond
+
+// diskPlace is where a comparison is made.
+type diskPlace struct {
+	dir, name string
+	pairs     int // rounds of both, without the one to warm up
+	threads   []int
+	// busy says that requests are so many that processor time is about them, and the device one that flushes and counters
+	// are worth comparing of.
+	busy bool
 }
 
-type fioSide struct{ IOPS float64 }
-
-// diskPeers shows the probe beside fio on the same file, in turns within one run, and the group commit beside its model.
+// diskPeers shows the probe beside fio on the same file, in turns within one run, and the group commit beside its model:
+// on the disk of this directory, and on one whose times are fixed, where what else the machine does changes little.
 func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	if _, err := exec.LookPath("fio"); err != nil {
 		return errors.New("fio is not installed: apt-get install fio")
@@ -48,34 +51,74 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Fprintf(w, "\nDisk, beside fio (psync) on the same file in turns, medians of the ratios of %d rounds (goals: rate ±3 %%, processor time ≤ 1.2, flush ±5 %%)\n", c.rounds)
+	fmt.Fprintf(w, "\nDisk, beside fio (psync) on the same file. Turns of %s in the order fio, probe, probe, fio; the first pair warms up; medians of the\n", diskTurn)
+	fmt.Fprintf(w, "ratios of pairs with their 95 %% interval. Both write blocks of their own (fio: refill_buffers); the probe also checks what it reads.\n")
+	fmt.Fprintf(w, "Goals: rate ±%.0f %%, processor time ≤ %.1f, flush ±%.0f %%. Open: outside, with an interval that reaches the goal.\n", 100*diskRate, diskCPU, 100*diskFlush)
+	failed := diskCompare(ctx, w, diskPlace{dir: dir, name: "the disk of this directory", pairs: 3 * c.rounds, threads: []int{1, 4, 16}, busy: true})
+	return errors.Join(failed, fixedDisk(ctx, w, c))
+}
+
+// diskCompare makes all comparisons in one place.
+func diskCompare(ctx context.Context, w io.Writer, at diskPlace) error {
+	at.pairs += at.pairs % 2 // with the pair that warms up their number is odd, so that the last turn is the probe's
+	fmt.Fprintf(w, "On %s, %d pairs\n", at.name, at.pairs)
 	for _, op := range []string{disk.Read, disk.Write} {
-		for _, threads := range []int{1, 4, 16} {
-			if err := randomRatio(ctx, w, dir, op, threads, c.rounds); err != nil {
+		for _, threads := range at.threads {
+			if err := randomRatio(ctx, w, at, op, threads); err != nil {
 				return err
 			}
 		}
 	}
-	if err := flushRatio(ctx, w, dir, c.rounds); err != nil {
-		return err
+	if at.busy {
+		if err := flushRatio(ctx, w, at); err != nil {
+			return err
+		}
+		if err := besideIostat(ctx, w, at.dir); err != nil {
+			return err
+		}
 	}
-	return modelErrors(ctx, w, dir)
+	return modelErrors(ctx, w, at.dir)
 }
 
-// turns runs fio before each step of a probe, when the probe's files are there.
-type turns struct{ before func(file string) }
+// turns calls a function before each step of a probe, when the probe's files are there.
+type turns struct{ before func(text string) }
 
 func (t turns) Step(text string)        { t.before(text) }
 func (turns) Second(record.ProbeSecond) {}
 func (turns) Note(string)               {}
+
+// inTurns lets a probe and a peer work in the order peer, probe, probe, peer, and so on. steps is what the names of the
+// probe's measured steps begin with.
+func inTurns(ctx context.Context, s record.ProbeSpec, steps string, peer func() error) (*record.Probe, error) {
+	var failed error
+	done := 0
+	p, err := probeWith(ctx, s, func(text string) {
+		if !strings.HasPrefix(text, steps) || failed != nil {
+			return
+		}
+		due := 0 // in every other pair the probe goes first
+		switch {
+		case done == 0:
+			due = 1
+		case done%2 == 0:
+			due = 2 // the one left over, and that of this pair
+		}
+		for range due {
+			failed = errors.Join(failed, peer())
+		}
+		done++
+	})
+	return p, errors.Join(err, failed)
+}
+
 func benchSpec(dir string) record.ProbeSpec {
 	s := disk.Defaults(dir)
-	s.Size, s.Duration = 256<<20, int64(2*time.Second)
+	s.Size, s.Segment, s.Duration = 256<<20, 64<<20, int64(diskTurn)
 	return s
 }
 
-// probeWith runs a probe whose steps alternate with something else.
-func probeWith(ctx context.Context, s record.ProbeSpec, before func(file string)) (*record.Probe, error) {
+// probeWith runs a probe and calls a function before each of its steps.
+func probeWith(ctx context.Context, s record.ProbeSpec, before func(text string)) (*record.Probe, error) {
 	writer, err := record.CreateProbe("", &record.Probe{Specification: s, Environment: record.NewEnvironment(nil)})
 	if err != nil {
 		return nil, err
@@ -84,9 +127,33 @@ func probeWith(ctx context.Context, s record.ProbeSpec, before func(file string)
 	return writer.Probe, err
 }
 
+// fioJob is what of fio's JSON is compared. Processor time is that of the job's threads, without fio's start.
+type fioJob struct {
+	Read, Write fioSide
+	Sync        struct {
+		Lat struct {
+			Percentile map[string]float64
+		} `json:"lat_ns"`
+	}
+	User    float64 `json:"usr_cpu"`
+	System  float64 `json:"sys_cpu"`
+	Runtime float64 `json:"job_runtime"` // ms, of all threads together
+}
+
+type fioSide struct {
+	IOPS  float64
+	Total float64 `json:"total_ios"`
+}
+
+// perOperation is the processor time of one operation, in seconds.
+func (j fioJob) perOperation() float64 {
+	return (j.User + j.System) / 100 * j.Runtime / 1000 / (j.Read.Total + j.Write.Total)
+}
+
 // fio runs a job and reads what it says.
 func fio(ctx context.Context, args ...string) (fioJob, error) {
-	cmd := exec.CommandContext(ctx, "fio", append([]string{"--name=plimsoll", "--ioengine=psync", "--time_based", "--runtime=2", "--randrepeat=0", "--output-format=json"}, args...)...)
+	cmd := exec.CommandContext(ctx, "fio", append([]string{"--name=plimsoll", "--ioengine=psync", "--time_based", fmt.Sprintf("--runtime=%dms", diskTurn.Milliseconds()),
+		"--randrepeat=1", "--refill_buffers", "--output-format=json"}, args...)...)
 	var out struct{ Jobs []fioJob }
 	if err := runJSON(cmd, &out); err != nil {
 		return fioJob{}, err
@@ -97,60 +164,77 @@ func fio(ctx context.Context, args ...string) (fioJob, error) {
 	return out.Jobs[0], nil
 }
 
-func randomRatio(ctx context.Context, w io.Writer, dir, op string, threads, rounds int) error {
-	s := benchSpec(dir)
+func randomRatio(ctx context.Context, w io.Writer, at diskPlace, op string, threads int) error {
+	s := benchSpec(at.dir)
 	s.Profiles, s.Operations = []string{record.ProbeRandom}, []string{op}
-	s.Ramp = slices.Repeat([]int{threads}, rounds)
+	s.Ramp = slices.Repeat([]int{threads}, 1+at.pairs)
+	args := []string{"--rw=rand" + op, "--bs=4k", "--direct=1", "--norandommap", "--size=256m", "--thread", "--group_reporting", fmt.Sprintf("--numjobs=%d", threads)}
+	if op == disk.Write {
+		args = append(args, "--fdatasync=1")
+	}
 	var peer []fioJob
-	var failed error
-	p, err := probeWith(ctx, s, func(text string) {
-		found, _ := filepath.Glob(filepath.Join(dir, files.Prefix+"*", files.Data))
-		if len(text) < 6 || text[:6] != "random" || len(found) != 1 {
-			return
+	p, err := inTurns(ctx, s, "random", func() error {
+		found, err := filepath.Glob(filepath.Join(at.dir, files.Prefix+"*", files.Data))
+		if err != nil || len(found) != 1 {
+			return fmt.Errorf("the file of the probe was not found: %v", found)
 		}
-		args := []string{"--filename=" + found[0], "--rw=rand" + op, "--bs=4k", "--direct=1", "--norandommap", "--size=256m", "--refill_buffers", "--thread", "--group_reporting", fmt.Sprintf("--numjobs=%d", threads)}
-		if op == disk.Write {
-			args = append(args, "--fdatasync=1")
-		}
-		job, err := fio(ctx, args...)
-		failed = errors.Join(failed, err)
+		job, err := fio(ctx, append(args, "--filename="+found[0])...)
 		peer = append(peer, job)
+		return err
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
 	var rates, cpu []float64
 	for i, step := range p.ProfileSteps(record.ProbeRandom) {
-		iops := peer[i].Read.IOPS + peer[i].Write.IOPS
-		rates = append(rates, step.Rate/iops)
-		cpu = append(cpu, step.CPUSeconds/float64(step.Operations)/((peer[i].User+peer[i].System)/100*float64(threads)/iops))
+		rates = append(rates, step.Rate/(peer[i].Read.IOPS+peer[i].Write.IOPS))
+		cpu = append(cpu, step.CPUSeconds/float64(step.Operations)/peer[i].perOperation())
 	}
-	r, u := middle(rates), middle(cpu)
-	fmt.Fprintf(w, "  random %-5s %2d threads   rate × %.3f %s   processor time × %.2f %s\n", op, threads, r, verdict(r > 1-diskRate && r < 1+diskRate), u, verdict(u <= diskCPU))
+	fmt.Fprintf(w, "  random %-5s %2d threads   rate %s", op, threads, paired(rates[1:], 1-diskRate, 1+diskRate))
+	if at.busy {
+		fmt.Fprintf(w, "   processor time %s", paired(cpu[1:], 0, diskCPU))
+	}
+	fmt.Fprintln(w)
 	return nil
 }
 
-func middle(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
+// paired words the median of the ratios of pairs, and whether it lies between two bounds.
+func paired(list []float64, low, high float64) string {
+	logs := make([]float64, len(list))
+	for i, x := range list {
+		logs[i] = math.Log(x)
+	}
+	median, iv, ok := stats.MedianInterval(logs, 0.95)
+	median = math.Exp(median)
+	word := verdict(median >= low && median <= high)
+	if !ok {
+		return fmt.Sprintf("× %.3f %s", median, word)
+	}
+	from, to := math.Exp(iv.Low), math.Exp(iv.High)
+	if word == verdict(false) && to >= low && from <= high {
+		word = "open"
+	}
+	return fmt.Sprintf("× %.3f (%.3f to %.3f) %-6s", median, from, to, word)
 }
 
-// flushRatio compares the time of fdatasync with one client.
-func flushRatio(ctx context.Context, w io.Writer, dir string, rounds int) error {
-	s := benchSpec(dir)
-	s.Profiles, s.Clients = []string{record.ProbeJournal}, slices.Repeat([]int{1}, rounds)
+// flushRatio compares the time of fdatasync with one client. Both append to files of their own that were reserved; those
+// of fio are removed at the end, because to discard their blocks would disturb who comes next.
+func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
+	s := benchSpec(at.dir)
+	s.Profiles, s.Clients = []string{record.ProbeJournal}, slices.Repeat([]int{1}, 1+at.pairs)
 	var peer []fioJob
-	var failed error
-	p, err := probeWith(ctx, s, func(text string) {
-		if len(text) < 7 || text[:7] != "journal" {
-			return
-		}
-		name := filepath.Join(dir, "fio")
-		job, err := fio(ctx, "--filename="+name, "--rw=write", "--bs=1k", "--fdatasync=1", "--fallocate=native", "--filesize=100m", "--refill_buffers")
-		failed = errors.Join(failed, err, os.Remove(name))
+	var made []string
+	p, err := inTurns(ctx, s, "journal", func() error {
+		name := filepath.Join(at.dir, fmt.Sprintf("fio-%d", len(made)))
+		made = append(made, name)
+		job, err := fio(ctx, "--filename="+name, "--rw=write", "--bs=1k", "--fdatasync=1", "--fallocate=native", "--filesize=64m")
 		peer = append(peer, job)
+		return err
 	})
-	if err := errors.Join(err, failed); err != nil {
+	for _, name := range made {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
 		return err
 	}
 	var p50, p99 []float64
@@ -161,27 +245,38 @@ func flushRatio(ctx context.Context, w io.Writer, dir string, rounds int) error 
 		p50 = append(p50, float64(*step.SyncOnly.P50)/peer[i].Sync.Lat.Percentile["50.000000"])
 		p99 = append(p99, float64(*step.SyncOnly.P99)/peer[i].Sync.Lat.Percentile["99.000000"])
 	}
-	a, b := middle(p50), middle(p99)
-	near := func(x float64) bool { return x > 1-diskFlush && x < 1+diskFlush }
-	fmt.Fprintf(w, "  journal flush, one client   p50 × %.3f %s   p99 × %.3f %s\n", a, verdict(near(a)), b, verdict(near(b)))
+	fmt.Fprintf(w, "  journal flush, one client  p50 %s   p99 %s\n", paired(p50[1:], 1-diskFlush, 1+diskFlush), paired(p99[1:], 1-diskFlush, 1+diskFlush))
 	return nil
 }
+
+// modelRepeats is how often each number of clients is held against the model; the middle one counts.
+const modelRepeats = 3
 
 // modelErrors holds the group commit against its model.
 func modelErrors(ctx context.Context, w io.Writer, dir string) error {
 	s := benchSpec(dir)
-	s.Profiles, s.Clients = []string{record.ProbeJournal}, []int{1, 4, 16, 64}
+	s.Profiles, s.Clients = []string{record.ProbeJournal}, slices.Repeat([]int{1, 4, 16, 64}, modelRepeats)
 	p, err := probeWith(ctx, s, func(string) {})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Group commit, measured over its model (goal: ±10 %%)\n")
+	fmt.Fprintf(w, "  group commit over its model, the middle of %d (goal ±%.0f %%)\n", modelRepeats, 100*diskModel)
+	byClients := map[int][]record.ProbeStep{}
 	for _, step := range p.ProfileSteps(record.ProbeJournal) {
-		if step.Model == nil || step.Latency == nil {
-			continue
+		if step.Model != nil && step.Latency != nil && step.Flush != nil {
+			byClients[step.Clients] = append(byClients[step.Clients], step)
 		}
-		fmt.Fprintf(w, "  %3d clients  %s measured, %s by the model, %+.1f %%  %s\n", step.Clients, time.Duration(step.Latency.Mean).Round(time.Microsecond),
-			time.Duration(step.Model.Latency).Round(time.Microsecond), 100*step.Model.Error, verdict(step.Model.Error < diskModel && step.Model.Error > -diskModel))
+	}
+	for _, clients := range []int{1, 4, 16, 64} {
+		list := byClients[clients]
+		if len(list) == 0 {
+			return fmt.Errorf("nothing was measured with %d clients", clients)
+		}
+		slices.SortFunc(list, func(a, b record.ProbeStep) int { return int(math.Copysign(1, a.Model.Error-b.Model.Error)) })
+		step := list[len(list)/2]
+		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
+		fmt.Fprintf(w, "  %3d clients  %8s measured, %8s by the model, %+5.1f %%  %-6s  flush %s\n", clients, short(step.Latency.Mean), short(float64(step.Model.Latency)),
+			100*step.Model.Error, verdict(math.Abs(step.Model.Error) < diskModel), short(step.Flush.Mean))
 	}
 	return nil
 }

@@ -39,6 +39,12 @@ func playRole(role string, args []string) error {
 		return playClient(arg)
 	case roleStart:
 		return playStart()
+	case roleFaults:
+		var base string
+		if err := json.Unmarshal([]byte(arg), &base); err != nil {
+			return err
+		}
+		return playFaults(base)
 	}
 	return fmt.Errorf("unknown role %q", role)
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+)
+
+// roleFaults is a faultfs in a process of its own, which ends with its standard input.
+const roleFaults = "faults"
+
+// fixedDevice is a disk whose times do not depend on what else the machine does: its requests take much longer than the
+// machine needs for them.
+var fixedDevice = faultfs.Device{ReadLatency: 2 * time.Millisecond, WriteLatency: 2 * time.Millisecond, FlushLatency: 3 * time.Millisecond, Parallel: 64, Protected: true}
+
+// fixedMount is a filesystem on a virtual disk with fixed times.
+type fixedMount struct {
+	base, dir, loop string
+	faults          *exec.Cmd
+	end             io.Closer
+}
+
+// fixedDisk makes the comparisons on a disk with fixed times.
+func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		fmt.Fprintln(w, "  a disk with fixed times: not measured, it needs Linux and root")
+		return nil
+	}
+	m := &fixedMount{}
+	defer func() { err = errors.Join(err, m.remove()) }()
+	if err := m.make(ctx); err != nil {
+		return fmt.Errorf("a disk with fixed times: %w", err)
+	}
+	d := fixedDevice
+	return diskCompare(ctx, w, diskPlace{dir: m.dir, pairs: c.rounds + 1, threads: []int{1, 4},
+		name: fmt.Sprintf("ext4 on a virtual disk (read %s, write %s, flush %s)", d.ReadLatency, d.WriteLatency, d.FlushLatency)})
+}
+
+func (m *fixedMount) make(ctx context.Context) (err error) {
+	if m.base, err = os.MkdirTemp("", "plimsoll-bench-fixed-"); err != nil {
+		return err
+	}
+	o := faultsIn(m.base)
+	if m.faults, err = child(ctx, roleFaults, m.base); err != nil {
+		return err
+	}
+	if m.end, err = m.faults.StdinPipe(); err != nil {
+		return err
+	}
+	if err := m.faults.Start(); err != nil {
+		m.faults = nil
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	client, err := faultfs.DialWait(wait, o.Socket)
+	if err != nil {
+		return err
+	}
+	if err := client.Create(ctx, "fixed", 1<<30, fixedDevice, nil); err != nil {
+		return err
+	}
+	if m.loop, err = tool(ctx, "losetup", "--find", "--show", "--direct-io=on", filepath.Join(o.Mount, "fixed")); err != nil {
+		return err
+	}
+	if _, err := tool(ctx, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", m.loop); err != nil {
+		return err
+	}
+	dir := filepath.Join(m.base, "mnt")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if _, err = tool(ctx, "mount", m.loop, dir); err == nil {
+		m.dir = dir
+	}
+	return err
+}
+
+// remove takes away what was made, whatever that is, also after an interrupt.
+func (m *fixedMount) remove() (failed error) {
+	ctx := context.Background()
+	if m.dir != "" {
+		_, err := tool(ctx, "umount", m.dir)
+		failed = errors.Join(failed, err)
+	}
+	if m.loop != "" {
+		_, err := tool(ctx, "losetup", "--detach", m.loop)
+		failed = errors.Join(failed, err)
+	}
+	if m.faults != nil {
+		failed = errors.Join(failed, m.end.Close())
+		_ = m.faults.Wait() // what it says of its end does not matter here
+	}
+	if m.base != "" {
+		failed = errors.Join(failed, os.RemoveAll(m.base))
+	}
+	return failed
+}
+
+// tool runs a program and returns what it prints.
+func tool(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("%s %v: %w: %s", name, args, err, text)
+	}
+	return text, nil
+}
+
+func faultsIn(base string) faultfs.Options {
+	return faultfs.Options{Data: filepath.Join(base, "data"), Mount: filepath.Join(base, "disks"), Socket: filepath.Join(base, "socket")}
+}
+
+// playFaults serves virtual disks until standard input ends.
+func playFaults(base string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent
+		cancel()
+	}()
+	return faultfs.Serve(ctx, faultsIn(base))
+}

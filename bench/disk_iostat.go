@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/disk/device"
+	"github.com/plimsoll-bench/plimsoll/disk/disktest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const (
+	// iostatSeconds is how long the probe and iostat look at the same device.
+	iostatSeconds = 8
+	// iostatNear is how far their columns may be apart: both begin and end some 10 ms after each other.
+	iostatNear = 0.05
+)
+
+// besideIostat compares what the probe says of the device with what iostat -x says of the same seconds.
+func besideIostat(ctx context.Context, w io.Writer, dir string) error {
+	s := benchSpec(dir)
+	s.Profiles, s.Operations, s.Ramp, s.Duration = []string{record.ProbeRandom}, []string{disk.Mixed}, []int{4}, iostatSeconds*1e9
+	storage, err := deviceOf(dir)
+	if err != nil {
+		return err
+	}
+	type answer struct {
+		columns map[string]float64
+		err     error
+	}
+	answers := make(chan answer, 1)
+	p, err := probeWith(ctx, s, func(text string) {
+		if !strings.HasPrefix(text, "random") {
+			return
+		}
+		begun := make(chan struct{})
+		go func() {
+			columns, err := disktest.Iostat(ctx, storage, iostatSeconds, func() { close(begun) })
+			if columns == nil {
+				select {
+				case <-begun:
+				default:
+					close(begun)
+				}
+			}
+			answers <- answer{columns, err}
+		}()
+		<-begun
+	})
+	if err != nil {
+		return err
+	}
+	a := <-answers
+	if a.err != nil {
+		fmt.Fprintf(w, "  accounting beside iostat -x: not measured: %v\n", a.err)
+		return nil
+	}
+	for _, d := range p.Steps[len(p.Steps)-1].Devices {
+		if d.Name == storage {
+			worst, name := iostatWorst(d, a.columns)
+			fmt.Fprintf(w, "  accounting beside iostat -x of %s over the same %d s: r/s %.0f and %.0f, w/s %.0f and %.0f, f/s %.0f and %.0f, aqu-sz %.2f and %.2f, %%util %.1f and %.1f;\n    furthest apart is %s, by %.1f %%: %s (goal %.0f %%)\n",
+				d.Name, iostatSeconds, d.Reads, a.columns["r/s"], d.Writes, a.columns["w/s"], d.Flushes, a.columns["f/s"], d.Queue, a.columns["aqu-sz"], d.Util, a.columns["util"],
+				name, 100*worst, verdict(worst < iostatNear), 100*iostatNear)
+			return nil
+		}
+	}
+	return errors.New("the probe says nothing of " + storage)
+}
+
+// iostatWorst is the largest deviation of the columns that a load of reads and writes moves.
+func iostatWorst(d record.ProbeDevice, columns map[string]float64) (worst float64, name string) {
+	for _, c := range []struct {
+		name string
+		ours float64
+	}{
+		{"r/s", d.Reads}, {"w/s", d.Writes}, {"rkB/s", d.ReadKB}, {"wkB/s", d.WriteKB}, {"f/s", d.Flushes}, {"r_await", d.ReadAwait}, {"w_await", d.WriteAwait},
+		{"rareq-sz", d.ReadSize}, {"wareq-sz", d.WriteSize}, {"aqu-sz", d.Queue}, {"util", d.Util},
+	} {
+		// iostat prints two digits behind the point, so that 0.07 may be 0.065.
+		off := max(0, math.Abs(c.ours-columns[c.name])-0.005) / max(columns[c.name], 0.005)
+		if off >= worst {
+			worst, name = off, c.name
+		}
+	}
+	return worst, name
+}
+
+// deviceOf is the device right below the filesystem of a directory.
+func deviceOf(dir string) (string, error) {
+	s, err := device.Here().Storage(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(s.Devices) == 0 {
+		return "", fmt.Errorf("the kernel shows no device below %s", dir)
+	}
+	return s.Devices[0].Name, nil
+}
