@@ -52,7 +52,14 @@ func describeVolumes(ctx context.Context, deep bool, layout topology.Layout, vol
 	var found []record.LabVolume
 	for _, m := range layout.Members {
 		if v := volumes[m.Name]; v != nil {
-			found = append(found, v.Describe(ctx, deep))
+			d := v.Describe(ctx, deep)
+			if d.Layout.Backend == "directory" { // it shares its filesystem with everything else
+				d.Capacity, d.Used = 0, 0
+				if deep {
+					d.Used = filesIn(ctx, d.Mount)
+				}
+			}
+			found = append(found, d)
 		}
 	}
 	return found

@@ -46,9 +46,10 @@ type LabHost struct {
 	State string `json:"state" jsonschema:"enum=on,enum=off,enum=paused"`
 	// CutFrom are the hosts it does not reach, "*" for all, with the direction if it is one only.
 	CutFrom []string `json:"cut_from,omitempty"`
-	Cores   float64  `json:"cores,omitempty"`
-	Memory  int64    `json:"memory,omitempty"`
-	Network int64    `json:"network,omitempty"`
+	// Cores, Memory in bytes and Network in bytes per second are its limits, absent where it has none.
+	Cores   float64 `json:"cores,omitempty"`
+	Memory  int64   `json:"memory_bytes,omitempty"`
+	Network int64   `json:"network_bytes_per_second,omitempty"`
 	// Members are the names of the members that stand on it now.
 	Members []string `json:"members,omitempty"`
 }
@@ -94,9 +95,10 @@ type LabVolume struct {
 	Disks  []LabDisk `json:"disks,omitempty"`
 	// Mount is the directory the member sees.
 	Mount string `json:"mount"`
-	// Capacity and Used are in bytes as the filesystem tells them.
-	Capacity int64 `json:"capacity,omitempty"`
-	Used     int64 `json:"used,omitempty"`
+	// Capacity is what can be written in all, Used what of it is, in bytes. What the empty filesystem took is in neither.
+	// A directory has no capacity of its own, and what it uses are its files; it is absent where nobody asked for it.
+	Capacity int64 `json:"capacity_bytes,omitempty"`
+	Used     int64 `json:"used_bytes,omitempty"`
 	// Health is "healthy", "degraded", "repairing", "failed" or "unknown", Detail what the backend says.
 	Health string `json:"health" jsonschema:"enum=healthy,enum=degraded,enum=repairing,enum=failed,enum=unknown"`
 	Detail string `json:"detail,omitempty"`
@@ -113,7 +115,9 @@ type LabLayout struct {
 	Checksum string `json:"checksum,omitempty"`
 	// Disks is how many there are, each of DiskSize bytes.
 	Disks    int   `json:"disks,omitempty"`
-	DiskSize int64 `json:"disk_size,omitempty"`
+	DiskSize int64 `json:"disk_size_bytes,omitempty"`
+	// Reserve is how many bytes of each disk only a repair uses.
+	Reserve int64 `json:"reserve_bytes,omitempty"`
 	// Tolerates is how many disks may fail.
 	Tolerates int `json:"tolerates"`
 	// WriteAmplification is how many bytes reach disks for each byte of the volume, as the policy implies for whole
@@ -178,12 +182,12 @@ type LabUsage struct {
 	CPUSeconds       float64 `json:"cpu_seconds"`
 	ThrottledSeconds float64 `json:"throttled_seconds,omitempty"`
 	// Memory is resident now, in bytes.
-	Memory int64 `json:"memory"`
+	Memory int64 `json:"memory_bytes"`
 	// Bytes and operations since it was powered on.
 	ReadBytes  int64 `json:"read_bytes"`
 	WriteBytes int64 `json:"write_bytes"`
 	Reads      int64 `json:"reads,omitempty"`
 	Writes     int64 `json:"writes,omitempty"`
-	Received   int64 `json:"received,omitempty"`
-	Sent       int64 `json:"sent,omitempty"`
+	Received   int64 `json:"received_bytes,omitempty"`
+	Sent       int64 `json:"sent_bytes,omitempty"`
 }

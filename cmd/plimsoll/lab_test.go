@@ -124,7 +124,7 @@ func exampleLab() record.Lab {
 			{Name: "pg-2", Host: "host2", Address: "198.18.0.3:27017", State: "running", Role: "secondary", Set: "pg", LagSeconds: &lag, LagBytes: &bytes, Problem: "it has not answered for 5 s"}},
 		Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Detail: "one disk does not answer", Capacity: 4 << 30, Used: 100 << 20,
 			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs"}, Disks: []record.LabDisk{{Name: "d1", State: "ok"}, {Name: "d2", State: "failed"}}},
-			{Name: "pg-2", Health: "healthy", Layout: record.LabLayout{Backend: "directory"}}},
+			{Name: "pg-2", Health: "healthy", Used: 90 << 20, Layout: record.LabLayout{Backend: "directory"}}},
 		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2", Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
 		Notes:  []string{"gateways do not read write concerns: the address decides about durability"}}
 	l.Specification.Engine.Authentication = true
@@ -148,6 +148,21 @@ func TestLabText(t *testing.T) {
 	checkGolden(t, "lab.golden.txt", b.Bytes())
 	if strings.Contains(b.String(), "hush") {
 		t.Error("the password is shown")
+	}
+}
+
+// A lag of nothing has its units too.
+func TestLagText(t *testing.T) {
+	second, none, bytes := 1.5, 0.0, int64(0)
+	for want, m := range map[string]record.LabMember{
+		"-":        {},
+		"0 s, 0 B": {LagSeconds: &none, LagBytes: &bytes},
+		"0 B":      {LagBytes: &bytes},
+		"1.50 s":   {LagSeconds: &second},
+	} {
+		if got := lagText(m); got != want {
+			t.Errorf("the lag is %q, want %q", got, want)
+		}
 	}
 }
 

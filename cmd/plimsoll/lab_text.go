@@ -26,9 +26,7 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 	}
 	var disk int64
 	for _, v := range l.Volumes {
-		if v.Layout.Backend != "directory" { // a directory shares its filesystem with everything else
-			disk += v.Used
-		}
+		disk += v.Used
 	}
 	fmt.Fprintf(&b, "\ncost      usable after %s, %s of memory", formatDuration(time.Duration(l.UsableAfter)), formatBytes(memory))
 	if disk > 0 {
@@ -192,7 +190,11 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 func lagText(m record.LabMember) string {
 	var parts []string
 	if m.LagSeconds != nil {
-		parts = append(parts, figure.Duration(time.Duration(*m.LagSeconds*float64(time.Second))))
+		lag := "0 s" // a figure with a unit, beside one with another
+		if *m.LagSeconds > 0 {
+			lag = figure.Duration(time.Duration(*m.LagSeconds * float64(time.Second)))
+		}
+		parts = append(parts, lag)
 	}
 	if m.LagBytes != nil {
 		parts = append(parts, formatBytes(*m.LagBytes))
@@ -208,12 +210,9 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	t.row("volume", "health", "layout", "capacity", "used", "disks")
 	var details []string
 	for _, v := range volumes {
-		capacity, used := formatBytes(v.Capacity), formatBytes(v.Used)
-		if v.Capacity == 0 { // not known: nothing of it can be read
-			capacity, used = "-", "-"
-		}
+		capacity, used := orElse(knownBytes(v.Capacity), "-"), orElse(knownBytes(v.Used), "-")
 		if v.Layout.Backend == "directory" { // its filesystem is everybody's
-			capacity, used = "the disk below", "-"
+			capacity = "the disk below"
 		}
 		t.row(v.Name, v.Health, layoutText(v.Layout), capacity, used, diskText(v.Disks))
 		if v.Detail != "" && v.Health != "healthy" {
@@ -225,6 +224,14 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	for _, d := range details {
 		fmt.Fprintln(b, wrap(report.Clean(d), textWidth, "  "))
 	}
+}
+
+// knownBytes prints a size, nothing if it is not known: nothing of it can be read.
+func knownBytes(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return formatBytes(n)
 }
 
 func layoutText(l record.LabLayout) string {
