@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -80,55 +80,13 @@ func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
 	return min(all.OutageFrom, f.Done)
 }
 
-// members opens each member that can be read directly, and notes those that cannot.
-func (x *round) members(ctx context.Context) []*source {
-	if x.lab == nil {
-		x.r.Unread = append(x.r.Unread, "members: the target is no lab, so only its address was read")
-		return nil
-	}
-	l, err := x.lab.Describe(ctx, true)
-	if err != nil {
-		x.r.Unread = append(x.r.Unread, "members: "+err.Error())
-		return nil
-	}
-	var list []*source
-	for _, m := range l.Members {
-		switch {
-		case !holdsData(m):
-			continue
-		case m.Kind == "postgres":
-			x.r.Unread = append(x.r.Unread, m.Name+": a member of documentdb has no gateway of its own, so it cannot be read directly")
-			continue
-		case x.sharded(l):
-			x.r.Unread = append(x.r.Unread, m.Name+": it is a part of a sharded cluster, so it does not have all documents")
-			continue
-		case m.State != "running":
-			x.r.Unread = append(x.r.Unread, m.Name+": it is "+m.State)
-			continue
-		}
-		uri, err := run.MemberURI(x.uri, m.Address)
-		var s *source
-		if err == nil {
-			s, err = x.open(ctx, m.Name, uri, true)
-		}
-		if err != nil {
-			x.r.Unread = append(x.r.Unread, m.Name+": "+store.Redact(store.OneLine(err.Error())))
-			continue
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
-func (x *round) sharded(l record.Lab) bool {
-	return l.Specification.Topology.Kind == record.LabSharded
-}
-
 // source reads documents back through the official driver, which is not the code that wrote them.
 type source struct {
 	name   string
 	client *mongo.Client
 	db     *mongo.Database
+	behind string    // how far a member is behind its primary, in words
+	lab    io.Closer // what the lab keeps for the reading, if it has to
 }
 
 // open opens one way to read everything back, and waits until it answers.
@@ -160,15 +118,21 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	}
 }
 
-// close gives back the connections.
+// close gives back the connections, and what the lab keeps for them.
 func (s *source) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = s.client.Disconnect(ctx) // nothing is under way
+	if s.lab != nil {
+		_ = s.lab.Close() // the lab ends it in any case
+	}
 }
 
 // Name implements [ledger.Source].
 func (s *source) Name() string { return s.name }
+
+// Behind implements [ledger.Late].
+func (s *source) Behind() string { return s.behind }
 
 // Scan implements [ledger.Source].
 func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {

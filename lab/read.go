@@ -3,12 +3,15 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
+
+// readLimit is how long a member may take until it can be read.
+const readLimit = time.Minute
 
 // readRequest names the member that is to be read.
 type readRequest struct {
@@ -87,9 +90,7 @@ func (s *supervisor) read(ctx context.Context, member string) (topology.Reading,
 	case !can:
 		return topology.Reading{}, refuse("%s answers clients at its own address, %s", member, n.Address())
 	}
-	reading, err := reader.Read(ctx, member)
-	if err != nil && ctx.Err() != nil {
-		err = errors.Join(err, context.Cause(ctx))
-	}
-	return reading, err
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	return reader.Read(ctx, member)
 }

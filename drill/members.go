@@ -1,0 +1,105 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// memberReader is a [Lab] that starts what is needed to read a member that clients cannot reach as it is.
+type memberReader interface {
+	ReadMember(ctx context.Context, member string) (*lab.MemberReading, error)
+}
+
+// mostSeconds is how far behind a member of mongod may say that it is without being called so: it tells whole seconds,
+// and a primary writes a record of its own every ten.
+const mostSeconds = 1
+
+// members opens each member that can be read directly, and notes those that cannot.
+func (x *round) members(ctx context.Context) []*source {
+	if x.lab == nil {
+		x.r.Unread = append(x.r.Unread, "members: the target is no lab, so only its address was read")
+		return nil
+	}
+	l, err := x.lab.Describe(ctx, true)
+	if err != nil {
+		x.r.Unread = append(x.r.Unread, "members: "+err.Error())
+		return nil
+	}
+	var list []*source
+	for _, m := range l.Members {
+		if !holdsData(m) {
+			continue
+		}
+		s, why := x.member(ctx, l, m)
+		if why != "" {
+			x.r.Unread = append(x.r.Unread, m.Name+": "+why)
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// member opens one member, or says why it cannot be read.
+func (x *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s *source, why string) {
+	switch {
+	case l.Specification.Topology.Kind == record.LabSharded:
+		return nil, "it is a part of a sharded cluster, so it does not have all documents"
+	case m.State != "running":
+		return nil, "it is " + m.State
+	}
+	var err error
+	if m.Kind == "postgres" {
+		s, err = x.throughReader(ctx, m)
+	} else {
+		s, err = x.atItsAddress(ctx, m)
+	}
+	if err != nil {
+		return nil, store.Redact(store.OneLine(err.Error()))
+	}
+	return s, ""
+}
+
+// atItsAddress opens a member that answers clients itself.
+func (x *round) atItsAddress(ctx context.Context, m record.LabMember) (*source, error) {
+	uri, err := run.MemberURI(x.uri, m.Address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := x.open(ctx, m.Name, uri, true)
+	if err == nil && m.LagSeconds != nil && *m.LagSeconds > mostSeconds {
+		s.behind = fmt.Sprintf("%.0f s behind the primary", *m.LagSeconds)
+	}
+	return s, err
+}
+
+// throughReader opens a member through a server that the lab starts for that. The server is there as long as the source
+// is open.
+func (x *round) throughReader(ctx context.Context, m record.LabMember) (*source, error) {
+	from, ok := x.lab.(memberReader)
+	if !ok {
+		return nil, errors.New("the lab gives no way to read it directly")
+	}
+	reading, err := from.ReadMember(ctx, m.Name) // as long as ctx lives; the lab bounds the start
+	if err != nil {
+		return nil, err
+	}
+	x.c.writer.AddSecrets(reading.URI)
+	s, err := x.open(ctx, m.Name, reading.URI, true)
+	if err != nil {
+		_ = reading.Close() // the lab ends it in any case
+		return nil, err
+	}
+	s.lab = reading
+	if reading.Behind > 0 {
+		s.behind = figure.Bytes(reading.Behind) + " of the primary's log were not applied"
+	}
+	return s, nil
+}
