@@ -18,13 +18,14 @@ type trial struct {
 	started time.Time
 	warmup  time.Duration
 
-	base   float64 // operations per second of a closed loop, or the limit of an open one, as a whole
-	tail   float64 // factor of all response times
-	times  table   // closed loop: multiples of the mean; open loop: seconds
-	second float64 // log of the factor of this interval
-	owed   float64 // part of an operation that the next interval does
-	behind float64 // operations of an open loop that wait
-	counts []int64
+	base    float64 // operations per second of a closed loop, or the limit of an open one, as a whole
+	service float64 // closed loop: seconds that an operation takes at least, as a whole
+	tail    float64 // factor of all response times
+	times   table   // closed loop: multiples of the mean; open loop: seconds
+	second  float64 // log of the factor of this interval
+	owed    float64 // part of an operation that the next interval does
+	behind  float64 // operations of an open loop that wait
+	counts  []int64
 
 	end     time.Duration
 	endedBy string
@@ -63,6 +64,7 @@ func newTrial(r *Runner, spec record.RunSpec, rng *rand.Rand, trouble Trouble) *
 		t.times = newQueue(servers, service, min(float64(t.load.Rate), 0.98*t.base)).table()
 	} else {
 		t.base = r.target.Throughput(int(t.load.Workers)) * factor
+		t.service = r.target.Service.Seconds() / factor
 		t.times = r.shape
 	}
 	return t
@@ -143,7 +145,7 @@ func (t *trial) closed(iv *measure.Interval, factor float64, most int64) {
 		n, t.owed = most, 0
 		iv.End = iv.Start + max(1, time.Duration(float64(n)/rate*1e9))
 	}
-	response := max(float64(t.load.Workers)/rate-t.target.Think.Seconds(), t.target.Service.Seconds()/factor)
+	response := max(float64(t.load.Workers)/rate-t.target.Think.Seconds(), t.service/factor)
 	t.fill(iv, n, response*t.tail, 0)
 }
 
