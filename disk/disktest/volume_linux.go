@@ -52,8 +52,8 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 		run(t, "mkfs.btrfs", append([]string{"-q", "-f"}, v.Loops...)...)
 	case "xfs":
 		run(t, "mkfs.xfs", "-q", "-f", v.Loops[0])
-	default:
-		run(t, "mkfs."+fs, "-q", "-F", v.Loops[0])
+	default: // what it would initialise later would be written beside a test
+		run(t, "mkfs."+fs, "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Loops[0])
 	}
 	if err := os.Mkdir(v.Dir, 0o755); err != nil {
 		t.Fatal(err)
