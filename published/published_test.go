@@ -266,7 +266,7 @@ func TestBandwidthFollowsFromOperations(t *testing.T) {
 }
 
 // What iostat counts below is what mongoperf did above: every read is one of 4 KiB, the two disks of the stripe make up
-// the volume, and on ext4 half of the writes carry nothing: they are the flushes of its journal, which explain its ceiling.
+// the volume, and on ext4 half of the writes carry nothing, as flushes do, which would explain its ceiling.
 func TestDeviceAccountingAddsUp(t *testing.T) {
 	s := document(t, "storage-io")
 	get := func(device, metric string) float64 {

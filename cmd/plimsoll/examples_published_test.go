@@ -128,3 +128,55 @@ func planExample(t *testing.T, spec record.StudySpec) {
 		t.Error(err)
 	}
 }
+
+// Each document has a page with working links, which names every contradiction of the data, and whose commands do what
+// it says. They plan, so that they need an engine.
+func TestPagesOfDocuments(t *testing.T) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := published.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(top)
+	for _, source := range all {
+		page := source.Name + ".md"
+		text, err := os.ReadFile(filepath.Join("docs", page))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		checkLinks(t, top, page, string(text))
+		for _, c := range source.Contradictions {
+			if !strings.Contains(string(text), "`"+c.ID+"`") {
+				t.Errorf("%s does not say that %s", page, c.ID)
+			}
+		}
+		for _, line := range shellCommands(string(text)) {
+			planDocumented(t, line)
+		}
+	}
+}
+
+// planDocumented performs a command of a page: one that plans, in this environment, because a plan looks for the engine.
+func planDocumented(t *testing.T, line string) {
+	t.Helper()
+	file, plans := strings.CutPrefix(line, "plimsoll study plan ")
+	if !plans {
+		runDocumented(t, line)
+		return
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	spec, err := record.ReadStudySpec(bytes.NewReader(text))
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+		return
+	}
+	planExample(t, spec)
+}
