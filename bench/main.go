@@ -63,6 +63,8 @@ func parts() []part {
 		{"serve", serveCost},
 		{"lab", labCost},
 		{"ledger", ledgerCost},
+		{"audit", auditSpeed},
+		{"outage", outageError},
 		{"disk", diskPeers},
 	}
 }
