@@ -69,7 +69,7 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 		}
 		text += fmt.Sprintf(": like %s; %s", c.Name, c.Use)
 		if journal != nil && journal.Ceiling > 0 {
-			text += fmt.Sprintf(". %s journaled commits/s were reached with %s, each waiting for two flushes", figure.Rate(journal.Ceiling), figure.Plural(journal.Clients, "client"))
+			text += fmt.Sprintf(". %s journaled commits/s were reached with %s", figure.Rate(journal.Ceiling), figure.Plural(journal.Clients, "client"))
 		}
 		return &record.ProbeClass{Name: c.Name, Text: text, Provenance: c.Provenance}
 	}

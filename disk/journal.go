@@ -103,7 +103,7 @@ func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeSte
 	h := kinds["flush"]
 	r.Flush, r.Square = record.NewLatency(h), meanSquare(h)
 	mean := time.Duration(h.Mean())
-	one, many := modelLatency(1, mean, 0), modelLatency(2, mean, 0)
+	one, many := modelLatency(1, mean, 0), amongOthers(mean, r.Square)
 	r.One, r.Many = int64(one), int64(many)
 	r.Open = int64(openLatency(0.5/max(mean.Seconds(), 1e-9), mean, r.Square))
 	r.Majority = majority(one, many, p.spec.Peers)

@@ -2,8 +2,10 @@ package disk
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,6 +97,79 @@ func TestModel(t *testing.T) {
 	if majority(s, s, nil) != nil {
 		t.Error("a majority of one")
 	}
+}
+
+// closedLoop plays clients of a server whose processor takes work for each commit, and returns their mean commit.
+func closedLoop(clients int, flush func() float64, work float64) (mean float64) {
+	arrivals, sum, n := make([]float64, clients), 0.0, 0
+	for now, processor := 0.0, 0.0; n < 400_000; {
+		now = max(now, slices.Min(arrivals))
+		end := now + flush()
+		for i, at := range arrivals {
+			if at <= now {
+				sum += end - at
+				n++
+				processor = max(processor, end) + work
+				arrivals[i] = processor
+			}
+		}
+		now = end
+	}
+	return sum / float64(n)
+}
+
+// What is expected of j:true is what a real server showed, and what clients of such a server show that is played: with flushes
+// that all take the same, and with those behind a token bucket.
+func TestExpectedFromDistribution(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const fast, slow, share, work = 0.2e-3, 97e-3, 0.08, 75e-6 // of the server: 13,000 commits/s where the disk is no limit
+	bimodal := func() float64 {
+		if random.Float64() < share {
+			return slow
+		}
+		return fast
+	}
+	for _, c := range []struct {
+		name     string
+		flush    func() float64
+		expected time.Duration
+		measured map[int]float64 // ms, by the number of clients
+		near     float64
+	}{
+		{"constant", func() float64 { return 5.4e-3 }, expectedOf(t, 5.4e-3), map[int]float64{2: 10.88, 4: 10.99, 16: 11.46, 32: 11.88}, 0.12},
+		{"bimodal", bimodal, expectedOf(t, repeated(fast, 92, slow, 8)...), map[int]float64{32: 51, 128: 68}, 0.25},
+	} {
+		for clients, measured := range c.measured {
+			if off := c.expected.Seconds()*1e3/measured - 1; math.Abs(off) > c.near {
+				t.Errorf("%s, %d clients: %v is expected, a server showed %v ms", c.name, clients, c.expected, measured)
+			}
+			if played := closedLoop(clients, c.flush, work) * 1e3; math.Abs(played/measured-1) > 0.3 {
+				t.Errorf("%s, %d clients: %v ms were played, a server showed %v ms", c.name, clients, played, measured)
+			}
+		}
+	}
+	// Few clients that come back at once are the other limit: two flushes, whatever their distribution.
+	if played := closedLoop(4, bimodal, 10e-6) * 1e3; math.Abs(played/17-1) > 0.3 {
+		t.Errorf("4 clients: %v ms were played, a server showed 17 ms", played)
+	}
+}
+
+// expectedOf is what a probe concludes from these flushes, in seconds.
+func expectedOf(t *testing.T, flushes ...float64) time.Duration {
+	t.Helper()
+	h := measure.NewHistogram()
+	for _, s := range flushes {
+		h.Record(int64(s * 1e9))
+	}
+	r := &record.ProbeJournalResult{}
+	p := &probe{spec: &record.ProbeSpec{}}
+	p.concludeJournal(r, &record.ProbeStep{Clients: 1}, map[string]*measure.Histogram{"flush": h})
+	return time.Duration(r.Many)
+}
+
+// repeated are some times of one value and some of another.
+func repeated(a float64, n int, b float64, m int) []float64 {
+	return append(slices.Repeat([]float64{a}, n), slices.Repeat([]float64{b}, m)...)
 }
 
 func TestCourse(t *testing.T) {

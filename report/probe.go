@@ -96,8 +96,12 @@ func probeAnswer(p *record.Probe) Section {
 		s.Lines = append(s.Lines, p.Class.Text+".")
 	}
 	if j := p.Journal; j != nil && j.Flush != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("j:true takes %s alone and %s among others; the journal carries %s commits/s with %s, and %s/s for each client that waits (half of them at a time).",
-			ns64(j.One), ns64(j.Many), figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1)))))
+		why := ""
+		if float64(j.Many) > 2.2*float64(j.One) {
+			why = " (more than two mean flushes, because most commits come while a slow one runs)"
+		}
+		s.Lines = append(s.Lines, fmt.Sprintf("j:true takes %s alone and %s among others%s; the journal carries %s commits/s with %s, and %s/s for each client that waits.",
+			ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1)))))
 	}
 	return s
 }
