@@ -57,7 +57,7 @@ func TestBrowserShowsAFolder(t *testing.T) {
 	made(t, filepath.Join(dir, "nightly", "one"), recordtest.Run{Seed: 1, Name: "a.example"})
 	made(t, filepath.Join(dir, "nightly", "two"), recordtest.Run{Seed: 2, Name: "b.example"})
 	made(t, filepath.Join(dir, "hostile"), recordtest.Run{Seed: 3, Name: `<script>document.title="harmed"</script>` + strings.Repeat("W", 5000)})
-	s := start(t, Options{Dir: dir})
+	s := start(t, Options{Dir: dir, Compare: twice})
 	p := b.Page(t)
 	p.Open(s.url("/?token=" + testToken))
 	if got := p.Text("location.search"); got != "" {
@@ -87,7 +87,7 @@ func TestBrowserShowsAFolder(t *testing.T) {
 	p.Click(`[aria-label="Compare nightly/one"]`)
 	p.Click(`[aria-label="Compare nightly/two"]`)
 	p.Click(`form[action="/compare"] button`)
-	p.Wait(`location.pathname === "/compare" && document.querySelector("h1").textContent === "Report of 2 records"`)
+	p.Wait(`location.pathname === "/compare" && document.querySelector("h1").textContent === "Comparison of two with one" && document.querySelectorAll("figure").length > 5`)
 	fits(t, "compared", p)
 	keepPicture(p, "compare")
 	if got := p.Text("document.title"); strings.Contains(got, "harmed") {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
@@ -31,6 +33,10 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc("/lab/{name}/events", s.labEvents)
 		mux.HandleFunc("/heal/{name}", s.heal)
 		changes["/heal/{name}"] = true
+	}
+	if s.o.Labs != nil {
+		mux.HandleFunc("/heal/of/{id}", s.healOf)
+		changes["/heal/of/{id}"] = true
 	}
 	if s.meters != nil {
 		mux.HandleFunc("/metrics", s.meters.handler().ServeHTTP)
@@ -179,24 +185,33 @@ func fileName(path string) string {
 // maxCompared bounds how many records are put beside each other on a page.
 const maxCompared = 20
 
-// compareNote says where a judgement comes from: it takes trials and statistics, which a page has nothing to do with.
-const compareNote = `<p class="note">Side by side, without a verdict. For differences with intervals and a verdict: plimsoll compare OLD NEW --out DIR; kept in this folder, it is listed here.</p>`
+// compareNote says how the sides were judged, and how that is kept.
+const compareNote = `<p class="note">The oldest record is the baseline. plimsoll compare OLD NEW chooses metrics and margins; with --out DIR in this folder the comparison is kept and listed.</p>`
 
-// compare puts records beside each other.
+// compare holds records against the oldest of them.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["r"]
 	if len(ids) < 2 || len(ids) > maxCompared {
 		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("tick between 2 and %d records to compare", maxCompared))
 		return
 	}
-	var records []shown
+	type found struct {
+		shown
+		began time.Time
+	}
+	var all []found
 	for _, id := range ids {
 		e, dir, ok := s.library.find(id)
 		if !ok {
 			s.fail(w, r, http.StatusNotFound, errNoRecord)
 			return
 		}
-		records = append(records, shown{dir, e.Live})
+		all = append(all, found{shown{dir, e.Live}, e.Started})
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return a.began.Compare(b.began) }) // what was before is the baseline
+	var records []shown
+	for _, x := range all {
+		records = append(records, x.shown)
 	}
 	raw, err := s.pages.write(records)
 	if err != nil {

@@ -52,11 +52,12 @@ func (p *picture) fresh(now time.Time, rest int) bool {
 
 // pages makes pictures, one of a record at a time, and keeps them.
 type pages struct {
-	tool  record.Tool
-	rest  int // restFor, but in tests, which cannot wait
-	slots chan struct{}
-	born  string
-	count atomic.Int64
+	tool    record.Tool
+	compare html.Comparer
+	rest    int // restFor, but in tests, which cannot wait
+	slots   chan struct{}
+	born    string
+	count   atomic.Int64
 
 	mu   sync.Mutex
 	kept map[string]*keep // by id of the record
@@ -70,9 +71,9 @@ type keep struct {
 	size int       // guarded by pages.mu
 }
 
-func newPages(tool record.Tool) *pages {
+func newPages(tool record.Tool, compare html.Comparer) *pages {
 	born := strconv.FormatInt(time.Now().UnixNano(), 36)
-	return &pages{tool: tool, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
+	return &pages{tool: tool, compare: compare, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
 }
 
 // of returns the picture of a record as it is now. While the record is being written the picture may be as old as
@@ -153,13 +154,15 @@ func (p *pages) write(records []shown) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if x.held && s.Run != nil {
-			goesOn(s.Run)
+		for _, run := range []*html.Source{s, s.Round} {
+			if x.held && run != nil && run.Run != nil {
+				goesOn(run.Run)
+			}
 		}
 		sources[i] = s
 	}
 	var b bytes.Buffer
-	err := html.Write(&b, sources, html.Options{Tool: p.tool})
+	err := html.Write(&b, sources, html.Options{Tool: p.tool, Compare: p.compare})
 	return b.Bytes(), err
 }
 
@@ -180,6 +183,9 @@ func stateOf(dir string, held bool) string {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			fmt.Fprintf(&b, " %s %d %d", name, info.Size(), info.ModTime().UnixNano())
 		}
+	}
+	if held {
+		b.WriteString(stateOfDrill(dir))
 	}
 	return b.String()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // Bounds of what a client may take. Event streams renew their deadline with everything that is sent.
@@ -42,6 +43,8 @@ type Options struct {
 	// Metrics adds /metrics for Prometheus.
 	Metrics bool
 	Tool    record.Tool
+	// Compare holds several records against each other; without it they are only laid beside each other.
+	Compare html.Comparer
 }
 
 // Server is the page. It serves from [Server.Serve] to [Server.Close].
@@ -74,7 +77,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
 	}
-	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o.Tool), actions: actions(), followers: map[string]*follower{}}
+	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o.Tool, o.Compare), actions: actions(), followers: map[string]*follower{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Metrics {
 		s.meters = newMeters(s)

@@ -216,6 +216,24 @@ func TestPagesOfAFolder(t *testing.T) {
 	if !strings.Contains(body, "Report of 2 records") || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("compared: %v %.500s", resp.Header, body)
 	}
+	judging := start(t, Options{Dir: dir, Compare: twice})
+	if _, body := get(t, judging, "/compare?r="+idOf("one")+"&r="+idOf("two")); !strings.Contains(body, "Comparison of two with one") || !strings.Contains(body, "Percentile spectra, overlaid") {
+		t.Errorf("judged: %.500s", body)
+	}
+}
+
+// twice is a comparer to whom everything is twice as fast as the first side.
+func twice(sides []html.Side) (*record.ComparisonReport, error) {
+	c := &record.ComparisonReport{Kind: record.KindComparison}
+	low, ratio, high := 1.9, 2.0, 2.1
+	for i, s := range sides {
+		c.Sides = append(c.Sides, record.ComparisonSide{Name: s.Name, N: 5, Records: []string{s.Dir}, Values: map[string][]float64{"throughput": {100, 101}}})
+		if i > 0 {
+			c.Comparisons = append(c.Comparisons, record.Comparison{Configuration: s.Name, Baseline: sides[0].Name, Metric: "throughput", Unit: "1/s", Higher: true,
+				N: 5, NBase: 5, Ratio: &ratio, Low: &low, High: &high, Verdict: record.Better, Margin: 0.03})
+		}
+	}
+	return c, nil
 }
 
 // What a page shows is the report, and the file is the same byte by byte.

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -158,4 +159,18 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 		}
 	}
 	return nil
+}
+
+// compareSides judges the records of a page with the margin and the confidence that compare has without flags.
+func compareSides(sides []html.Side) (*record.ComparisonReport, error) {
+	sources := make([]judge.Source, len(sides))
+	for i, side := range sides {
+		s, err := judge.Open(side.Dir)
+		if err != nil {
+			return nil, err
+		}
+		s.Name, s.Label = side.Name, side.Name
+		sources[i] = s
+	}
+	return judge.Compare(judge.Sides(sources, nil), judge.CompareOptions{Tool: tool()})
 }

@@ -30,7 +30,7 @@ lost and whether it can be believed first, then charts with their numbers, then 
 needed to do it again. Open it in any browser, print it, attach it to an issue.
 
   plimsoll report my-record                     write my-record.html
-  plimsoll report run-1 run-2 -o both.html      one page about two runs
+  plimsoll report run-1 run-2 -o both.html      one page that compares two runs; the first is the baseline
   plimsoll report my-study --format md          text for a pull request, on standard output
 
 Nothing is measured or judged again. Exit codes: 0 the report is written, 1 it cannot be written,
@@ -74,7 +74,7 @@ func writeReport(env *environment, paths []string, format, out string) error {
 	}
 	write := func(w io.Writer) error {
 		if format == "html" {
-			return html.Write(w, sources, html.Options{Tool: tool()})
+			return html.Write(w, sources, html.Options{Tool: tool(), Compare: compareSides})
 		}
 		return writeRecord(w, sources[0], format)
 	}

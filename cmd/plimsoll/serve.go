@@ -73,7 +73,8 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 			return usageError("the token file %s is empty: put a line of random letters into it", o.tokenFile)
 		}
 	}
-	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env)})
+	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env),
+		Compare: compareSides})
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func startWeb(env *environment, listen, dir string) (end func(), err error) {
 	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
 		return nil, usageError("--web=%s is not an address of this machine alone: give 127.0.0.1:PORT, or serve the folder to others with plimsoll serve --token-file", listen)
 	}
-	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool()})
+	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env)})
 	if err != nil {
 		return nil, err
 	}

@@ -55,12 +55,17 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// defaultSpec is what a specification would be if nothing had been said.
+func defaultSpec() record.RunSpec {
+	var spec record.RunSpec
+	spec.Workload.Mode = "core"
+	spec.Defaults()
+	return spec
+}
+
 // changedSettings compares a specification with what it would be if nothing had been said.
 func changedSettings(spec record.RunSpec) *Table {
-	var base record.RunSpec
-	base.Workload.Mode = "core"
-	base.Defaults()
-	was, is := flat(base), flat(spec)
+	was, is := flat(defaultSpec()), flat(spec)
 	delete(is, "out")
 	t := &Table{Caption: "Settings that differ from their defaults", Quiet: true, Columns: columns(3, "setting", "value", "default")}
 	for _, key := range slices.Sorted(maps.Keys(is)) {

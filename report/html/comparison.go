@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -27,6 +28,9 @@ func comparisonAnswer(c *record.ComparisonReport, prefix string) Answer {
 	count := map[record.Verdict]int{}
 	for i := range c.Comparisons {
 		count[c.Comparisons[i].Verdict]++
+	}
+	if len(c.Sides) == 2 {
+		a.Tiles = ratioTiles(c.Comparisons)
 	}
 	for _, v := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
 		a.Tiles = append(a.Tiles, Tile{capital(string(v)), figure.Count(int64(count[v])), "of " + figure.Plural(len(c.Comparisons), "comparison")})
@@ -57,6 +61,23 @@ func comparisonAnswer(c *record.ComparisonReport, prefix string) Answer {
 	}
 	a.Facts = append(a.Facts, facts("Compared with", Version(c.Tool))...)
 	return a
+}
+
+// ratioTiles are the changes that a person asks for first: throughput, and the 99th percentiles of some operations.
+func ratioTiles(list []record.Comparison) (tiles []Tile) {
+	const most = 4
+	for i := range list {
+		x := &list[i]
+		if m := x.Metric; len(tiles) == most || m != "throughput" && !strings.HasSuffix(m, "p99") || x.Ratio == nil {
+			continue
+		}
+		note := report.VerdictText(x.Verdict) + fmt.Sprintf(", n = %d + %d", x.N, x.NBase)
+		if x.Low != nil && x.High != nil {
+			note = report.IntervalText(x) + " " + note
+		}
+		tiles = append(tiles, Tile{capital(metricWords(x.Metric, "time")), report.ChangeText(x), note})
+	}
+	return tiles
 }
 
 // comparisonSections are the tables of the comparison, with the ratios and every trial as charts before them.

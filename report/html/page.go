@@ -32,6 +32,8 @@ type Options struct {
 	Tool record.Tool
 	// Title is that of the page; absent, it follows from the records.
 	Title string
+	// Compare holds several records against each other; absent, they are only laid beside each other.
+	Compare Comparer
 }
 
 // Write writes one page about one or more records.
@@ -55,7 +57,7 @@ func newPage(sources []*Source, o Options) (*Page, error) {
 			p.Answers[i].Headline = "" // it is the title of the page
 		}
 	default:
-		p.several(sources)
+		p.several(sources, o.Compare)
 	}
 	if o.Title != "" {
 		p.Title = visible(o.Title)
@@ -78,7 +80,11 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Study != nil:
 		p.put(studyAnswer(s.Study, prefix), studyTitle(s.Study), studySections(s, prefix))
 	case s.Drill != nil:
-		p.put(drillAnswer(s.Drill, prefix), drillTitle(s.Drill), drillSections(s, prefix))
+		sections, track := drillSections(s, prefix)
+		p.put(drillAnswer(s, prefix), drillTitle(s.Drill), sections)
+		if track != nil {
+			p.Tracks = append(p.Tracks, track)
+		}
 	case s.Probe != nil:
 		p.put(probeAnswer(s.Probe, prefix), probeTitle(s.Probe), probeSections(s, prefix))
 	case s.Comparison != nil:

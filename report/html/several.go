@@ -11,11 +11,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// several puts more than one record into the page: what they have in common first, then each of them.
-func (p *Page) several(sources []*Source) {
-	p.Title = fmt.Sprintf("Report of %d records", len(sources))
+// several puts more than one record into the page: how they compare and what they have in common first, then each of
+// them.
+func (p *Page) several(sources []*Source, compare Comparer) {
 	parts := make([]Page, len(sources))
 	names := uniqueNames(sources)
+	end, why := p.against(sources, names, compare)
+	if p.Title == "" {
+		p.Title = fmt.Sprintf("Report of %d records", len(sources))
+	}
 	table := &Table{Caption: "All records", Columns: []Column{{Name: "record"}, {Name: "verdict"}, {Name: "offered/s", Number: true},
 		{Name: "ok/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "not ok", Number: true}}}
 	var points []curvePoint
@@ -41,14 +45,24 @@ func (p *Page) several(sources []*Source) {
 		table.Rows = append(table.Rows, row)
 	}
 	all := Section{ID: "records", Title: "All records", Lead: "Beside each other as they were measured. Whether a difference means anything is what plimsoll compare says."}
+	switch {
+	case why != "":
+		all.Lead = "Beside each other as they were measured. They cannot be compared: " + why
+	case len(end) > 0:
+		all.Lead = "Beside each other as they were measured."
+	}
 	if f := curveFigure(points, curveOf(runs)); f != nil {
 		all.Blocks = append(all.Blocks, Block{Figure: f})
 	}
 	all.Blocks = append(all.Blocks, Block{Table: table})
-	p.Sections = append(p.Sections, all)
+	p.Sections = append(append(p.Sections, all), end...)
 	for i := range parts {
 		for _, a := range parts[i].Answers {
 			a.Headline = names[i] + ": " + strings.TrimPrefix(a.Headline, names[i])
+			if len(end) > 0 { // the first screen is that of the comparison
+				p.Sections = append(p.Sections, a.section(names[i]))
+				continue
+			}
 			p.Answers = append(p.Answers, a)
 		}
 		for _, sec := range filled(parts[i].Sections) {
@@ -57,6 +71,23 @@ func (p *Page) several(sources []*Source) {
 		}
 		p.Tracks = append(p.Tracks, parts[i].Tracks...)
 	}
+}
+
+// section is the answer of a record as a part of a page that answers something else first.
+func (a Answer) section(name string) Section {
+	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
+	s.Blocks = []Block{{Points: []Point{{Kind: a.Kind, Mark: a.Verdict, Text: a.Problem}}, Tiles: a.Tiles}}
+	for _, b := range []Block{
+		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Badges},
+	} {
+		if len(b.Points) > 0 {
+			s.Blocks = append(s.Blocks, b)
+		}
+	}
+	if len(a.Facts) > 0 {
+		s.Blocks = append(s.Blocks, Block{Heading: "What was measured", Facts: a.Facts})
+	}
+	return s
 }
 
 func lower(s string) string {

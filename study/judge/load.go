@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,8 @@ import (
 type Source struct {
 	// Name is how it was named, and Path where it is.
 	Name, Path string
+	// Label is what tables call a study instead of its path, if it is set.
+	Label string
 	// Runs are its records, by directory. A study has none.
 	Runs []Run
 	// Study is the study, and Configuration the one that was named, if any.
@@ -213,7 +216,7 @@ func standing(findings []measure.Finding) (why string, doubts []string) {
 
 // configuration makes a side of the trials of one configuration of a study.
 func (s *Source) configuration(id string, metrics []string) Side {
-	side := Side{Name: s.Path + "#" + id, Study: s.Path}
+	side := Side{Name: cmp.Or(s.Label, s.Path) + "#" + id, Study: s.Path}
 	for _, c := range s.Study.Configurations {
 		if c.ID == id {
 			side.Batch = batchOf(&s.Study.Specification, &c)
@@ -247,7 +250,7 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 		trial.Why = string(t.Status)
 	}
 	lacks := func(name string) bool { _, ok := t.Values[name]; return !ok }
-	if trial.Why == "" && trial.Record != "" && slices.ContainsFunc(metrics, lacks) {
+	if trial.Why == "" && filepath.IsLocal(t.Record) && slices.ContainsFunc(metrics, lacks) {
 		if r, err := record.Open(trial.Record); err == nil {
 			trial.Values = Values(r, metrics)
 		}
@@ -262,7 +265,7 @@ const maxOpened = 100
 // facts are those of the record of the first trial that counts, or, where that is gone, what the study says.
 func (s *Source) facts(id string) Facts {
 	for _, t := range s.trials[id] {
-		if !counts(t) || t.Record == "" || s.opened >= maxOpened {
+		if !counts(t) || !filepath.IsLocal(t.Record) || s.opened >= maxOpened {
 			continue
 		}
 		s.opened++

@@ -1,0 +1,300 @@
+package html
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/report/html/course"
+)
+
+// Side is a record that is compared: its directory, and what the page calls it.
+type Side struct{ Name, Dir string }
+
+// Comparer holds records against the first of them. Pages judge nothing, so whoever makes one brings it.
+type Comparer func(sides []Side) (*record.ComparisonReport, error)
+
+// comparable says whether all records are of a kind that can be held against each other.
+func comparable(sources []*Source) bool {
+	for _, s := range sources {
+		if s.Run == nil && s.Study == nil {
+			return false
+		}
+	}
+	return len(sources) > 1
+}
+
+// against puts the comparison of the records before them: its answer, its ratios and in what they differ. It returns
+// what belongs at the end of the page, and why there is no comparison, empty if there is one.
+func (p *Page) against(sources []*Source, names []string, compare Comparer) (end []Section, why string) {
+	if compare == nil || !comparable(sources) {
+		return nil, ""
+	}
+	sides := make([]Side, len(sources))
+	for i, s := range sources {
+		sides[i] = Side{names[i], s.Dir}
+	}
+	c, err := compare(sides)
+	if err != nil {
+		return nil, visible(err.Error())
+	}
+	Tidy(c)
+	src := &Source{Comparison: c}
+	all := comparisonSections(src, "vs-")
+	a := comparisonAnswer(c, "vs-")
+	a.Headline = ""                                // it is the title of the page
+	p.put(a, comparisonTitle(c), all[:len(all)-1]) // the last section is about the file of a comparison
+	if s := overlaid(sources, names); len(s.Blocks) > 0 {
+		p.Sections = slices.Insert(p.Sections, 1, s) // behind the ratios
+	}
+	return []Section{sidesDisclosure(sources, names)}, ""
+}
+
+// maxOverlaid is how many distributions of a class can be told from each other, and maxBoth how many with both times.
+const (
+	maxOverlaid = 6
+	maxBoth     = 2
+)
+
+// overlaid draws the distributions of all runs over each other, a chart for each operation class.
+func overlaid(sources []*Source, names []string) Section {
+	sec := Section{ID: "vs-spectra", Title: "Percentile spectra, overlaid"}
+	var classes []string
+	scheduled := true
+	for _, s := range sources {
+		if s.Run == nil {
+			return Section{}
+		}
+		scheduled = scheduled && s.Run.Scheduled
+		for _, sp := range spectraOf(s.Course) {
+			if !sp.Part && !slices.Contains(classes, sp.Class) {
+				classes = append(classes, sp.Class)
+			}
+		}
+	}
+	left := max(0, len(classes)-maxClasses)
+	for i, class := range classes[:len(classes)-left] {
+		if f := overlaidClass(sources, names, class, scheduled, fmt.Sprintf("vs-spectrum-%d", i)); f != nil {
+			sec.Blocks = append(sec.Blocks, Block{Figure: f})
+		}
+	}
+	if left > 0 {
+		sec.Lead = fmt.Sprintf("%s more are with the records below.", figure.Plural(left, "class"))
+	}
+	return sec
+}
+
+// overlaidClass draws one class of all runs. Response times are compared only where all runs had a schedule; of two
+// runs the service times are there as well.
+func overlaidClass(sources []*Source, names []string, class string, scheduled bool, id string) *Figure {
+	c := &chart.XY{
+		Frame: chart.Frame{ID: id, Title: "Percentile spectrum of " + chart.Shorten(class, 40)},
+		Y:     chart.Axis{Label: "service time of an operation (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 320,
+	}
+	note := "Service times; a schedule is needed for what users would wait. "
+	if scheduled {
+		c.Y.Label = "time of an operation (logarithmic)"
+		note = "Solid: response time, what a user feels. "
+	}
+	var counts []*course.Counts
+	var largest []int64
+	var heads, words []string
+	total := int64(0)
+	draw := func(i int, kind string, n *course.Counts, most int64, style chart.Style, name string) {
+		if n.Total() == 0 {
+			return
+		}
+		counts, largest, heads = append(counts, n), append(largest, most), append(heads, names[i]+" "+kind)
+		total = max(total, n.Total())
+		if i < maxOverlaid {
+			x, y := spectrumLine(n, most)
+			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Colour: i, Style: style})
+		}
+		if style == chart.Solid && n.Total() >= measure.MinCount(0.99) {
+			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[i], duration(float64(n.Quantile(0.99, most)))))
+		}
+	}
+	for i, s := range sources {
+		sp, of := classOf(s, class)
+		if !scheduled {
+			draw(i, "service", sp.Service, longestOf(of.Service), chart.Solid, names[i])
+			continue
+		}
+		draw(i, "response", sp.Response, longestOf(of.Response), chart.Solid, names[i])
+		if len(sources) <= maxBoth {
+			draw(i, "service", sp.Service, longestOf(of.Service), chart.Dashed, names[i]+", service")
+		}
+	}
+	if len(c.Series) == 0 {
+		return nil
+	}
+	if scheduled && len(sources) <= maxBoth {
+		note += "Dashed: service time. "
+	}
+	if len(sources) > maxOverlaid {
+		note += fmt.Sprintf("The first %d of %d records are drawn; the table has all. ", maxOverlaid, len(sources))
+	}
+	spectrumAxes(c, &record.Run{}, total)
+	c.Description = strings.Join(words, "; ") + "."
+	return newFigure(c, note+"In the shaded part there are too few values to state a percentile with 95 % confidence.", spectrumTable(heads, counts, largest))
+}
+
+// classOf returns the distribution of a class and its result, empty ones where a run has none.
+func classOf(s *Source, class string) (sp course.Spectrum, of record.ClassResult) {
+	for _, x := range spectraOf(s.Course) {
+		if x.Class == class {
+			sp = x
+		}
+	}
+	if p := s.Run.Phase("measure"); p != nil && p.Class(class) != nil {
+		of = *p.Class(class)
+	}
+	return sp, of
+}
+
+func longestOf(l *record.Latency) int64 {
+	if l == nil {
+		return measure.HighestValue
+	}
+	return l.Max
+}
+
+// sidesDisclosure lays beside each other how the sides were made: what differs from the defaults or between them, where
+// they ran, the exact commands and the checksums.
+func sidesDisclosure(sources []*Source, names []string) Section {
+	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "What each side was made with. The disclosure of each record is below its own figures."}
+	dirs := make([]string, len(sources))
+	for i, s := range sources {
+		dirs[i] = shellQuote(visible(s.Dir))
+	}
+	sec.Blocks = append(sec.Blocks,
+		Block{Heading: "Compare again", Code: &Code{Label: "Command", Text: "plimsoll compare " + strings.Join(dirs, " ")}},
+		Block{Heading: "Settings that differ from their defaults or between the sides", Table: besideTable("Settings of all sides", "setting", names, sources, settingsOf, true)},
+		Block{Heading: "Environment of the load", Table: besideTable("Environments of all sides", "what", names, sources, surroundingsOf, false)})
+	var sums strings.Builder
+	for i, s := range sources {
+		b := commandBlock(s.command)
+		b.Heading = "Exact command of " + names[i]
+		if b.Code != nil {
+			b.Code.Label = b.Heading
+		}
+		sec.Blocks = append(sec.Blocks, b)
+		for line := range strings.Lines(s.Sums) {
+			fmt.Fprintf(&sums, "%s: %s\n", names[i], visible(strings.TrimRight(line, "\n")))
+		}
+	}
+	if sums.Len() > 0 {
+		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256) of all sides", Code: &Code{Label: "Checksums of all sides", Text: strings.TrimRight(sums.String(), "\n")}})
+	}
+	return sec
+}
+
+// settingsOf are what was asked for; a study stands for its base. Where a record lies is no setting.
+func settingsOf(s *Source) map[string]string {
+	spec := record.RunSpec{}
+	switch {
+	case s.Run != nil:
+		spec = s.Run.Specification
+	case s.Study != nil:
+		spec = s.Study.Base
+	}
+	m := flat(spec)
+	delete(m, "out")
+	for key := range m {
+		if strings.HasPrefix(key, "labels.") {
+			delete(m, key)
+		}
+	}
+	if s.Study != nil {
+		m["factors"] = factorText(s.Study.Specification)
+	}
+	return m
+}
+
+// surroundingsOf are the target and the machine as they were found.
+func surroundingsOf(s *Source) map[string]string {
+	m := map[string]string{}
+	put := func(list []Fact, before string) {
+		for _, f := range list {
+			m[before+f.Name] = f.Value
+		}
+	}
+	switch {
+	case s.Run != nil:
+		put(targetFacts(s.Run), "Target: ")
+		put(environmentFacts(s.Run.Environment), "")
+		m["Plimsoll"] = Version(s.Run.Tool)
+		for key, v := range s.Run.ClientSettings {
+			m["Client: "+key] = v
+		}
+		for key, v := range s.Run.Target.Settings {
+			m["Server: "+key] = v
+		}
+	case s.Study != nil:
+		put(environmentFacts(s.Study.Environment), "")
+		m["Plimsoll"] = Version(s.Study.Tool)
+	}
+	return m
+}
+
+// besideTable has a row for each name with the values of all sides, and marks those that differ; they come first. With
+// defaults, rows in which all sides have the default are left out.
+func besideTable(caption, what string, names []string, sources []*Source, of func(*Source) map[string]string, defaults bool) *Table {
+	heads := []string{"", what}
+	var was map[string]string
+	if defaults {
+		heads, was = append(heads, "default"), flat(defaultSpec())
+		delete(was, "out")
+	}
+	t := &Table{Caption: caption, Quiet: true, Columns: columns(len(heads)+len(names), append(heads, names...)...)}
+	values, keys := make([]map[string]string, len(sources)), map[string]bool{}
+	for i, s := range sources {
+		values[i] = of(s)
+		for key := range values[i] {
+			keys[key] = true
+		}
+	}
+	for key := range was {
+		keys[key] = true
+	}
+	var same [][]string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		row := []string{"", key}
+		if defaults {
+			row = append(row, saidOr(was, key))
+		}
+		differ, changed := false, false
+		for _, m := range values {
+			v := saidOr(m, key)
+			differ = differ || v != saidOr(values[0], key)
+			changed = changed || v != saidOr(was, key)
+			row = append(row, v)
+		}
+		switch {
+		case differ:
+			row[0] = "≠"
+			t.Rows = append(t.Rows, row)
+		case changed || !defaults:
+			same = append(same, row)
+		}
+	}
+	t.Rows = append(t.Rows, same...)
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	t.Notes = []string{"≠ marks what differs between the sides."}
+	return t
+}
+
+// saidOr is the value of a key as a table shows it.
+func saidOr(m map[string]string, key string) string {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return "not set"
+}
