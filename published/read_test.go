@@ -41,6 +41,13 @@ func listing(s *Source) string {
 		result, follows, _ := s.Recompute(c)
 		fmt.Fprintf(&b, "  %s %s of %s: %.4g computed, follows %v %s\n", c.Stated, c.Of, c.To, result, follows, c.Wrong)
 	}
+	fmt.Fprint(&b, "\nadvice\n")
+	for _, a := range s.Advice {
+		fmt.Fprintf(&b, "  %s %v\n", a.Says, a.RestsOn)
+		if a.But != "" {
+			fmt.Fprintf(&b, "    but %s\n", a.But)
+		}
+	}
 	fmt.Fprint(&b, "\ncontradictions\n")
 	for _, c := range s.Contradictions {
 		fmt.Fprintf(&b, "  %s (%s)\n    %s\n    use: %s\n", c.ID, c.Kind, strings.TrimSpace(c.Why), c.Use)
@@ -108,6 +115,7 @@ func TestMistakesAreRefused(t *testing.T) {
 		"title and publisher":         "name: x\n",
 		"has no unit":                 small + "sweeps: [{id: a, levels: [{name: 1, values: {latency: 3}}]}]\n",
 		"is not a figure":             small + "sweeps: [{id: a, levels: [{name: 1, values: {throughput: many}}]}]\n",
+		"which is not a sweep":        small + "advice: [{says: do it, rests_on: [figure-9]}]\n",
 		"a figure has no key":         small + "sweeps: [{id: a, levels: [{name: 1, values: {throughput: {is: 3, was: 4}}}]}]\n",
 		"there is no baseline":        small + "sweeps: [{id: a, levels: [{name: 1, as: other}]}]\n",
 		"is not one of its levels":    small + "sweeps: [{id: a, baseline: 2, levels: [{name: 1}]}]\n",
@@ -255,4 +263,21 @@ claims:
 			t.Errorf("%+v was computed", c)
 		}
 	}
+}
+
+// Whatever stands in a file, reading it ends in a document or an error.
+func FuzzRead(f *testing.F) {
+	f.Add(small)
+	f.Add(small + "sweeps: [{id: a, baseline: 1, levels: [{name: 1, values: {throughput: {is: about 3, number: 4}}}]}]\n")
+	f.Add(small + "baselines: [{id: b, values: {throughput: 1e400}}]\nclaims: [{of: change, from: b/throughput, to: b/throughput, stated: -0.0}]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		_ = listing(s)
+		for path := range s.everything() {
+			_ = s.Doubts(path)
+		}
+	})
 }

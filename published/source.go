@@ -31,6 +31,8 @@ type Source struct {
 	Facts []Fact `yaml:"facts"`
 	// Claims are percentages and multipliers that the document computes out of its own figures.
 	Claims []Claim `yaml:"claims"`
+	// Advice is what the document recommends, and which of its sweeps that rests on.
+	Advice []Advice `yaml:"advice"`
 	// Contradictions are the places where the document does not agree with itself.
 	Contradictions []Contradiction `yaml:"contradictions"`
 }
@@ -95,6 +97,16 @@ type Fact struct {
 	Says  string `yaml:"says"`
 	Value Value  `yaml:"value"`
 	Unit  string `yaml:"unit"`
+	Place `yaml:",inline"`
+}
+
+// Advice is a recommendation, in short.
+type Advice struct {
+	Says string `yaml:"says"`
+	// RestsOn are the IDs of the sweeps that the document can have taken it from; none if it measured nothing of the kind.
+	RestsOn []string `yaml:"rests_on"`
+	// But says where those sweeps do not carry it, or what the advice leaves out.
+	But   string `yaml:"but"`
 	Place `yaml:",inline"`
 }
 
@@ -246,6 +258,15 @@ func (s *Source) complete() error {
 	}
 	for i := range s.Claims {
 		s.Claims[i].Place = s.Claims[i].Place.over(Place{How: "text"})
+	}
+	for i := range s.Advice {
+		a := &s.Advice[i]
+		a.Place = a.Place.over(Place{How: "text"})
+		for _, id := range a.RestsOn {
+			if s.Sweep(id) == nil {
+				errs = append(errs, fmt.Errorf("advice rests on %q, which is not a sweep", id))
+			}
+		}
 	}
 	for i := range s.Contradictions {
 		for j := range s.Contradictions[i].Says {
