@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,10 @@ const (
 	stallAfter = 100 * time.Millisecond
 	// readers is how many threads read what the cache missed.
 	readers = 8
+	// readPatience is how long after the end of a step reads are done that were due before it.
+	readPatience = 5 * time.Second
+	// behindBelow is the share of what was due below which the storage did not keep up.
+	behindBelow = 0.95
 )
 
 // arrivals are independent ones at a rate per second: a Poisson process. It may be used by several threads.
@@ -66,6 +71,7 @@ type burst struct {
 	p       *probe
 	begin   time.Time
 	active  atomic.Bool
+	read    atomic.Int64 // cache misses that were read
 	mu      sync.Mutex
 	windows []window
 }
@@ -76,16 +82,29 @@ type window struct {
 	bytes             int64
 }
 
-// inside says whether a time falls into a checkpoint.
-func (b *burst) inside(at time.Duration) bool {
+// during says whether a checkpoint was under way at any moment from one time to another.
+func (b *burst) during(from, to time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, w := range b.windows {
-		if at >= w.from && (w.to == 0 || at < w.to) {
+		if to >= w.from && (w.to == 0 || from < w.to) {
 			return true
 		}
 	}
 	return false
+}
+
+// ended says whether the step reached its end, and was not interrupted. What was due by then and still waits is done and
+// counted: to leave it out would hide the stall that it waits for.
+func (b *burst) ended() bool { return time.Since(b.begin) >= time.Duration(b.p.spec.Duration) }
+
+// stall is how long those who waited for an acknowledgement saw none: from the last one, at which the flush began, or from
+// when the first of them came. Short pauses are none.
+func stall(due, begin, now time.Duration) time.Duration {
+	if pause := now - max(due, begin); pause > stallAfter {
+		return pause
+	}
+	return 0
 }
 
 // checkpoint measures commits and cache misses at set rates while checkpoints are written.
@@ -141,10 +160,10 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	}
 	defer data.Close()
 	data.Random()
-	b := &burst{p: p, begin: time.Now()}
+	b := &burst{p: p}
 	c := &committer{burst: b, log: l, arrivals: newArrivals(p.spec.CommitRate, p.spec.Seed)}
 	reads := newArrivals(p.spec.ReadRate, p.spec.Seed+1)
-	j := &job{threads: 2 + readers, busy: b.active.Load, step: record.ProbeStep{
+	j := &job{threads: 2 + readers, busy: b.active.Load, ready: func() { b.begin = time.Now() }, step: record.ProbeStep{
 		Profile: record.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record, Mode: modeOf(p.direct), Sync: SyncData,
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 {
@@ -166,10 +185,29 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	s.Reads = record.NewLatency(kinds[Read])
 	s.Flushes = kinds["flush"].Count()
 	p.out.Checkpoint = b.result(c, s, kinds)
+	p.doubtRates(b, c, s)
 	if p.out.Checkpoint.Checkpoints == 0 {
 		p.find("no-checkpoint", measure.Warning, "no checkpoint ended within the step, so nothing is known about a whole one: make --duration longer than --checkpoint-period")
 	}
 	return err
+}
+
+// doubtRates says that the storage fell behind: then times grow with the length of the step, and say little else.
+func (p *probe) doubtRates(b *burst, c *committer, s *record.ProbeStep) {
+	if s.Interrupted {
+		return
+	}
+	for _, x := range []struct {
+		what string
+		done int64
+		rate float64
+	}{{"commits", c.done, p.spec.CommitRate}, {"reads", b.read.Load(), p.spec.ReadRate}} {
+		due := x.rate * time.Duration(p.spec.Duration).Seconds()
+		if float64(x.done) < behindBelow*due-3*math.Sqrt(due) { // a number that comes at random varies by its root
+			p.find("behind", measure.Warning, fmt.Sprintf("only %s of some %s %s that were due were done, so the storage did not keep up with %s/s: times grow with the length of the step, so lower the rate",
+				figure.Count(x.done), figure.Count(int64(due)), x.what, figure.Rate(x.rate)))
+		}
+	}
 }
 
 // modeOf names how a file is opened.
@@ -199,24 +237,33 @@ func (c *committer) run(t *tally, stop *atomic.Bool) error {
 			time.Sleep(min(next-begin, 50*time.Millisecond))
 			continue
 		}
-		both, flush, err := c.log.append(len(due))
-		if err != nil {
+		if err := c.flush(t, due, begin); err != nil {
 			return err
 		}
-		now := time.Since(c.burst.begin)
-		t.aside("flush", int64(both))
-		t.aside("sync", int64(flush))
-		if now-due[0] > stallAfter {
-			c.stalled += now - max(due[0], begin) - stallAfter
+	}
+	if due, _ = c.arrivals.until(time.Duration(c.burst.p.spec.Duration), due[:0]); len(due) > 0 && c.burst.ended() {
+		return c.flush(t, due, time.Since(c.burst.begin))
+	}
+	return nil
+}
+
+// flush makes those durable who are due.
+func (c *committer) flush(t *tally, due []time.Duration, begin time.Duration) error {
+	both, flush, err := c.log.append(len(due))
+	if err != nil {
+		return err
+	}
+	now := time.Since(c.burst.begin)
+	t.aside("flush", int64(both))
+	t.aside("sync", int64(flush))
+	c.stalled += stall(due[0], begin, now)
+	for _, at := range due {
+		kind := "outside"
+		if c.burst.during(at, now) {
+			kind = "inside"
 		}
-		for _, at := range due {
-			kind := "outside"
-			if c.burst.inside(at) || c.burst.inside(now) {
-				kind = "inside"
-			}
-			t.add(kind, int64(now-at), c.burst.p.spec.Record)
-			c.done++
-		}
+		t.add(kind, int64(now-at), c.burst.p.spec.Record)
+		c.done++
 	}
 	return nil
 }
@@ -278,19 +325,31 @@ func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []
 	return nil
 }
 
+// await waits until a read is due. It is false at the end of the step, but for those that were due before it: they are
+// still done, for as long as the patience lasts.
+func (b *burst) await(at time.Duration, stop *atomic.Bool) bool {
+	for {
+		now := time.Since(b.begin)
+		switch end := time.Duration(b.p.spec.Duration); {
+		case stop.Load() && (at > end || now < end || now > end+readPatience):
+			return false
+		case now >= at:
+			return true
+		default:
+			time.Sleep(min(at-now, 50*time.Millisecond))
+		}
+	}
+}
+
 // reads reads random blocks when they are due. A read's time counts from then.
 func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *atomic.Bool) error {
 	p := b.p
 	block := files.Buffer(int(p.spec.Block))
 	defer files.Unmap(block)
 	source := rand.NewPCG(p.spec.Seed, uint64(thread)<<8|3)
-	for !stop.Load() {
-		at := due.take()
-		for now := time.Since(b.begin); now < at; now = time.Since(b.begin) {
-			if stop.Load() {
-				return nil
-			}
-			time.Sleep(min(at-now, 50*time.Millisecond))
+	for at := due.take(); ; at = due.take() {
+		if !b.await(at, stop) {
+			return nil
 		}
 		offset := int64(source.Uint64()%uint64(p.spec.Size/p.spec.Block)) * p.spec.Block
 		if !p.direct {
@@ -301,16 +360,16 @@ func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *
 		}
 		now := time.Since(b.begin)
 		kind := "read-outside"
-		if b.inside(at) || b.inside(now) {
+		if b.during(at, now) {
 			kind = "read-inside"
 		}
+		b.read.Add(1)
 		t.aside(Read, int64(now-at))
 		t.aside(kind, int64(now-at))
 		if err := p.pool.Check(block, offset); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // result sums up the checkpoints that ended.

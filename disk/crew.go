@@ -72,6 +72,8 @@ type job struct {
 	step record.ProbeStep
 	// threads each run body until stop is set, each in a thread of the system of its own (see undisturbed).
 	threads int
+	// ready is called right before the threads begin; may be nil.
+	ready func()
 	// length is how long it goes on, the duration of the specification if absent.
 	length time.Duration
 	body   func(thread int, t *tally, stop *atomic.Bool) error
@@ -101,6 +103,9 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 	s := &j.step
 	s.Start = int64(time.Since(p.begin))
 	before, cpu := p.System.Sample(), processorTime()
+	if j.ready != nil {
+		j.ready()
+	}
 	c.start()
 	interrupted, err := c.watch(ctx, len(p.out.Steps))
 	s.CPUSeconds = (processorTime() - cpu).Seconds() // without what the samples take

@@ -247,6 +247,29 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
+// A stall counts as long as nobody was acknowledged, from when somebody waited, and short pauses do not count.
+func TestStall(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct{ due, begin, now, want time.Duration }{
+		{0, 0, 100 * ms, 0}, {0, 0, 250 * ms, 250 * ms},
+		{0, 90 * ms, 110 * ms, 0}, // waited for 110 ms, but somebody was acknowledged after 90 ms
+		{200 * ms, 0, 350 * ms, 150 * ms},
+	} {
+		if got := stall(c.due, c.begin, c.now); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	b := &burst{windows: []window{{from: 10 * ms, to: 20 * ms}, {from: 50 * ms}}}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     bool
+	}{{0, 9 * ms, false}, {5 * ms, 25 * ms, true}, {12 * ms, 13 * ms, true}, {20 * ms, 49 * ms, false}, {60 * ms, 61 * ms, true}} {
+		if got := b.during(c.from, c.to); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // Every class has a place, and a result is in exactly one.
 func TestClasses(t *testing.T) {
 	last := time.Duration(0)

@@ -336,7 +336,8 @@ type ProbeCheckpointResult struct {
 	// ReadsInside and ReadsOutside are those of cache misses.
 	ReadsInside  *Latency `json:"reads_inside,omitempty"`
 	ReadsOutside *Latency `json:"reads_outside,omitempty"`
-	// Stalled is how long no commit was acknowledged although some waited, beyond StallAfter each time, in nanoseconds.
+	// Stalled is how long no commit was acknowledged although some waited, in pauses of more than StallAfter each, in
+	// nanoseconds.
 	Stalled    int64 `json:"stalled_ns"`
 	StallAfter int64 `json:"stall_after_ns"`
 	// Reached is the rate of the checkpoints, Needed the rate with which they end within the period, in bytes/s.

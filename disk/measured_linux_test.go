@@ -118,3 +118,31 @@ func compareIostat(p *record.Probe, device string, columns map[string]float64, l
 	}
 	return apart
 }
+
+// Whatever fell due within a step of the profile checkpoint is done and counted, also what waits at its end: to leave out
+// those who wait longest would hide a stall.
+func TestNothingDueIsLeftOut(t *testing.T) {
+	if !disktest.Able(t) {
+		return
+	}
+	t.Parallel()
+	v := disktest.Make(t, "ext4", 100, "")
+	s := small(v.Dir, record.ProbeCheckpoint)
+	s.CommitRate, s.ReadRate, s.Duration = 3000, 300, int64(500*time.Millisecond)
+	p, err := probeOf(t, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits, _ := newArrivals(s.CommitRate, s.Seed).until(time.Duration(s.Duration), nil)
+	reads, _ := newArrivals(s.ReadRate, s.Seed+1).until(time.Duration(s.Duration), nil)
+	step := p.Steps[0]
+	if step.Operations < int64(len(commits)) {
+		t.Errorf("%d commits fell due, %d were counted", len(commits), step.Operations)
+	}
+	if step.Reads == nil || step.Reads.Count < int64(len(reads)) && !found(p, "behind") {
+		t.Errorf("%d reads fell due, %+v", len(reads), step.Reads)
+	}
+	if inside, outside := p.Checkpoint.Inside, p.Checkpoint.Outside; inside == nil || outside != nil && inside.Count+outside.Count != step.Operations {
+		t.Errorf("of %d commits %+v are inside and %+v outside", step.Operations, inside, outside)
+	}
+}
