@@ -43,7 +43,15 @@ type swallowing struct {
 	lie bool
 }
 
-var _ fs.NodeFsyncer = (*swallowing)(nil)
+var (
+	_ fs.NodeFsyncer     = (*swallowing)(nil)
+	_ fs.NodeWrapChilder = (*swallowing)(nil)
+)
+
+// WrapChild makes what lies below like its directory.
+func (s *swallowing) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
+	return &swallowing{fs.LoopbackNode{RootData: s.RootData}, s.lie}
+}
 
 // Fsync says that everything is durable.
 func (s *swallowing) Fsync(ctx context.Context, f fs.FileHandle, flags uint32) syscall.Errno {
@@ -56,9 +64,6 @@ func (s *swallowing) Fsync(ctx context.Context, f fs.FileHandle, flags uint32) s
 // serveSwallowing serves until standard input ends.
 func serveSwallowing(from, at string, lie bool) error {
 	root := &fs.LoopbackRoot{Path: from}
-	root.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &swallowing{fs.LoopbackNode{RootData: data}, lie}
-	}
 	top := &swallowing{fs.LoopbackNode{RootData: root}, lie}
 	root.RootNode = top
 	server, err := fs.Mount(at, top, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "plimsoll-test", Name: "plimsoll-test"}})
