@@ -54,6 +54,7 @@ type pgMember struct {
 	fenced   bool            // stopped because another one was promoted; joins again by itself when it can
 	waiting  bool            // should join, but there is no primary to join
 	diverged bool            // has, or may have, what the primary does not have: it counts for nothing until it joins again
+	replace  bool            // its disk lost what it had acknowledged: its data are copied anew when it joins again
 	tried    time.Time       // when it was last made to join again
 	problem  string
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -83,54 +82,12 @@ func end(n engine.Node) {
 // unfence makes the old primary one again when nothing was promoted in its place.
 func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
 	c.mu.Lock()
-	was := old.fenced
+	was := old.fenced && !old.replace
 	c.mu.Unlock()
 	if !was || !reachable(old) {
 		return nil // Return makes it one
 	}
 	return c.lead(ctx, old)
-}
-
-// best finds the standby with the most data, and the others that answer. There must be a majority of them: then at
-// least one has every write that was acknowledged by a majority.
-func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
-	var before []engine.Position
-	var last error
-	for range 40 { // what was on its way arrives: it is in this machine's buffers
-		c.mu.Lock()
-		alive := c.standbys()
-		c.mu.Unlock()
-		now := make([]engine.Position, len(alive))
-		err := each(alive, func(m *pgMember) error {
-			limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
-			defer cancel()
-			at, err := m.node.Probe(limit)
-			now[slices.Index(alive, m)] = at
-			if err == nil && !at.Settled {
-				err = fmt.Errorf("%s still reads its own write-ahead log", m.plan.Name)
-			}
-			if err == nil && c.leaves(m, at) {
-				err = fmt.Errorf("%s went another way than the others", m.plan.Name) // and does not count from now on
-			}
-			return err
-		})
-		if err == nil && len(alive) < c.majority() {
-			err = fmt.Errorf("only %d of %d members answer, which is no majority", len(alive), len(c.members))
-		}
-		if err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN && a.Timeline == b.Timeline }) {
-			i := furthest(now)
-			best = alive[i]
-			return best, slices.Delete(alive, i, i+1), nil
-		}
-		last = err
-		if before = now; err != nil {
-			before = nil
-		}
-		if err := rest(ctx, 25*time.Millisecond); err != nil {
-			return nil, nil, errors.Join(last, err)
-		}
-	}
-	return nil, nil, errors.Join(errors.New("the standbys do not come to rest"), last)
 }
 
 // regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a

@@ -50,8 +50,11 @@ func (c *documentDB) returnGateway(ctx context.Context, g *pgGateway) error {
 func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
 	for {
 		done, err := c.tryReturn(ctx, m)
-		if done || err != nil {
+		if err != nil {
 			return err
+		}
+		if done {
+			return c.waitReturned(ctx, m)
 		}
 		if err := rest(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("%s cannot join yet, because there is no primary (%s was the last one); it joins when there is one: %w\n%s",
@@ -60,7 +63,29 @@ func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
 	}
 }
 
-// tryReturn returns a member if that is possible now.
+// waitReturned waits until a member that was started answers. Nobody holds op meanwhile: a standby that was rewound may
+// need log to be consistent that only a new primary can send.
+func (c *documentDB) waitReturned(ctx context.Context, m *pgMember) error {
+	for {
+		err := m.node.Wait(ctx)
+		if err == nil || ctx.Err() != nil || !c.restarted(m) {
+			return err
+		}
+		if err := rest(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// restarted says whether a member runs again, or will, although it ended while somebody waited for it: it was made to
+// join.
+func (c *documentDB) restarted(m *pgMember) bool {
+	c.op.Lock() // whoever restarts it is done
+	defer c.op.Unlock()
+	return m.node.Status().Running
+}
+
+// tryReturn returns a member if that is possible now. It may not answer yet.
 func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err error) {
 	c.op.Lock()
 	defer c.op.Unlock()
@@ -69,9 +94,12 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 		return false, errors.New("the cluster has not been started")
 	}
 	if m.node.Status().Running {
-		return true, m.node.Wait(ctx)
+		return true, nil
 	}
 	if m == leader {
+		if c.gaveBackLess(ctx, m) {
+			return false, nil // another one is promoted; it joins that one
+		}
 		if err := c.lead(ctx, m); err != nil {
 			return false, err
 		}
@@ -101,7 +129,7 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 func (m *pgMember) canWait(c *documentDB) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !m.diverged && !m.fenced
+	return !m.diverged && !m.fenced && !m.replace
 }
 
 // standBy starts a member as a standby of a primary that is away.
@@ -112,10 +140,10 @@ func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
 	if err := m.node.Start(ctx); err != nil {
 		return err
 	}
-	if err := m.node.Wait(ctx); err != nil {
-		return err
-	}
 	c.joined(m)
+	c.mu.Lock()
+	m.seen = time.Time{} // until it answers it is a voter at most
+	c.mu.Unlock()
 	c.site.Event("member", m.plan.Name+" is back as a standby; there is no primary", map[string]string{"member": m.plan.Name, "role": "secondary"})
 	return nil
 }
@@ -128,7 +156,7 @@ func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
 	if err := m.node.Stop(ctx); err != nil {
 		return err
 	}
-	lost, err := m.node.Rejoin(ctx, leader.node)
+	lost, err := c.rejoinData(ctx, leader, m)
 	if err == nil {
 		err = m.node.Start(ctx)
 	}
@@ -143,12 +171,23 @@ func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
 	return m.node.DropSlots(ctx) // of its time as a primary: they would keep what nobody asks for
 }
 
+// rejoinData makes the data of a member those of a standby. Those of a disk that lied are copied anew.
+func (c *documentDB) rejoinData(ctx context.Context, leader, m *pgMember) (engine.Lost, error) {
+	c.mu.Lock()
+	replace := m.replace
+	c.mu.Unlock()
+	if !replace {
+		return m.node.Rejoin(ctx, leader.node)
+	}
+	return engine.Lost{Member: m.plan.Name, When: time.Now().UTC(), Cloned: true}, m.node.Clone(ctx, leader.node)
+}
+
 // joined notes that a member runs as a standby.
 func (c *documentDB) joined(m *pgMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.seen, m.deaf, m.tried = time.Now(), time.Time{}, time.Now()
-	m.fenced, m.waiting, m.diverged, m.problem = false, false, false, ""
+	m.fenced, m.waiting, m.diverged, m.replace, m.problem = false, false, false, false, ""
 }
 
 // tellLost tells that a member is back, and what it gave up.

@@ -170,7 +170,7 @@ func (c *documentDB) lost() (why string, since time.Time, lost bool) {
 func (c *documentDB) standbys() []*pgMember {
 	var all []*pgMember
 	for _, m := range c.members {
-		if m != c.primary && !m.fenced && !m.diverged && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
+		if m != c.primary && !m.fenced && !m.diverged && !m.replace && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
 			all = append(all, m)
 		}
 	}
@@ -182,6 +182,7 @@ func (c *documentDB) lose(ctx context.Context, why string, since time.Time) {
 	c.mu.Lock()
 	leader, alive := c.primary, len(c.standbys())
 	c.mu.Unlock()
+	alive += len(c.silent())
 	name := leader.plan.Name
 	switch {
 	case c.alone():
@@ -189,7 +190,7 @@ func (c *documentDB) lose(ctx context.Context, why string, since time.Time) {
 	case c.site.Spec.Availability.NoPromotion:
 		c.tell(why+"; the specification says that nothing is promoted", name)
 	case alive < c.majority():
-		c.tell(fmt.Sprintf("%s, and only %d of %d members answer, which is no majority: nothing is promoted", why, alive, len(c.members)), name)
+		c.tell(fmt.Sprintf("%s, and only %d of %d members are there, which is no majority: nothing is promoted", why, alive, len(c.members)), name)
 	default:
 		if err := c.failOver(ctx, leader, why, since); err != nil && ctx.Err() == nil {
 			c.tell(fmt.Sprintf("%s, and no standby could be promoted: %v", why, err), name)
@@ -234,8 +235,10 @@ func (c *documentDB) broken(leader, m *pgMember) bool {
 	running := m.node.Status().Running
 	stopped := (m.fenced || m.waiting) && !running
 	deaf := running && !m.deaf.IsZero() && time.Since(m.deaf) > mendAfter && time.Since(m.seen) < c.timeout
-	lost := running && m.diverged
-	return (stopped || deaf || lost) && time.Since(m.tried) > mendAfter
+	lost := running && (m.diverged || m.replace)
+	// One that waits for log to be consistent cannot be told of another primary while it runs.
+	astray := running && time.Since(m.seen) > c.timeout && !m.node.Follows(leader.node.Upstream())
+	return (stopped || deaf || lost || astray) && time.Since(m.tried) > mendAfter
 }
 
 func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
