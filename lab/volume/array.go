@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -75,7 +76,7 @@ func makeFilesystem(kind, device string) []string {
 	case "ext4":
 		return []string{"mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device}
 	}
-	return blind([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "single", device})
+	return blind([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "dup", device})
 }
 
 // filesystemOptions are the mount options of a filesystem.
@@ -120,7 +121,7 @@ func (o *oneDisk) verify(ctx context.Context, mount string, _ bool) (verified, e
 }
 
 // errNoCopy says why a disk cannot be replaced.
-var errNoCopy = fmt.Errorf("the volume keeps one copy of its data, so a disk that does not answer cannot be rebuilt: heal it and remount the volume, or make a new lab")
+var errNoCopy = errors.New("it keeps one copy of its data, so a disk that does not answer cannot be rebuilt: lab heal ends the fault of the disk, mounts the volume again and starts its member; to go on without that disk, make the lab anew with lab down and lab up")
 
 // lines are the lines of a text that say something.
 func lines(text string) []string {

@@ -28,7 +28,9 @@ type blocks struct {
 	disks  []*disk
 	// degraded says that it was written to while it was mounted without a disk; repairing that a repair goes on.
 	degraded, repairing, closed bool
-	made                        []made      // what was made besides disks, in order
+	made                        []made // what was made besides disks, in order
+	own                         int64  // bytes of the filesystem that were used when it was empty
+	ballast                     ballast
 	serial                      int         // of new disks
 	arrayEntry                  int         // of the array in the journal, if it has one
 	looking                     atomic.Bool // somebody waits for the filesystem to be read
@@ -77,7 +79,15 @@ func (v *blocks) make(ctx context.Context) error {
 	if err := v.mountFirst(ctx); err != nil {
 		return err
 	}
-	return v.dress()
+	if err := v.dress(); err != nil {
+		return err
+	}
+	s, err := spaceOf(v.path)
+	if err != nil {
+		return err
+	}
+	v.own = s.used
+	return v.load()
 }
 
 // makeDir makes the directory to mount at.
@@ -143,6 +153,9 @@ func (v *blocks) dress() error {
 }
 
 func (v *blocks) unmount(ctx context.Context) error {
+	v.mu.Lock()
+	v.unload()
+	v.mu.Unlock()
 	return unmount(ctx, v.path, func(m mounted) error { return ourMount(m, v.m.base, v.array.top(v.Devices())) })
 }
 
@@ -228,7 +241,7 @@ func (v *blocks) Remount(ctx context.Context) error {
 		answering = append(answering, d.device)
 	}
 	if len(answering) == 0 {
-		return fmt.Errorf("volume %s is unmounted, and none of its disks answers: heal some and remount it", v.name)
+		return fmt.Errorf("volume %s is unmounted, and none of its disks answers: heal some, or power their host on, and it is mounted again", v.name)
 	}
 	if err := v.array.assemble(ctx, answering); err != nil {
 		return fmt.Errorf("volume %s is unmounted and cannot be mounted again: %w", v.name, err)
@@ -243,7 +256,7 @@ func (v *blocks) Remount(ctx context.Context) error {
 		d.behind = d.behind && len(v.disks) > 1 // a disk alone is behind no other
 	}
 	v.degraded = v.degraded || degraded
-	return nil
+	return v.load()
 }
 
 // Close implements [Volume].
@@ -322,7 +335,8 @@ func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
 	}
 	out.Health, out.Detail = v.health(e)
 	if s, err := spaceOf(v.path); err == nil && out.Health != "failed" {
-		v.capacity(&out, s)
+		out.Used = v.used(s)
+		out.Capacity = out.Used + s.free
 	}
 	return out
 }

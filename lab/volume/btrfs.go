@@ -22,7 +22,8 @@ func (b *btrfsArray) format(ctx context.Context, devices []string) error {
 
 // makeBtrfs is the command that makes the filesystem over all devices.
 func makeBtrfs(s scheme, devices []string) []string {
-	return blind(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
+	part := strconv.FormatInt(s.partSize(), 10)
+	return blind(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-b", part, "-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
 }
 
 // blind makes a command of btrfs-progs that does not look at what is mounted on this machine. It asks for the file of

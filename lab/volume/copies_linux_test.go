@@ -71,6 +71,7 @@ func TestCopyInUse(t *testing.T) {
 	b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1})
 	v := b.volume(t)
 	other := copyMounts(t, v.Dir())
+	v.(*blocks).unload()
 	must(t, unix.Unmount(v.Dir(), 0))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

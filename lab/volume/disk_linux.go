@@ -81,7 +81,7 @@ func (m *Maker) makeFile(ctx context.Context, d *disk, name string) error {
 	}
 	defer f.Close()
 	d.file, d.fileEntry = path, id
-	if err := f.Truncate(m.o.Layout.DiskSize); err != nil {
+	if err := f.Truncate(m.scheme.nominalSize()); err != nil {
 		return err
 	}
 	return d.identify(id)

@@ -22,7 +22,7 @@ func (s scheme) layout() (record.LabLayout, error) {
 		return l, nil
 	}
 	n := s.disks()
-	l.Profile, l.Disks, l.DiskSize = s.profile(), n, s.diskSize()
+	l.Profile, l.Disks, l.DiskSize, l.Reserve = s.profile(), n, s.diskSize(), s.reserve()
 	l.WriteAmplification = float64(s.copies) * float64(s.data+s.parity) / float64(s.data)
 	l.RawShare = float64(s.policy.Size) / (float64(n) * float64(l.DiskSize))
 	l.Device = s.policy.Device
@@ -32,9 +32,7 @@ func (s scheme) layout() (record.LabLayout, error) {
 			return l, fmt.Errorf("storage: cache: %s is not smaller than a disk of the volume (%s): use a smaller one, or a faster device", c.Size, figure.Bytes(l.DiskSize))
 		}
 	}
-	if s.backend == Btrfs && s.tolerates() > 0 {
-		l.Notes = append(l.Notes, fmt.Sprintf("more than the size can be written: %s of each disk are there for rebuilding it beside the load, and what fills them prevents that", figure.Bytes(s.rebuildRoom(l.DiskSize))))
-	}
+	l.Notes = append(l.Notes, s.sizeNotes()...)
 	if s.tolerates() == 0 && n > 1 {
 		l.Notes = append(l.Notes, noteStripe)
 	}
@@ -74,12 +72,15 @@ func (s scheme) btrfsProfile() string {
 	return "single"
 }
 
-// btrfsMetadata is the profile of metadata: the same, but never parity, which btrfs advises against.
+// btrfsMetadata is the profile of metadata: the same, but never parity, which btrfs advises against, and on one disk two
+// copies, as mkfs.btrfs does by itself; with a single one it runs out of room for metadata before data fill the disk.
 func (s scheme) btrfsMetadata() string {
-	switch s.parity {
-	case 1:
+	switch {
+	case s.disks() == 1:
+		return "dup"
+	case s.parity == 1:
 		return "raid1"
-	case 2:
+	case s.parity == 2:
 		return "raid1c3"
 	}
 	return s.btrfsProfile()
@@ -128,46 +129,53 @@ func (s scheme) lvmProfile() string {
 	return text
 }
 
-// diskSize is how large each disk must be for the volume to hold what it has to, in bytes, in whole MiB. A filesystem
-// keeps something for itself, which a test measures by filling volumes.
-func (s scheme) diskSize() int64 {
+// diskSize is how much each disk can take, in bytes: what the filesystem has of it, and what only a repair uses.
+func (s scheme) diskSize() int64 { return s.partSize() + s.reserve() }
+
+// partSize is how much of each disk the filesystem has, in whole MiB, so that what was asked for can be written and
+// hardly more.
+func (s scheme) partSize() int64 {
 	share := (int64(s.policy.Size) + int64(s.data) - 1) / int64(s.data)
-	var own, least int64
+	size := max(share, s.leastPart())
+	for size < share+s.own(size) {
+		size = share + s.own(size)
+	}
+	return (size + mib - 1) / mib * mib
+}
+
+// leastPart is the smallest part of a disk that the tools make a filesystem of.
+func (s scheme) leastPart() int64 {
 	switch s.filesystem {
-	case "btrfs":
-		own, least = 112*mib+share/16, minBtrfsDisk
-		if s.tolerates() > 0 {
-			return s.rebuildable(share)
-		}
 	case "xfs":
-		own, least = 96*mib/int64(s.data)+share/32, minXFSDisk/int64(s.data)
+		return minXFSDisk / int64(s.data)
 	case "ext4":
-		own, least = 24*mib+share/16, minExt4Disk
+		return minExt4Disk
 	}
-	if s.backend == MD || s.backend == LVM {
-		own += 8 * mib // superblock, bitmap, extents
-	}
-	size := max(share+own, least)
-	return (size + mib - 1) / mib * mib
+	return minBtrfsDisk
 }
 
-// rebuildable is the size of a disk of a btrfs that can rebuild one of them beside the load of a server. btrfs makes
-// another chunk of data when those it has are full by four fifths.
-func (s scheme) rebuildable(share int64) int64 {
-	need := share + share/4 + share/16 + 160*mib
-	size := max(need, minBtrfsDisk)
-	for need+s.rebuildRoom(size) > size { // the room grows by less than the disk does
-		size += mib
+// reserve is how much of each disk only a repair uses, in whole MiB.
+func (s scheme) reserve() int64 {
+	if s.backend != Btrfs || s.tolerates() == 0 {
+		return 0
 	}
-	return (size + mib - 1) / mib * mib
+	part, room := s.partSize(), int64(0)
+	for room < s.rebuildRoom(part+room) {
+		room = (s.rebuildRoom(part+room) + mib - 1) / mib * mib
+	}
+	return room
 }
 
-// spareRoom is kept free beyond what a rebuild takes, in bytes: what balancing leaves is not exact.
-const spareRoom = 32 * mib
-
-// rebuildRoom is how much of each disk must be free while one is rebuilt: for one chunk of data and one of metadata.
-// btrfs makes them a tenth of all disks large, but at most 1 GiB and 256 MiB.
+// rebuildRoom is how much of each disk must be in no chunk when one begins to be rebuilt. btrfs copies chunk after chunk,
+// and what is written meanwhile to the one in work goes to a new one: of data, of metadata and of the system. Writes of
+// small pieces hold as much metadata again in advance. Chunks are a tenth of all disks large, but at most 1 GiB of data,
+// 256 MiB of metadata and 32 MiB of the system.
 func (s scheme) rebuildRoom(disk int64) int64 {
 	tenth := disk * int64(s.disks()) / 10
-	return (min(tenth, 1024*mib)+min(tenth, 256*mib))/int64(s.data) + spareRoom
+	return (min(tenth, 1024*mib)+2*min(tenth, 256*mib))/int64(s.data) + 2*32*mib
 }
+
+// nominalSize is how large a disk says that it is. A repair leaves chunks behind that are half full, and emptying them
+// beside the load of a server takes minutes and can fail, so each one may take room anew. The files are sparse: what a
+// chunk does not hold takes no space.
+func (s scheme) nominalSize() int64 { return s.partSize() + 8*s.reserve() }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -48,6 +51,15 @@ func (v *blocks) change(ctx context.Context, name string, how func(*disk)) error
 		return err
 	}
 	how(d)
+	return v.settle(ctx, d)
+}
+
+// settle makes a disk answer or not, as it should. One that will not answer gets room first: nobody can give it any
+// later, and rebuilding it takes some on all disks. v.mu must be held.
+func (v *blocks) settle(ctx context.Context, d *disk) error {
+	if !d.answers() && !d.shut {
+		_ = v.widen(ctx, slices.Index(v.disks, d), d) // a filesystem that gave up cannot, and is beyond repair then
+	}
 	return d.settle(ctx)
 }
 
@@ -62,7 +74,7 @@ func (v *blocks) power(ctx context.Context, host string, on bool) error {
 		if d.off = !on; on {
 			d.retire(v.array)
 		}
-		all = errors.Join(all, d.settle(ctx))
+		all = errors.Join(all, v.settle(ctx, d))
 	}
 	return all
 }
@@ -92,7 +104,7 @@ func (v *blocks) health(e examined) (health, detail string) {
 	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly()) || !v.listable()
 	switch {
 	case down:
-		return "failed", strings.Join(append(says, "the filesystem has given up: heal its disks and remount the volume"), "; ")
+		return "failed", strings.Join(append(says, "the filesystem has given up: lab heal with --all lets its disks answer, mounts it again and starts its member"), "; ")
 	case len(gone) > v.m.scheme.tolerates():
 		health = "failed"
 	case v.repairing || e.rebuilding:
@@ -146,39 +158,56 @@ func (v *blocks) Repair(ctx context.Context) (string, error) {
 	}
 	v.setRepairing(true)
 	defer v.setRepairing(false)
-	var did []string
+	did, err := v.mend(ctx)
+	v.keepRoom()
+	return strings.Join(did, "; "), err
+}
+
+// mend replaces the disks that do not answer, takes the others back and compares the copies. It returns what was done.
+func (v *blocks) mend(ctx context.Context) (did []string, err error) {
 	back, bad := v.sick()
-	if len(bad) > v.m.scheme.tolerates() {
-		if v.m.scheme.tolerates() == 0 {
-			return "", fmt.Errorf("cannot repair volume %s: %w", v.name, errNoCopy)
-		}
-		return "", fmt.Errorf("cannot repair volume %s: %s do not answer and it carries %d: heal some first", v.name, figure.Plural(len(bad), "disk"), v.m.scheme.tolerates())
+	if err := v.reparable(len(bad)); err != nil {
+		return nil, err
 	}
 	for _, i := range back {
 		if err := v.array.rejoin(ctx, v.disks[i].device); err != nil {
-			return strings.Join(did, "; "), fmt.Errorf("cannot take disk %s back into volume %s: %w", v.disks[i].name, v.name, err)
+			return nil, fmt.Errorf("cannot take disk %s back into volume %s: %w", v.disks[i].name, v.name, err)
+		}
+	}
+	if len(bad) > 0 || v.degraded {
+		if err := v.makeRoom(ctx); err != nil {
+			return nil, fmt.Errorf("cannot repair volume %s: %w", v.name, err)
 		}
 	}
 	for _, i := range bad {
 		text, err := v.replace(ctx, i)
 		if err != nil {
-			return strings.Join(did, "; "), fmt.Errorf("cannot replace disk %s of volume %s: %w", v.disks[i].name, v.name, err)
+			return did, fmt.Errorf("cannot replace disk %s of volume %s: %w", v.disks[i].name, v.name, err)
 		}
 		did = append(did, text)
 	}
 	counted, err := v.array.verify(ctx, v.path, v.degraded)
 	if err != nil {
-		return strings.Join(did, "; "), fmt.Errorf("cannot compare the copies of volume %s: %w", v.name, err)
+		return did, fmt.Errorf("cannot compare the copies of volume %s: %w", v.name, err)
 	}
 	did = append(did, counted.String())
 	if counted.Uncorrectable > 0 {
-		return strings.Join(did, "; "), fmt.Errorf("volume %s has lost data: %s cannot be corrected, because no copy of them is good", v.name, figure.Plural(int(counted.Uncorrectable), "error"))
-	}
-	if len(bad) > 0 { // the rebuild leaves chunks behind that the next one would lack
-		v.compact(ctx, 40)
+		return did, fmt.Errorf("volume %s has lost data: %s cannot be corrected, because no copy of them is good", v.name, figure.Plural(int(counted.Uncorrectable), "error"))
 	}
 	v.well(back)
-	return strings.Join(did, "; "), nil
+	return did, nil
+}
+
+// reparable refuses what the copies that are left cannot carry.
+func (v *blocks) reparable(bad int) error {
+	carries := v.m.scheme.tolerates()
+	switch {
+	case bad <= carries:
+		return nil
+	case carries == 0:
+		return fmt.Errorf("cannot repair volume %s: %w", v.name, errNoCopy)
+	}
+	return fmt.Errorf("cannot repair volume %s: %s do not answer and it carries %d: heal some first", v.name, figure.Plural(bad, "disk"), carries)
 }
 
 func (v *blocks) setRepairing(on bool) {
@@ -227,15 +256,12 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := v.makeRoom(ctx); err != nil {
-		return "", err
-	}
 	fresh, err := v.newDisk(ctx, old.name, host)
 	if err == nil && v.arrayEntry != 0 { // who removes the array later must see its new disk
 		err = v.m.o.Journal.Note(v.arrayEntry, map[string]string{"devices": joinDevices(append(v.Devices(), fresh.device))})
 	}
 	if err == nil {
-		err = v.array.replace(ctx, v.path, i, old.device, fresh.device)
+		err = v.rebuild(ctx, i, old.device, fresh.device)
 	}
 	if err != nil {
 		return "", errors.Join(err, fresh.remove(context.WithoutCancel(ctx)))
@@ -247,6 +273,24 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 	v.mu.Unlock()
 	text := fmt.Sprintf("%s replaced by a new disk on %s", old.name, host)
 	return text, errors.Join(err, old.remove(ctx))
+}
+
+// rebuilds is how often a disk is rebuilt at most while the load takes the room that this needs.
+const rebuilds = 4
+
+// rebuild puts a new disk in the place of one that does not answer. What is written meanwhile can take the room that
+// btrfs needs for it; then it gets more, and begins again.
+func (v *blocks) rebuild(ctx context.Context, i int, old, fresh string) error {
+	for try := 1; ; try++ {
+		err := v.array.replace(ctx, v.path, i, old, fresh)
+		full := err != nil && strings.Contains(strings.ToLower(err.Error()), unix.ENOSPC.Error())
+		if !full || try == rebuilds || ctx.Err() != nil {
+			return err
+		}
+		if e := v.makeRoom(ctx); e != nil {
+			return errors.Join(err, e)
+		}
+	}
 }
 
 // hostFor finds the disk group for a new disk: that of the old one, else one that has none of the volume's disks.

@@ -5,14 +5,136 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
+
+// ballast is a file without a name that holds the room for rebuilding a disk, so that nothing else is written there. It
+// takes no space on the real disk, and ends with its process or its mount, whatever ends those. Quotas of btrfs would
+// hold the size as well, but refuse writes while a disk is replaced.
+type ballast struct {
+	file *os.File
+	size int64
+}
+
+// load makes the ballast so large that the rest of what was asked for can be written and hardly more. What data stand in
+// already is left to them. v.mu must be held.
+func (v *blocks) load() error {
+	if v.m.o.Layout.Reserve == 0 || v.degraded {
+		return nil
+	}
+	piece := int64(1) << 62
+	for range 20 { // what is free in all is not free at once beside a load: smaller pieces may be
+		room, err := v.excess()
+		if err != nil || room <= int64(v.m.o.Policy.Size)/32 {
+			return err
+		}
+		if v.ballast.file == nil {
+			if v.ballast.file, err = os.OpenFile(v.path, unix.O_TMPFILE|os.O_RDWR, 0o600); err != nil {
+				return err
+			}
+		}
+		piece = min(piece, room)
+		err = unix.Fallocate(int(v.ballast.file.Fd()), 0, v.ballast.size, piece)
+		switch {
+		case err == nil:
+			v.ballast.size += piece
+		case errors.Is(err, unix.ENOSPC):
+			piece = max(piece/2, 8*mib)
+		default:
+			return fmt.Errorf("cannot hold the room for rebuilding disks: %w", err)
+		}
+	}
+	return nil
+}
+
+// excess is how much more can be written than was asked for, in bytes. v.mu must be held.
+func (v *blocks) excess() (int64, error) {
+	if err := syncAll(v.path); err != nil {
+		return 0, err
+	}
+	s, err := spaceOf(v.path)
+	if err != nil {
+		return 0, err
+	}
+	return s.free - max(0, int64(v.m.o.Policy.Size)-v.used(s)), nil
+}
+
+// used is how much of the volume is used by whom it was made for, in bytes. v.mu must be held.
+func (v *blocks) used(s space) int64 { return max(0, s.used-v.own-v.ballast.size) }
+
+// unload gives the room that the ballast holds to whoever needs it. v.mu must be held.
+func (v *blocks) unload() {
+	if v.ballast.file != nil {
+		v.ballast.file.Close() // what cannot be written any more is gone with the mount
+		v.ballast = ballast{}
+	}
+}
+
+// makeRoom sees to it that enough of every disk is in no chunk before one of them is rebuilt. Without room on any of them,
+// the one that failed included, the rebuild fails, or worse, the writes beside it do.
+func (v *blocks) makeRoom(ctx context.Context) error {
+	if v.m.o.Layout.Reserve == 0 {
+		return nil
+	}
+	v.mu.Lock()
+	v.unload()
+	v.mu.Unlock()
+	if err := syncAll(v.path); err != nil {
+		return err
+	}
+	v.compact(ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, d := range v.disks {
+		if d.absent {
+			continue
+		}
+		if err := v.widen(ctx, i, d); err != nil {
+			return fmt.Errorf("rebuilding a disk beside the load of a server takes %s on every disk, and disk %s cannot have that: %w: heal the disks that failed, or delete data, and repair it again",
+				figure.Bytes(v.m.o.Layout.Reserve), d.name, err)
+		}
+	}
+	return nil
+}
+
+// widen gives the filesystem as much more of a disk as it lacks for a rebuild. v.mu must be held.
+func (v *blocks) widen(ctx context.Context, i int, d *disk) error {
+	if v.m.o.Layout.Reserve == 0 || d.device == "" || d.absent {
+		return nil
+	}
+	info, err := v.ask(i)
+	if err != nil {
+		return err
+	}
+	lacks := v.m.o.Layout.Reserve - int64(info.total-info.used)
+	if lacks <= v.m.o.Layout.Reserve/10 {
+		return nil
+	}
+	to := int64(info.total) + lacks
+	if most := v.m.scheme.nominalSize(); to > most {
+		return fmt.Errorf("%s of it are taken", figure.Bytes(int64(info.used)))
+	}
+	_, err = tools{v.m.o.Tools}.run(ctx, "btrfs", "filesystem", "resize", fmt.Sprintf("%d:%d", i+1, to), v.path)
+	return err
+}
+
+// ask asks btrfs about a disk.
+func (v *blocks) ask(i int) (deviceInfo, error) {
+	info := deviceInfo{device: uint64(i + 1)}
+	dir, err := os.Open(v.path)
+	if err != nil {
+		return info, err
+	}
+	defer dir.Close()
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
+		return info, fmt.Errorf("cannot tell how full it is: %w", errno)
+	}
+	return info, nil
+}
 
 // btrfsDeviceInfo is the request for what a device of a filesystem holds: _IOWR(0x94, 30, 4096 bytes).
 const btrfsDeviceInfo = 0xD000941E
@@ -25,101 +147,25 @@ type deviceInfo struct {
 	_           [4096 - 40]byte
 }
 
-// minResize is the smallest size that btrfs gives a device that it was made for already.
-const minResize = 256 * mib
-
-// makeRoom lets the disks of a btrfs grow before one of them is rebuilt. btrfs rebuilds chunk after chunk, and what is
-// written meanwhile to the one in work goes to a new one, with a copy on the disk that failed as well as btrfs knows.
-// Without room on any of them the rebuild fails, or worse, the writes do. Disks are made with that room, but data that
-// were written and deleted may have taken it.
-func (v *blocks) makeRoom(ctx context.Context) error {
-	s := v.m.scheme
-	if s.backend != Btrfs {
-		return nil
-	}
-	lacks, err := v.lacksRoom()
-	if err == nil && len(lacks) > 0 {
-		v.compact(ctx, 75)
-		lacks, err = v.lacksRoom()
-	}
+// syncAll writes what a filesystem holds in memory to its disks.
+func syncAll(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i, d := range v.disks {
-		if lack, ok := lacks[i]; ok {
-			if err := v.enlarge(ctx, i, d, lack); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// lack is how much of a disk is in no chunk, and how much there is of it in all.
-type lack struct{ free, total int64 }
-
-// lacksRoom finds the disks on which too little is free for rebuilding one.
-func (v *blocks) lacksRoom() (map[int]lack, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	dir, err := os.Open(v.path)
-	if err != nil {
-		return nil, err
 	}
 	defer dir.Close()
-	room := v.m.scheme.rebuildRoom(v.m.o.Layout.DiskSize)
-	lacks := map[int]lack{}
-	for i, d := range v.disks {
-		if d.absent {
-			continue
-		}
-		info := deviceInfo{device: uint64(i + 1)}
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
-			return nil, fmt.Errorf("cannot tell how full disk %s is: %w", d.name, errno)
-		}
-		if free := int64(info.total - info.used); free < room-spareRoom {
-			lacks[i] = lack{free, int64(info.total)}
-		}
-	}
-	return lacks, nil
+	return unix.Syncfs(int(dir.Fd()))
 }
 
-// enlarge lets a disk grow by what it lacks. v.mu must be held.
-func (v *blocks) enlarge(ctx context.Context, i int, d *disk, l lack) error {
-	room := v.m.scheme.rebuildRoom(v.m.o.Layout.DiskSize)
-	if !d.answers() || d.server != nil { // cannot grow
-		return fmt.Errorf("disk %s has %s of free chunks, and rebuilding a disk beside the load of a server takes %s: heal the disks that failed and repair the volume, which gives chunks back, or delete data and repair it again",
-			d.name, figure.Bytes(l.free), figure.Bytes(room))
-	}
-	by := (max(room-l.free, minResize-l.total) + mib - 1) / mib * mib
-	if err := enough(filepath.Dir(d.file), by, 0); err != nil {
-		return err
-	}
-	if err := d.grow(by); err != nil {
-		return fmt.Errorf("cannot make room on disk %s: %w", d.name, err)
-	}
-	_, err := tools{v.m.o.Tools}.run(ctx, "btrfs", "filesystem", "resize", strconv.Itoa(i+1)+":max", v.path)
-	return err
+// keepRoom takes the room back when the repair is over. Without it more than the size can be written, which the volume
+// then says of itself.
+func (v *blocks) keepRoom() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_ = v.load()
 }
 
-// grow makes a plain disk larger.
-func (d *disk) grow(by int64) error {
-	fi, err := os.Stat(d.file)
-	if err != nil {
-		return err
-	}
-	if fileID(fi) != d.backing.id {
-		return fmt.Errorf("%s is not the file that was made for the disk", d.file)
-	}
-	if err := os.Truncate(d.file, fi.Size()+by); err != nil {
-		return err
-	}
-	dev, _, err := openLoop(d.device, d.backing)
-	if dev == nil {
-		return errors.Join(fmt.Errorf("%s does not belong to %s any more", d.device, d.file), err)
-	}
-	defer dev.Close()
-	return unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_SET_CAPACITY, 0)
+// compact gives back the chunks of a btrfs that are empty. Nothing is lost if it fails.
+func (v *blocks) compact(ctx context.Context) {
+	_, _ = tools{v.m.o.Tools}.run(ctx, "btrfs", "balance", "start", "-dusage=0", "-musage=0", v.path)
 }

@@ -165,7 +165,7 @@ func (m *Maker) serveFile(ctx context.Context, d *disk, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.client.Create(ctx, name, m.o.Layout.DiskSize, device, cache); err != nil {
+	if err := s.client.Create(ctx, name, m.scheme.nominalSize(), device, cache); err != nil {
 		return err
 	}
 	d.server, d.file = s, filepath.Join(s.mount, name)

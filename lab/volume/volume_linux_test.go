@@ -54,30 +54,6 @@ func TestPoliciesBecomeVolumes(t *testing.T) {
 	}
 }
 
-func TestVolumeCanBeFilled(t *testing.T) {
-	if !canMount(t) {
-		return
-	}
-	for _, p := range []record.StorageSpec{
-		{Size: 128 << 20}, {Size: 128 << 20, Filesystem: "ext4"}, {Size: 128 << 20, Tolerate: 1}, {Size: 128 << 20, Stripe: 2},
-		{Size: 128 << 20, Stripe: 2, Tolerate: 1}, {Size: 128 << 20, Filesystem: "btrfs"},
-	} {
-		t.Run(words(p), func(t *testing.T) {
-			v := newBench(t, p).volume(t)
-			f, err := os.Create(filepath.Join(v.Dir(), "f"))
-			must(t, err)
-			defer f.Close()
-			piece := noise(4<<20, 7)
-			for done := 0; done < int(p.Size); done += len(piece) {
-				if _, err := f.Write(piece); err != nil {
-					t.Fatalf("after %d of %d bytes: %v", done, p.Size, err)
-				}
-			}
-			must(t, f.Sync())
-		})
-	}
-}
-
 // The mount of a policy without checksums must have none, and that of others must have them.
 func TestChecksumsAreOnOrOff(t *testing.T) {
 	if !canMount(t) {
