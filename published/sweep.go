@@ -56,8 +56,9 @@ type Trend struct {
 	// From and To are levels, or what the document calls them.
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
-	// Words is what is said, in short.
+	// Words is what is said, as it is written there. Note is what has to be known of it.
 	Words string `yaml:"words"`
+	Note  string `yaml:"note"`
 }
 
 // take gives the level what is stated of the baseline, with the place where it stands.
