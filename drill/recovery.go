@@ -3,6 +3,7 @@ package drill
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,5 +174,6 @@ func (x *round) timeline(ctx context.Context, result *record.Run, redundant time
 	if !redundant.IsZero() && len(x.r.Faults) > 0 {
 		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: len(x.r.Faults) - 1,
 			Text: "all members run, none is behind, all volumes are healthy"})
+		slices.SortStableFunc(x.r.Moments, earlier)
 	}
 }

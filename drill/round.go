@@ -257,6 +257,7 @@ func (x *round) settle(ctx context.Context, result *record.Run, err error, probl
 		r.Status, r.Problem = record.Failed, err.Error()
 		problem = err.Error()
 	}
+	x.remains()
 	x.expect()
 	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, problem: problem})
 	if measure.Worst(result.Validity) == measure.Invalid {

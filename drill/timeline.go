@@ -47,9 +47,12 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 			add(kind, c.at(e.Time), lastBefore(r.Faults, c.at(e.Time)), e.Text)
 		}
 	}
-	slices.SortStableFunc(moments, func(a, b record.DrillMoment) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(moments, earlier)
 	return moments
 }
+
+// earlier orders moments by time.
+func earlier(a, b record.DrillMoment) int { return cmp.Compare(a.At, b.At) }
 
 // momentOf is the kind of moment that an event of a lab, or of the client, stands for; "" for none.
 func momentOf(e record.LabEvent) string {

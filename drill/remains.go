@@ -1,0 +1,41 @@
+package drill
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does not
+// bring the bytes back.
+func stored(faults []record.DrillFault, specs []record.DrillFaultSpec) []string {
+	var targets []string
+	for _, f := range faults {
+		action, _, _ := strings.Cut(f.Fault, ":")
+		writes := action == lab.DiskTorn
+		for _, s := range specs {
+			writes = writes || s.Fault == f.Fault && action == lab.DiskCorrupt && slices.Contains(s.Ops, "write")
+		}
+		if writes && f.Injected > 0 && !slices.Contains(targets, f.Target) {
+			targets = append(targets, f.Target)
+		}
+	}
+	return targets
+}
+
+// remains says what stays damaged in a lab that goes on after the drill.
+func (x *round) remains() {
+	if x.lab == nil || x.c.spec.Lab != nil {
+		return
+	}
+	for _, target := range stored(x.r.Faults, x.c.spec.Faults) {
+		volume, _, _ := strings.Cut(target, "/")
+		x.c.find("damage-stays-"+target, measure.Warning, "%s", fmt.Sprintf("what %s stored wrongly while it was broken is wrong still, as healing does not write it again: "+
+			"plimsoll lab repair %s %s mends it from the copies, where the volume has some and checksums to tell which is good; otherwise make the lab anew",
+			target, x.before.Specification.Name, volume))
+	}
+}
