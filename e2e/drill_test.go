@@ -202,7 +202,7 @@ func testDrillInterrupted(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "200",
 		"--w", "majority", "--format", "json", "--out", out)
 	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
-	time.Sleep(time.Second)
+	testDrillStands(t, filepath.Join(c.dir, out))
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))
 	if d.Status != record.Interrupted || d.Rounds[0].Ledger == nil || d.Rounds[0].Ledger.Acknowledged == 0 {
@@ -210,6 +210,18 @@ func testDrillInterrupted(t *testing.T, name string) {
 	}
 	if s := status(t, name); len(s.Faults) != 0 {
 		t.Errorf("what is broken still: %+v", s.Faults)
+	}
+}
+
+// testDrillStands looks whether a drill whose primary is dead says so to whoever follows it.
+func testDrillStands(t *testing.T, dir string) {
+	t.Helper()
+	until(t, "the drill says that the fault is in place", func() bool {
+		s, err := record.ReadStanding(dir)
+		return err == nil && s != nil && s.Stage().Stage == record.StageBroken && s.Told.Acknowledged > 0
+	})
+	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "Round 1 of 1, now") || !strings.Contains(page, "kill:primary: ") {
+		t.Errorf("the page of a drill that goes on does not say what it is at")
 	}
 }
 

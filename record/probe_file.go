@@ -121,7 +121,8 @@ func writeProbeSums(dir string) error {
 	return replace(dir, SumsFile, []byte(b.String()), true)
 }
 
-// OpenProbe reads the record of a probe. One that did not end properly has what was measured before.
+// OpenProbe reads the record of a probe. One that goes on (see [Hold]) has status running; one that did not end properly
+// has what was measured before.
 func OpenProbe(dir string) (*Probe, error) {
 	path := filepath.Join(dir, ProbeFile)
 	b, err := os.ReadFile(path)
@@ -138,10 +139,10 @@ func OpenProbe(dir string) (*Probe, error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", path, err)
 	}
-	if p.Status == Running {
+	if _, held := Holder(dir); p.Status == Running && !held {
 		p.Status = Killed
 		p.Validity = append(p.Validity, measure.Finding{ID: "incomplete", Severity: measure.Warning,
-			Text: "the probe did not end properly (or still goes on), so this is what its finished steps measured; run it again"})
+			Text: "the probe did not end properly, so this is what its finished steps measured; run it again"})
 	}
 	changed, err := altered(dir)
 	if err != nil {

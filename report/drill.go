@@ -15,6 +15,9 @@ import (
 
 // DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost.
 func DrillTitle(d *record.Drill) string {
+	if d.Status == record.Running {
+		return d.Specification.Name + ": " + DrillVerdict(d)
+	}
 	text := d.Specification.Name + ": " + DrillVerdict(d)
 	if out := DrillOutage(d); out != "" {
 		text += ", outage " + out
@@ -24,9 +27,34 @@ func DrillTitle(d *record.Drill) string {
 
 // DrillVerdict is the verdict with how far the drill came.
 func DrillVerdict(d *record.Drill) string {
+	if d.Status == record.Running {
+		return drillRunning(d)
+	}
 	text := d.Verdict
 	if d.Status != record.Complete {
 		text += " (" + string(d.Status) + ")"
+	}
+	return text
+}
+
+// drillRunning is how far a drill is that goes on, with the verdicts of the rounds that are over.
+func drillRunning(d *record.Drill) string {
+	verdicts := map[string]int{}
+	over := 0
+	for _, r := range d.Rounds {
+		if r.Status != record.Running {
+			verdicts[r.Verdict]++
+			over++
+		}
+	}
+	text := "running"
+	if n := int(d.Specification.Repeat); n > 1 {
+		text += fmt.Sprintf(", round %d of %d", min(over+1, n), n)
+	}
+	for _, v := range []string{record.Violated, record.Unknown, record.Holds} {
+		if verdicts[v] > 0 {
+			text += fmt.Sprintf(", %d %s", verdicts[v], v)
+		}
 	}
 	return text
 }
@@ -91,6 +119,9 @@ func DrillSections(d *record.Drill) []Section {
 // drillHead is what is read first.
 func drillHead(d *record.Drill) Section {
 	s := Section{}
+	if d.Status == record.Running {
+		return Section{Lines: []string{"It goes on; what it finds comes when its rounds are over."}}
+	}
 	s.Points = append(s.Points, "note verdict: "+DrillVerdict(d))
 	for _, text := range d.Reasons {
 		mark := "warning "
@@ -151,6 +182,19 @@ var drillPhases = map[string]string{
 	record.MomentHealed: "healed", record.MomentRedundant: "redundancy back",
 }
 
+// DrillMoment is the name of a moment of a drill.
+func DrillMoment(kind string) string { return cmp.Or(drillPhases[kind], kind) }
+
+// drillStages are the names of the stages of a round that goes on.
+var drillStages = map[string]string{
+	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet", record.StageBroken: "the fault is in place",
+	record.StageHealing: "healing", record.StageHealed: "load, everything is healed", record.StageRecovery: "waiting until redundancy is back",
+	record.StageAudit: "audit: everything is read back",
+}
+
+// DrillStage is the name of a stage of a round that goes on.
+func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
+
 // drillTimeline is what happened, counted from the first fault.
 func drillTimeline(r *record.DrillRound, name string) Section {
 	s := Section{Title: name + "timeline", Named: name != "", Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
@@ -160,7 +204,7 @@ func drillTimeline(r *record.DrillRound, name string) Section {
 	first := r.Faults[0].Injected
 	last := first
 	for _, m := range r.Moments {
-		s.Table.row(cmp.Or(drillPhases[m.Kind], m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
+		s.Table.row(DrillMoment(m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
 		last = m.At
 	}
 	for _, f := range r.Faults {

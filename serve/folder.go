@@ -31,7 +31,7 @@ type Entry struct {
 	ID string
 	// Path is relative to the folder, with slashes.
 	Path  string
-	Kind  string // of record: run, study or comparison
+	Kind  string // of record: run, study, drill, probe or comparison
 	Title string
 	// What is the title that a trial has without its study.
 	What string
@@ -41,6 +41,8 @@ type Entry struct {
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
+	// Lab is the lab that is loaded, empty if there is none.
+	Lab string
 	// Rate and P99 are of the measured phase of a run as text, empty where there is none; P99 is of all operations
 	// together.
 	Rate, P99 string

@@ -39,14 +39,14 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 			return Entry{}, nil, err
 		}
 		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
-			Started: s.Started, Labels: s.Specification.Labels}, trialNames(&s), nil
+			Started: s.Started, Labels: s.Specification.Labels, Lab: labOf(s.Specification.Run.Target)}, trialNames(&s), nil
 	case record.DrillFile:
 		var d record.Drill
 		if err := json.Unmarshal(b, &d); err != nil {
 			return Entry{}, nil, err
 		}
 		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(&d), Status: d.Status, Verdict: report.DrillVerdict(&d), Started: d.Started,
-			Labels: d.Specification.Labels}, nil, nil
+			Labels: d.Specification.Labels, Lab: labOf(d.Specification.Run.Target)}, nil, nil
 	case record.ProbeFile:
 		var p record.Probe
 		if err := json.Unmarshal(b, &p); err != nil {
@@ -63,7 +63,7 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 
 func entryOfRun(r *record.Run) Entry {
 	e := Entry{Kind: record.KindRun, Title: html.Headline(r), Status: r.Status, Verdict: report.Brief(html.Verdict(r)), Started: r.Started,
-		Labels: r.Specification.Labels}
+		Labels: r.Specification.Labels, Lab: labOf(r.Specification.Target)}
 	p := r.Phase("measure")
 	if p == nil {
 		return e
@@ -77,6 +77,15 @@ func entryOfRun(r *record.Run) Entry {
 		e.P99 = figure.Duration(time.Duration(*times.P99))
 	}
 	return e
+}
+
+// labOf is the name of the lab that a target means, "" if it is none.
+func labOf(target string) string {
+	name, ok := strings.CutPrefix(target, "lab:")
+	if !ok {
+		return ""
+	}
+	return name
 }
 
 func entryOfProbe(p *record.Probe) Entry {

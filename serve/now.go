@@ -24,9 +24,13 @@ type now struct {
 
 // newNow begins to read. ready is called when there is something to say.
 func newNow(ctx context.Context, e Entry, dir string, ready func()) now {
-	if e.Kind == record.KindStudy {
-		s := &studyNow{dir: dir, path: e.Path}
-		return now{s.text}
+	switch e.Kind {
+	case record.KindStudy:
+		return now{(&studyNow{dir: dir, path: e.Path}).text}
+	case record.KindDrill:
+		return now{(&drillNow{dir: dir, path: e.Path}).text}
+	case record.KindProbe:
+		return now{(&probeNow{dir: dir}).text}
 	}
 	r := &runNow{dir: dir}
 	go r.last.follow(ctx, dir, ready)

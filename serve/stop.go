@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,7 +31,7 @@ func actions() []action {
 var (
 	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
 	errTooMany  = errors.New("too many pages follow something at the same time: close some")
-	errEnded    = errors.New("nobody writes this record any longer, so there is nothing to stop")
+	errEnded    = errors.New("nobody writes this record any longer, so there is nothing to stop or to heal")
 	errOther    = errors.New("another process writes this record by now: load the page again")
 )
 
@@ -75,10 +76,13 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 		return nil
 	}
 	what := e.Kind
-	if s.partOfStudy(e, pid) {
-		what = "study"
+	if around := s.partOf(e, pid); around != "" {
+		what = around
 	}
 	var list []button
+	if lab := s.healable(e); lab != "" {
+		list = append(list, button{Action: "/heal/of/" + e.ID, Label: "Heal the lab " + lab, Verb: "heal", Allowed: s.guard.known(r)})
+	}
 	for _, a := range s.actions {
 		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid, Allowed: s.guard.known(r)}
 		if s.asked.before(a.Name, e.ID, pid) {
@@ -89,19 +93,61 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 	return list
 }
 
-// partOfStudy says whether the process that writes a run writes a study around it as well, which ends with it.
-func (s *Server) partOfStudy(e Entry, pid int) bool {
+// partOf is the kind of record, a study or a drill, that the process which writes a run writes around it, and which ends
+// with it; "" if there is none.
+func (s *Server) partOf(e Entry, pid int) (kind string) {
+	f := s.library.open()
+	if f == nil {
+		return ""
+	}
 	for p := path.Dir(e.Path); e.Path != "."; p = path.Dir(p) {
-		if f := s.library.open(); f != nil {
-			if around, held := record.Holder(f.Dir(Entry{Path: p})); held && around == pid {
-				return true
+		if around, held := record.Holder(f.Dir(Entry{Path: p})); held && around == pid {
+			if x, ok := f.Find(idOf(p)); ok {
+				return x.Kind
 			}
 		}
 		if p == "." || p == "/" {
-			return false
+			return ""
 		}
 	}
-	return false
+	return ""
+}
+
+// healable is the lab that a record which is being written loads, "" if it loads none, or if nobody here can heal it.
+func (s *Server) healable(e Entry) string {
+	if s.o.Labs == nil || record.CheckLabName(e.Lab) != nil {
+		return ""
+	}
+	return e.Lab
+}
+
+var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to heal")
+
+// healOf undoes what was broken in the lab that a record loads. Whatever loads it goes on.
+func (s *Server) healOf(w http.ResponseWriter, r *http.Request) {
+	e, dir, ok := s.library.find(r.PathValue("id"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, errNoRecord)
+		return
+	}
+	pid, held := record.Holder(dir)
+	lab := s.healable(e)
+	switch {
+	case !held:
+		s.fail(w, r, http.StatusConflict, errEnded)
+		return
+	case lab == "":
+		s.fail(w, r, http.StatusConflict, errNothingToHeal)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
+	defer cancel()
+	if err := s.o.Labs.Heal(ctx, lab); err != nil {
+		s.fail(w, r, http.StatusConflict, err)
+		return
+	}
+	s.asked.add("heal", e.ID, pid)
+	http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
 }
 
 // act does an action. The page names the process that it was made for: a study that was resumed since is another

@@ -31,7 +31,7 @@ type diskFlags struct {
 	fallback, force, quiet, iostat, noRecord bool
 	peers, devices, slo                      []string
 	seed                                     uint64
-	out, format, faultSocket                 string
+	out, format, faultSocket, web            string
 	witness, session                         string
 }
 
@@ -104,6 +104,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record")
 	flags.StringVar(&f.format, "format", "text", strings.Join(formats(), ", "))
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	webFlag(cmd, &f.web)
 }
 
 // spec checks the flags.
@@ -206,10 +207,11 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	}
 	p := &record.Probe{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(), Specification: spec,
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})}
-	w, err := record.CreateProbe(out, p)
+	w, end, err := f.begin(env, out, p)
 	if err != nil {
-		return withExit(exitFailure, err)
+		return err
 	}
+	defer end()
 	progress := newDiskProgress(env, f.quiet, f.iostat)
 	progress.plan(spec)
 	ctx, stop := untilInterrupt(cmd.Context(), env)
@@ -217,6 +219,32 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	err = disk.Run(ctx, disk.Options{Writer: w, Progress: progress, Cutter: cutter, Live: f.iostat})
 	progress.end()
 	return f.finish(ctx, env, w, out, err)
+}
+
+// begin begins the record, which nobody else writes until end is called, and the page about it.
+func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *record.ProbeWriter, end func(), err error) {
+	if out == "" {
+		if f.web != "" {
+			return nil, nil, usageError("--web shows the record while it is written, and --no-record leaves none: leave one of them out")
+		}
+		w, err = record.CreateProbe("", p)
+		return w, func() {}, err
+	}
+	shut, err := startWeb(env, f.web, out)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := record.Hold(out)
+	if err != nil {
+		shut()
+		return nil, nil, withExit(exitFailure, err)
+	}
+	end = func() { release(); shut() }
+	if w, err = record.CreateProbe(out, p); err != nil {
+		end()
+		return nil, nil, withExit(exitFailure, err)
+	}
+	return w, end, nil
 }
 
 // cutter is who takes away the power of the disk below the directory, nil where nobody can.

@@ -2,6 +2,10 @@ package html
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -21,13 +25,48 @@ func (s *Source) openDrill(dir string) error {
 	s.again, s.command = exactSpec(spec), exactCommand(d.Command)
 	Tidy(d)
 	s.Drill = d
+	if d.Status == record.Running {
+		s.note(func() (err error) { s.Standing, err = record.ReadStanding(dir); return err })
+		Tidy(s.Standing)
+	}
+	s.openRound(dir)
 	return nil
+}
+
+// openRound opens the run of the round that is shown over time.
+func (s *Source) openRound(dir string) {
+	d := s.Drill
+	if len(d.Rounds) == 0 {
+		return
+	}
+	shown := &d.Rounds[len(d.Rounds)-1]
+	if d.Status != record.Running {
+		for i := range d.Rounds {
+			if d.Rounds[i].Verdict == d.Verdict {
+				shown = &d.Rounds[i]
+				break
+			}
+		}
+	}
+	path := filepath.Join(dir, record.RoundsDir, strconv.Itoa(shown.Number))
+	if !exists(filepath.Join(path, record.RunFile)) {
+		return // it has not begun, or was not kept
+	}
+	r := &Source{Dir: path}
+	s.note(func() error {
+		err := r.openRun(path)
+		if err == nil {
+			s.Round, s.RoundNumber = r, shown.Number
+		}
+		return err
+	})
 }
 
 func drillTitle(d *record.Drill) string { return report.DrillTitle(d) }
 
 // drillAnswer is the first screen of a drill.
-func drillAnswer(d *record.Drill, prefix string) Answer {
+func drillAnswer(s *Source, prefix string) Answer {
+	d := s.Drill
 	a := Answer{ID: prefix + "answer", Headline: report.DrillTitle(d), Kind: "warn", Verdict: report.DrillVerdict(d), Problem: d.Problem,
 		Findings: findingPoints(d.Validity)}
 	switch {
@@ -36,105 +75,223 @@ func drillAnswer(d *record.Drill, prefix string) Answer {
 	case d.Verdict == record.Holds && d.Status == record.Complete:
 		a.Kind = "good"
 	}
-	if d.Outages != nil {
-		a.Tiles = append(a.Tiles, Tile{"outage", figure.Duration(time.Duration(d.Outages.Median)), drillRounds(d.Outages)})
-	}
-	if d.Losses != nil {
-		a.Tiles = append(a.Tiles, Tile{"acknowledged writes lost", figure.Count(int64(d.Losses.Max)), drillRounds(d.Losses)})
-	}
-	if n := len(d.Rounds); n > 0 {
-		r := &d.Rounds[n-1]
-		for _, m := range r.Moments {
-			if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
-				a.Tiles = append(a.Tiles, Tile{"redundancy back", figure.Duration(time.Duration(m.At - r.Faults[0].Injected)), "after the fault"})
-			}
-		}
-		if r.Ledger != nil {
-			a.Tiles = append(a.Tiles, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
-		}
-	}
+	a.Tiles = append(standingTiles(s.Standing), drillTiles(d)...)
 	for _, f := range d.Specification.Faults {
 		a.Facts = append(a.Facts, Fact{"Fault", f.Fault})
+	}
+	if d.Specification.External {
+		a.Facts = append(a.Facts, Fact{"Fault", "from outside, at moments that somebody marks"})
 	}
 	a.Facts = append(a.Facts, Fact{"Target", d.Specification.Run.Target}, Fact{"Begun", d.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
 	return a
 }
 
-func drillRounds(s *record.Spread) string {
-	if n := len(s.Values); n > 1 {
-		return fmt.Sprintf("of %d rounds", n)
+// drillTiles are what rounds that are over have found.
+func drillTiles(d *record.Drill) (list []Tile) {
+	if d.Outages != nil {
+		list = append(list, Tile{"outage", figure.Duration(time.Duration(d.Outages.Median)), drillRounds(d.Outages)})
 	}
-	return "one round"
+	if d.Losses != nil {
+		list = append(list, Tile{"acknowledged writes lost", figure.Count(int64(d.Losses.Max)), drillRounds(d.Losses)})
+	}
+	n := len(d.Rounds)
+	if n == 0 {
+		return list
+	}
+	r := &d.Rounds[n-1]
+	for _, m := range r.Moments {
+		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
+			list = append(list, Tile{"redundancy back", figure.Duration(time.Duration(m.At - r.Faults[0].Injected)), "after the fault"})
+		}
+	}
+	if r.Ledger != nil {
+		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
+	}
+	return list
 }
 
-// drillSections are the sections that the terminal prints, with charts of the phases and of all outages.
-func drillSections(s *Source, prefix string) []Section {
-	var list []Section
+// drillRounds says what a figure of several rounds is: the middle one of outages, the greatest of losses.
+func drillRounds(s *record.Spread) string {
+	n := len(s.Values)
+	switch {
+	case n == 1:
+		return "one round"
+	case s.Unit == "ns":
+		return fmt.Sprintf("median of %d rounds", n)
+	}
+	return fmt.Sprintf("most of %d rounds", n)
+}
+
+// drillSections are the sections that the terminal prints, with charts of the phases, of all outages and of a round over
+// time. Of a drill that goes on, what it is at comes first.
+func drillSections(s *Source, prefix string) ([]Section, *Track) {
+	head, rest := drillParts(s, prefix)
+	list := append(standingSections(s, prefix), head)
+	if charts := drillCharts(s.Drill, prefix); len(charts) > 0 {
+		list = append(list, Section{ID: prefix + "drill-charts", Title: "Phases", Blocks: charts,
+			Lead: "Times count from the moment at which the first fault was asked for, on the clock of the load."})
+	}
+	over, track := roundSections(s, prefix)
+	list = append(append(list, over...), rest...)
+	if s.command.text != "" {
+		list = append(list, Section{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}})
+	}
+	return list, track
+}
+
+// drillParts are the sections that the terminal prints, the first of them apart.
+func drillParts(s *Source, prefix string) (head Section, rest []Section) {
 	for i, part := range report.DrillSections(s.Drill) {
 		if i == 0 {
 			part.Title = "What was found"
 		}
 		section := shared(part)
 		section.ID = prefix + section.ID
-		list = append(list, section)
-	}
-	var charts []Block
-	for i := range s.Drill.Rounds {
-		if f := drillPhases(&s.Drill.Rounds[i], prefix); f != nil {
-			charts = append(charts, Block{Figure: f})
+		if i == 0 {
+			head = section
+			continue
 		}
+		rest = append(rest, section)
 	}
-	if f := drillOutages(s.Drill, prefix); f != nil {
-		charts = append(charts, Block{Figure: f})
-	}
-	if len(charts) > 0 {
-		list = append(list[:1:1], append([]Section{{ID: prefix + "drill-charts", Title: "Phases", Blocks: charts}}, list[1:]...)...)
-	}
-	if s.command.text != "" {
-		list = append(list, Section{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}})
-	}
-	return list
+	return head, rest
 }
 
-// drillPhases draws when each step of a round was, since the first fault.
-func drillPhases(r *record.DrillRound, prefix string) *Figure {
+// drillCharts are the phases of the rounds, and their outages.
+func drillCharts(d *record.Drill, prefix string) []Block {
+	var charts []Block
+	if f := drillOutages(d, prefix); f != nil {
+		charts = append(charts, Block{Figure: f})
+	}
+	if f := drillShare(d, prefix); f != nil {
+		charts = append(charts, Block{Figure: f})
+	}
+	drawn := 0
+	for i := range d.Rounds {
+		if f := drillPhases(&d.Rounds[i], prefix, len(d.Rounds) > 1); f != nil && drawn < mostPhases {
+			charts = append(charts, Block{Figure: f})
+			drawn++
+		}
+	}
+	return charts
+}
+
+// mostPhases is how many rounds have a chart of their phases; all of them have a table.
+const mostPhases = 10
+
+// roundSections are how one round went in time, with what the hosts of the lab used, as the page of its run has it.
+func roundSections(s *Source, prefix string) ([]Section, *Track) {
+	if s.Round == nil {
+		return nil, nil
+	}
+	prefix += "round-"
+	over, track := timeSection(s.Round, prefix)
+	if track == nil {
+		return nil, nil
+	}
+	if len(s.Drill.Rounds) > 1 {
+		over.Title = fmt.Sprintf("Round %d over time", s.RoundNumber)
+	}
+	list := []Section{over}
+	if s.Round.Run.Lab != nil {
+		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "What each host used beside the load.", Blocks: labCharts(s.Round, prefix, track)}
+		list = append(list, hosts)
+	}
+	return filled(list), track
+}
+
+// drillPhases draws when each step of a round was, since the first fault, each with the time since the step before.
+func drillPhases(r *record.DrillRound, prefix string, several bool) *Figure {
 	if len(r.Faults) == 0 || len(r.Moments) == 0 {
 		return nil
 	}
-	c := &chart.XY{Frame: chart.Frame{ID: fmt.Sprintf("%sdrill-phases-%d", prefix, r.Number), Title: fmt.Sprintf("Round %d: from the fault to redundancy", r.Number),
-		Description: "Each point is one step of the timeline; the shaded stretch is the outage."},
-		X: chart.Axis{Label: "after the fault", Unit: chart.Seconds}, Y: chart.Axis{Label: "step", Zero: true}}
-	first := r.Faults[0].Injected
-	line := chart.Series{Name: "steps", Dots: true}
-	numbers := &Table{Columns: columns(0, "step", "after the fault", "what")}
-	for i, m := range r.Moments {
-		at := time.Duration(m.At - first).Seconds()
-		line.X, line.Y = append(line.X, at), append(line.Y, float64(i))
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(i), figure.Duration(time.Duration(m.At - first)), m.Kind + ": " + m.Text})
+	title := "From the fault to redundancy"
+	if several {
+		title = fmt.Sprintf("Round %d: from the fault to redundancy", r.Number)
 	}
+	first := r.Faults[0].Injected
+	c := &chart.Rows{Frame: chart.Frame{ID: fmt.Sprintf("%sdrill-phases-%d", prefix, r.Number), Title: title},
+		X: chart.Axis{Label: "time after the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
+	numbers := &Table{Columns: columns(1, "step", "after the fault", "since the step before", "what")}
+	numbers.Columns[3].Number = false
+	last := first
+	var words []string
+	for _, m := range r.Moments {
+		name, at := report.DrillMoment(m.Kind), figure.Duration(time.Duration(m.At-first))
+		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first), High: seconds64(m.At - first), Text: at}
+		if m.Kind == record.MomentFault {
+			row.Colour = 1
+		}
+		c.Rows = append(c.Rows, row)
+		words = append(words, name+" "+at)
+		numbers.Rows = append(numbers.Rows, []string{name, at, figure.Duration(time.Duration(m.At - last)), m.Text})
+		last = m.At
+	}
+	note := ""
 	for _, e := range r.Effects {
 		if e.Class == "" && e.Client == -1 && e.Outage > 0 {
-			from := time.Duration(e.OutageFrom - first).Seconds()
-			c.Spans = append(c.Spans, chart.Span{From: from, To: from + time.Duration(e.Outage).Seconds()})
+			c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
+			note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
 		}
 	}
-	c.Series = []chart.Series{line}
-	return drawn(c, numbers)
+	c.Description = "When each step came: " + strings.Join(words, "; ") + ". " + note
+	return newFigure(c, note, numbers)
 }
 
-// drillOutages draws the outage of each round.
+func seconds64(ns int64) float64 { return time.Duration(ns).Seconds() }
+
+// drillOutages draws the outage of each round, in their order.
 func drillOutages(d *record.Drill, prefix string) *Figure {
 	if d.Outages == nil || len(d.Outages.Values) < 2 {
 		return nil
 	}
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round", Description: "The scatter is what one round cannot show."},
-		X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}}
-	line := chart.Series{Name: "outage", Dots: true}
+	n := len(d.Outages.Values)
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"},
+		X: chart.Axis{Label: fmt.Sprintf("round; n = %d", n), Low: 0, High: float64(n + 1)}, Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
+	line := chart.Series{Name: "outage", Unnamed: true, Dots: true, Style: chart.Points}
 	numbers := &Table{Columns: columns(0, "round", "outage")}
-	for i, v := range d.Outages.Values {
-		line.X, line.Y = append(line.X, float64(i+1)), append(line.Y, v)
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(i + 1), figure.Duration(time.Duration(v))})
+	add := func(round int, outage int64) {
+		line.X, line.Y = append(line.X, float64(round)), append(line.Y, float64(outage))
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(round), figure.Duration(time.Duration(outage))})
+	}
+	for i := range d.Rounds {
+		for _, e := range d.Rounds[i].Effects {
+			if e.Class == "" && e.Client == -1 && e.Outage >= 0 {
+				add(d.Rounds[i].Number, e.Outage)
+			}
+		}
 	}
 	c.Series = []chart.Series{line}
+	c.Limits = []chart.Limit{{Y: d.Outages.Median, Text: "median " + figure.Duration(time.Duration(d.Outages.Median)), Left: true}}
+	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
+		c.Limits = append(c.Limits, chart.Limit{Y: float64(x.Outage), Text: "allowed " + figure.Duration(x.Outage.Std())})
+	}
+	c.Description = fmt.Sprintf("Outages of %d rounds in their order: median %s, longest %s.", n, figure.Duration(time.Duration(d.Outages.Median)), figure.Duration(time.Duration(d.Outages.Max)))
+	return drawn(c, numbers)
+}
+
+// fewestShares is how many rounds a distribution needs to be more than its points.
+const fewestShares = 5
+
+// drillShare draws in which share of the rounds operations succeeded again within a time.
+func drillShare(d *record.Drill, prefix string) *Figure {
+	if d.Outages == nil || len(d.Outages.Values) < fewestShares {
+		return nil
+	}
+	values := slices.Sorted(slices.Values(d.Outages.Values))
+	n := len(values)
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outage-share", Title: "How long outages were, over all rounds"},
+		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true}, Y: chart.Axis{Label: "share of rounds that were out for no longer", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
+	line := chart.Series{Name: "rounds", Unnamed: true, Dots: n <= 50}
+	numbers := &Table{Columns: columns(0, "outage at most", "rounds", "share")}
+	for i, v := range values { // steps: nothing is known between two rounds
+		below, here := float64(i)/float64(n), float64(i+1)/float64(n)
+		if !line.Dots {
+			line.X, line.Y = append(line.X, v), append(line.Y, below)
+		}
+		line.X, line.Y = append(line.X, v), append(line.Y, here)
+		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n), figure.Percent(here)})
+	}
+	c.Series = []chart.Series{line}
+	c.Description = fmt.Sprintf("Half of %d rounds were out for at most %s, all of them for at most %s.", n, figure.Duration(time.Duration(d.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
 	return drawn(c, numbers)
 }

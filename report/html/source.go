@@ -28,8 +28,12 @@ type Source struct {
 	Study      *record.Study
 	Comparison *record.ComparisonReport
 
-	// Drill is a drill; its rounds are records of runs.
-	Drill *record.Drill
+	// Drill is a drill; its rounds are records of runs. Round is the run of the round that is shown over time, nil if none
+	// can be: the one under way, or one that has the verdict of the drill. Standing is how a drill stands that goes on.
+	Drill       *record.Drill
+	Round       *Source
+	RoundNumber int
+	Standing    *record.DrillStanding
 
 	// Probe is a probe of storage, Seconds its timeline.
 	Probe   *record.Probe

@@ -1,0 +1,110 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// standingTiles are what clients were told about their writes until now.
+func standingTiles(s *record.DrillStanding) []Tile {
+	if s == nil {
+		return nil
+	}
+	told := "writes of this round, by the answers"
+	return []Tile{
+		{"round", fmt.Sprintf("%d of %d", s.Round, s.Rounds), report.DrillStage(s.Stage().Stage)},
+		{"acknowledged", figure.Count(s.Told.Acknowledged), told},
+		{"not applied", figure.Count(s.Told.NotApplied), "refused, provably"},
+		{"indeterminate", figure.Count(s.Told.Indeterminate), "nobody knows until they are read back"},
+	}
+}
+
+// standingSections say what a drill that goes on is at: the stages of the round, what happened, and the rounds before.
+func standingSections(s *Source, prefix string) []Section {
+	if s.Standing == nil {
+		return nil
+	}
+	now := Section{ID: prefix + "drill-now", Title: fmt.Sprintf("Round %d of %d, now", s.Standing.Round, s.Standing.Rounds),
+		Blocks: []Block{{Points: stagePoints(s.Standing)}}}
+	if t := noteTable(s.Standing.Notes); t != nil {
+		now.Blocks = append(now.Blocks, Block{Table: t})
+	}
+	list := []Section{now}
+	if t := roundsDone(s.Drill); t != nil {
+		list = append(list, Section{ID: prefix + "drill-rounds-done", Title: "Rounds so far", Blocks: []Block{{Table: t}}})
+	}
+	return list
+}
+
+// stagePoints are the stages of a round: those that are over with how long they took, the one it is in, and those that
+// come as a rule.
+func stagePoints(s *record.DrillStanding) []Point {
+	var list []Point
+	seen := map[string]bool{}
+	for i, x := range s.Stages {
+		seen[x.Stage] = true
+		p := Point{Kind: "good", Mark: "done", Text: report.DrillStage(x.Stage)}
+		if i+1 < len(s.Stages) {
+			p.Text += ": " + figure.Duration(s.Stages[i+1].At.Sub(x.At))
+		} else {
+			p.Kind, p.Mark = "warn", "now"
+			p.Text += ", since " + clockOfDay(x.At)
+		}
+		list = append(list, p)
+	}
+	for _, stage := range record.DrillStages() {
+		if !seen[stage] && (stage != record.StageHealed || !seen[record.StageRecovery]) {
+			list = append(list, Point{Kind: "note", Mark: "to come", Text: report.DrillStage(stage)})
+		}
+	}
+	return list
+}
+
+func clockOfDay(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
+
+// noteTable lists what happened, the newest first.
+func noteTable(notes []record.DrillNote) *Table {
+	if len(notes) == 0 {
+		return nil
+	}
+	t := &Table{Caption: "What happened, the newest first", Columns: columns(3, "time (UTC)", "event", "what")}
+	for i := len(notes) - 1; i >= 0; i-- {
+		kind := notes[i].Kind
+		if kind == "" {
+			kind = "note"
+		}
+		t.Rows = append(t.Rows, []string{notes[i].At.UTC().Format("15:04:05.000"), strings.ToUpper(kind[:1]) + kind[1:], notes[i].Text})
+	}
+	return t
+}
+
+// roundsDone are the verdicts of the rounds that are over.
+func roundsDone(d *record.Drill) *Table {
+	t := &Table{Caption: "Rounds that are over", Columns: columns(2, "round", "verdict", "outage", "lost", "why")}
+	t.Columns[4].Number = false
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if r.Status == record.Running {
+			continue
+		}
+		outage, lost := "–", "–"
+		for _, e := range r.Effects {
+			if e.Class == "" && e.Client == -1 && e.Outage >= 0 {
+				outage = figure.Duration(time.Duration(e.Outage))
+			}
+		}
+		if l := r.Ledger; l != nil {
+			lost = figure.Count(l.Inserts[record.WriteLost] + l.Updates[record.WriteLost])
+		}
+		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Number), r.Verdict, outage, lost, strings.Join(r.Reasons, "; ")})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,177 @@
+package recordtest
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Drill says what a record of a drill is to look like: a primary that is killed in each round.
+type Drill struct {
+	// Rounds are complete; with Running there is one more, which goes on.
+	Rounds  int
+	Running bool
+	// Lossy is the number of the round that lost writes, 0 for none.
+	Lossy int
+	// Clients are the load processes, whose effects are told apart if there are several.
+	Clients int
+	// Name stands wherever a record has a name that a user or a server chose.
+	Name string
+}
+
+const (
+	second = int64(time.Second)
+	ms     = int64(time.Millisecond)
+)
+
+// Specification is that of the drill.
+func (o Drill) Specification() record.DrillSpec {
+	s := record.DrillSpec{Name: "kill-primary", Repeat: record.Count(max(1, o.all())), Faults: []record.DrillFaultSpec{{Fault: "kill:primary", For: record.Duration(8 * time.Second)}}}
+	s.Run.Target, s.Run.Durability.W = "lab:three", "majority"
+	s.Run.Load.Duration = record.Duration(30 * time.Second)
+	s.Expect = &record.ExpectSpec{Outage: record.Duration(5 * time.Second)}
+	s.Defaults()
+	return s
+}
+
+func (o Drill) all() int {
+	if o.Running {
+		return o.Rounds + 2
+	}
+	return o.Rounds
+}
+
+// Write writes the record into a new directory, with the runs of all rounds.
+func (o Drill) Write(dir string) (*record.Drill, error) {
+	if o.Name == "" {
+		o.Name = "pg-1"
+	}
+	spec := o.Specification()
+	w, err := record.CreateDrill(dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	d := &record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
+		Command: []string{"plimsoll", "drill", "lab:three", "--fault", "kill:primary"}, Started: Started, Specification: spec, Verdict: record.Holds,
+		Reasons: []string{}, Rounds: []record.DrillRound{}, Validity: []measure.Finding{}}
+	for n := 1; n <= o.Rounds; n++ {
+		d.Rounds = append(d.Rounds, o.round(n))
+	}
+	o.sum(d)
+	if o.Running {
+		n := o.Rounds + 1
+		d.Status = record.Running
+		d.Rounds = append(d.Rounds, record.DrillRound{Number: n, Record: roundDir(n), Status: record.Running, Verdict: record.Unknown})
+		if err := w.Stand(o.standing(n)); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range d.Rounds {
+		run := Run{Warmup: 2, Seconds: 12, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: uint64(r.Number), StallAt: 5, OnLab: true, Sampled: true, Name: o.Name}
+		if _, err := run.Write(filepath.Join(dir, filepath.FromSlash(r.Record))); err != nil {
+			return nil, err
+		}
+	}
+	return d, w.Write(d)
+}
+
+func roundDir(n int) string { return fmt.Sprintf("%s/%d", record.RoundsDir, n) }
+
+// outage is that of a round: no two are the same.
+func outage(n int) int64 { return 1200*ms + int64(n*n%7)*340*ms }
+
+// round is a round that is over.
+func (o Drill) round(n int) record.DrillRound {
+	const fault = 7 * second
+	out := outage(n)
+	r := record.DrillRound{
+		Number: n, Record: roundDir(n), Status: record.Complete, Verdict: record.Holds, Level: "majority", Means: "synchronous_commit = remote_apply",
+		Reasons: []string{"4,210 acknowledged writes were all there afterwards"}, Expect: record.ExpectSpec{Loss: record.LossNone, Outage: record.Duration(5 * time.Second)},
+		Promise: "majority: a write is on most members when it is acknowledged, so no single failure may lose any", WindowStart: 2 * second, WindowEnd: 14 * second,
+		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
+		Faults: []record.DrillFault{{Fault: "kill:primary", Target: o.Name, Manner: "crash", Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
+			Evidence: "process 4242 of " + o.Name + " is gone"}},
+		Moments: []record.DrillMoment{
+			{Kind: record.MomentFault, At: fault, Text: "kill:primary " + o.Name},
+			{Kind: record.MomentFirstError, At: fault + 11*ms, Text: "the first operation failed"},
+			{Kind: record.MomentElected, At: fault + out - 300*ms, Text: "pg-2 is the primary"},
+			{Kind: record.MomentFirstWrite, At: fault + out, Text: "the first acknowledged write"},
+			{Kind: record.MomentThroughput, At: fault + out + 400*ms, Text: "95 % of the throughput before"},
+			{Kind: record.MomentHealed, At: fault + 4*second, Text: "kill:primary " + o.Name},
+			{Kind: record.MomentRedundant, At: fault + 5200*ms, Text: "all members run, none is behind, all volumes are healthy"},
+		},
+		Ledger: &record.LedgerResult{Writers: 64, Attempted: 4260, Acknowledged: 4210, Indeterminate: 18, NotApplied: 32, LossWindow: -1,
+			Inserts: map[string]int64{record.WriteOK: 2800, record.WriteRecovered: 6, record.WriteDropped: 4}, Updates: map[string]int64{record.WriteOK: 1410, record.WriteDropped: 8},
+			Reads: []record.LedgerRead{{Source: "final", Documents: 3100, Seconds: 0.21}}},
+	}
+	o.effects(&r, fault-4*ms, out)
+	if n == o.Lossy {
+		o.lose(&r)
+	}
+	return r
+}
+
+// effects are those of all clients together, and of each.
+func (o Drill) effects(r *record.DrillRound, from, out int64) {
+	for client := -1; client < o.Clients; client++ {
+		if client == 0 && o.Clients < 2 {
+			break
+		}
+		share := 1.0
+		if client >= 0 {
+			share = 1 / float64(o.Clients)
+		}
+		for i, class := range []string{"", "insert", "read", "update"} {
+			r.Effects = append(r.Effects, record.DrillEffect{Class: class, Client: client, Before: 90 * share / float64(i+1), Outage: out + int64(i)*3*ms, OutageFrom: from,
+				Recovery: out + 400*ms, Missing: 130 * share / float64(i+1), Failed: int64(40*share) / int64(i+1)})
+		}
+	}
+}
+
+// lose makes a round one that lost writes.
+func (o Drill) lose(r *record.DrillRound) {
+	r.Verdict, r.Reasons = record.Violated, []string{"3 acknowledged writes lost: " + r.Promise}
+	l := r.Ledger
+	l.Inserts[record.WriteOK], l.Inserts[record.WriteLost], l.LossWindow = 2797, 3, 12*ms
+	for i := range int64(3) {
+		l.Lost = append(l.Lost, record.LostWrite{Writer: 5, Sequence: 40 + i, ID: fmt.Sprintf("0a1b2c3d000005000000%04d", 40+i), Acknowledged: 7*second - (12-i)*ms, Age: (12 - i) * ms})
+	}
+	l.LostRanges = []string{"5: 40-42"}
+}
+
+// sum is what all rounds together show.
+func (o Drill) sum(d *record.Drill) {
+	if len(d.Rounds) == 0 {
+		d.Verdict = record.Unknown
+		return
+	}
+	out, lost := &record.Spread{Unit: "ns"}, &record.Spread{Unit: "writes"}
+	for _, r := range d.Rounds {
+		out.Values, lost.Values = append(out.Values, float64(outage(r.Number))), append(lost.Values, float64(r.Ledger.Inserts[record.WriteLost]))
+		out.Max, lost.Max = max(out.Max, out.Values[len(out.Values)-1]), max(lost.Max, lost.Values[len(lost.Values)-1])
+		if r.Verdict == record.Violated {
+			d.Verdict = record.Violated
+		}
+		if r.Verdict == d.Verdict {
+			d.Reasons = r.Reasons
+		}
+	}
+	out.Median, d.Outages, d.Losses = 1880e6, out, lost
+	d.Statement = "What so many rounds allow to say."
+}
+
+// standing is how a drill stands whose primary was just killed.
+func (o Drill) standing(round int) *record.DrillStanding {
+	at := func(s int) time.Time { return Started.Add(time.Duration(s) * time.Second) }
+	return &record.DrillStanding{
+		Round: round, Rounds: o.all(), Told: record.DrillTold{Acknowledged: 1234, NotApplied: 56, Indeterminate: 7},
+		Stages: []record.DrillStage{{Stage: record.StagePrepare, At: at(100)}, {Stage: record.StageLoad, At: at(103)}, {Stage: record.StageBroken, At: at(110)}},
+		Notes: []record.DrillNote{
+			{At: at(99), Text: fmt.Sprintf("round %d of %d", round, o.all())},
+			{At: at(110), Kind: "fault", Text: "kill:primary: " + o.Name + " is broken"},
+		},
+	}
+}
