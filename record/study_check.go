@@ -105,9 +105,6 @@ func (s *StudySpec) Validate() error {
 	if s.Settle > maxSettle {
 		errs = append(errs, fmt.Errorf("settle: %v is longer than a day", s.Settle))
 	}
-	if s.Published != "" {
-		errs = append(errs, errors.New("published: this version has no published figures to show beside results; leave it out"))
-	}
 	for _, m := range s.Metrics {
 		if strings.TrimSpace(m) == "" {
 			errs = append(errs, errors.New("metrics: an empty one"))

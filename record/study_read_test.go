@@ -231,7 +231,7 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 	for _, want := range []string{
 		"run.out: the study says", "run.load_phase.only", "reload and run.load_phase.skip", "did you mean grid?", "did you mean blocks?",
 		"fraction: it has no effect", "batch: it has no effect", "trials: -1", "canary: -2", "margin: 2", "confidence: 0.2", "settle:", "budget:", "deadline:",
-		"objectives:", "metrics: an empty one", "no published figures", "control character", "procedures.threads: levels and from/to", "procedures.threads: to (4) is below from (8)",
+		"objectives:", "metrics: an empty one", "control character", "procedures.threads: levels and from/to", "procedures.threads: to (4) is below from (8)",
 		"procedures.threads: levels: numbers of workers", "procedures.steady: by: unknown value", "procedures.steady: factor", "procedures.capacity: growth", "procedures.capacity: precision", "need a load without stages",
 		"factors[1]: it needs a path", "factors[1]: it has 1 of the two", "a value needs the path", `factor "a=b": name:`,
 		"level 1: it needs a value", "value and set exclude each other", "set is empty", "2 levels are marked", "another level has this name",

@@ -55,7 +55,8 @@ type StudySpec struct {
 	Metrics []string `json:"metrics,omitempty" yaml:"metrics,omitempty"`
 	// Objectives must hold for every configuration that is not marked as exploratory.
 	Objectives []string `json:"objectives,omitempty" yaml:"objectives,omitempty"`
-	// Published names the figures of a source document to show beside the results.
+	// Published names the figures of a document to show beside the results, each as a ratio to the document's own
+	// baseline: "policy-storage/figure-2", several with commas, or "policy-storage" for all.
 	Published string `json:"published,omitempty" yaml:"published,omitempty"`
 	// Out is the directory of the study.
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`

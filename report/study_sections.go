@@ -81,6 +81,7 @@ func StudySections(s *record.Study) []Section {
 		list = append(list, capacitySection(s.Capacity))
 	}
 	list = append(list, v.factors()...)
+	list = append(list, publishedSections(s)...)
 	list = appendFilled(list, effectsSection(s.Effects), changesSection("changes against the baseline", s.Comparisons), v.canary(), v.list())
 	return list
 }

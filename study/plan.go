@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
@@ -86,6 +87,11 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	spec.Defaults()
 	if err := spec.Validate(); err != nil {
 		return nil, err
+	}
+	if spec.Published != "" {
+		if _, _, err := published.Select(spec.Published); err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
 	}
 	factors, err := readFactors(&spec)
 	if err != nil {

@@ -70,6 +70,9 @@ func checkExample(t *testing.T, file, repeated string) {
 	if want := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "../../examples/"), ".yaml"), "/", "-"); spec.Name != want {
 		t.Errorf("the study is called %s, want %s", spec.Name, want)
 	}
+	if spec.Published != repeated {
+		t.Errorf("it shows %q beside its results, want %q", spec.Published, repeated)
+	}
 	if repeated != "" {
 		if _, sweeps, err := published.Select(repeated); err != nil {
 			t.Error(err)

@@ -29,7 +29,7 @@ var rooms = map[string]rule{
 	"run":               {[]string{"workload", "store/...", "load", "measure", "record", "lab/...", "run/observe"}, "a run joins these rooms; reports read what it recorded, and only cmd starts it"},
 	"run/fleet":         {[]string{"run/...", "load", "measure", "record"}, "several load processes are one run: it starts them, and merges what they recorded"},
 	"run/observe":       {[]string{"store/...", "measure", "record", "lab/..."}, "what machines and servers do beside the load is sampled without knowing the load"},
-	"study":             {[]string{"run", "record", "measure/...", "workload", "store"}, "a plan is made before anything runs, and knows how to check what could run"},
+	"study":             {[]string{"run", "record", "measure/...", "workload", "store", "published"}, "a plan is made before anything runs, and knows how to check what could run"},
 	"study/...":         {[]string{"study/...", "run/...", "record", "measure/...", "workload", "store"}, "a study wraps around runs; it makes no load of its own"},
 	"study/judge":       {[]string{"record", "measure/..."}, "what is different is judged from records alone, so that it can be judged again"},
 	"study/procedure":   {[]string{"study", "record", "measure/..."}, "a procedure sees trials through study.Runner, so that it can be held against known truths"},

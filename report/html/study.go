@@ -286,6 +286,8 @@ func studyFigures(s *record.Study, title, id string) []*Figure {
 		return []*Figure{trialFigure(s, id)}
 	case title == "configurations":
 		return levelFigures(s, nil, id)
+	case strings.HasPrefix(title, "published: "):
+		return publishedFigures(s, title, id)
 	}
 	for i := range s.Specification.Factors {
 		if f := &s.Specification.Factors[i]; factorName(f) == title {

@@ -1,0 +1,57 @@
+package html
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+)
+
+// publishedFigures draw what a document published beside what was measured. The table with the numbers and their places
+// in the document is that of the section.
+func publishedFigures(s *record.Study, title, id string) []*Figure {
+	list, err := report.PublishedBeside(s)
+	if err != nil {
+		return nil // the section says what is wrong
+	}
+	for i := range list {
+		if list[i].Title() == title {
+			return []*Figure{publishedFigure(&list[i], timeOf(s), id)}
+		}
+	}
+	return nil
+}
+
+// publishedFigure has a row for each level and metric: a dot with its interval for what was measured, a diamond for what
+// was published, both as ratios to their own baseline.
+func publishedFigure(b *report.Beside, kind, id string) *Figure {
+	c := &chart.Rows{
+		Frame: chart.Frame{ID: id + "-published", Title: "Measured (dots) and published (diamonds) change by " + b.Factor}, Dots: true,
+		Reference: 1, ReferenceText: "own baseline",
+		X: chart.Axis{Label: "value / value of the own baseline (logarithmic)", Log: true},
+	}
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		row := chart.Row{Name: r.Level, Group: metricWords(r.Metric, kind), Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+		measured := "-"
+		if x := r.Comparison; x != nil && x.Ratio != nil {
+			row.Value, row.Low, row.High = *x.Ratio, or(x.Low), or(x.High)
+			measured = report.ChangeText(x)
+		}
+		if r.Published != nil {
+			row.Published = *r.Published
+		}
+		if math.IsNaN(row.Value) && row.Published == 0 {
+			continue
+		}
+		row.Text = cmp.Or(measured, "-") + " | " + report.PublishedText(r)
+		c.Rows = append(c.Rows, row)
+	}
+	if len(c.Rows) == 0 {
+		return nil
+	}
+	c.Description = rowsWords(c.Rows)
+	return newFigure(c, "At the right: measured | published. The machines differ, so only changes are set beside each other, each against its own baseline.", nil)
+}

@@ -1,0 +1,43 @@
+package html
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
+	s := recordtest.Study{Workers: []int{128, 160, 192}, Blocks: 3}.Make()
+	s.Base.Workload.Name = "b"
+	s.Specification.Published = "policy-storage/figure-3"
+	f := &s.Specification.Factors[0]
+	f.Name = "client threads"
+	for i := range s.Configurations {
+		c := &s.Configurations[i]
+		c.Levels = map[string]string{"client threads": c.Levels["workers"]}
+		if c.Factor != "" {
+			c.Factor = "client threads"
+		}
+	}
+	var drawn, section bool
+	for _, sec := range studySections(&Source{Study: s}, "") {
+		if !strings.HasPrefix(sec.Title, "published: ") {
+			continue
+		}
+		section = true
+		for _, b := range sec.Blocks {
+			if b.Figure != nil {
+				drawn = strings.Contains(string(b.Figure.SVG), `class="pub"`) && strings.Contains(string(b.Figure.SVG), "| +20.2 %") && !strings.Contains(string(b.Figure.SVG), "143,696")
+			}
+		}
+	}
+	if !section || !drawn {
+		t.Errorf("section %v, drawn as ratios %v", section, drawn)
+	}
+	s.Specification.Published = "nothing"
+	if figures := publishedFigures(&record.Study{Specification: s.Specification}, "published: x", "x"); figures != nil {
+		t.Error("drawn although there is no such document")
+	}
+}

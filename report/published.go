@@ -1,0 +1,201 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Beside is what a document published of a factor, with what a study measured of the same. Both are ratios, each to its
+// own baseline: the machines differ, so that absolute figures say nothing about each other.
+type Beside struct {
+	Source *published.Source
+	Sweep  *published.Sweep
+	Factor string
+	Rows   []BesideRow
+	// Other is the study's baseline where it is not the document's: then what was measured is not set beside it.
+	Other string
+}
+
+// BesideRow is one metric at one level.
+type BesideRow struct {
+	Level, Metric string
+	// Published is the ratio that follows from the document's own figures, and As how it has them; Published is nil
+	// where the document only draws them.
+	Published *float64
+	As, Place string
+	// Bound is "about", "below", "above" or "up to" where the document says no more.
+	Bound string
+	// Comparison is what was measured, nil if nothing was.
+	Comparison *record.Comparison
+	// Doubt says in what the document contradicts itself there.
+	Doubt string
+}
+
+// PublishedBeside finds the published figures that a study names, factor by factor. What is named and not there is an
+// error; a study that names none has none.
+func PublishedBeside(s *record.Study) ([]Beside, error) {
+	if s.Specification.Published == "" {
+		return nil, nil
+	}
+	source, sweeps, err := published.Select(s.Specification.Published)
+	if err != nil {
+		return nil, err
+	}
+	v := newStudyView(s)
+	workload := strings.TrimPrefix(strings.ToLower(s.Base.Workload.Name), "ycsb-")
+	var list []Beside
+	for i := range s.Specification.Factors {
+		f := &s.Specification.Factors[i]
+		for _, sweep := range sweeps {
+			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) && (sweep.Workload == "" || sweep.Workload == workload) {
+				list = append(list, v.beside(source, sweep, f))
+			}
+		}
+	}
+	return list, nil
+}
+
+// beside sets a sweep beside the levels of a factor.
+func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *record.FactorSpec) Beside {
+	b := Beside{Source: source, Sweep: sweep, Factor: factorName(f)}
+	measured := map[string]*record.Configuration{}
+	own, agreed := "", false
+	for i := range v.study.Configurations {
+		c := &v.study.Configurations[i]
+		for _, c := range append([]*record.Configuration{c}, twins(f, c)...) {
+			level := sweep.Level(c.Levels[b.Factor])
+			if c.ID == v.baseline {
+				own = cmp.Or(own, c.Levels[b.Factor])
+				agreed = agreed || level != nil && level.Name == sweep.Baseline
+			}
+			if level != nil && (c.Factor == b.Factor || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
+				measured[level.Name] = c
+			}
+		}
+	}
+	if !agreed {
+		b.Other = cmp.Or(own, "another one")
+	}
+	for _, metric := range sweep.Metrics {
+		for i := range sweep.Levels {
+			level := &sweep.Levels[i]
+			if level.Name == sweep.Baseline {
+				continue
+			}
+			row := BesideRow{Level: level.Name, Metric: metric}
+			row.state(source, sweep)
+			if c := measured[level.Name]; c != nil && b.Other == "" {
+				row.Comparison = v.of[[2]string{c.ID, metric}]
+			}
+			if row.Published != nil || row.Comparison != nil {
+				b.Rows = append(b.Rows, row)
+			}
+		}
+	}
+	return b
+}
+
+// state takes what the document states of the row.
+func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
+	value, stated := sweep.Value(r.Level, r.Metric)
+	base, baseStated := sweep.Value(sweep.Baseline, r.Metric)
+	if ratio, ok := sweep.Ratio(r.Level, r.Metric); ok {
+		r.Published = &ratio
+	}
+	switch {
+	case stated && baseStated:
+		r.As, r.Bound = value.String()+" of "+base.String(), cmp.Or(value.Bound, base.Bound)
+	case stated:
+		r.As = value.String()
+	default:
+		r.As = "only drawn"
+	}
+	if stated {
+		r.Place = value.Place.String()
+	}
+	var doubts []string
+	for _, level := range []string{r.Level, sweep.Baseline} {
+		for _, d := range source.Doubts(sweep.ID + "/" + level + "/" + r.Metric) {
+			if !slices.Contains(doubts, d.Why) {
+				doubts = append(doubts, d.Why)
+			}
+		}
+	}
+	r.Doubt = strings.Join(doubts, "; ")
+}
+
+// Title names the figure and its document.
+func (b *Beside) Title() string {
+	name := b.Sweep.Item
+	if name == "" {
+		name = b.Sweep.ID
+	}
+	return "published: " + b.Factor + ", " + name + " of " + b.Source.Title
+}
+
+// section is the table of both.
+func (b *Beside) section() Section {
+	s := Section{Title: b.Title(), Named: true, Table: &Table{Left: 2, Last: 2,
+		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
+	who := b.Source.Publisher
+	if b.Source.Dated != "" {
+		who += ", " + b.Source.Dated
+	}
+	s.Lines = []string{"changes, each against its own baseline (" + b.Sweep.Baseline + " in the document): the machines differ, so that absolute figures say nothing about each other",
+		"document: " + b.Source.Title + " (" + who + ")"}
+	if b.Other != "" {
+		s.Lines = append(s.Lines, fmt.Sprintf("what was measured is not set beside it: the study's baseline is %s", b.Other))
+	}
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		change, interval, n := "-", "-", "-"
+		if c := r.Comparison; c != nil {
+			change, interval, n = ChangeText(c), IntervalText(c), strconv.Itoa(c.N)
+		}
+		s.Table.row(r.Level, heading(r.Metric), change, interval, n, PublishedText(r), strings.TrimSpace(r.As+" "+s.note(r.Doubt)), r.Place)
+	}
+	for _, t := range b.Sweep.Trends {
+		where := ""
+		if t.From != "" || t.To != "" {
+			where = " from " + t.From + " to " + t.To
+		}
+		s.Points = append(s.Points, fmt.Sprintf("in words: %s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words))
+	}
+	return s
+}
+
+// PublishedText is the published change, written like a measured one. Bounds of the document ("about") stay.
+func PublishedText(r *BesideRow) string {
+	if r.Published == nil {
+		return "-"
+	}
+	write := figure.Change
+	if figure.Large(*r.Published) {
+		write = figure.Factor
+	}
+	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
+}
+
+// publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.
+func publishedSections(s *record.Study) []Section {
+	list, err := PublishedBeside(s)
+	if err != nil {
+		return []Section{{Title: "published figures", Points: []string{"warning " + err.Error()}}}
+	}
+	var sections []Section
+	for i := range list {
+		sections = append(sections, list[i].section())
+	}
+	if len(list) == 0 && s.Specification.Published != "" {
+		sections = append(sections, Section{Title: "published figures", Lines: []string{
+			s.Specification.Published + " has nothing about the factors of this study in workload " + s.Base.Workload.Name}})
+	}
+	return sections
+}
