@@ -119,13 +119,19 @@ func TestLab(t *testing.T) {
 		member, host := l.Members[0].Name, l.Members[0].Host
 		testKillAndHeal(t, name, member)
 		testExec(t, name, host)
+		testExecByMember(t, name, member, host)
+		testCompletion(t, name, member, host)
 		e := plimsoll(t, "run", "lab:"+name, "--workload", "a", "--records", "200", "--threads", "2", "--duration", "1s", "--quiet", "--out", out)
 		if e.code != 0 && e.code != 6 {
 			t.Errorf("run lab:%s ended with %d\n%s\n%s", name, e.code, e.stdout, e.stderr)
 		}
 		testNoPassword(t, name, password, filepath.Join(e.dir, out))
+		following := testFollowers(t, name, member)
 		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "is removed") {
 			t.Errorf("lab down says %q", took)
+		}
+		for _, f := range following {
+			f.wait(t).must(t, 0)
 		}
 		plimsoll(t, "lab", "down", name).must(t, 0)
 		plimsoll(t, "lab", "status", name).must(t, 2)

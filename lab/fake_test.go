@@ -56,6 +56,9 @@ func (h *fakeHost) PowerOff(context.Context) error {
 	}
 	return h.set(host.Off)
 }
+func (h *fakeHost) Start(_ context.Context, s process.Spec) (*process.Process, error) {
+	return process.Start(s)
+}
 func (h *fakeHost) PowerOn(context.Context) error { return h.set(host.On) }
 func (h *fakeHost) Pause(context.Context) error   { return h.set(host.Paused) }
 func (h *fakeHost) Resume(context.Context) error  { return h.set(host.On) }
@@ -88,6 +91,7 @@ func (h *fakeHost) Usage() (record.LabUsage, error) {
 type fakeNode struct {
 	engine.Node
 	name, kind string
+	address    string
 	mu         sync.Mutex
 	host       host.Host
 	running    bool
@@ -97,6 +101,7 @@ type fakeNode struct {
 
 func (n *fakeNode) Name() string    { return n.name }
 func (n *fakeNode) Kind() string    { return n.kind }
+func (n *fakeNode) Address() string { return n.address }
 func (n *fakeNode) Host() host.Host { n.mu.Lock(); defer n.mu.Unlock(); return n.host }
 func (n *fakeNode) start() {
 	n.mu.Lock()
@@ -147,7 +152,7 @@ func (c *fakeCluster) Start(ctx context.Context) error {
 				return err
 			}
 		}
-		n := &fakeNode{name: m.Name, kind: m.Kind, host: c.site.Hosts[m.Host]}
+		n := &fakeNode{name: m.Name, kind: m.Kind, address: "198.18.0.1:5432", host: c.site.Hosts[m.Host]}
 		n.start()
 		c.mu.Lock()
 		c.nodes = append(c.nodes, n)

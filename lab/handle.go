@@ -140,7 +140,8 @@ func (h *Handle) Repair(ctx context.Context, volume string) (string, error) {
 	return a.Text, err
 }
 
-// Exec runs a program on a host, in its namespace and groups, and copies what it says to out. It returns its exit code.
+// Exec runs a program on a host, in its namespace and groups, and copies what it says to out. It returns its exit code;
+// with an error it is that of a shell for a program that cannot be started, or 0.
 func (h *Handle) Exec(ctx context.Context, r ExecRequest, out io.Writer) (code int, err error) {
 	resp, err := h.send(ctx, http.MethodPost, pathExec, nil, r)
 	if err != nil {
@@ -155,7 +156,7 @@ func (h *Handle) Exec(ctx context.Context, r ExecRequest, out io.Writer) (code i
 		case err != nil:
 			return 0, fmt.Errorf("the lab %s ended while %s ran", h.name, r.Command[0])
 		case f.Error != "":
-			return 0, errors.New(f.Error)
+			return f.Code, errors.New(f.Error)
 		case f.Ended:
 			return f.Code, nil
 		}

@@ -28,13 +28,14 @@ const longPoll = 30 * time.Second
 
 // ExecRequest is a program to run on a host of a lab.
 type ExecRequest struct {
+	// Host is a host, or a member or role for the host that it stands on.
 	Host    string   `json:"host"`
 	Command []string `json:"command"`
 	// Env are variables besides those that the supervisor sets, as NAME=VALUE.
 	Env []string `json:"env,omitempty"`
 }
 
-// execFrame is a piece of what a program says, or its end.
+// execFrame is a piece of what a program says, or its end; with an Error it was not started.
 type execFrame struct {
 	Output []byte `json:"output,omitempty"`
 	Ended  bool   `json:"ended,omitempty"`
@@ -60,23 +61,33 @@ type repairAnswer struct {
 // ErrRefused says that a request made no sense; nothing was done.
 var ErrRefused = errors.New("refused")
 
+// ErrUnreachable says that a request was refused because its host is off or paused.
+var ErrUnreachable = errors.New("unreachable")
+
 // refusal is an error whose text is the reason alone.
-type refusal struct{ text string }
+type refusal struct {
+	text        string
+	unreachable bool
+}
 
-func (r *refusal) Error() string        { return r.text }
-func (r *refusal) Is(target error) bool { return target == ErrRefused }
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Is(target error) bool {
+	return target == ErrRefused || target == ErrUnreachable && r.unreachable
+}
 
-func refuse(format string, a ...any) error { return &refusal{fmt.Sprintf(format, a...)} }
+func refuse(format string, a ...any) error { return &refusal{text: fmt.Sprintf(format, a...)} }
 
 // answerError is how an error travels.
 type answerError struct {
 	Error   string `json:"error"`
 	Refused bool   `json:"refused,omitempty"`
+	// Unreachable says that it was refused because a host is off or paused.
+	Unreachable bool `json:"unreachable,omitempty"`
 }
 
 func (e answerError) err() error {
 	if e.Refused {
-		return &refusal{e.Error}
+		return &refusal{e.Error, e.Unreachable}
 	}
 	return errors.New(e.Error)
 }
@@ -89,7 +100,7 @@ func writeAnswer(w http.ResponseWriter, v any, err error) {
 			code = http.StatusBadRequest
 		}
 		w.WriteHeader(code)
-		v = answerError{Error: err.Error(), Refused: errors.Is(err, ErrRefused)}
+		v = answerError{Error: err.Error(), Refused: errors.Is(err, ErrRefused), Unreachable: errors.Is(err, ErrUnreachable)}
 	}
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }

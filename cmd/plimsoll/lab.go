@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // newLabCommand is the group of everything about labs.
@@ -45,6 +46,21 @@ func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, e
 	return h, labError(err)
 }
 
+// withLab does something with a running lab. What goes wrong gets the exit code of labs, unless it has one.
+func withLab(ctx context.Context, env *environment, name string, do func(*lab.Handle) error) error {
+	h, err := openLab(ctx, env, name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	err = do(h)
+	var coded *exitError
+	if errors.As(err, &coded) {
+		return err
+	}
+	return labError(err)
+}
+
 // labError gives an error of a lab its exit code.
 func labError(err error) error {
 	switch {
@@ -52,6 +68,8 @@ func labError(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return withExit(exitInterrupted, errors.New("interrupted"))
+	case errors.Is(err, lab.ErrUnreachable):
+		return withExit(exitUnreachable, err)
 	case errors.Is(err, lab.ErrRefused), errors.Is(err, lab.ErrNoLab):
 		return withExit(exitUsage, err)
 	case errors.Is(err, lab.ErrGone):
@@ -79,33 +97,45 @@ func allLabs(env *environment) []string {
 	return names
 }
 
-// labParts completes names in a lab: of hosts, members and disks.
-func labParts(ctx context.Context, env *environment, name string, hostsOnly bool) []string {
-	h, err := openLab(ctx, env, name)
+// part is a kind of names in a lab.
+type part int
+
+const (
+	hostNames part = iota
+	memberNames
+	roleNames
+	volumeNames
+	diskNames
+)
+
+// labParts completes names in a lab, of some kinds.
+func labParts(ctx context.Context, env *environment, name string, wanted ...part) []string {
+	var l record.Lab
+	err := withLab(ctx, env, name, func(h *lab.Handle) (err error) {
+		l, err = h.Describe(ctx, false)
+		return err
+	})
 	if err != nil {
 		return nil
 	}
-	defer h.Close()
-	l, err := h.Describe(ctx, false)
-	if err != nil {
-		return nil
-	}
-	var names []string
+	names := map[part][]string{roleNames: {"primary", "secondary", "random"}}
 	for _, x := range l.Hosts {
-		names = append(names, x.Name)
-	}
-	if hostsOnly {
-		return names
+		names[hostNames] = append(names[hostNames], x.Name)
 	}
 	for _, m := range l.Members {
-		names = append(names, m.Name)
+		names[memberNames] = append(names[memberNames], m.Name)
 	}
 	for _, v := range l.Volumes {
+		names[volumeNames] = append(names[volumeNames], v.Name)
 		for _, d := range v.Disks {
-			names = append(names, v.Name+"/"+d.Name)
+			names[diskNames] = append(names[diskNames], v.Name+"/"+d.Name)
 		}
 	}
-	return append(names, "primary", "secondary", "random")
+	var all []string
+	for _, w := range wanted {
+		all = append(all, names[w]...)
+	}
+	return all
 }
 
 // someArguments takes at least as many positional arguments as are named, and at most that many unless more is true.

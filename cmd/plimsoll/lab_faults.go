@@ -64,7 +64,7 @@ need a lab that was brought up with --faults.`,
 			case 1:
 				return lab.Actions(), cobra.ShellCompDirectiveNoFileComp
 			case 2:
-				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -135,24 +135,21 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 	if err != nil {
 		return err
 	}
-	h, err := openLab(cmd.Context(), env, args[0])
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	done, err := h.Fail(cmd.Context(), x)
-	if err != nil {
-		return labError(err)
-	}
-	if done.ID == 0 {
-		fmt.Fprintln(env.stdout, faultText(done))
+	return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
+		done, err := h.Fail(cmd.Context(), x)
+		if err != nil {
+			return err
+		}
+		if done.ID == 0 {
+			fmt.Fprintln(env.stdout, faultText(done))
+			return nil
+		}
+		fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
+		if done.Until == nil {
+			fmt.Fprintf(env.stdout, "heal it with: plimsoll lab heal %s %d\n", args[0], done.ID)
+		}
 		return nil
-	}
-	fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
-	if done.Until == nil {
-		fmt.Fprintf(env.stdout, "heal it with: plimsoll lab heal %s %d\n", args[0], done.ID)
-	}
-	return nil
+	})
 }
 
 func newLabHealCommand(env *environment) *cobra.Command {
@@ -177,19 +174,16 @@ when hosts have power and members have joined again. A disk that answers again m
 			if err != nil {
 				return err
 			}
-			h, err := openLab(cmd.Context(), env, args[0])
-			if err != nil {
+			return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
+				healed, err := h.Heal(cmd.Context(), what)
+				for _, f := range healed {
+					fmt.Fprintf(env.stdout, "healed %d: %s %s\n", f.ID, f.Action, f.Target)
+				}
+				if err == nil && len(healed) == 0 {
+					fmt.Fprintln(env.stdout, "nothing was broken")
+				}
 				return err
-			}
-			defer h.Close()
-			healed, err := h.Heal(cmd.Context(), what)
-			for _, f := range healed {
-				fmt.Fprintf(env.stdout, "healed %d: %s %s\n", f.ID, f.Action, f.Target)
-			}
-			if err == nil && len(healed) == 0 {
-				fmt.Fprintln(env.stdout, "nothing was broken")
-			}
-			return labError(err)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "everything that is broken")
@@ -213,19 +207,19 @@ func healing(args []string, all bool) (lab.Healing, error) {
 
 // brokenParts completes what can be healed.
 func brokenParts(cmd *cobra.Command, env *environment, name string) []string {
-	h, err := openLab(cmd.Context(), env, name)
-	if err != nil {
-		return nil
-	}
-	defer h.Close()
-	l, err := h.Describe(cmd.Context(), false)
 	var names []string
-	for _, f := range l.Faults {
-		names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)
-	}
-	if err != nil {
-		return nil
-	}
+	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // nothing to complete where nobody answers
+		l, err := h.Describe(cmd.Context(), false)
+		for _, f := range l.Faults {
+			names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)
+		}
+		for _, m := range l.Members {
+			if m.State == "dead" {
+				names = append(names, m.Name+"\thas ended")
+			}
+		}
+		return err
+	})
 	return names
 }
 
@@ -239,22 +233,18 @@ answer is replaced by a new one. It returns when that is done.`,
 		Args:    someArguments(false, "the name of a lab", "the name of a volume"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+				return labParts(cmd.Context(), env, args[0], volumeNames), cobra.ShellCompDirectiveNoFileComp
 			}
 			return labNames(env)(cmd, args, "")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := openLab(cmd.Context(), env, args[0])
-			if err != nil {
+			return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
+				text, err := h.Repair(cmd.Context(), args[1])
+				if err == nil {
+					_, err = fmt.Fprintln(env.stdout, text)
+				}
 				return err
-			}
-			defer h.Close()
-			text, err := h.Repair(cmd.Context(), args[1])
-			if err != nil {
-				return labError(err)
-			}
-			_, err = fmt.Fprintln(env.stdout, text)
-			return err
+			})
 		},
 	}
 }

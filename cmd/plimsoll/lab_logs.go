@@ -39,7 +39,7 @@ logs. Both work for a lab whose supervisor is gone.`,
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return labParts(cmd.Context(), env, args[0], false), cobra.ShellCompDirectiveNoFileComp
+				return labParts(cmd.Context(), env, args[0], memberNames), cobra.ShellCompDirectiveNoFileComp
 			}
 			return labNames(env)(cmd, args, "")
 		},
@@ -85,7 +85,7 @@ func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, 
 	defer h.Close()
 	for {
 		events, err := h.Events(ctx, seen, time.Minute)
-		if ctx.Err() != nil || errors.Is(err, lab.ErrGone) {
+		if err != nil && goesAway(ctx, home, e.Name) || ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
@@ -164,4 +164,32 @@ func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
 	}
 	n, err := io.Copy(w, io.NewSectionReader(f, at, fi.Size()-at))
 	return at + n, err
+}
+
+// lastLines copies the last lines of a file, at most so many, and returns where it ended.
+func lastLines(w io.Writer, name string, lines int) (end int64, err error) {
+	const window = 1 << 20
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	text := make([]byte, min(size, window))
+	if _, err := f.ReadAt(text, size-int64(len(text))); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	begin := len(text)
+	for n := 0; begin > 0; begin-- {
+		if text[begin-1] == '\n' && begin < len(text) {
+			if n++; n == lines {
+				break
+			}
+		}
+	}
+	_, err = w.Write(text[begin:])
+	return size, err
 }

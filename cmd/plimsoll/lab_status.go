@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,7 +44,7 @@ gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prin
 				err = writeLabStatus(env.stdout, e)
 			}
 			if err == nil && !e.Alive {
-				return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s is gone; run plimsoll lab down %s to remove what is left", args[0], args[0]))
+				return supervisorGone(args[0])
 			}
 			return err
 		},
@@ -93,8 +94,14 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is the usual end
 		}
-		if err != nil || !e.Alive && !first {
+		if !first && errors.Is(err, lab.ErrNoLab) {
+			return nil // it was removed, which is the other usual end
+		}
+		if err != nil {
 			return labError(err)
+		}
+		if !e.Alive && (!first && goesAway(ctx, home, name) || ctx.Err() != nil) {
+			return nil
 		}
 		switch {
 		case asJSON:
@@ -109,6 +116,9 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 		if err != nil {
 			return err
 		}
+		if !e.Alive {
+			return supervisorGone(name)
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -117,6 +127,28 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 			return nil
 		}
 	}
+}
+
+// removalLimit is how long a lab whose supervisor does not answer may still be one that is just being removed.
+const removalLimit = 10 * time.Second
+
+// goesAway waits until a lab is removed, for a lab that does not answer any more, and says whether it was.
+func goesAway(ctx context.Context, home, name string) bool {
+	for limit := time.Now().Add(removalLimit); time.Now().Before(limit) && ctx.Err() == nil; {
+		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
+			return true
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// supervisorGone is the end of what was asked about a lab without a supervisor.
+func supervisorGone(name string) error {
+	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s is gone; run plimsoll lab down %[1]s to remove what is left", name))
 }
 
 func newLabListCommand(env *environment) *cobra.Command {

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+)
+
+func newLabExecCommand(env *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "exec NAME HOST|MEMBER -- COMMAND…",
+		Short: "Run a program on a host of a lab",
+		Long: `Run a program on a host of a lab: on isolated hosts in its network namespace and with its limits of cores and
+memory, on plain hosts beside its servers. A member, or a role such as primary, means the host that it stands on.
+It has no input; what it says is printed. It finds in its environment:
+
+  PLIMSOLL_LAB, PLIMSOLL_LAB_URI            the name and the address of the lab, with user and password
+  PLIMSOLL_LAB_HOST, PLIMSOLL_LAB_ADDRESS   the name and the IP address of the host
+  PLIMSOLL_LAB_MEMBER                       the name of the member, if one was named
+  PLIMSOLL_LAB_MEMBER_ADDRESS, …_PORT       where it listens: HOST:PORT, and the port alone
+  PLIMSOLL_LAB_MEMBER_URI                   the address of this member alone (not of a PostgreSQL)
+
+Its exit code is that of this command: 128 and the signal where one ended it, 127 where there is no such program, 126
+where it cannot be executed. A host without power gives 3.`,
+		Example: `  plimsoll lab exec three host1 -- ip address
+  plimsoll lab exec three primary -- sh -c 'echo $PLIMSOLL_LAB_MEMBER_ADDRESS'`,
+		Args: someArguments(true, "the name of a lab", "the name of a host or member", "a command"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return allLabs(env), cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return labExec(cmd.Context(), env, args[0], args[1], args[2:])
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows the host belongs to the command
+	return cmd
+}
+
+func labExec(ctx context.Context, env *environment, name, host string, command []string) error {
+	if command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return usageError("what is to be run? plimsoll lab exec %s %s -- COMMAND", name, host)
+	}
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	return withLab(ctx, env, name, func(h *lab.Handle) error {
+		path, err := findProgram(command[0]) // the lab has another working directory
+		if err != nil {
+			return err
+		}
+		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)}, env.stdout)
+		switch {
+		case err != nil && code != 0:
+			return withExit(code, err)
+		case err != nil:
+			return err
+		case code != 0:
+			return withExit(code, errSilent)
+		}
+		return nil
+	})
+}
