@@ -224,12 +224,15 @@ func (n *MongoNode) Pause() error {
 	if err := n.signal(syscall.SIGSTOP, true); err != nil {
 		return err
 	}
-	for end := time.Now().Add(stopTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if standing(n.Pids()) {
-			break // one that waits for a disk stands later, before it does anything else
-		}
-	}
+	awaitStanding(n.Pids)
 	return nil
+}
+
+// awaitStanding waits until no thread of the processes goes on, for a short time: one that waits for a disk stands later,
+// before it does anything else.
+func awaitStanding(pids func() []int) {
+	for end := time.Now().Add(stopTime); time.Now().Before(end) && !standing(pids()); time.Sleep(time.Millisecond) {
+	}
 }
 
 // stopTime bounds how long threads are waited for that have been told to stop.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,8 @@ type control struct {
 	// minimum is up to where a standby must apply its log before what it shows is consistent; 0 for a primary. It never
 	// is beyond what had been written to its disk once.
 	minimum LSN
+	// led says whether it was a primary when the file was written last, also one that ended in between.
+	led bool
 }
 
 // LogEnd finds where the write-ahead log on a member's disk ends, without its help: it need not run, or runs and does not
@@ -146,7 +149,10 @@ func parseControl(text string) (control, error) {
 			values[name] = strings.TrimSpace(value)
 		}
 	}
-	var c control
+	// The states of a standby are "in archive recovery" and "shut down in recovery"; "in crash recovery" is a primary that
+	// starts again.
+	state := values["Database cluster state"]
+	c := control{led: !slices.Contains([]string{"in archive recovery", "shut down in recovery"}, state)}
 	var errs [3]error
 	c.redo, errs[0] = ParseLSN(values["Latest checkpoint's REDO location"])
 	c.minimum, errs[1] = ParseLSN(values["Minimum recovery ending location"])

@@ -167,9 +167,15 @@ func (n *placed) end(ctx context.Context, sig syscall.Signal) error {
 	return p.End(ctx, sig)
 }
 
-// Pause stops the process and its children where they are. The process comes first, so that it makes no new children
-// meanwhile.
-func (n *placed) Pause() error { return n.signalAll(syscall.SIGSTOP, true) }
+// Pause stops the process and its children where they are, and returns when they stand: one that runs on another core
+// would answer once more. The process comes first, so that it makes no new children meanwhile.
+func (n *placed) Pause() error {
+	if err := n.signalAll(syscall.SIGSTOP, true); err != nil {
+		return err
+	}
+	awaitStanding(n.Pids)
+	return nil
+}
 
 // Resume lets them go on. It also ends the pause of a process that was killed meanwhile.
 func (n *placed) Resume() error { return n.signalAll(syscall.SIGCONT, false) }

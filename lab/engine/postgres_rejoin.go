@@ -47,6 +47,12 @@ func (p *Postgres) Rejoin(ctx context.Context, primary *Postgres) (Lost, error) 
 		lost.Cloned = true
 		return lost, p.Clone(ctx, primary)
 	}
+	if same, err := p.wentSameWay(ctx, primary, at, forks); err != nil || !same {
+		if err == nil {
+			lost.Cloned, err = true, p.Clone(ctx, primary)
+		}
+		return lost, err
+	}
 	known, err := p.measureLost(ctx, &lost, at.Timeline, forks)
 	if err != nil {
 		return lost, err
@@ -93,6 +99,38 @@ func (p *Postgres) measureLost(ctx context.Context, lost *Lost, timeline int64, 
 		lost.Bytes = int64(end - fork)
 	}
 	return true, nil
+}
+
+// wentSameWay says whether a member whose newest timeline has the number of the primary's really is on that one, so that
+// it can follow. It is not if it led a timeline of that number itself: two members that are promoted one after the
+// other, the second without having heard of the first, give their timelines the same number. It cannot be if it has more
+// than the primary. pg_rewind compares numbers only and would find nothing to do.
+func (p *Postgres) wentSameWay(ctx context.Context, primary *Postgres, at Position, forks []Fork) (bool, error) {
+	newest, err := p.newestTimeline()
+	_, rewinding := os.Stat(p.rewinding())
+	if err != nil || newest != at.Timeline || rewinding == nil {
+		return true, err // what has another number is found in the primary's history
+	}
+	c, err := p.control(ctx)
+	if err != nil {
+		return false, err
+	}
+	if c.led && c.timeline == newest {
+		return false, nil
+	}
+	if newest > 1 {
+		text, err := os.ReadFile(filepath.Join(p.postgresDir(), "pg_wal", fmt.Sprintf("%08X.history", newest)))
+		own, parse := parseHistory(string(text))
+		if err == nil && parse == nil && !slices.Equal(own, forks) {
+			return false, nil
+		}
+	}
+	end, err := p.LogNear(ctx, newest, at.LSN)
+	if err != nil || end <= at.LSN {
+		return true, err
+	}
+	again, err := primary.Position(ctx) // it went on meanwhile
+	return end <= again.LSN, err
 }
 
 // segments are the files of the write-ahead log with the numbers in their names: timeline and place.

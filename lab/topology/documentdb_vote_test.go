@@ -317,3 +317,54 @@ func randomKills(t *testing.T, u *underTest) {
 	}
 	t.Logf("%d writes were acknowledged by a majority", len(w.acked))
 }
+
+// Two members are promoted one after the other and give their timelines the same number: the first one is not taken for
+// one that is on the way of the second.
+func sameNumberTwice(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	var first, second *pgMember
+	for _, m := range u.members {
+		if m.plan.Name != old {
+			first, second = m, first
+		}
+	}
+	c := u.collection(t, "majority", "twice")
+	if err := insert(t.Context(), c, 1, patience); err != nil {
+		t.Fatal(err)
+	}
+	u.op.Lock()
+	u.endGateways()
+	u.fence(u.member(old))
+	err := second.node.Follow(t.Context(), engine.Upstream{}) // it does not hear of the promotion
+	if err == nil {
+		err = first.node.Promote(t.Context())
+	}
+	if err == nil {
+		err = first.node.Kill()
+	}
+	if err == nil {
+		err = second.node.Promote(t.Context())
+	}
+	if err == nil {
+		err = u.crown(t.Context(), second)
+	}
+	if err == nil {
+		err = u.regroup(t.Context(), second, nil)
+	}
+	u.op.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{first.plan.Name, old} {
+		if err := u.Return(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.whole(t)
+	for _, e := range u.told("member", since) {
+		if e.data["member"] == first.plan.Name && e.data["cloned"] == "true" {
+			return
+		}
+	}
+	t.Errorf("what it led was taken for the primary's: %+v", u.told("member", since))
+}
