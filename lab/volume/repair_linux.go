@@ -174,10 +174,8 @@ func (v *blocks) mend(ctx context.Context) (did []string, err error) {
 			return nil, fmt.Errorf("cannot take disk %s back into volume %s: %w", v.disks[i].name, v.name, err)
 		}
 	}
-	if len(bad) > 0 || v.degraded {
-		if err := v.makeRoom(ctx); err != nil {
-			return nil, fmt.Errorf("cannot repair volume %s: %w", v.name, err)
-		}
+	if err := v.makeRoom(ctx); err != nil {
+		return nil, fmt.Errorf("cannot repair volume %s: %w", v.name, err)
 	}
 	for _, i := range bad {
 		text, err := v.replace(ctx, i)

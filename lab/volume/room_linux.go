@@ -74,8 +74,9 @@ func (v *blocks) unload() {
 	}
 }
 
-// makeRoom sees to it that enough of every disk is in no chunk before one of them is rebuilt. Without room on any of them,
-// the one that failed included, the rebuild fails, or worse, the writes beside it do.
+// makeRoom sees to it that enough of every disk is in no chunk before one of them is rebuilt or all are compared: the chunk
+// in work is not written to, and what is written meanwhile needs another one. Without room on any disk, the one that
+// failed included, the rebuild fails, or worse, the filesystem gives up.
 func (v *blocks) makeRoom(ctx context.Context) error {
 	if v.m.o.Layout.Reserve == 0 {
 		return nil
