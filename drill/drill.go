@@ -19,6 +19,8 @@ import (
 type Lab interface {
 	run.Lab
 	fault.Lab
+	// Repair rebuilds a volume and says what it did.
+	Repair(ctx context.Context, volume string) (string, error)
 	Close() error
 }
 

@@ -18,6 +18,13 @@ const backAt = 0.95
 // operations of a slow load.
 const gapLeast = int64(100e6)
 
+// gapSure is the shortest time without a success after which recovery is looked for also where the rest of the run is too
+// short to find it. Shorter ones at the very end of a run, long after all was well, are hiccups.
+const gapSure = int64(1e9)
+
+// spanOf is over how long throughput is compared: long enough that the scatter of a thousand operations does not decide.
+func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), 5) * 1e9) }
+
 // effectOf says what a fault meant for one class. Everything is taken from when operations ended.
 func effectOf(c course, w window) record.DrillEffect {
 	e := record.DrillEffect{Class: c.class, Client: -1, Outage: -1, OutageFrom: -1, Recovery: -1}
@@ -40,7 +47,7 @@ func effectOf(c course, w window) record.DrillEffect {
 		return e
 	}
 	search := w.fault
-	if to-from >= gapLeast {
+	if to-from >= gapLeast && (to-from >= gapSure || to+spanOf(e.Before) <= w.until) {
 		search = max(search, to)
 	}
 	until := w.until
@@ -93,10 +100,10 @@ func longestGap(c course, w window) (from, to int64, back bool) {
 	return from, to, back
 }
 
-// recovered is the first moment since start from which on the throughput over some time is what it was. That time is
-// long enough that the scatter of a thousand operations does not decide; -1 if it did not come.
+// recovered is the first moment since start from which on the throughput over some time is what it was; -1 if it did not
+// come.
 func recovered(c course, before float64, start, until int64) int64 {
-	span := int64(min(max(1000/before, 1), 5) * 1e9)
+	span := spanOf(before)
 	const step = int64(100e6)
 	for at := start; at+span <= until; at += step {
 		if rate(c, at, at+span) >= backAt*before {

@@ -27,6 +27,9 @@ func (x *round) guard(ctx context.Context, healed <-chan struct{}) {
 			x.redundant = time.Now()
 			return
 		}
+		if err == nil {
+			x.repair(ctx, l)
+		}
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
@@ -67,11 +70,12 @@ func (x *round) recover(ctx context.Context) time.Time {
 				}
 				return x.redundant
 			}
+			x.repair(ctx, l)
 		}
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
-			x.r.Problem = fmt.Sprintf("redundancy was not back %v after the load: %s", x.c.spec.Recovery, missing)
+			x.r.Problem = fmt.Sprintf("redundancy was not back %v after the load: %s%s", x.c.spec.Recovery, missing, x.notRebuilt)
 			return time.Time{}
 		}
 	}

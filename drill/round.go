@@ -41,6 +41,9 @@ type round struct {
 	gone      []string
 	// redundant is when everything was as before while the load still went on, zero if that was not seen.
 	redundant time.Time
+	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
+	rebuilt    []string
+	notRebuilt string
 }
 
 // round does one repetition. An error is one after which no other is tried.

@@ -1,0 +1,38 @@
+package drill
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A volume is rebuilt when it lacks a copy, and not as long as something in it, or a host of it, is broken.
+func TestDegraded(t *testing.T) {
+	disks := []record.LabDisk{{Name: "d1", Host: "host1"}, {Name: "d2", Host: "host2"}}
+	l := record.Lab{Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Disks: disks},
+		{Name: "pg-2", Health: "healthy"}, {Name: "pg-3", Health: "repairing"}, {Name: "pg-4", Health: "failed"}}}
+	if got := degraded(l); !slices.Equal(got, []string{"pg-1"}) {
+		t.Errorf("to be rebuilt: %q", got)
+	}
+	for _, target := range []string{"pg-1", "pg-1/d2", "host1", "host2"} {
+		l.Faults = []record.LabFault{{Target: target}}
+		if got := degraded(l); len(got) > 0 {
+			t.Errorf("%q are rebuilt while %s is broken", got, target)
+		}
+	}
+}
+
+// A hiccup at the very end does not hide that throughput was back long before.
+func TestHiccupAtTheEnd(t *testing.T) {
+	c := made(30*time.Second, time.Millisecond, 29400*time.Millisecond, 29700*time.Millisecond)
+	w := window{from: 0, fault: int64(10 * time.Second), until: int64(30 * time.Second)}
+	if e := effectOf(c, w); e.Recovery != 0 || e.Outage != int64(301*time.Millisecond) {
+		t.Errorf("the effect is %+v", e)
+	}
+	c = made(30*time.Second, time.Millisecond, 28*time.Second, 29700*time.Millisecond)
+	if e := effectOf(c, w); e.Recovery != -1 {
+		t.Errorf("an outage until just before the end is not recovered from: %+v", e)
+	}
+}
