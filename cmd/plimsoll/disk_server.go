@@ -62,13 +62,41 @@ func askServer(ctx context.Context, uri string) (*doctor.Server, error) {
 		s.Journal = &on
 	}
 	s.Data = wholeOf(q.ask("listDatabases", 1), "totalSize")
-	s.FCV = textOf(q.askFCV(), "featureCompatibilityVersion", "version")
-	s.DefaultW = valueOf(q.ask("getDefaultRWConcern", 1), "defaultWriteConcern", "w")
-	q.replicaSet(s)
+	if gateway(s, build, status); s.Gateway == "" {
+		q.concern(s)
+	}
+	if q.replicaSet(s); !s.Router { // a router has none of its own
+		s.FCV = textOf(q.askFCV(), "featureCompatibilityVersion", "version")
+	}
 	if len(q.refused) > 0 {
 		s.Problem = "not answered: " + strings.Join(q.refused, ", ")
 	}
 	return s, nil
+}
+
+// gateway recognises FerretDB, which says who it is.
+func gateway(s *doctor.Server, build, status bson.Raw) {
+	version := textOf(build, "ferretdb", "version")
+	if version == "" {
+		return
+	}
+	s.Gateway = "FerretDB " + version
+	// "PostgreSQL 18.6 (Debian 18.6-3) on x86_64-pc-linux-gnu, compiled by …" and "1.0.0 gitref: …"
+	if words := strings.Fields(textOf(status, "ferretdb", "postgresql")); len(words) > 1 {
+		s.Backend = words[0] + " " + words[1]
+	}
+	if words := strings.Fields(textOf(status, "ferretdb", "documentdb")); len(words) > 0 && s.Backend != "" {
+		s.Backend += " with DocumentDB " + words[0]
+	}
+}
+
+// concern asks for the default write concern. Before 5.0 a server that was told none has 1 and does not say so.
+func (q *questioner) concern(s *doctor.Server) {
+	reply := q.ask("getDefaultRWConcern", 1)
+	s.DefaultW = valueOf(reply, "defaultWriteConcern", "w")
+	if s.DefaultW == "" && len(reply) > 0 && strings.HasPrefix(s.Version, "4.") {
+		s.DefaultW = "1"
+	}
 }
 
 func (q *questioner) askFCV() bson.Raw {
@@ -83,6 +111,7 @@ func (q *questioner) askFCV() bson.Raw {
 // replicaSet counts the members that keep data.
 func (q *questioner) replicaSet(s *doctor.Server) {
 	hello := q.ask("hello", 1)
+	s.Router = textOf(hello, "msg") == "isdbgrid"
 	if textOf(hello, "setName") == "" {
 		return
 	}

@@ -45,6 +45,11 @@ type Server struct {
 	Local  bool
 	// MajorityJournal is writeConcernMajorityJournalDefault, nil if it does not say.
 	MajorityJournal *bool
+	// Gateway is set where it is no mongod, but speaks its protocol in front of another database: "FerretDB v2.7.0".
+	// Backend is that database, as far as it says: "PostgreSQL 18.6, DocumentDB 1.0.0".
+	Gateway, Backend string
+	// Router says that it is a mongos, which keeps no data.
+	Router bool
 	// Problem is why it could not be asked for everything.
 	Problem string
 }
@@ -70,7 +75,15 @@ func Check(in Input) []record.DoctorFinding {
 		}
 	}
 	if in.Server != nil {
-		checks = append(checks, serverCache, serverJournal, serverConcern, serverVersion, serverProblem)
+		switch {
+		case in.Server.Gateway != "":
+			checks = append(checks, gateway)
+		case in.Server.Router:
+			checks = append(checks, router, serverVersion)
+		default:
+			checks = append(checks, serverCache, serverJournal, serverConcern, serverVersion)
+		}
+		checks = append(checks, serverProblem)
 	}
 	if in.Probe != nil {
 		checks = append(checks, probed)
@@ -81,6 +94,10 @@ func Check(in Input) []record.DoctorFinding {
 	slices.SortStableFunc(list, func(a, b record.DoctorFinding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
 	return list
 }
+
+// ofMongod says whether what is recommended for mongod and its storage engine applies: not where the server is known to
+// be something else.
+func ofMongod(in Input) bool { return in.Server == nil || in.Server.Gateway == "" }
 
 // Worst is the gravest severity of a list.
 func Worst(list []record.DoctorFinding) string {

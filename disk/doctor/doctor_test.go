@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -91,6 +93,31 @@ func TestFindings(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s was not found", id)
+		}
+	}
+}
+
+// A gateway in front of another database is not held against what is recommended for mongod, and a router not against
+// what its members have.
+func TestOtherServers(t *testing.T) {
+	in := good()
+	in.Host.HugePages, in.Host.MaxMaps, in.Host.Storage.Filesystem = "madvise", "65530", "ext4"
+	in.Server = &Server{Version: "7.0.77", Gateway: "FerretDB v2.7.0", Backend: "PostgreSQL 18.6 with DocumentDB 1.0.0", Data: 1 << 30, FCV: "7.0"}
+	got := map[string]string{}
+	for _, f := range Check(in) {
+		if f.Severity != record.DoctorGood || f.Area == server {
+			got[f.ID] = f.Severity
+		}
+	}
+	want := map[string]string{"engine": record.DoctorGood, "data-size": record.DoctorGood, "cache-size": record.DoctorUnknown, "journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	in = good()
+	in.Server = &Server{Version: "8.0.4", Router: true, DefaultW: "majority"}
+	for _, f := range Check(in) {
+		if f.Severity != record.DoctorGood && f.ID != "router" {
+			t.Errorf("a router has %+v", f)
 		}
 	}
 }

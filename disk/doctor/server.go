@@ -49,6 +49,34 @@ func serverJournal(in Input) []record.DoctorFinding {
 	return list
 }
 
+// gateway says what can be known of a database that only speaks MongoDB's protocol, and where the rest is found.
+func gateway(in Input) []record.DoctorFinding {
+	s := in.Server
+	const untold = "the gateway does not say"
+	is := s.Gateway
+	if s.Backend != "" {
+		is += " in front of " + s.Backend
+	}
+	list := one(server, "engine", record.DoctorGood, is+"; it speaks the protocol of MongoDB "+s.Version, "", "recommendations for mongod and WiredTiger are left out", "")
+	if s.Data > 0 {
+		list = append(list, one(server, "data-size", record.DoctorGood, figure.Bytes(s.Data), "", "all databases together", "")...)
+	}
+	list = append(list, one(server, "cache-size", record.DoctorUnknown, untold, "shared_buffers of a quarter of the memory", "what fits neither there nor into the page cache is read from storage", "SHOW shared_buffers in PostgreSQL")...)
+	list = append(list, one(server, "journal", record.DoctorUnknown, untold, "fsync and full_page_writes on", "without them a power cut loses acknowledged writes, or damages the database", "SHOW fsync, and SHOW full_page_writes, in PostgreSQL")...)
+	return append(list, one(server, "default-write-concern", record.DoctorAdvice, "write concerns are ignored", "a synchronous_commit that means the durability which is asked for",
+		"a write is as durable as PostgreSQL makes it, whatever the client asks for", "ALTER ROLE … SET synchronous_commit, or one gateway for each level, as plimsoll lab has them")...)
+}
+
+// router says that the members of the shards are to be asked.
+func router(in Input) []record.DoctorFinding {
+	s := in.Server
+	list := one(server, "router", record.DoctorUnknown, "a mongos, which keeps no data", "the same look at each member of each shard", "cache, journal and replica set are those of the members", "plimsoll doctor --uri with the address of a member, on its own machine")
+	if s.DefaultW != "" {
+		list = append(list, concern(s.DefaultW)...)
+	}
+	return list
+}
+
 func onOff(b bool) string {
 	if b {
 		return "on"
@@ -58,14 +86,19 @@ func onOff(b bool) string {
 
 func serverConcern(in Input) []record.DoctorFinding {
 	s := in.Server
-	const id, why = "default-write-concern", "a write that one member alone acknowledged is lost when that member is"
 	if s.Members <= 1 {
-		return one(server, id, record.DoctorAdvice, "no replica set", "a replica set of three members that keep data", "a single server is down as long as its machine is", "rs.initiate(), and two more members")
+		return one(server, "replica-set", record.DoctorAdvice, "no replica set", "a replica set of three members that keep data", "a single server is down as long as its machine is", "rs.initiate(), and two more members")
 	}
-	if s.DefaultW == "" {
+	return concern(s.DefaultW)
+}
+
+// concern judges the default write concern.
+func concern(w string) []record.DoctorFinding {
+	const id, why = "default-write-concern", "a write that one member alone acknowledged is lost when that member is"
+	if w == "" {
 		return unknown(server, id, "majority", why)
 	}
-	return one(server, id, either(strings.Contains(s.DefaultW, "majority"), record.DoctorWarning), s.DefaultW, "majority", why, `db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "majority"}})`)
+	return one(server, id, either(strings.Contains(w, "majority"), record.DoctorWarning), w, "majority", why, `db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "majority"}})`)
 }
 
 func serverVersion(in Input) []record.DoctorFinding {

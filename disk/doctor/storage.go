@@ -21,6 +21,9 @@ func filesystem(in Input) []record.DoctorFinding {
 	case "xfs":
 		return one(storage, id, record.DoctorGood, s.Filesystem, should, "MongoDB tests and recommends XFS for WiredTiger", "")
 	case "ext4":
+		if !ofMongod(in) {
+			return one(storage, id, record.DoctorGood, s.Filesystem, "", "PostgreSQL runs on it as well as on XFS", "")
+		}
 		return one(storage, id, record.DoctorWarning, s.Filesystem, should, "the server itself warns of ext4 at its start: it stalls on checkpoints with WiredTiger", "make a new filesystem (mkfs.xfs) and let the member sync again")
 	case "tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "9p":
 		return one(storage, id, record.DoctorCritical, s.Filesystem, should, "data on it is gone with the machine or the container, or depends on a network's idea of a sync", "put dbPath on a volume with XFS")
@@ -72,6 +75,9 @@ func leaves(in Input) (list []record.ProbeBlock) {
 func readAhead(in Input) []record.DoctorFinding {
 	const id, should = "read-ahead", "8 to 32 sectors (4 to 16 KiB)"
 	const why = "a cache miss of WiredTiger reads 4 to 32 KiB at a random place; what is read ahead of it is thrown away and pushes useful pages out"
+	if !ofMongod(in) {
+		return nil // PostgreSQL asks the kernel itself for what it will need
+	}
 	if len(in.Host.Storage.Devices) == 0 {
 		return unknown(storage, id, should, why)
 	}

@@ -18,6 +18,9 @@ func hugePages(in Input) []record.DoctorFinding {
 		return unknown(system, id, "always for MongoDB 8.0 and later, never before", "the allocator of the server depends on it")
 	}
 	is := "enabled=" + h.HugePages
+	if !ofMongod(in) {
+		return one(system, id, record.DoctorGood, is, "", "PostgreSQL reserves pages of its own (huge_pages)", "")
+	}
 	if in.Server == nil || major(in.Server.Version) == 0 {
 		return one(system, id, record.DoctorAdvice, is, "always (with defrag=defer+madvise and khugepaged/max_ptes_none=0) for MongoDB 8.0 and later, never before",
 			"the allocator of MongoDB 8.0 uses huge pages per processor, and older ones waste memory with them", "give --uri, so that the version is known")
@@ -106,7 +109,7 @@ func governor(in Input) []record.DoctorFinding {
 
 func memoryMaps(in Input) []record.DoctorFinding {
 	n, err := strconv.ParseInt(in.Host.MaxMaps, 10, 64)
-	if err != nil {
+	if err != nil || !ofMongod(in) {
 		return nil
 	}
 	return one(system, "max-map-count", either(n >= 128000, record.DoctorAdvice), figure.Count(n), "128,000 at least, twice the number of connections",
