@@ -249,8 +249,9 @@ func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []
 	if len(c.Series) > 0 {
 		note = "Dots were measured; the dotted line, what it would be if it scaled evenly from the first level, was not."
 	}
+	law, numbers := lawOf(s, f, metric, c)
 	c.Series = append(c.Series, line)
-	return newFigure(c, note, nil)
+	return newFigure(c, strings.TrimSpace(note+" "+law), numbers)
 }
 
 // evenly is the straight line through the origin and the first point up to top. On a logarithmic axis it is a curve, so

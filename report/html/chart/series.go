@@ -50,6 +50,32 @@ func (c *XY) intervals(b *builder, p plot, s *Series) {
 	b.path(d.String(), "iv "+colour(s.Colour))
 }
 
+// draw fills the area, as one shape for each stretch that can be drawn.
+func (a *Band) draw(b *builder, p plot) {
+	d := pathBuilder{}
+	n := min(len(a.X), len(a.Low), len(a.High))
+	whole := func(i int) bool { return p.x.in(a.X[i]) && p.y.drawable(a.Low[i]) && p.y.drawable(a.High[i]) }
+	y := func(v float64) float64 { return p.y.clamp(p.y.at(v)) }
+	for from := 0; from < n; {
+		to := from
+		for to < n && whole(to) {
+			to++
+		}
+		if to-from > 1 {
+			d.move(p.x.at(a.X[from]), y(a.High[from]))
+			for i := from + 1; i < to; i++ {
+				d.to(p.x.at(a.X[i]), y(a.High[i]))
+			}
+			for i := to - 1; i >= from; i-- {
+				d.to(p.x.at(a.X[i]), y(a.Low[i]))
+			}
+			d.raw("Z")
+		}
+		from = to + 1
+	}
+	b.path(d.String(), "area-"+colour(a.Colour))
+}
+
 type pathBuilder struct{ builder }
 
 func (d *pathBuilder) move(x, y float64) { d.raw("M", number(x), " ", number(y)) }

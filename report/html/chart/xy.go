@@ -16,6 +16,8 @@ type XY struct {
 	Marks  []Mark
 	// Spans are stretches of the x axis that are shaded, such as the measured time.
 	Spans []Span
+	// Bands are areas between two lines, such as the interval of a curve.
+	Bands []Band
 	// Height is that of the drawing in pixels, 280 if absent.
 	Height float64
 	// Aligned charts have the same margins, so that a moment is at the same place in all of them.
@@ -62,6 +64,12 @@ type Span struct {
 	Text     string
 }
 
+// Band is the area from Low to High over X; NaN ends it. It has the class of its colour, "area-c0" to "area-c5".
+type Band struct {
+	X, Low, High []float64
+	Colour       int
+}
+
 // plot is the area of a drawing.
 type plot struct {
 	x, y                     scale
@@ -82,6 +90,9 @@ func (c *XY) Draw(s Size) string {
 	c.grid(&b, s, p, height)
 	c.limits(&b, p)
 	c.marks(&b, p)
+	for i := range c.Bands {
+		c.Bands[i].draw(&b, p)
+	}
 	b.raw(`<g class="series">`, "\n")
 	var names []placed
 	for i := range c.Series {
@@ -134,6 +145,9 @@ func (c *XY) values() (xs, ys [][]float64) {
 	}
 	for _, l := range c.Limits {
 		ys = append(ys, []float64{l.Y})
+	}
+	for _, a := range c.Bands {
+		xs, ys = append(xs, a.X), append(ys, a.Low, a.High)
 	}
 	for _, sp := range c.Spans {
 		xs = append(xs, []float64{sp.From, sp.To})
