@@ -76,6 +76,7 @@ func (p *probe) account(ctx context.Context) error {
 		return nil
 	}
 	p.out.Durability = append(p.out.Durability, p.gradeA(before, after, flush.Count()), p.gradeB(before, after, flush))
+	p.out.Verdict, _ = Overall(p.out.Durability)
 	return nil
 }
 

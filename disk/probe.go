@@ -83,6 +83,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := p.account(ctx); err != nil {
 		return err
 	}
+	if err := p.save(); err != nil { // what is known is known, should the first step be killed
+		return err
+	}
 	for _, profile := range p.spec.Profiles {
 		if err := p.profile(ctx, profile); err != nil {
 			return errors.Join(p.set.Explain(err), p.conclude(ctx))

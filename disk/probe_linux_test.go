@@ -400,4 +400,14 @@ func TestRefuse(t *testing.T) {
 			t.Errorf("%s: force is %v", path, refused.Forced)
 		}
 	}
+	for _, part := range []string{"WiredTigerLog.0000000042", "collection-7--123.wt"} { // of a journal, and of one database
+		inside := filepath.Join(t.TempDir(), "with [brackets]")
+		if err := errors.Join(os.Mkdir(inside, 0o755), os.WriteFile(filepath.Join(inside, part), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		var refused *files.RefusedError
+		if err := files.Refuse(inside); !errors.As(err, &refused) || !refused.Forced || !strings.Contains(refused.Text, part) {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
 }

@@ -18,6 +18,8 @@ func ProbeTitle(p *record.Probe) string {
 	switch {
 	case p.Status == record.Failed:
 		return fmt.Sprintf("storage of %s: not measured to the end", name)
+	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
+		return fmt.Sprintf("storage of %s: nothing was measured", name)
 	case p.Class != nil:
 		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, ProbeVerdict(p))
 	}
@@ -329,6 +331,9 @@ func IOStatCells(d record.ProbeDevice) []string {
 
 func probeStorage(p *record.Probe) Section {
 	st := p.Storage
+	if st.Filesystem == "" && st.Bytes == 0 {
+		return Section{} // it ended before anything was looked at
+	}
 	s := Section{Title: "storage", Table: &Table{Header: []string{"device", "kind", "model", "write cache", "scheduler", "read-ahead", "size"}, Left: 7}}
 	direct := "O_DIRECT does not work here"
 	if st.Direct {

@@ -30,7 +30,7 @@ func (d *diskProgress) plan(s record.ProbeSpec) {
 		return
 	}
 	steps, total := disk.Estimate(s)
-	fmt.Fprintf(d.env.stderr, "%s, %s and the writing of test files\n", figure.Plural(steps, "step"), total.Round(time.Second))
+	fmt.Fprintf(d.env.stderr, "%s, %s and the writing of test files\n", figure.Plural(steps, "step"), figure.Duration(total))
 }
 
 // Step implements [disk.Progress].

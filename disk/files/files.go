@@ -27,9 +27,10 @@ const (
 // ours are the names of files that a probe makes.
 var ours = regexp.MustCompile(`^(owner|data|proof|journal-[0-9]{10}|table-[0-9]{3})$`)
 
-// databases are files by which the directory of a database is known.
+// databases are files by which the directory of a database is known, or a part of it: its journal, and the directory of
+// one database among several.
 var databases = map[string]string{
-	"WiredTiger": "MongoDB", "WiredTiger.wt": "MongoDB", "mongod.lock": "MongoDB", "storage.bson": "MongoDB", "journal/WiredTigerLog.0000000001": "MongoDB",
+	"WiredTiger": "MongoDB", "WiredTiger.wt": "MongoDB", "mongod.lock": "MongoDB", "storage.bson": "MongoDB", "WiredTigerLog.*": "MongoDB", "collection-*.wt": "MongoDB",
 	"PG_VERSION": "PostgreSQL", "postmaster.pid": "PostgreSQL", "ibdata1": "MySQL", "aria_log_control": "MariaDB", "CURRENT": "LevelDB, RocksDB or Pebble", "appendonlydir": "Redis",
 }
 
@@ -54,10 +55,11 @@ func Refuse(dir string) error {
 	case !info.IsDir():
 		return &RefusedError{Text: fmt.Sprintf("%s is not a directory: give one on the storage that is to be probed", dir)}
 	}
+	escaped := regexp.MustCompile(`[*?[\\]`).ReplaceAllString(dir, `\$0`) // not to be taken for a pattern
 	for name, what := range databases {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		if found, err := filepath.Glob(filepath.Join(escaped, name)); err == nil && len(found) > 0 {
 			return &RefusedError{Forced: true, Text: fmt.Sprintf(
-				"%s holds a database (%s: %s), which the probe would slow down: give an empty directory beside it on the same filesystem, or --force", dir, what, name)}
+				"%s holds a database (%s: %s), which the probe would slow down: give an empty directory beside it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
 		}
 	}
 	return nil
