@@ -18,8 +18,16 @@ const (
 	minVolume     = Size(256 << 20) // below that btrfs and xfs refuse, or WiredTiger and PostgreSQL have no room
 )
 
-// labName is what a lab may be called: it is part of names of directories, control groups and network namespaces.
-var labName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+// LabNamePattern is what a lab may be called: it is part of names of directories, control groups and network namespaces.
+const LabNamePattern = `^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`
+
+var labName = regexp.MustCompile(LabNamePattern)
+
+// DeviceClasses are the names of the classes of devices that disks can be made as slow as. What they mean is described
+// in fault/faultfs.
+func DeviceClasses() []string {
+	return []string{"hdd-7200", "hdd-10k", "hdd-15k", "azure-premium", "ebs-gp3", "sata-ssd", "ebs-io2", "nvme", "sas-ssd", "nvme-plp"}
+}
 
 // CheckLabName refuses a name that a lab cannot have.
 func CheckLabName(name string) error {
@@ -88,12 +96,14 @@ func (s *StorageSpec) validate() error {
 		oneOf("storage.backend", s.Backend, "auto", "directory", "disk", "btrfs", "md", "lvm"),
 		oneOf("storage.redundancy", s.Redundancy, "mirror", "parity"),
 		oneOf("storage.filesystem", s.Filesystem, "xfs", "ext4", "btrfs"),
+		oneOf("storage.device", s.Device, DeviceClasses()...),
 		sizeBetween("storage.size", s.Size, minVolume, 1<<50),
 		between("storage.stripe", float64(s.Stripe), 0, 12),
 		sizeBetween("storage.stripe_size", s.StripeSize, 4<<10, 1<<30),
 		s.checkRedundancy(), s.checkBackend(),
 	}
 	if s.Cache != nil {
+		errs = append(errs, oneOf("storage.cache.device", s.Cache.Device, DeviceClasses()...))
 		errs = append(errs, sizeBetween("storage.cache.size", s.Cache.Size, 1<<20, 1<<50))
 		if s.Cache.Size > s.Size {
 			errs = append(errs, fmt.Errorf("storage.cache.size: %v is more than the volume of %v", s.Cache.Size, s.Size))
@@ -160,6 +170,9 @@ func (t *TopologySpec) validate() error {
 		oneOf("topology.kind", t.Kind, LabStandalone, LabReplicaSet, LabSharded),
 		oneOf("topology.election", t.Election, "elect-default", "elect-fast"),
 		between("topology.members", float64(t.Members), 0, maxLabMembers),
+		between("topology.shards", float64(t.Shards), 0, 32),
+		between("topology.config_servers", float64(t.ConfigServers), 0, 7),
+		between("topology.routers", float64(t.Routers), 0, 32),
 		t.checkKind(), t.checkPriorities(),
 	}
 	for name, value := range t.Settings {
@@ -202,11 +215,7 @@ func (t *TopologySpec) checkPriorities() error {
 }
 
 func (t *TopologySpec) checkSharded() error {
-	errs := []error{
-		between("topology.shards", float64(t.Shards), 1, 32),
-		between("topology.config_servers", float64(t.ConfigServers), 1, 7),
-		between("topology.routers", float64(t.Routers), 1, 32),
-	}
+	var errs []error
 	servers := t.Shards*t.Members + t.ConfigServers + t.Routers
 	if servers > maxLabServers {
 		errs = append(errs, fmt.Errorf("topology: %d servers are more than the %d that a lab may have", servers, maxLabServers))

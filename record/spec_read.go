@@ -153,6 +153,9 @@ func (k *keyCheck) checkList(n *yaml.Node, t reflect.Type, path string, depth in
 		return fmt.Errorf("line %d: %s needs a list", n.Line, k.place(path))
 	}
 	for _, item := range n.Content {
+		if item.Kind == yaml.ScalarNode && item.Tag == "!!null" {
+			return fmt.Errorf("line %d: %s: there is nothing behind a hyphen or a comma; write a value or leave it out", item.Line, k.place(path))
+		}
 		if err := k.check(item, t.Elem(), path, depth+1); err != nil {
 			return err
 		}
