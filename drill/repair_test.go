@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -34,5 +35,13 @@ func TestHiccupAtTheEnd(t *testing.T) {
 	c = made(30*time.Second, time.Millisecond, 28*time.Second, 29700*time.Millisecond)
 	if e := effectOf(c, w); e.Recovery != -1 {
 		t.Errorf("an outage until just before the end is not recovered from: %+v", e)
+	}
+}
+
+// An outage is what a drill is for; what else makes a run invalid is told.
+func TestDoubts(t *testing.T) {
+	all := []measure.Finding{{ID: "outage", Severity: measure.Invalid}, {ID: "client-cpu", Severity: measure.Invalid}, {ID: "short-data", Severity: measure.Warning}}
+	if got := doubts(all); got != "client-cpu" {
+		t.Errorf("doubts: %q", got)
 	}
 }

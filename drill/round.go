@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -263,9 +264,21 @@ func (x *round) settle(ctx context.Context, result *record.Run, err error, probl
 	x.remains()
 	x.expect()
 	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, problem: problem})
-	if measure.Worst(result.Validity) == measure.Invalid {
-		x.c.find("run-invalid", measure.Warning, "the run of round %d has findings that make its rates doubtful: plimsoll show %s", r.Number, filepath.Join(x.c.o.Dir, r.Record))
+	if ids := doubts(result.Validity); ids != "" {
+		x.c.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", r.Number, ids,
+			filepath.Join(x.c.o.Dir, r.Record))
 	}
+}
+
+// doubts names the findings that make a run invalid, but for those that a drill brings about.
+func doubts(all []measure.Finding) string {
+	var ids []string
+	for _, f := range all {
+		if f.Severity == measure.Invalid && f.ID != "outage" && f.ID != "failures" {
+			ids = append(ids, f.ID)
+		}
+	}
+	return strings.Join(ids, ", ")
 }
 
 // expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.

@@ -36,7 +36,7 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 	}
 	writes := writesOf(list)
 	gap := effectOf(writes, window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift})
-	if gap.Outage >= 0 {
+	if gap.Outage >= gapSure || gap.Outage >= 0 && gap.Failed > 0 { // otherwise writes never ceased
 		add(record.MomentFirstWrite, gap.OutageFrom+gap.Outage+shift, 0, "the first acknowledged write")
 	}
 	if all := effectOn(r, ""); all != nil && all.Recovery >= 0 {
