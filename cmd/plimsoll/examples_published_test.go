@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// repeats says which sweeps of its document each example repeats, level by level.
+// repeats says which sweeps of its document each example repeats, level by level; a report sets them side by side.
 var repeats = map[string]string{
 	"policy-storage/baseline.yaml": "",
 	"policy-storage/client-a.yaml": "policy-storage/figure-2,figure-4,figure-8,figure-18",
@@ -25,10 +25,15 @@ var repeats = map[string]string{
 	"policy-storage/nodes-a.yaml":  "policy-storage/figure-10,table-6",
 	"policy-storage/nodes-b.yaml":  "policy-storage/figure-11,table-6",
 	"write-concern/latency.yaml":   "write-concern/write-concern,journal",
+	"write-concern/journal.yaml":   "write-concern/journal",
 	"write-concern/members.yaml":   "",
-	"ssd-vs-disk/multipliers.yaml": "ssd-vs-disk/table-1",
 	"failover/cost.yaml":           "failover/results",
 	"storage-io/volumes.yaml":      "",
+	"ssd-vs-disk/workload-a.yaml":  "ssd-vs-disk/table-1-a",
+	"ssd-vs-disk/workload-b.yaml":  "ssd-vs-disk/table-1-b",
+	"ssd-vs-disk/workload-c.yaml":  "ssd-vs-disk/table-1-c",
+	"ssd-vs-disk/workload-d.yaml":  "ssd-vs-disk/table-1-d",
+	"ssd-vs-disk/workload-f.yaml":  "ssd-vs-disk/table-1-f",
 }
 
 // Each document has its folder, and each study there fits the schema, names its levels as the document does, and can be
