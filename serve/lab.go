@@ -105,6 +105,7 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 	if err != nil {
 		return nil, err
 	}
+	v.Past = s.labPasts.add(name, v.Usage, time.Now())
 	var b bytes.Buffer
 	if err := html.WriteLab(&b, v, html.Options{Tool: s.o.Tool}); err != nil {
 		return nil, err

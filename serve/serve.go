@@ -58,6 +58,8 @@ type Server struct {
 	actions []action
 	asked   asked
 	meters  *meters // nil without metrics
+	// labPasts is what the hosts of labs used while somebody looked.
+	labPasts labPasts
 
 	ctx    context.Context // ends when the server closes, and with it every stream
 	cancel context.CancelFunc

@@ -125,6 +125,8 @@ type LabView struct {
 	Usage []record.LabUsage
 	// Events are what happened in it, the oldest first.
 	Events []record.LabEvent
+	// Past is what the hosts had used at some moments before, the oldest first; empty where nobody kept it.
+	Past []LabMoment
 }
 
 // WriteLab writes a page about a lab by itself.
@@ -138,7 +140,7 @@ func WriteLab(w io.Writer, v LabView, o Options) error {
 			sec.Blocks = append(sec.Blocks, Block{Table: usageTable(v.Usage)})
 		}
 	}
-	p.Sections = filled([]Section{sec, labEvents(v.Events)})
+	p.Sections = filled([]Section{sec, labPast(v), labEvents(v.Events)})
 	return p.Write(w)
 }
 

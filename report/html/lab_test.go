@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,48 @@ func TestPageOfALab(t *testing.T) {
 	}
 	if strings.Contains(page, "<script>harm") || strings.Contains(page, "\x1b") {
 		t.Error("the page has what a lab put into it")
+	}
+}
+
+// Who looks at a lab for a while sees what its hosts used over that time; one that was powered on anew has a gap.
+func TestLabOverTime(t *testing.T) {
+	v := LabView{Lab: recordtest.Lab("host1")}
+	for i := range 5 {
+		at := LabMoment{At: recordtest.Started.Add(time.Duration(2*i) * time.Second)}
+		for k, host := range []string{"host2", "<b>host1"} {
+			u := record.LabUsage{Host: host, CPUSeconds: float64(i * (k + 1)), Memory: int64(k+1) << 20, WriteBytes: int64(i) << 21}
+			if i == 3 && k == 0 {
+				u.CPUSeconds = 0.5
+			}
+			at.Usage = append(at.Usage, u)
+		}
+		v.Past = append(v.Past, at)
+	}
+	cpu := usageCharts[0]
+	var got []float64
+	for i := range v.Past {
+		got = append(got, cpu.value(v.Past, i, "host2"))
+	}
+	if !math.IsNaN(got[0]) || got[1] != 0.5 || !math.IsNaN(got[3]) || got[4] != 1.75 {
+		t.Errorf("host2 used %v cores", got)
+	}
+	page := func() string {
+		var b bytes.Buffer
+		if err := WriteLab(&b, v, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	text := page()
+	for _, want := range []string{"Hosts over time", "from 09:30:00 to 09:30:08 UTC", "CPU used (processor cores)", "Memory used (bytes)", "Written to disks (bytes per second)", "1.00 MiB/s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if strings.Contains(text, "Sent over the network") || strings.Contains(text, "<b>host1") {
+		t.Error("the page has a chart of nothing, or what a lab put into it")
+	}
+	if v.Past = v.Past[:2]; strings.Contains(page(), "Hosts over time") {
+		t.Error("lines are drawn of two moments")
 	}
 }

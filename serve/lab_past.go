@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+)
+
+// Bounds of what is kept of the past of a lab: some minutes of it, unless nobody has looked for a while.
+const (
+	mostMoments = 300
+	momentEvery = time.Second
+	pastAtMost = time.Minute
+	mostPasts   = 100
+)
+
+// labPasts is what the hosts of labs had used, by lab, so that a page of a lab that is opened later has what there was.
+type labPasts struct {
+	mu sync.Mutex
+	of map[string][]html.LabMoment
+}
+
+// add keeps a moment of a lab and returns all that are kept of it.
+func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []html.LabMoment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil || len(p.of) > mostPasts {
+		p.of = map[string][]html.LabMoment{}
+	}
+	past := p.of[name]
+	if n := len(past); n > 0 {
+		switch since := at.Sub(past[n-1].At); {
+		case since > pastAtMost:
+			past = nil // a line over a gap would be no more than its ends
+		case since < momentEvery:
+			return copies(past)
+		}
+	}
+	past = append(past, html.LabMoment{At: at, Usage: usage})
+	p.of[name] = slices.Clone(past[max(0, len(past)-mostMoments):])
+	return copies(p.of[name])
+}
+
+// copies are moments that somebody may change: a page takes out of them what must not be shown.
+func copies(past []html.LabMoment) []html.LabMoment {
+	list := make([]html.LabMoment, len(past))
+	for i, m := range past {
+		list[i] = html.LabMoment{At: m.At, Usage: slices.Clone(m.Usage)}
+	}
+	return list
+}
