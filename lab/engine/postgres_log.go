@@ -46,8 +46,14 @@ func (p *Postgres) logEnd(ctx context.Context) (Position, control, error) {
 	if err != nil {
 		return at, c, err
 	}
-	if at.Timeline, err = p.newestTimeline(); err != nil {
+	b, err := p.beginning(ctx)
+	if err != nil {
 		return at, c, err
+	}
+	at.Timeline = b.timeline
+	if b.older != 0 {
+		at.Timeline, at.LSN = b.older, b.olderEnd
+		return at, c, nil
 	}
 	from, err := p.firstSegment(at.Timeline, c)
 	if err != nil {

@@ -141,6 +141,9 @@ func (p *Postgres) Start(ctx context.Context) error {
 	if err := p.writeFiles(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
+	if err := p.dropUnbegun(ctx); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
 	// A killed server leaves the file. Its directory belongs to this node alone, and its process has ended.
 	removeSharedMemory(p.DataDir())
 	if err := os.Remove(filepath.Join(p.postgresDir(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -149,8 +149,12 @@ func cutOffStandbys(t *testing.T, u *underTest) {
 		t.Error("a write was acknowledged by a majority that does not receive anything")
 	}
 	u.promoted(t, old)
-	if err := m.node.Host().Mend(t.Context(), nil); err != nil {
-		t.Fatal(err)
+	for _, o := range u.members {
+		if o != m {
+			if err := m.node.Host().Mend(t.Context(), o.node.Host()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	u.whole(t)
 	if _, ok := u.promotion(old, since); !ok {

@@ -133,7 +133,7 @@ func cutStandbyIsRead(t *testing.T, u *underTest) {
 	if n, behind := u.reading(t, cut.plan.Name, "cut-read"); n >= 10 || behind <= 0 {
 		t.Errorf("%s, which was cut off from the primary, has %d documents and is %d bytes behind", cut.plan.Name, n, behind)
 	}
-	if err := cut.node.Host().Mend(t.Context(), nil); err != nil {
+	if err := cut.node.Host().Mend(t.Context(), primary.node.Host()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -41,6 +41,7 @@ func TestDocumentDBSet(t *testing.T) {
 		{"a member that is not consistent is not passed over", inconsistentIsNotPassedOver},
 		{"a primary whose disk lied", lyingPrimary},
 		{"two timelines of one number", sameNumberTwice},
+		{"killed at the fork", killedAtTheFork},
 		{"members are killed at random", randomKills},
 		{"a member returns with an empty volume", emptyVolume},
 		{"a hand-over that cannot be", stepDownInVain},

@@ -368,3 +368,63 @@ func sameNumberTwice(t *testing.T, u *underTest) {
 	}
 	t.Errorf("what it led was taken for the primary's: %+v", u.told("member", since))
 }
+
+// A standby that is killed while it receives the segment of a new timeline anew has only a part of that. It comes back
+// without its primary all the same.
+func killedAtTheFork(t *testing.T, u *underTest) {
+	old := u.whole(t)
+	if err := insert(t.Context(), u.collection(t, "majority", "fork"), 1, patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.pg(old).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	now := u.promoted(t, old)
+	if err := u.Return(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	u.op.Lock() // nothing is to be promoted meanwhile
+	var standby *pgMember
+	for _, m := range u.members {
+		if m.plan.Name != now && m.plan.Name != old {
+			standby = m
+		}
+	}
+	for _, m := range []*pgMember{standby, u.member(now)} {
+		if err := m.node.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := standby.node.LogEnd(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := at.LSN - at.LSN%(16<<20)
+	timeline := u.history.timeline
+	file := fmt.Sprintf("%08X%08X%08X", timeline, uint64(segment)>>32, uint64(segment)%(1<<32)/(16<<20))
+	path := filepath.Join(standby.node.DataDir(), "postgres", "pg_wal", file)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(make([]byte, (16<<20)-(256<<10)), 256<<10)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u.op.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Return(t.Context(), standby.plan.Name); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it does not answer", func() error {
+		_, err := standby.node.Probe(t.Context())
+		return err
+	})
+	if err := u.Return(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+}
