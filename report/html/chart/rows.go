@@ -46,7 +46,7 @@ func (c *Rows) layout(s Size) rowsLayout {
 	name, text := 0.0, 0.0
 	values := []float64{}
 	for _, r := range c.Rows {
-		name, text = max(name, width(r.Name)+12), max(text, width(r.Text)+14)
+		name, text = max(name, width(r.Name)+12, min(boldWidth(r.Group)+8, s.Width/4)), max(text, width(r.Text)+14)
 		values = append(values, r.Value, r.Low, r.High)
 		if r.Published != 0 {
 			values = append(values, r.Published)

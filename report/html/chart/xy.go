@@ -97,10 +97,13 @@ func (c *XY) Draw(s Size) string {
 	var names []placed
 	for i := range c.Series {
 		c.series(&b, p, &c.Series[i])
-		names = c.name(names, s, p, &c.Series[i])
+		if c.Series[i].Style != Points {
+			names = c.name(names, s, p, &c.Series[i])
+		}
 	}
 	b.raw("</g>\n")
 	spread(names, p.top+8, p.bottom-2)
+	names = c.namePoints(names, s, p)
 	for _, n := range names {
 		b.label(n.x, n.y+4, left, n.class, n.text)
 	}
@@ -271,11 +274,7 @@ func (c *XY) name(names []placed, s Size, p plot, series *Series) []placed {
 		return names
 	}
 	text := Shorten(series.Name, int(max((s.Width-p.right)/perBoldChar, 12)))
-	x = max(x, p.left) + 6
-	if series.Style == Points { // nothing leads to the name, so it stands above the last point
-		x, y = x-boldWidth(text)/2, y-11
-	}
-	x = min(x, s.Width-boldWidth(text))
+	x = min(max(x, p.left)+6, s.Width-boldWidth(text))
 	return append(names, placed{x: x, y: y, text: text, class: colour(series.Colour) + " name"})
 }
 
