@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ import (
 type bench struct {
 	h    *lab.Handle
 	home string
+	done map[string]bool // actions that were seen to hit and to heal
 }
 
 // insert writes one document, and says whether that was acknowledged.
@@ -137,6 +139,8 @@ func (b *bench) breaks(t *testing.T, s record.DrillFaultSpec, manner, evidence s
 		}
 	}
 	b.until(t, "everything is whole after "+s.Fault, whole)
+	action, _, _ := strings.Cut(s.Fault, ":")
+	b.done[action] = true
 	return done
 }
 
@@ -155,7 +159,7 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	spec.Hosts.Mode = "isolated"
 	spec.Storage = record.StorageSpec{Size: 512 << 20, Filesystem: "ext4", Faults: true}
 	spec.Topology = record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}
-	b := &bench{}
+	b := &bench{done: map[string]bool{}}
 	if b.h, b.home = upLab(t, spec); b.h == nil {
 		return
 	}
@@ -179,6 +183,11 @@ func TestFaultsHitAndHeal(t *testing.T) {
 		b.breaks(t, record.DrillFaultSpec{Fault: "power-loss:primary", Keep: 0.5, Seed: 3}, BlackHole, "undid", nil)
 	})
 	testDiskFaults(t, b)
+	for _, action := range Actions() {
+		if part := flag.Lookup("test.run").Value.String(); !b.done[action] && !t.Failed() && !strings.Contains(part, "/") {
+			t.Errorf("nothing shows that %s fires and heals", action)
+		}
+	}
 	testInjectorThatIsKilled(t, b)
 }
 
@@ -210,10 +219,11 @@ func testDiskFaults(t *testing.T, b *bench) {
 
 // A fault heals at its limit although the process that injected it was killed.
 func testInjectorThatIsKilled(t *testing.T, b *bench) {
-	for _, what := range []string{"kill:secondary", "pause:primary", "cut:primary", "power-loss:secondary", "disk-hang:primary"} {
-		t.Run("killed during "+what, func(t *testing.T) {
+	for _, what := range [][]string{{"kill:secondary", "disk-slow:primary"}, {"pause:primary"}, {"cut:primary", "disk-lie:secondary"}, {"power-loss:secondary"},
+		{"disk-hang:primary"}, {"stop:gateway", "disk-full:secondary"}, {"power-off:secondary"}} {
+		t.Run("killed during "+strings.Join(what, " and "), func(t *testing.T) {
 			b.until(t, "the lab is whole", whole)
-			injectAndDie(t, b, what)
+			injectAndDie(t, b, what...)
 			l, err := b.h.Describe(t.Context(), false)
 			if err != nil {
 				t.Fatal(err)
@@ -228,13 +238,13 @@ func testInjectorThatIsKilled(t *testing.T, b *bench) {
 	}
 }
 
-func injectAndDie(t *testing.T, b *bench, what string) {
+func injectAndDie(t *testing.T, b *bench, what ...string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "inject-and-wait", b.home, b.h.Name(), what)
+	cmd := exec.Command(self, append([]string{"inject-and-wait", b.home, b.h.Name()}, what...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		case "faultfs":
 			err = playFaultfs(ctx, os.Args[2:])
 		case "inject-and-wait":
-			err = playInjector(ctx, os.Args[2], os.Args[3], os.Args[4])
+			err = playInjector(ctx, os.Args[2], os.Args[3], os.Args[4:]...)
 		default:
 			os.Exit(m.Run())
 		}
@@ -60,26 +61,36 @@ func playFaultfs(ctx context.Context, args []string) error {
 	return faultfs.Serve(ctx, o)
 }
 
-// playInjector breaks something for a short time, says so, and waits to be killed.
-func playInjector(ctx context.Context, home, name, what string) error {
+// playInjector breaks some things for a short time, says so, and waits to be killed.
+func playInjector(ctx context.Context, home, name string, what ...string) error {
 	h, err := lab.Open(ctx, home, name)
 	if err != nil {
 		return err
 	}
-	f, err := Parse(record.DrillFaultSpec{Fault: what})
-	if err != nil {
-		return err
-	}
-	i, err := New(h, f, 3*time.Second)
-	if err != nil {
-		return err
-	}
-	if _, err := i.Inject(ctx); err != nil {
-		return err
+	for _, text := range what {
+		f, err := Parse(record.DrillFaultSpec{Fault: text, Delay: delayOf(text)})
+		if err != nil {
+			return err
+		}
+		i, err := New(h, f, 3*time.Second)
+		if err != nil {
+			return err
+		}
+		if _, err := i.Inject(ctx); err != nil {
+			return err
+		}
 	}
 	fmt.Println("injected")
 	time.Sleep(time.Hour)
 	return nil
+}
+
+// delayOf is how much later a slow disk answers.
+func delayOf(text string) record.Duration {
+	if strings.HasPrefix(text, lab.DiskSlow) {
+		return record.Duration(50 * time.Millisecond)
+	}
+	return 0
 }
 
 // upLab makes a lab that is removed with the test.
