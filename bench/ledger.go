@@ -40,8 +40,8 @@ func ledgerTargets() []ledgerTarget {
 	return []ledgerTarget{
 		{"null, in the process", 0, 100_000, 1, false, openNull},
 		{"null, over loopback", 0, 10_000, 16, true, openResponder},
-		{"embedded", 20_000, 10_000, 16, true, openEmbedded},
-		{"documentdb", 5000, 600, 16, true, openDocumentDB},
+		{"embedded", 5000, 2000, 16, true, openEmbedded},
+		{"documentdb", 2000, 400, 16, true, openDocumentDB},
 	}
 }
 
