@@ -142,17 +142,34 @@ const collectAt = 512 << 20
 // write keeps its place (see files), there are as many threads of the system at work as threads of the step. They are not
 // locked: the scheduler stops each of them a hundred times a second, and a locked one would be handed over to another thread
 // and back each time (six times as many calls of futex with 16 threads, measured).
-func undisturbed(threads int) func() {
-	places := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(max(places, threads+2))
-	limit := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(limit, collectAt))
-	percent := debug.SetGCPercent(-1)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-		runtime.GOMAXPROCS(places)
+func undisturbed(threads int) (end func()) {
+	calm.Lock()
+	defer calm.Unlock()
+	if calm.steps == 0 {
+		calm.places, calm.limit, calm.percent = runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1), debug.SetGCPercent(-1)
+		debug.SetMemoryLimit(min(calm.limit, collectAt))
 	}
+	calm.steps++
+	calm.threads += threads
+	runtime.GOMAXPROCS(max(calm.places, calm.threads+2))
+	return func() {
+		calm.Lock()
+		defer calm.Unlock()
+		calm.threads -= threads
+		if calm.steps--; calm.steps == 0 {
+			debug.SetGCPercent(calm.percent)
+			debug.SetMemoryLimit(calm.limit)
+			runtime.GOMAXPROCS(calm.places)
+		}
+	}
+}
+
+// calm is what undisturbed changed of the whole process, for all steps that are under way in it, and how it was before.
+var calm struct {
+	sync.Mutex
+	steps, threads  int
+	places, percent int
+	limit           int64
 }
 
 // start begins all threads.

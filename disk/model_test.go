@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -244,6 +246,25 @@ func TestObjectives(t *testing.T) {
 		if _, err := ParseObjectives(bad); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
+	}
+}
+
+// Steps of two probes in one process leave it as the first one found it, in whatever order they end.
+func TestUndisturbedIsUndone(t *testing.T) {
+	places, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
+	first := undisturbed(places + 3)
+	second := undisturbed(2)
+	if got := runtime.GOMAXPROCS(0); got < places+5 {
+		t.Errorf("%d places for %d threads", got, places+5)
+	}
+	first()
+	second()
+	if got := runtime.GOMAXPROCS(0); got != places {
+		t.Errorf("%d places are left of %d", got, places)
+	}
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("the collector is left at %d", got)
 	}
 }
 

@@ -70,8 +70,10 @@ func TestProfilesOnFilesystems(t *testing.T) {
 	if !disktest.Able(t) {
 		return
 	}
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
+			t.Parallel()
 			v := disktest.Make(t, fs, 400, "")
 			s := small(v.Dir, Profiles()...)
 			s.Operations = []string{Read, Write, Mixed}

@@ -271,7 +271,11 @@ func probeCheckpoint(p *record.Probe) Section {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s of %s each: %s (writing %s, syncing %s), %s MB/s. To end within the period takes %s MB/s.", figure.Plural(c.Checkpoints, "checkpoint"),
 			figure.Bytes(c.Dirty), ns64(c.Took), ns64(c.WriteTook), ns64(c.SyncTook), figure.Significant(c.Reached/1e6), figure.Significant(c.Needed/1e6)))
 	}
-	s.Lines = append(s.Lines, fmt.Sprintf("Commits stalled for %s in all (pauses of more than %s while some waited). %s of %s commits/s were done.", ns64(c.Stalled), ns64(c.StallAfter), figure.Rate(c.Done), figure.Rate(c.Asked)))
+	stalls := fmt.Sprintf("No commit stalled (no pause of more than %s while some waited).", ns64(c.StallAfter))
+	if c.Stalled > 0 {
+		stalls = fmt.Sprintf("Commits stalled for %s in all (pauses of more than %s while some waited).", ns64(c.Stalled), ns64(c.StallAfter))
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s %s of %s commits/s were done.", stalls, figure.Rate(c.Done), figure.Rate(c.Asked)))
 	return s
 }
 

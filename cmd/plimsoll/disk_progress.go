@@ -64,15 +64,22 @@ func (d *diskProgress) Second(s record.ProbeSecond) {
 
 // devices prints a second as iostat -x does, with the head again from time to time.
 func (d *diskProgress) devices(s record.ProbeSecond) {
-	t := table{left: 1}
 	if d.headed%20 == 0 {
-		t.row(append([]string{"Device"}, report.IOStatColumns()...)...)
+		d.deviceLine("Device", report.IOStatColumns())
 	}
 	d.headed++
 	for _, x := range s.Devices {
-		t.row(append([]string{x.Name}, report.IOStatCells(x)...)...)
+		d.deviceLine(x.Name, report.IOStatCells(x))
 	}
-	t.write(d.env.stderr, "")
+}
+
+// deviceLine prints columns that are as wide in each second.
+func (d *diskProgress) deviceLine(name string, cells []string) {
+	line := fmt.Sprintf("%-10s", name)
+	for i, c := range cells {
+		line += fmt.Sprintf(" %*s", max(8, len(report.IOStatColumns()[i])), c)
+	}
+	fmt.Fprintln(d.env.stderr, line)
 }
 
 func (d *diskProgress) end() { d.lines.end() }
