@@ -117,8 +117,8 @@ func (s *supervisor) possible(x *fault, f Fault) error {
 	defer s.mu.Unlock()
 	for _, other := range s.faults {
 		if other.same(x) {
-			return refuse("%s %s is in place already, as fault %d; heal it first: plimsoll lab heal %s %d", other.Action, other.Target,
-				other.ID, s.lab.Name, other.ID)
+			text, _ := other.told(other.Since)
+			return refuse("%s is in place already, as fault %d; heal it first: plimsoll lab heal %s %[2]d", text, other.ID, s.lab.Name)
 		}
 	}
 	return nil
@@ -131,9 +131,6 @@ func (x *fault) same(y *fault) bool {
 	}
 	if x.Action != Cut {
 		return x.name() == y.name()
-	}
-	if x.other == nil || y.other == nil { // a host that is cut off from all cannot be cut off from one as well
-		return x.host == y.host
 	}
 	return x.host == y.host && x.other == y.other || x.host == y.other && x.other == y.host
 }

@@ -97,7 +97,10 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustFail(t, Fault{Action: Kill, Target: "pg-2"})
 	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-2"}, "does not run")
 	l.mustFail(t, Fault{Action: Cut, Target: "host1"})
-	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host2"}, "in place already")
+	l.mustRefuse(t, Fault{Action: Cut, Target: "host1"}, "in place already")
+	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"}) // it stays when the other is healed
+	l.mustFail(t, Fault{Action: Cut, Target: "host3", From: "host1"})
+	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host3"}, "cut host3 from host1 is in place already")
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host3"})
 	l.mustRefuse(t, Fault{Action: PowerOff, Target: "host3"}, "no power")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-3"}, "no power")

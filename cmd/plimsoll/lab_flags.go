@@ -16,8 +16,26 @@ import (
 // labFlags are the flags for the common keys of a lab's specification. Each of them, where it was given, counts more
 // than the file.
 type labFlags struct {
-	set map[string]func(*record.LabSpec, string) error
+	set   map[string]func(*record.LabSpec, string) error
+	given []string // the flags that were
+	file  bool     // there is one too
 }
+
+// labKeys are the keys of a lab's file that flags set, for errors about what was given by flag.
+var labKeys = map[string]string{"name": "name", "engine": "engine.name", "binary": "engine.binary", "hosts": "hosts.mode",
+	"election": "topology.election", "redundancy": "storage.redundancy", "device": "storage.device", "backend": "storage.backend",
+	"members": "topology.members", "shards": "topology.shards", "host-count": "hosts.count", "stripe": "storage.stripe",
+	"tolerate": "storage.tolerate", "memory": "hosts.memory", "size": "storage.size", "cache": "engine.cache", "cores": "hosts.cores",
+	"checksum": "storage.checksum", "arbiter": "topology.arbiter", "faults": "storage.faults", "ha": "availability.restart",
+	"auth": "engine.authentication", "deadline": "deadline"}
+
+// widerKeys are others that a flag's value may be refused under.
+var widerKeys = map[string]string{"shards": "topology.kind", "cores": "hosts", "memory": "hosts", "binary": "engine"}
+
+// inFlags are what errors advise to write into a file, as flags.
+var inFlags = strings.NewReplacer("say mode: isolated", "say --hosts isolated", "say kind: replica-set for more", "say --members for more",
+	"use engine: {name: mongod}, or kind: replica-set", "use --engine mongod, or --members alone", "engine: {name: mongod}", "--engine mongod",
+	"hosts.mode: isolated", "--hosts isolated", "hosts.mode: plain", "--hosts plain")
 
 // addLabFlags adds them to a command.
 func addLabFlags(f *pflag.FlagSet) *labFlags {
@@ -30,21 +48,35 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 		f.String(name, "", usage)
 		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseCount(v); return err }
 	}
+	some := func(name, usage string, to func(*record.LabSpec) *record.Count) { // of which none makes no sense
+		count(name, usage, to)
+		set := l.set[name]
+		l.set[name] = func(s *record.LabSpec, v string) error {
+			if err := set(s, v); err != nil {
+				return err
+			}
+			if *to(s) == 0 {
+				return errors.New("0 is too few: say 1 or more")
+			}
+			return nil
+		}
+	}
 	size := func(name, usage string, to func(*record.LabSpec) *record.Size) {
 		f.String(name, "", usage)
 		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseSize(v); return err }
 	}
 	text("name", "what commands call the lab (default: that of the file, or lab)", func(s *record.LabSpec) *string { return &s.Name })
 	text("engine", "mongod or documentdb (default: mongod where there is one)", func(s *record.LabSpec) *string { return &s.Engine.Name })
+	text("binary", "mongod: the program to start (default: the newest installed one, then the one on PATH)", func(s *record.LabSpec) *string { return &s.Engine.Binary })
 	text("hosts", "plain (processes and ports), or isolated (namespaces and limits; root on Linux)", func(s *record.LabSpec) *string { return &s.Hosts.Mode })
 	text("election", "elect-fast or elect-default", func(s *record.LabSpec) *string { return &s.Topology.Election })
 	text("redundancy", "mirror or parity", func(s *record.LabSpec) *string { return &s.Storage.Redundancy })
 	text("device", "class of device that every disk behaves like, such as hdd-7200", func(s *record.LabSpec) *string { return &s.Storage.Device })
 	text("backend", "what combines disks: auto, directory, disk, btrfs, md, lvm", func(s *record.LabSpec) *string { return &s.Storage.Backend })
-	count("members", "members with data of the replica set, or of each shard", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
-	count("shards", "shards of a sharded cluster", func(s *record.LabSpec) *record.Count { return &s.Topology.Shards })
-	count("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *record.LabSpec) *record.Count { return &s.Hosts.Count })
-	count("stripe", "over how many disks each copy is spread", func(s *record.LabSpec) *record.Count { return &s.Storage.Stripe })
+	some("members", "members with data of the replica set, or of each shard", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
+	some("shards", "shards of a sharded cluster", func(s *record.LabSpec) *record.Count { return &s.Topology.Shards })
+	some("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *record.LabSpec) *record.Count { return &s.Hosts.Count })
+	some("stripe", "over how many disks each copy is spread", func(s *record.LabSpec) *record.Count { return &s.Storage.Stripe })
 	count("tolerate", "how many disks of a volume may fail without loss", func(s *record.LabSpec) *record.Count { return &s.Storage.Tolerate })
 	size("memory", "memory of each isolated host, page cache included", func(s *record.LabSpec) *record.Size { return &s.Hosts.Memory })
 	size("size", "usable size of each member's volume (default: a directory without a limit)", func(s *record.LabSpec) *record.Size { return &s.Storage.Size })
@@ -79,7 +111,7 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 // spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
 func (l *labFlags) spec(cmd *cobra.Command, args []string) (record.LabSpec, error) {
 	var spec record.LabSpec
-	if len(args) == 1 {
+	if l.file = len(args) == 1; l.file {
 		var err error
 		if spec, err = readLabFile(args[0]); err != nil {
 			return spec, err
@@ -88,12 +120,44 @@ func (l *labFlags) spec(cmd *cobra.Command, args []string) (record.LabSpec, erro
 	var errs []error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if set := l.set[f.Name]; set != nil {
+			l.given = append(l.given, f.Name)
 			if err := set(&spec, f.Value.String()); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
 			}
 		}
 	})
 	return spec, withExit(exitUsage, errors.Join(errs...))
+}
+
+// namedError is an error in which keys of the file have the names of the flags that set them.
+type namedError struct {
+	text string
+	err  error
+}
+
+func (e *namedError) Error() string { return e.text }
+func (e *namedError) Unwrap() error { return e.err }
+
+// named gives an error about what was given by flag the flag's name, where a line of it begins with the key's.
+func (l *labFlags) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		for _, flag := range l.given {
+			key, rest, _ := strings.Cut(line, ": ")
+			if key == labKeys[flag] || key == widerKeys[flag] {
+				lines[i] = "--" + flag + ": " + rest
+				break
+			}
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if !l.file {
+		text = inFlags.Replace(text)
+	}
+	return &namedError{text, err}
 }
 
 func readLabFile(name string) (record.LabSpec, error) {

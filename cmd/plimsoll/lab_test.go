@@ -83,7 +83,7 @@ func TestLabFilesAreLabs(t *testing.T) {
 // Every flag of `lab up` is one that changes the specification, or one of the command itself.
 func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	cmd := newLabUpCommand(&environment{})
-	values := map[string]string{"name": "x", "engine": "mongod", "hosts": "isolated", "election": "elect-fast", "redundancy": "parity",
+	values := map[string]string{"name": "x", "engine": "mongod", "binary": "/opt/mongod", "hosts": "isolated", "election": "elect-fast", "redundancy": "parity",
 		"device": "nvme", "backend": "btrfs", "members": "5", "shards": "2", "host-count": "4", "stripe": "3", "tolerate": "2", "memory": "2GiB",
 		"size": "3GiB", "cache": "1GiB", "cores": "1.5", "checksum": "false", "arbiter": "true", "faults": "true", "ha": "true", "auth": "true", "deadline": "90s"}
 	for name, value := range values {
@@ -101,7 +101,7 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	want := record.LabSpec{Name: "x", Deadline: record.Duration(90 * time.Second),
 		Hosts:        record.HostsSpec{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
 		Storage:      record.StorageSpec{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
-		Engine:       record.EngineSpec{Name: "mongod", Cache: 1 << 30, Authentication: true},
+		Engine:       record.EngineSpec{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true},
 		Topology:     record.TopologySpec{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
 		Availability: record.AvailabilitySpec{Restart: true}}
 	if diff := cmp.Diff(want, got); diff != "" {

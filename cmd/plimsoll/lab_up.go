@@ -62,7 +62,7 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	defer stop()
 	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep, Progress: labProgress(env, o.quiet)})
 	if err != nil {
-		return upError(err)
+		return upError(o.flags.named(err))
 	}
 	defer h.Close()
 	return o.show(ctx, env, h)

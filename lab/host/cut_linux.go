@@ -95,7 +95,7 @@ func (n *network) setCut(host, other string, w ways) {
 	}
 }
 
-// Mend implements [Host]. It does not matter on which host of a pair the cut was made.
+// Mend implements [Host]. It does not matter on which host of a pair the cut was made. Other cuts of the host stay.
 func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	name, err := h.peer(other)
 	if err != nil {
@@ -107,16 +107,12 @@ func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	if n.hosts[h.name] != h {
 		return h.closed()
 	}
-	if other == nil {
-		delete(n.cuts, h.name)
-	} else {
-		delete(n.cuts[h.name], name)
-	}
+	delete(n.cuts[h.name], name)
 	err = n.apply(h)
-	for host := range n.cuts {
-		if _, ok := n.cuts[host][h.name]; ok && (other == nil || host == name) {
-			delete(n.cuts[host], h.name)
-			err = errors.Join(err, n.apply(n.hosts[host]))
+	if peer := n.hosts[name]; peer != nil {
+		if _, ok := n.cuts[name][h.name]; ok {
+			delete(n.cuts[name], h.name)
+			err = errors.Join(err, n.apply(peer))
 		}
 	}
 	if err != nil {

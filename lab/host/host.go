@@ -107,8 +107,8 @@ type Host interface {
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
 	// Cut drops all packets between the host and another one, or all others including this machine if other is nil.
-	// Connections are not reset: they hang, as with a cable that was pulled. Mend undoes all cuts of the pair, or of
-	// the host. Plain hosts return [ErrUnsupported].
+	// Connections are not reset: they hang, as with a cable that was pulled. Mend undoes the cuts of the pair, or
+	// the one from all others; each can be there beside the others. Plain hosts return [ErrUnsupported].
 	Cut(ctx context.Context, other Host, d Direction) error
 	Mend(ctx context.Context, other Host) error
 	// Slow limits the link to rate bytes per second; 0 gives back what the specification says.

@@ -167,6 +167,38 @@ func TestCutOffFromAll(t *testing.T) {
 	}
 }
 
+// Cuts that touch the same host stand beside each other, and each is mended alone.
+func TestCutsOfOneHost(t *testing.T) {
+	g, ok := isolatedGround(t)
+	if !ok {
+		return
+	}
+	h1, h2, h3 := g.host(t, "host1", host.Limits{}), g.host(t, "host2", host.Limits{}), g.host(t, "host3", host.Limits{})
+	address := server(t, h1)
+	own, c2, c3 := newClient(t, h1, address), newClient(t, h2, address), newClient(t, h3, address)
+	check := func(when string, err error, want ...string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, h1.Cuts()); diff != "" {
+			t.Errorf("%s: %s", when, diff)
+		}
+	}
+	check("one", h1.Cut(t.Context(), h2, host.Both), "host2")
+	check("two", h3.Cut(t.Context(), h1, host.In), "host2", "host3 (out)")
+	c2.hangs(t, own)
+	c3.hangs(t, own)
+	check("three", h1.Cut(t.Context(), nil, host.Out), "* (out)", "host2", "host3 (out)")
+	check("all are mended", h1.Mend(t.Context(), nil), "host2", "host3 (out)")
+	c2.hangs(t, own)
+	check("one is mended", h1.Mend(t.Context(), h2), "host3 (out)")
+	c2.goesOn(t)
+	c3.hangs(t, own)
+	check("the last is mended", h1.Mend(t.Context(), h3))
+	c3.goesOn(t)
+}
+
 // connection is one of the machine itself to a server on a host.
 type connection struct {
 	net.Conn

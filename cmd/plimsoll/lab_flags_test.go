@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What was given by flag is refused by the flag's name, and what was not by the key's.
+func TestLabFlagsInErrors(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--members 0", "--members: 0 is too few"},
+		{"--stripe 0", "--stripe: 0 is too few"},
+		{"--members 99 --engine documentdb", "--members: 99 is not between"},
+		{"--cores 2 --engine documentdb", "--cores: cores, memory and network are limits of isolated hosts; say --hosts isolated"},
+		{"--shards 2 --engine documentdb", "--shards: documentdb has no sharding; use --engine mongod"},
+		{"--binary /nowhere --engine documentdb", "--binary: binary and args are for mongod"},
+		{"--binary /nowhere/mongod --engine mongod", "/nowhere/mongod"},
+		{"--election never --engine documentdb", "--election: unknown value"},
+	} {
+		cmd := &cobra.Command{}
+		l := addLabFlags(cmd.Flags())
+		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Fatal(err)
+		}
+		spec, err := l.spec(cmd, nil)
+		if err == nil {
+			_, err = lab.Plan(t.Context(), t.TempDir(), spec)
+			if err = l.named(err); !errors.Is(err, lab.ErrRefused) {
+				t.Errorf("%s: the error is not a refusal any more: %v", c.args, err)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
+		}
+	}
+	l := &labFlags{file: true, given: []string{"memory"}}
+	if got := l.named(errors.New("storage.size: too big\nhosts.memory: too small; choose hosts.mode: plain")).Error(); got != "storage.size: too big\n--memory: too small; choose hosts.mode: plain" {
+		t.Errorf("of a file and a flag: %s", got)
+	}
+}
+
+// Every flag knows its key.
+func TestLabFlagsHaveKeys(t *testing.T) {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	l := addLabFlags(f)
+	var spec record.LabSpec
+	for name, set := range l.set {
+		if labKeys[name] == "" {
+			t.Errorf("--%s has no key", name)
+		}
+		_ = set(&spec, "1")
+	}
+	if len(labKeys) != len(l.set) {
+		t.Errorf("%d keys of %d flags", len(labKeys), len(l.set))
+	}
+}
