@@ -69,7 +69,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 			}
 			p, err := lab.Plan(cmd.Context(), home, spec)
 			if err != nil {
-				return labError(err)
+				return labError(flags.named(err))
 			}
 			if asJSON {
 				return printJSON(env.stdout, planned(p))
