@@ -43,7 +43,7 @@ func (s *LabSpec) Validate() error {
 	return errors.Join(
 		CheckLabName(s.Name),
 		s.Hosts.validate(),
-		s.Storage.validate(),
+		s.Storage.Validate(),
 		s.Engine.validate(),
 		s.Topology.validate(),
 		s.Availability.validate(),
@@ -91,7 +91,8 @@ func sizeBetween(key string, x, low, high Size) error {
 	return fmt.Errorf("%s: %v is not between %v and %v", key, x, low, high)
 }
 
-func (s *StorageSpec) validate() error {
+// Validate checks a storage policy as far as that needs no machine. All limits of policies are here.
+func (s *StorageSpec) Validate() error {
 	errs := []error{
 		oneOf("storage.backend", s.Backend, "auto", "directory", "disk", "btrfs", "md", "lvm"),
 		oneOf("storage.redundancy", s.Redundancy, "mirror", "parity"),
@@ -118,6 +119,8 @@ func (s *StorageSpec) checkRedundancy() error {
 		return nil // that it is unknown is said already
 	case s.Redundancy != "" && s.Tolerate == 0:
 		return fmt.Errorf("storage.redundancy: %s protects from failures; say how many with tolerate", s.Redundancy)
+	case s.Redundancy == "parity" && s.Tolerate <= 2 && s.Stripe < 2:
+		return fmt.Errorf("storage.stripe: parity needs at least two disks of data; say stripe: %d (%d disks in all), or redundancy: mirror", 2+s.Tolerate, 2+2*s.Tolerate)
 	case s.Redundancy == "parity":
 		return between("storage.tolerate", float64(s.Tolerate), 0, 2) // RAID 5 and 6
 	}

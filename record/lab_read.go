@@ -135,7 +135,7 @@ func (s *StorageSpec) usesDisks() bool {
 	if s.Backend == "directory" {
 		return false
 	}
-	return s.Backend != "auto" || s.Size > 0 || s.Stripe > 1 || s.Tolerate > 0 || s.Checksum != nil ||
+	return s.Backend != "" && s.Backend != "auto" || s.Size > 0 || s.Stripe > 1 || s.Tolerate > 0 || s.Checksum != nil ||
 		s.Filesystem != "" || s.Faults || s.StripeSize > 0 || s.Redundancy != ""
 }
 
@@ -151,8 +151,9 @@ func (s StorageSpec) Policy() string {
 		}
 	}
 	add(s.Stripe > 1, "striped over %d", s.Stripe)
-	add(s.StripeSize > 0, "in pieces of %s", s.StripeSize)
+	add(s.StripeSize > 0, "in pieces of %s", figure.Bytes(int64(s.StripeSize)))
 	if s.Tolerate > 0 {
+		def(&s.Redundancy, "mirror")
 		add(true, "tolerates %s by %s", figure.Plural(int(s.Tolerate), "failure"), s.Redundancy)
 	}
 	if s.Checksum != nil {

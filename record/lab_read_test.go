@@ -53,6 +53,19 @@ func TestLabDefaults(t *testing.T) {
 	}
 }
 
+func TestPolicyInOneLine(t *testing.T) {
+	on := true
+	p := StorageSpec{Size: 1 << 30, Stripe: 2, Tolerate: 1, Checksum: &on, StripeSize: 64 << 10, Filesystem: "xfs", Device: "hdd-7200",
+		Cache: &CacheTierSpec{Device: "nvme", Size: 1 << 20}, Faults: true}
+	const want = "1.00 GiB, striped over 2, in pieces of 64.0 KiB, tolerates 1 failure by mirror, checksum on, xfs, on hdd-7200, cached by 1.00 MiB of nvme, with faults"
+	if got := p.Policy(); got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := (StorageSpec{}).Policy(); got != "directory" {
+		t.Errorf("nothing asked for is %q", got)
+	}
+}
+
 // What is wrong is said with its key and, where there is one, the way out.
 func TestLabMistakes(t *testing.T) {
 	for text, want := range map[string]string{

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -91,7 +90,7 @@ func planned(p lab.Planned) record.Lab {
 		on[m.Host] = append(on[m.Host], m.Name)
 		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role, Durability: m.Durability})
 		if m.Volume {
-			l.Volumes = append(l.Volumes, record.LabVolume{Name: m.Name, Member: m.Name, Policy: volume.Words(p.Spec.Storage),
+			l.Volumes = append(l.Volumes, record.LabVolume{Name: m.Name, Member: m.Name, Policy: p.Spec.Storage.Policy(),
 				Layout: p.Storage, Capacity: int64(p.Spec.Storage.Size)})
 		}
 	}
@@ -133,7 +132,7 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 // writePlannedStorage prints what the policy becomes and what it costs.
 func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	s := p.Storage
-	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(volume.Words(p.Spec.Storage)))
+	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(p.Spec.Storage.Policy()))
 	fmt.Fprintf(b, "layout    %s", layoutText(s))
 	if s.Disks > 0 {
 		fmt.Fprintf(b, ", %s of %s", plural(s.Disks, "disk"), formatBytes(s.DiskSize))

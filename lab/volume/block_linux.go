@@ -320,7 +320,7 @@ func (v *blocks) calm(ctx context.Context) {
 
 // Describe implements [Volume].
 func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
-	out := record.LabVolume{Name: v.name, Member: v.member, Policy: words(v.m.o.Policy), Layout: v.m.o.Layout, Mount: v.path}
+	out := record.LabVolume{Name: v.name, Member: v.member, Policy: v.m.o.Policy.Policy(), Layout: v.m.o.Layout, Mount: v.path}
 	var e examined
 	if deep {
 		var err error

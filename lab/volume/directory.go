@@ -41,7 +41,7 @@ func (d *directory) Devices() []string { return nil }
 
 // Describe implements [Volume].
 func (d *directory) Describe(context.Context, bool) record.LabVolume {
-	v := record.LabVolume{Name: d.name, Member: d.member, Policy: words(d.m.o.Policy), Layout: d.m.o.Layout, Mount: d.path, Health: "healthy"}
+	v := record.LabVolume{Name: d.name, Member: d.member, Policy: d.m.o.Policy.Policy(), Layout: d.m.o.Layout, Mount: d.path, Health: "healthy"}
 	s, err := spaceOf(d.path)
 	if err != nil {
 		v.Health, v.Detail = "failed", err.Error()

@@ -1,9 +1,9 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -17,11 +17,8 @@ const (
 	LVM       = "lvm"
 )
 
-// The most that a policy may ask for.
-const (
-	maxTolerate = 3
-	maxDisks    = 32
-)
+// maxDisks is how many disks a volume has at most.
+const maxDisks = 32
 
 // Plan turns a policy into a layout for a machine. It changes nothing. What the policy or this machine cannot do is
 // an error that names what can.
@@ -38,9 +35,6 @@ func Plan(p record.StorageSpec, f Facts) (record.LabLayout, error) {
 	}
 	return s.layout()
 }
-
-// Words is a policy in one line.
-func Words(p record.StorageSpec) string { return words(p) }
 
 // scheme is a policy with everything decided: what the rooms that make volumes work from.
 type scheme struct {
@@ -59,64 +53,17 @@ func (s scheme) disks() int { return s.data*s.copies + s.parity }
 
 func (s scheme) tolerates() int { return s.copies - 1 + s.parity }
 
-// checkPolicy refuses what makes no sense on any machine.
+// checkPolicy refuses what makes no sense on any machine. Its limits are those of the record; here are only the values
+// that have a default, and have it by now.
 func checkPolicy(p record.StorageSpec) error {
-	if p.Size < 0 || p.Stripe < 0 || p.Tolerate < 0 || p.StripeSize < 0 {
-		return fmt.Errorf("storage: size, stripe, stripe_size and tolerate cannot be negative")
-	}
-	for _, c := range []struct {
-		key, value string
-		known      []string
-	}{
-		{"backend", p.Backend, []string{"", Auto, Directory, Disk, Btrfs, MD, LVM}},
-		{"redundancy", p.Redundancy, []string{"", "mirror", "parity"}},
-		{"filesystem", p.Filesystem, []string{"", "xfs", "ext4", "btrfs"}},
-	} {
-		if err := oneOf(c.key, c.value, c.known); err != nil {
-			return err
-		}
-	}
-	if p.Tolerate > maxTolerate {
-		return fmt.Errorf("storage: tolerate: %d disks is more than any layout here survives: the most is %d, with four copies", p.Tolerate, maxTolerate)
-	}
-	if p.Stripe > maxDisks {
-		return fmt.Errorf("storage: stripe: %d disks for one copy: a volume has at most %d disks", p.Stripe, maxDisks)
-	}
-	if p.Cache != nil && (p.Cache.Device == "" || p.Cache.Size <= 0) {
-		return fmt.Errorf("storage: cache needs a device, such as nvme, and a size, such as 256MiB")
-	}
-	if err := checkClasses(p); err != nil {
+	if err := p.Validate(); err != nil {
 		return err
 	}
-	return checkRedundancy(p)
-}
-
-// checkClasses refuses classes of devices that nobody has described.
-func checkClasses(p record.StorageSpec) error {
-	if p.Device != "" {
-		if _, err := faultfs.Class(p.Device); err != nil {
-			return fmt.Errorf("storage: device: %w", err)
-		}
-	}
-	if p.Cache != nil {
-		if _, err := faultfs.Class(p.Cache.Device); err != nil {
-			return fmt.Errorf("storage: cache: %w", err)
-		}
-	}
-	return nil
-}
-
-func checkRedundancy(p record.StorageSpec) error {
 	switch {
-	case p.Redundancy != "" && p.Tolerate == 0:
-		return fmt.Errorf("storage: redundancy: %s without tolerate: say how many disks may fail, tolerate: 1 for example", p.Redundancy)
-	case p.Redundancy == "parity" && p.Tolerate > 2:
-		return fmt.Errorf("storage: parity survives one disk (RAID 5) or two (RAID 6): use redundancy: mirror for tolerate: %d", p.Tolerate)
-	case p.Redundancy == "parity" && p.Stripe < 2:
-		return fmt.Errorf("storage: parity needs at least two disks of data: use stripe: %d (%d disks in all), or redundancy: mirror",
-			2+p.Tolerate, 2+2*p.Tolerate)
 	case needsDisks(p) && p.Size == 0:
-		return fmt.Errorf("storage: size is needed for virtual disks: how much each volume must hold, size: 2GiB for example")
+		return errors.New("storage.size: it is needed for virtual disks: how much each volume must hold, size: 2GiB for example")
+	case p.Cache != nil && (p.Cache.Device == "" || p.Cache.Size == 0):
+		return errors.New("storage.cache: it needs a device, such as nvme, and a size, such as 256MiB")
 	}
 	return nil
 }
@@ -151,15 +98,6 @@ func asksForDisks(p record.StorageSpec) string {
 
 // usesFaultfs says whether the disks of a policy stand on the fault filesystem.
 func usesFaultfs(p record.StorageSpec) bool { return p.Faults || p.Device != "" || p.Cache != nil }
-
-func oneOf(key, value string, known []string) error {
-	for _, k := range known {
-		if k == value {
-			return nil
-		}
-	}
-	return fmt.Errorf("storage: %s: %q is not known: use one of %v", key, value, known[1:])
-}
 
 // schemeOf decides the backend of a policy and everything that follows from it.
 func schemeOf(p record.StorageSpec, f Facts) (scheme, error) {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -66,7 +69,7 @@ func TestPlan(t *testing.T) {
 	} {
 		l, err := Plan(c.p, c.f)
 		if err != nil {
-			t.Errorf("%s: %v", words(c.p), err)
+			t.Errorf("%s: %v", c.p.Policy(), err)
 			continue
 		}
 		got := fmt.Sprintf("%s:%s:%s:%s:%d disks:%d", l.Backend, l.Profile, l.Filesystem, l.Checksum, l.Disks, l.Tolerates)
@@ -74,7 +77,7 @@ func TestPlan(t *testing.T) {
 			got = fmt.Sprintf("%s:%s:%s:%d disks:%d", l.Backend, l.Profile, l.Filesystem, l.Disks, l.Tolerates)
 		}
 		if got != c.want || math.Abs(l.WriteAmplification-c.write) > 1e-9 {
-			t.Errorf("%s: got %s, writes ×%v, want %s, ×%v", words(c.p), got, l.WriteAmplification, c.want, c.write)
+			t.Errorf("%s: got %s, writes ×%v, want %s, ×%v", c.p.Policy(), got, l.WriteAmplification, c.want, c.write)
 		}
 		checkSizes(t, c.p, l)
 	}
@@ -88,7 +91,7 @@ func checkSizes(t *testing.T, p record.StorageSpec, l record.LabLayout) {
 	}
 	raw := float64(l.Disks) * float64(l.DiskSize)
 	if raw*l.RawShare < float64(p.Size)*0.999 || l.RawShare > 1/l.WriteAmplification || raw < float64(p.Size)*l.WriteAmplification {
-		t.Errorf("%s: %d disks of %d bytes, raw share %v", words(p), l.Disks, l.DiskSize, l.RawShare)
+		t.Errorf("%s: %d disks of %d bytes, raw share %v", p.Policy(), l.Disks, l.DiskSize, l.RawShare)
 	}
 }
 
@@ -111,17 +114,17 @@ func TestPlanRefusesWhatTheMachineCannot(t *testing.T) {
 
 func TestPlanRefusesWhatMakesNoSense(t *testing.T) {
 	refused(t, []refusal{
-		{record.StorageSpec{Tolerate: 1}, thisKernel(), []string{"size is needed", "2GiB"}},
-		{record.StorageSpec{Size: -1}, thisKernel(), []string{"negative"}},
+		{record.StorageSpec{Tolerate: 1}, thisKernel(), []string{"storage.size", "2GiB"}},
+		{record.StorageSpec{Size: -1}, thisKernel(), []string{"storage.size: -1B is not between"}},
 		{record.StorageSpec{Size: gib, Backend: "zfs"}, thisKernel(), []string{"backend", "btrfs"}},
 		{record.StorageSpec{Size: gib, Redundancy: "erasure", Tolerate: 1}, thisKernel(), []string{"redundancy", "parity"}},
 		{record.StorageSpec{Size: gib, Filesystem: "zfs"}, thisKernel(), []string{"filesystem", "xfs"}},
-		{record.StorageSpec{Size: gib, Tolerate: 4}, thisKernel(), []string{"4", "most is 3"}},
-		{record.StorageSpec{Size: gib, Stripe: 100}, thisKernel(), []string{"most 32"}},
-		{record.StorageSpec{Size: gib, Stripe: 20, Tolerate: 1}, thisKernel(), []string{"40 disks"}},
-		{record.StorageSpec{Size: gib, Redundancy: "mirror"}, thisKernel(), []string{"tolerate: 1"}},
+		{record.StorageSpec{Size: gib, Tolerate: 4}, thisKernel(), []string{"4 is not between 0 and 3"}},
+		{record.StorageSpec{Size: gib, Stripe: 100}, thisKernel(), []string{"100 is not between 0 and 12"}},
+		{record.StorageSpec{Size: gib, Stripe: 12, Tolerate: 2, Backend: "md"}, everything(), []string{"36 disks"}},
+		{record.StorageSpec{Size: gib, Redundancy: "mirror"}, thisKernel(), []string{"say how many with tolerate"}},
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Tolerate: 1}, thisKernel(), []string{"stripe: 3", "mirror"}},
-		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 3}, thisKernel(), []string{"RAID 6", "mirror"}},
+		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 3}, thisKernel(), []string{"3 is not between 0 and 2"}},
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1}, thisKernel(), []string{"no md", "mirror", "backend: btrfs"}},
 		{record.StorageSpec{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1, Checksum: yes(true)}, everything(), []string{"no checksums", "backend: btrfs"}},
 	})
@@ -136,27 +139,27 @@ func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
 		{record.StorageSpec{Size: gib, Backend: "lvm"}, everything(), []string{"backend: disk"}},
 		{record.StorageSpec{Size: gib, Backend: "lvm", Stripe: 2, Tolerate: 2}, everything(), []string{"raid10", "md"}},
 		{record.StorageSpec{Size: gib, Backend: "lvm", Stripe: 2, Tolerate: 2, Redundancy: "parity"}, everything(), []string{"stripe: 3"}},
-		{record.StorageSpec{Size: gib, Backend: "md", Stripe: 2, StripeSize: 3000}, everything(), []string{"powers of two"}},
+		{record.StorageSpec{Size: gib, Backend: "md", Stripe: 2, StripeSize: 5000}, everything(), []string{"powers of two"}},
 		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, StripeSize: 64 << 10}, everything(), []string{"without stripes"}},
 		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, Filesystem: "btrfs"}, everything(), []string{"backend: btrfs"}},
 		{record.StorageSpec{Size: gib, Backend: "md", Tolerate: 1, Checksum: yes(true)}, everything(), []string{"backend: btrfs"}},
 		{record.StorageSpec{Size: gib, Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"stripe_size", "leave it out"}},
-		{record.StorageSpec{Size: gib, Backend: "btrfs", Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"64 KiB", "leave stripe_size out"}},
+		{record.StorageSpec{Size: gib, Backend: "btrfs", Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"64KiB", "leave it out"}},
 		{record.StorageSpec{Size: gib, Backend: "btrfs", Stripe: 2, Tolerate: 2}, thisKernel(), []string{"raid10", "stripe: 1"}},
 		{record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 2}, thisKernel(), []string{"3 copies", "stripe: 1"}},
 		{record.StorageSpec{Size: gib, Backend: "btrfs", Filesystem: "xfs"}, thisKernel(), []string{"filesystem: btrfs"}},
 		{record.StorageSpec{Size: gib, Tolerate: 1, Filesystem: "xfs"}, thisKernel(), []string{"more than one disk", "filesystem: btrfs"}},
 		{record.StorageSpec{Size: gib, Filesystem: "xfs", Checksum: yes(true)}, thisKernel(), []string{"checksum", "btrfs"}},
 		{record.StorageSpec{Size: gib, Filesystem: "ext4", Backend: "disk", Checksum: yes(true)}, thisKernel(), []string{"ext4 has no checksums", "filesystem: btrfs"}},
-		{record.StorageSpec{Size: gib, Backend: "disk", Stripe: 2}, thisKernel(), []string{"one disk", "auto"}},
+		{record.StorageSpec{Size: gib, Backend: "disk", Stripe: 2}, thisKernel(), []string{"one disk", "need btrfs"}},
 		{record.StorageSpec{Size: gib, Backend: "disk", StripeSize: 4096}, thisKernel(), []string{"stripe: 2"}},
-		{record.StorageSpec{Size: gib, Backend: "directory"}, thisKernel(), []string{"leave size out", "auto"}},
-		{record.StorageSpec{Size: gib, Backend: "directory", Device: "hdd-7200"}, thisKernel(), []string{"device needs virtual disks", "auto"}},
-		{record.StorageSpec{Backend: "directory", Faults: true, Size: gib}, thisKernel(), []string{"faults needs virtual disks"}},
+		{record.StorageSpec{Size: gib, Backend: "directory"}, thisKernel(), []string{"no size", "leave backend out"}},
+		{record.StorageSpec{Size: gib, Backend: "directory", Device: "hdd-7200"}, thisKernel(), []string{"device class", "leave backend out"}},
+		{record.StorageSpec{Backend: "directory", Faults: true, Size: gib}, thisKernel(), []string{"leave backend out"}},
 		{record.StorageSpec{Size: gib, Device: "floppy"}, thisKernel(), []string{"floppy", "hdd-7200"}},
 		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "hdd-7200"}}, thisKernel(), []string{"size, such as"}},
 		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "floppy", Size: 1 << 20}}, thisKernel(), []string{"cache", "floppy"}},
-		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "hdd-7200", Size: 9 * gib}}, thisKernel(), []string{"not smaller"}},
+		{record.StorageSpec{Size: gib, Cache: &record.CacheTierSpec{Device: "hdd-7200", Size: 9 * gib}}, thisKernel(), []string{"more than the volume"}},
 		{record.StorageSpec{Size: gib, Filesystem: "xfs"}, without(thisKernel(), func(f *Facts) { f.XFS = Support{Kernel: true, Missing: "mkfs.xfs (package xfsprogs)"} }), []string{"xfsprogs", "ext4 or btrfs"}},
 		{record.StorageSpec{Size: gib, Tolerate: 1}, without(thisKernel(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "directories"}},
 		{record.StorageSpec{Size: gib, Backend: "btrfs", Tolerate: 1}, without(everything(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "backend: md"}},
@@ -192,17 +195,19 @@ func TestNotes(t *testing.T) {
 	} {
 		l, err := Plan(c.p, thisKernel())
 		if err != nil || !strings.Contains(strings.Join(l.Notes, "\n"), c.want) {
-			t.Errorf("%s: %v, notes %q do not say %q", words(c.p), err, l.Notes, c.want)
+			t.Errorf("%s: %v, notes %q do not say %q", c.p.Policy(), err, l.Notes, c.want)
 		}
 	}
 }
 
-func TestWords(t *testing.T) {
-	p := record.StorageSpec{Size: gib, Stripe: 2, Tolerate: 1, Checksum: yes(true), StripeSize: 64 << 10, Filesystem: "xfs", Device: "hdd-7200",
-		Cache: &record.CacheTierSpec{Device: "nvme", Size: 1 << 20}, Faults: true}
-	const want = "1.00 GiB, striped over 2, in pieces of 64.0 KiB, tolerates 1 failure by mirror, checksum on, xfs, on hdd-7200, cached by 1.00 MiB of nvme, with faults"
-	if got := Words(p); got != want {
-		t.Errorf("got %q", got)
+// The record knows the classes of devices by their names alone.
+func TestDeviceClassesAreDescribed(t *testing.T) {
+	var described []string
+	for _, c := range faultfs.Classes() {
+		described = append(described, c.Name)
+	}
+	if diff := cmp.Diff(described, record.DeviceClasses()); diff != "" {
+		t.Errorf("described and named: %s", diff)
 	}
 }
 

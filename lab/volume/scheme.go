@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -43,9 +42,6 @@ func (s *scheme) asDirectory() error {
 }
 
 func (s *scheme) asDisk(f Facts) error {
-	if s.disks() > 1 {
-		return fmt.Errorf("storage: backend: disk is one disk, and the policy needs %d: use backend: auto", s.disks())
-	}
 	if s.chunk > 0 {
 		return fmt.Errorf("storage: stripe_size means nothing on one disk: leave it out, or use stripe: 2")
 	}
@@ -203,39 +199,4 @@ func (s scheme) otherFilesystem(f Facts) string {
 		return ": install it, or use backend: lvm"
 	}
 	return ": install it, or leave the storage policy out, which makes directories"
-}
-
-// words is a policy in one line.
-func words(p record.StorageSpec) string {
-	if p.Size == 0 && !needsDisks(p) {
-		return "directory"
-	}
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	add("%s", figure.Bytes(int64(p.Size)))
-	if p.Stripe > 1 {
-		add("striped over %d", p.Stripe)
-	}
-	if p.StripeSize > 0 {
-		add("in pieces of %s", figure.Bytes(int64(p.StripeSize)))
-	}
-	if p.Tolerate > 0 {
-		add("tolerates %s by %s", figure.Plural(int(p.Tolerate), "failure"), orElse(p.Redundancy, "mirror"))
-	}
-	if p.Checksum != nil {
-		add("checksum %s", map[bool]string{true: "on", false: "off"}[*p.Checksum])
-	}
-	if p.Filesystem != "" {
-		add("%s", p.Filesystem)
-	}
-	if p.Device != "" {
-		add("on %s", p.Device)
-	}
-	if p.Cache != nil {
-		add("cached by %s of %s", figure.Bytes(int64(p.Cache.Size)), p.Cache.Device)
-	}
-	if p.Faults {
-		add("with faults")
-	}
-	return strings.Join(out, ", ")
 }

@@ -23,7 +23,7 @@ func TestVolumeHoldsItsSize(t *testing.T) {
 		{Size: size, Tolerate: 1}, {Size: size, Tolerate: 2}, {Size: 2 * size, Stripe: 2, Tolerate: 1},
 		{Size: 2 * size, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: Btrfs},
 	} {
-		t.Run(words(p), func(t *testing.T) {
+		t.Run(p.Policy(), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
 			d := health(t, v, "healthy")
 			if d.Used > 4<<20 || d.Capacity < int64(p.Size) || d.Capacity > int64(p.Size)*108/100 {
@@ -76,7 +76,7 @@ func TestSizesOfEmptyVolumes(t *testing.T) {
 		{Tolerate: 1, Size: gib}, {Tolerate: 1, Size: 3 * gib}, {Tolerate: 3, Size: gib}, {Stripe: 2, Tolerate: 1, Size: 4 * gib},
 		{Stripe: 4, Tolerate: 2, Redundancy: "parity", Backend: Btrfs, Size: 4 * gib},
 	} {
-		t.Run(words(p), func(t *testing.T) {
+		t.Run(p.Policy(), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
 			d := v.Describe(context.Background(), false)
 			t.Logf("%.1f %% of the size", 100*float64(d.Capacity)/float64(p.Size))

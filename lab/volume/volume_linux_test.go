@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-const small = 32 << 20
+const small = 256 << 20 // the smallest that there is
 
 // Each policy becomes a real volume that holds what it promises to hold.
 func TestPoliciesBecomeVolumes(t *testing.T) {
@@ -39,7 +39,7 @@ func TestPoliciesBecomeVolumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, c.p)
 			v := b.volume(t)
-			sum := fill(t, filepath.Join(v.Dir(), "f"), small/4, 1)
+			sum := fill(t, filepath.Join(v.Dir(), "f"), 8<<20, 1)
 			d := health(t, v, "healthy")
 			if got := len(v.Devices()); got != d.Layout.Disks || len(d.Disks) != got {
 				t.Errorf("%d devices and %d disks, the layout has %d", got, len(d.Disks), d.Layout.Disks)
@@ -91,7 +91,7 @@ func TestMirrorCarriesAFailedDisk(t *testing.T) {
 		{Size: small, Tolerate: 1}, {Size: small, Tolerate: 1, Faults: true}, {Size: small, Stripe: 2, Tolerate: 1},
 		{Size: small, Tolerate: 1, Checksum: yes(false)},
 	} {
-		t.Run(words(p), func(t *testing.T) {
+		t.Run(p.Policy(), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
 			w := startWriter(t, filepath.Join(v.Dir(), "w"))
 			w.waitFor(t, 20)
@@ -131,7 +131,7 @@ func TestStripeDoesNotCarryAFailedDisk(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, p := range []record.StorageSpec{{Size: small, Stripe: 2}, {Size: small}, {Size: small, Filesystem: "ext4"}} {
-		t.Run(words(p), func(t *testing.T) {
+		t.Run(p.Policy(), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "f"), 1<<20, 3)
 			must(t, v.FailDisk(ctx, "d1"))

@@ -19,7 +19,7 @@ var beyondSchema = map[string]string{
 	`needs a second host`:                      "hosts.count depends on availability.restart",
 	`without restart: true|exclude each other`: "keys of availability depend on each other",
 	`mongod elects by itself|is for the gateways|are for mongod|documentdb (has no|takes)|arbiter would do nothing|standby that received most`: "what an engine has depends on engine.name, whose default depends on the machine",
-	`say how many with tolerate|storage.tolerate: 3 is not between 0 and 2`:                                                                    "redundancy and tolerate depend on each other",
+	`say how many with tolerate|parity needs at least two|storage.tolerate: 3 is not between 0 and 2`:                                          "redundancy and tolerate depend on each other",
 	`storage.backend: |storage.filesystem: btrfs combines|btrfs always writes`:                                                                 "what a backend can do depends on the other keys of the policy",
 	`is more than the volume of|is more than the memory of`:                                                                                    "one number against another one",
 	`topology: a standalone|for kind: sharded|topology.priorities: there are|no member could become|votes that a set`:                          "what a topology has depends on its kind, which is found from its keys",
