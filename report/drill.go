@@ -145,7 +145,9 @@ func drillHead(d *record.Drill) Section {
 			s.Points = append(s.Points, "warning round "+strconv.Itoa(r.Number)+": "+r.Problem)
 		}
 		for _, u := range r.Unread {
-			s.Points = append(s.Points, "note not read: "+u)
+			if text := "note not read: " + u; !slices.Contains(s.Points, text) { // each round may say the same
+				s.Points = append(s.Points, text)
+			}
 		}
 	}
 	for _, f := range d.Validity {

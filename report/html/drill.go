@@ -151,9 +151,26 @@ func drillParts(s *Source, prefix string) (head Section, rest []Section) {
 			head = section
 			continue
 		}
-		rest = append(rest, section)
+		rest = withRound(rest, section, prefix)
 	}
 	return head, rest
+}
+
+// withRound adds a section; the parts of one of several rounds are put together into one section.
+func withRound(list []Section, section Section, prefix string) []Section {
+	round, part, ok := strings.Cut(section.Title, ": ")
+	number, numbered := strings.CutPrefix(round, "round ")
+	if !ok || !numbered {
+		return append(list, section)
+	}
+	section.Blocks[0].Heading = capital(part)
+	id := prefix + "drill-round-" + number
+	if n := len(list); n > 0 && list[n-1].ID == id {
+		list[n-1].Blocks = append(list[n-1].Blocks, section.Blocks...)
+		return list
+	}
+	section.ID, section.Title = id, capital(round)
+	return append(list, section)
 }
 
 // drillCharts are the phases of the rounds, and their outages.
@@ -260,8 +277,9 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 			}
 		}
 	}
-	c.Series = []chart.Series{line}
-	c.Limits = []chart.Limit{{Y: d.Outages.Median, Text: "median " + figure.Duration(time.Duration(d.Outages.Median)), Left: true}}
+	middle := chart.Series{Name: "median " + figure.Duration(time.Duration(d.Outages.Median)), X: []float64{0, float64(n + 1)},
+		Y: []float64{d.Outages.Median, d.Outages.Median}, Style: chart.Dashed, Colour: 1}
+	c.Series = []chart.Series{line, middle}
 	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
 		c.Limits = append(c.Limits, chart.Limit{Y: float64(x.Outage), Text: "allowed " + figure.Duration(x.Outage.Std())})
 	}
@@ -281,14 +299,11 @@ func drillShare(d *record.Drill, prefix string) *Figure {
 	n := len(values)
 	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outage-share", Title: "How long outages were, over all rounds"},
 		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true}, Y: chart.Axis{Label: "share of rounds that were out for no longer", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
-	line := chart.Series{Name: "rounds", Unnamed: true, Dots: n <= 50}
+	line := chart.Series{Name: "rounds", Unnamed: true}
 	numbers := &Table{Columns: columns(0, "outage at most", "rounds", "share")}
 	for i, v := range values { // steps: nothing is known between two rounds
 		below, here := float64(i)/float64(n), float64(i+1)/float64(n)
-		if !line.Dots {
-			line.X, line.Y = append(line.X, v), append(line.Y, below)
-		}
-		line.X, line.Y = append(line.X, v), append(line.Y, here)
+		line.X, line.Y = append(line.X, v, v), append(line.Y, below, here)
 		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n), figure.Percent(here)})
 	}
 	c.Series = []chart.Series{line}

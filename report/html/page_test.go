@@ -102,7 +102,8 @@ func TestGoldenPages(t *testing.T) {
 	runDir, studyDir, compared := run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16, 128}, Blocks: 2, Seed: 4}), comparison(t)
 	onLab := small()
 	onLab.OnLab = true
-	for name, paths := range map[string][]string{"run": {runDir}, "lab": {run(t, onLab)}, "study": {studyDir}, "comparison": {compared}} {
+	for name, paths := range map[string][]string{"run": {runDir}, "lab": {run(t, onLab)}, "study": {studyDir}, "comparison": {compared},
+		"drill": {drill(t, recordtest.Drill{Rounds: 7, Lossy: 3, Clients: 2})}, "probe": {probe(t, recordtest.Probe{})}} {
 		got := settled(pageOf(t, openAll(t, paths...)...), filepath.Dir(paths[0]))
 		if name == "lab" { // the rest is in the page of the run
 			_, got, _ = strings.Cut(got, `<section id="lab"`)
