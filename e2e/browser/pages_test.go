@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // hostile is a name that would do harm if it were taken for anything but text.
@@ -34,13 +35,27 @@ func write(t *testing.T, paths ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := html.Write(f, sources, html.Options{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}}); err != nil {
+	if err := html.Write(f, sources, html.Options{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}, Compare: judged}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// judged compares records as the command does.
+func judged(sides []html.Side) (*record.ComparisonReport, error) {
+	sources := make([]judge.Source, len(sides))
+	for i, side := range sides {
+		s, err := judge.Open(side.Dir)
+		if err != nil {
+			return nil, err
+		}
+		s.Name, s.Label = side.Name, side.Name
+		sources[i] = s
+	}
+	return judge.Compare(judge.Sides(sources, nil), judge.CompareOptions{})
 }
 
 // aRun is a run in an open loop with a stall in it.
@@ -85,6 +100,24 @@ func aComparison(t *testing.T, name string) string {
 	return path
 }
 
+func aDrill(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "drill")
+	if _, err := (recordtest.Drill{Rounds: 5, Lossy: 3, Clients: 2, Name: name}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func aProbe(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "probe")
+	if _, err := (recordtest.Probe{Name: name}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestPages opens each kind of page in every way that people do.
 func TestPages(t *testing.T) {
 	b, ok := browsertest.Start(t)
@@ -106,7 +139,9 @@ func TestPages(t *testing.T) {
 		{"run", []string{run}, 12, true},
 		{"study", []string{aStudy(t, "threads")}, 12, true},
 		{"comparison", []string{aComparison(t, "after")}, 4, false},
-		{"several", []string{run, second}, 20, false},
+		{"several", []string{run, second}, 24, false},
+		{"drill", []string{aDrill(t, "pg-1")}, 12, false},
+		{"probe", []string{aProbe(t, "/data")}, 12, false},
 		{"hostile", []string{bad, aStudy(t, hostile), aComparison(t, hostile)}, 20, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -76,7 +76,12 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 // section is the answer of a record as a part of a page that answers something else first.
 func (a Answer) section(name string) Section {
 	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
-	s.Blocks = []Block{{Points: []Point{{Kind: a.Kind, Mark: a.Verdict, Text: a.Problem}}, Tiles: a.Tiles}}
+	mark := map[string]string{"good": "✓", "warn": "!", "bad": "✗"}[a.Kind]
+	points := []Point{{Kind: a.Kind, Mark: mark, Text: a.Verdict}}
+	if a.Problem != "" {
+		points = append(points, Point{Kind: a.Kind, Mark: mark, Text: a.Problem})
+	}
+	s.Blocks = []Block{{Points: points, Tiles: a.Tiles}}
 	for _, b := range []Block{
 		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Badges},
 	} {
