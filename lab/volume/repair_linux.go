@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,11 +53,10 @@ func (v *blocks) change(ctx context.Context, name string, how func(*disk)) error
 	return v.settle(ctx, d)
 }
 
-// settle makes a disk answer or not, as it should. One that will not answer gets room first: nobody can give it any
-// later, and rebuilding it takes some on all disks. v.mu must be held.
+// settle makes a disk answer or not, as it should. One that will not answer gets room first. v.mu must be held.
 func (v *blocks) settle(ctx context.Context, d *disk) error {
 	if !d.answers() && !d.shut {
-		_ = v.widen(ctx, slices.Index(v.disks, d), d) // a filesystem that gave up cannot, and is beyond repair then
+		_ = v.widenDead(ctx, d) // a filesystem that gave up cannot, and is beyond repair then
 	}
 	return d.settle(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -94,7 +95,7 @@ func (v *blocks) makeRoom(ctx context.Context) error {
 		if d.absent {
 			continue
 		}
-		if err := v.widen(ctx, i, d); err != nil {
+		if err := v.widen(ctx, i, d, v.m.o.Layout.Reserve); err != nil && d.answers() { // of the others the rebuild says it
 			return fmt.Errorf("rebuilding a disk beside the load of a server takes %s on every disk, and disk %s cannot have that: %w: heal the disks that failed, or delete data, and repair it again",
 				figure.Bytes(v.m.o.Layout.Reserve), d.name, err)
 		}
@@ -102,8 +103,26 @@ func (v *blocks) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-// widen gives the filesystem as much more of a disk as it lacks for a rebuild. v.mu must be held.
-func (v *blocks) widen(ctx context.Context, i int, d *disk) error {
+// widenDead gives the filesystem room on a disk that is about to answer no more: nobody can give it any later, because the
+// kernel then takes the disk for an empty one, and rebuilding it takes room on all disks. The others may fill up meanwhile,
+// and take as much of it. v.mu must be held.
+func (v *blocks) widenDead(ctx context.Context, d *disk) error {
+	var free int64
+	for i, other := range v.disks {
+		if v.m.o.Layout.Reserve == 0 || other.absent {
+			continue
+		}
+		info, err := v.ask(i)
+		if err != nil {
+			return err
+		}
+		free = max(free, int64(info.total-info.used))
+	}
+	return v.widen(ctx, slices.Index(v.disks, d), d, free+v.m.o.Layout.Reserve)
+}
+
+// widen gives the filesystem as much more of a disk as it lacks to have so much in no chunk. v.mu must be held.
+func (v *blocks) widen(ctx context.Context, i int, d *disk, room int64) error {
 	if v.m.o.Layout.Reserve == 0 || d.device == "" || d.absent {
 		return nil
 	}
@@ -111,7 +130,7 @@ func (v *blocks) widen(ctx context.Context, i int, d *disk) error {
 	if err != nil {
 		return err
 	}
-	lacks := v.m.o.Layout.Reserve - int64(info.total-info.used)
+	lacks := room - int64(info.total-info.used)
 	if lacks <= v.m.o.Layout.Reserve/10 {
 		return nil
 	}
