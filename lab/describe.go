@@ -45,7 +45,32 @@ func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
 	l.Volumes = found
 	l.Hosts = s.describeHosts(layout, l.Members)
 	s.addCauses(&l)
+	explainGateways(&l)
 	return l
+}
+
+// explainGateways says why gateways do not run while there is no primary that they could stand before: it is on a host
+// that is paused or has no power.
+func explainGateways(l *record.Lab) {
+	var away []string
+	for _, m := range l.Members {
+		if m.Role == "primary" {
+			return
+		}
+		for _, h := range l.Hosts {
+			if m.Kind == "postgres" && h.Name == m.Host && h.State != host.On {
+				away = append(away, h.Name+map[string]string{host.Paused: " is paused", host.Off: " has no power"}[h.State])
+			}
+		}
+	}
+	if len(away) == 0 {
+		return
+	}
+	for i, m := range l.Members {
+		if m.Kind == "gateway" && m.State != "running" && m.Problem == "" {
+			l.Members[i].Problem = "not answering, because there is no primary: " + strings.Join(away, ", ")
+		}
+	}
 }
 
 func describeVolumes(ctx context.Context, deep bool, layout topology.Layout, volumes map[string]volume.Volume) []record.LabVolume {

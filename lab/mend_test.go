@@ -144,3 +144,27 @@ func TestEventsAreShort(t *testing.T) {
 	l.s.event("problem", "pg-2 could not join again: it ended; /labs/x/pg-2.log ends with:\n  | LOG: one\n  | FATAL: no space\n  | LOG: shut down", nil)
 	l.event(t, "problem", "pg-2 could not join again: it ended: FATAL: no space (log: /labs/x/pg-2.log)")
 }
+
+// Gateways that wait for a primary say where it is; others are dead without an excuse.
+func TestGatewaysWithoutAPrimary(t *testing.T) {
+	lab := func(role, state, host string) record.Lab {
+		return record.Lab{Hosts: []record.LabHost{{Name: "host1", State: host}, {Name: "host2", State: "on"}},
+			Members: []record.LabMember{{Name: "pg-1", Kind: "postgres", Host: "host1", Role: "unknown"}, {Name: "pg-2", Kind: "postgres", Host: "host2", Role: role},
+				{Name: "gateway", Kind: "gateway", State: state}}}
+	}
+	for _, c := range []struct {
+		lab  record.Lab
+		want string
+	}{
+		{lab("secondary", "dead", "paused"), "not answering, because there is no primary: host1 is paused"},
+		{lab("secondary", "dead", "off"), "not answering, because there is no primary: host1 has no power"},
+		{lab("primary", "dead", "paused"), ""},
+		{lab("secondary", "running", "paused"), ""},
+		{lab("secondary", "dead", "on"), ""},
+	} {
+		explainGateways(&c.lab)
+		if got := c.lab.Members[2].Problem; got != c.want {
+			t.Errorf("the gateway says %q, want %q", got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,6 +73,9 @@ func (s *supervisor) lookAtVolumes(known map[string]string) {
 	}
 }
 
+// repairLimit bounds the repair of one volume: all of its data may have to be read and written, on slow disks.
+const repairLimit = time.Hour
+
 // repair makes a volume whole again. A fault of a disk that was replaced has ended with it.
 func (s *supervisor) repair(name string) (string, error) {
 	s.mu.Lock()
@@ -84,8 +88,13 @@ func (s *supervisor) repair(name string) (string, error) {
 	defer s.locks.lock("disks/" + name)()
 	data := map[string]string{"volume": name}
 	s.event("volume", "repairing the volume "+name, data)
-	before := v.Describe(s.ctx, false)
-	text, err := v.Repair(s.ctx)
+	ctx, cancel := context.WithTimeoutCause(s.ctx, repairLimit, fmt.Errorf("it took longer than %v", repairLimit))
+	defer cancel()
+	before := v.Describe(ctx, false)
+	text, err := v.Repair(ctx)
+	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil && !errors.Is(err, context.Cause(ctx)) {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
 	if err != nil {
 		s.event("volume", fmt.Sprintf("the volume %s could not be repaired: %v", name, err), data)
 		return "", err

@@ -29,6 +29,9 @@ package host
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime"
+	"strconv"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -58,6 +61,22 @@ type Limits struct {
 	Cores   float64 // of processor time per second
 	Memory  int64   // bytes, page cache included
 	Network int64   // bytes per second, in each direction
+}
+
+// goShare is how much of a host's memory a program of Go takes before it collects garbage more eagerly.
+const goShare = 0.8
+
+// forGo tells programs written in Go, as gateways are, what they may use: they see the processors and the memory of the
+// machine otherwise.
+func (l Limits) forGo() []string {
+	var env []string
+	if l.Cores > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(int(math.Ceil(min(l.Cores, float64(runtime.NumCPU()))))))
+	}
+	if l.Memory > 0 {
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(int64(goShare*float64(l.Memory)), 10))
+	}
+	return env
 }
 
 // IOLimit bounds what a host does to one block device; zero is unlimited.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -174,6 +175,7 @@ func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Proc
 	}
 	g := h.group()
 	s.Place = process.Place{Network: h.space.path, Groups: g.old(), Unified: g.unified()}
+	s.Also = append(slices.Clip(s.Also), h.limits.forGo()...)
 	return h.body.start(ctx, s)
 }
 

@@ -44,3 +44,24 @@ func TestMemory(t *testing.T) {
 		t.Errorf("after a power-on %d processes were killed", n)
 	}
 }
+
+// Programs of Go are told what their host may use, and those of a host without limits nothing.
+func TestGoIsToldItsLimits(t *testing.T) {
+	g, ok := isolatedGround(t)
+	if !ok {
+		return
+	}
+	for want, l := range map[string]host.Limits{
+		"GOMAXPROCS=1 GOMEMLIMIT=80000000": {Cores: 0.5, Memory: 100_000_000},
+		"":                                 {},
+	} {
+		h := g.host(t, "host"+strconv.Itoa(len(want)), l)
+		out, err := h.Run(t.Context(), shellSpec("env | grep -E '^GOM(AXPROCS|EMLIMIT)=' | sort"))
+		if err != nil && want != "" {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(string(out)), " "); got != want {
+			t.Errorf("with %+v a program sees %q, want %q", l, got, want)
+		}
+	}
+}
