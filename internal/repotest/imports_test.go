@@ -39,7 +39,7 @@ var rooms = map[string]rule{
 	"serve":             {[]string{"record", "measure", "report/...", "published"}, "a page shows records, also those that are still being written"},
 	"report":            {[]string{"record", "measure", "published"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
 	"report/...":        {[]string{"record", "measure", "report", "published"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
-	"report/html":       {[]string{"record", "measure", "report/...", "published", "capacity"}, "a page is made from records only; the law of scaling that it draws is the one that sizes follow from"},
+	"report/html":       {[]string{"record", "measure/...", "report/...", "published", "capacity"}, "a page is made from records only; the law of scaling that it draws is the one that sizes follow from"},
 	"report/html/...":   {[]string{"record", "measure", "report/...", "published"}, "a page is made from records only, out of parts of its own: charts, the course of a run"},
 	"lab":               {[]string{"lab/...", "fault/...", "record"}, "the lab starts servers; which load they get is decided by others"},
 	"lab/...":           {[]string{"lab/...", "fault/...", "record"}, "the lab starts servers; which load they get is decided by others"},
