@@ -59,7 +59,7 @@ func (p *Postgres) logEnd(ctx context.Context) (Position, control, error) {
 	if err != nil {
 		return at, c, err
 	}
-	end, err := p.lastRecord(ctx, at.Timeline, from)
+	end, err := p.lastRecord(ctx, at.Timeline, from, 0)
 	at.LSN = max(end, from)
 	return at, c, err
 }
@@ -83,13 +83,18 @@ func (p *Postgres) LogNear(ctx context.Context, timeline int64, near LSN) (LSN, 
 	if !found {
 		return 0, nil
 	}
-	return p.lastRecord(ctx, timeline, from)
+	return p.lastRecord(ctx, timeline, from, 0)
 }
 
-// lastRecord is where the last whole record ends of those that follow each other from a position on; 0 if there is none.
-func (p *Postgres) lastRecord(ctx context.Context, timeline int64, from LSN) (LSN, error) {
+// lastRecord is where the last whole record ends of those that follow each other from a position on, and begin before another one unless
+// that is 0; 0 if there is none.
+func (p *Postgres) lastRecord(ctx context.Context, timeline int64, from, before LSN) (LSN, error) {
+	until := ""
+	if before > 0 {
+		until = "-e " + before.String()
+	}
 	out, err := p.Host().Run(ctx, p.inst.program(p.DataDir(), "pg_waldump", "/bin/sh", "-c",
-		fmt.Sprintf("%s/pg_waldump -p %s/%s/pg_wal -t %d -s %s 2>/dev/null | tail -n 1", pgBin, dataMount, postgresDir, timeline, from)))
+		fmt.Sprintf("%s/pg_waldump -p %s/%s/pg_wal -t %d -s %s %s 2>/dev/null | tail -n 1", pgBin, dataMount, postgresDir, timeline, from, until)))
 	if err != nil {
 		return 0, fmt.Errorf("%s: cannot read the write-ahead log: %w", p.name, err)
 	}

@@ -115,7 +115,7 @@ func (p *Postgres) wentSameWay(ctx context.Context, primary *Postgres, at Positi
 	if err != nil {
 		return false, err
 	}
-	if c.led && c.timeline == newest {
+	if c.led { // and what the checkpoint says of timelines is old soon after a promotion
 		return false, nil
 	}
 	if newest > 1 {

@@ -19,9 +19,9 @@ import (
 type begun struct {
 	timeline int64
 	end      LSN    // of the last whole record, 0 if nothing was found
-	older    int64  // the timeline whose file of the same segment goes further, 0 if there is none
+	older    int64  // the timeline whose file of the same segment goes at least as far, 0 if there is none
 	olderEnd LSN    // and how far
-	file     string // of the newest timeline, to be removed if an older one goes further
+	file     string // of the newest timeline, to be removed if an older one does
 }
 
 // beginning looks whether the newest timeline has begun on the member's disk. The member's log must not grow.
@@ -48,8 +48,6 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 		tli, at, err := parseSegment(n)
 		switch {
 		case err != nil:
-		case tli == b.timeline && at > start:
-			return b, nil // it goes on beyond that segment
 		case tli == b.timeline && at == start:
 			b.file = filepath.Join(p.postgresDir(), "pg_wal", n)
 		case at == start:
@@ -59,18 +57,19 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if b.file == "" || older == 0 {
 		return b, nil
 	}
-	if b.end, err = p.lastRecord(ctx, b.timeline, start); err != nil || b.end >= fork {
+	// The record at the fork is the first of the new timeline. Later segments of it say nothing: they are made in advance.
+	if b.end, err = p.lastRecord(ctx, b.timeline, start, fork+1); err != nil || b.end > fork {
 		return b, err
 	}
-	end, err := p.lastRecord(ctx, older, start)
-	if err == nil && end > b.end {
+	end, err := p.lastRecord(ctx, older, start, 0)
+	if err == nil && end >= b.end {
 		b.older, b.olderEnd = older, end
 	}
 	return b, err
 }
 
 // dropUnbegun removes the file of a timeline that has not begun on a member's disk, so that recovery reads the same log
-// from the file of an older one, which goes further. Nothing is lost: up to the fork both are the same.
+// from the file of an older one, which goes at least as far. Nothing is lost: up to the fork both are the same.
 func (p *Postgres) dropUnbegun(ctx context.Context) error {
 	if _, err := os.Stat(p.signalFile()); err != nil {
 		return nil // a primary writes its own timeline

@@ -373,8 +373,10 @@ func sameNumberTwice(t *testing.T, u *underTest) {
 // without its primary all the same.
 func killedAtTheFork(t *testing.T, u *underTest) {
 	old := u.whole(t)
-	if err := insert(t.Context(), u.collection(t, "majority", "fork"), 1, patience); err != nil {
-		t.Fatal(err)
+	for id := range 50 { // some pages of log before the fork
+		if err := insert(t.Context(), u.collection(t, "majority", "fork"), id, patience); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := u.pg(old).Kill(); err != nil {
 		t.Fatal(err)
@@ -396,19 +398,15 @@ func killedAtTheFork(t *testing.T, u *underTest) {
 			t.Fatal(err)
 		}
 	}
-	at, err := standby.node.LogEnd(t.Context())
+	const size = 16 << 20
+	fork := u.history.forks[len(u.history.forks)-1].At
+	file := fmt.Sprintf("%08X%08X%08X", u.history.timeline, uint64(fork)>>32, uint64(fork)%(1<<32)/size)
+	f, err := os.OpenFile(filepath.Join(standby.node.DataDir(), "postgres", "pg_wal", file), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	segment := at.LSN - at.LSN%(16<<20)
-	timeline := u.history.timeline
-	file := fmt.Sprintf("%08X%08X%08X", timeline, uint64(segment)>>32, uint64(segment)%(1<<32)/(16<<20))
-	path := filepath.Join(standby.node.DataDir(), "postgres", "pg_wal", file)
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt(make([]byte, (16<<20)-(256<<10)), 256<<10)
+	cut := int64(fork%size) &^ 8191 // the page in which the timeline begins
+	_, err = f.WriteAt(make([]byte, size-cut), cut)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -427,4 +425,7 @@ func killedAtTheFork(t *testing.T, u *underTest) {
 		t.Fatal(err)
 	}
 	u.whole(t)
+	if log, err := os.ReadFile(standby.node.Logs()[0]); err != nil || strings.Contains(string(log), "according to history file") {
+		t.Errorf("PostgreSQL ended because of the file that was cut; error %v", err)
+	}
 }
