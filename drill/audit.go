@@ -55,6 +55,7 @@ func (x *round) audit(ctx context.Context) string {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
+	o.Elsewhere = x.elsewhere(ctx)
 	result, err := x.books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()

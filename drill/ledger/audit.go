@@ -76,6 +76,10 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 		a.members, a.late = append(a.members, a.read(ctx, m, m.Name())), append(a.late, behind(m))
 	}
 	for _, m := range opts.Elsewhere {
+		if traces, ok := m.(Traces); ok {
+			a.elsewhere = append(a.elsewhere, a.trace(ctx, traces))
+			continue
+		}
 		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
 	}
 	a.judge()
