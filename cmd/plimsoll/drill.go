@@ -135,9 +135,8 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, spec recor
 		opts.Mark = mark
 		fmt.Fprintln(env.stderr, "plimsoll: press Enter, or send SIGUSR1 to process", os.Getpid(), "at the moment the target is broken, and once more when it is healed")
 	}
-	var progress *drillProgress
 	if !o.quiet {
-		progress = newDrillProgress(env)
+		progress := newSharedProgress(env)
 		opts.Progress = progress
 		defer progress.end()
 	}

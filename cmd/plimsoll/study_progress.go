@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -14,13 +13,10 @@ import (
 
 // studyProgress shows how a study goes on standard error: a line when a trial begins and when it ended, and in
 // between, on a terminal, one status line with the trial and its run. Elsewhere runs have a line every ten seconds.
-type studyProgress struct {
-	mu    sync.Mutex // the runs report from goroutines of their own
-	lines *progressLines
-}
+type studyProgress struct{ *sharedProgress }
 
 func newStudyProgress(env *environment) *studyProgress {
-	return &studyProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}}
+	return &studyProgress{newSharedProgress(env)}
 }
 
 // Begin announces a trial.
@@ -75,49 +71,14 @@ func (p *studyProgress) End(t record.Trial) {
 	p.lines.prefix = ""
 }
 
-// Note prints something that is no trial.
-func (p *studyProgress) Note(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines.clear()
-	fmt.Fprintln(p.lines.w, text)
-}
-
-func (p *studyProgress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines.prefix = ""
-	p.lines.end()
-}
-
 // trial shows the runs of the study.
-func (p *studyProgress) trial() run.Progress { return &trialProgress{p} }
+func (p *studyProgress) trial() run.Progress { return &trialProgress{p.sharedProgress} }
 
-type trialProgress struct{ *studyProgress }
+type trialProgress struct{ *sharedProgress }
 
 // Step is too much for a study, except where it can be overwritten.
 func (p *trialProgress) Step(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.lines.terminal {
-		p.lines.Step(text)
+		p.sharedProgress.Step(text)
 	}
-}
-
-func (p *trialProgress) Begin(plan run.Plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines.Begin(plan)
-}
-
-func (p *trialProgress) Interval(d measure.Dims, iv *measure.Interval) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines.Interval(d, iv)
-}
-
-func (p *trialProgress) Event(e measure.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines.Event(e)
 }
