@@ -285,6 +285,12 @@ func drillLedger(r *record.DrillRound, name string) Section {
 		if read.Missing > 0 {
 			text += ", " + figure.Plural(int(read.Missing), "write") + " missing"
 		}
+		if read.State != "" {
+			text += ", " + read.State
+		}
+		if read.Behind != "" {
+			text += " (" + read.Behind + ")"
+		}
 		if read.Problem != "" {
 			text += ": " + read.Problem
 		}
