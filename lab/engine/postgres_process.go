@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strconv"
 	"sync"
 	"syscall"
@@ -207,10 +209,21 @@ func (n *placed) Paused() bool {
 	return n.paused
 }
 
-// answerError is the error of a node that did not answer in time.
+// answerError is the error of a node that did not answer in time. What a node that has ended said of a parameter comes
+// first: that nobody answers then is no news.
 func (n *placed) answerError(err error) error {
+	if errors.Is(err, errEnded) {
+		tail := process.LogTail(n.log)
+		if said := refusedParameter.FindStringSubmatch(tail); said != nil {
+			return fmt.Errorf("%s on %s does not start with these engine.parameters: %s%s", n.name, n.Host().Name(), said[1], tail)
+		}
+		return fmt.Errorf("%s on %s at %s: %w%s", n.name, n.Host().Name(), n.Address(), errEnded, tail)
+	}
 	return fmt.Errorf("%s on %s at %s: %w%s", n.name, n.Host().Name(), n.Address(), err, process.LogTail(n.log))
 }
+
+// refusedParameter is how PostgreSQL says in its log that it does not take a parameter, or not with this value.
+var refusedParameter = regexp.MustCompile(`(?m)\b(?:LOG|ERROR|FATAL|WARNING):\s+((?:unrecognized configuration )?parameter ".*|invalid value for parameter ".*|-?[0-9.]+ ?\w* is outside the valid range for parameter ".*)$`)
 
 // tailOf is the end of what a program printed, if its error has it not already.
 func tailOf(out []byte) string { return process.LastLines(out, 15) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -55,12 +56,15 @@ func waitListening(ctx context.Context, uri string, ended <-chan struct{}) error
 	}
 }
 
+// errEnded is why waiting for a server is pointless.
+var errEnded = errors.New("a process of the server has ended before it was usable")
+
 // pause waits a moment before the next try. It returns an error if trying on is pointless: ended is
 // closed or ctx is done. last is why the last try failed.
 func pause(ctx context.Context, ended <-chan struct{}, last error) error {
 	select {
 	case <-ended:
-		return fmt.Errorf("a process of the server has ended before it was usable: %w", last)
+		return fmt.Errorf("%w: %w", errEnded, last)
 	case <-ctx.Done():
 		return fmt.Errorf("the server is not usable yet (%w): %w", context.Cause(ctx), last)
 	case <-time.After(20 * time.Millisecond):
