@@ -86,20 +86,20 @@ func (p *Postgres) LogNear(ctx context.Context, timeline int64, near LSN) (LSN, 
 	return p.lastRecord(ctx, timeline, from, 0)
 }
 
-// lastRecord is where the last whole record ends of those that follow each other from a position on, and begin before another one unless
-// that is 0; 0 if there is none.
-func (p *Postgres) lastRecord(ctx context.Context, timeline int64, from, before LSN) (LSN, error) {
-	until := ""
-	if before > 0 {
-		until = "-e " + before.String()
+// lastRecord is where the last whole record ends of those that follow each other from a position on, and lie before
+// another one unless that is 0; 0 if there is none.
+func (p *Postgres) lastRecord(ctx context.Context, timeline int64, from, until LSN) (LSN, error) {
+	end := ""
+	if until > 0 {
+		end = "-e " + until.String()
 	}
 	out, err := p.Host().Run(ctx, p.inst.program(p.DataDir(), "pg_waldump", "/bin/sh", "-c",
-		fmt.Sprintf("%s/pg_waldump -p %s/%s/pg_wal -t %d -s %s %s 2>/dev/null | tail -n 1", pgBin, dataMount, postgresDir, timeline, from, until)))
+		fmt.Sprintf("%s/pg_waldump -p %s/%s/pg_wal -t %d -s %s %s 2>/dev/null | tail -n 1", pgBin, dataMount, postgresDir, timeline, from, end)))
 	if err != nil {
 		return 0, fmt.Errorf("%s: cannot read the write-ahead log: %w", p.name, err)
 	}
-	end, _ := parseWaldump(string(out))
-	return end, nil
+	last, _ := parseWaldump(string(out))
+	return last, nil
 }
 
 // firstSegment is the beginning of the segment from which on the log of a timeline is read: that of the last checkpoint,

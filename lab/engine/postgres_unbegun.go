@@ -24,6 +24,9 @@ type begun struct {
 	file     string // of the newest timeline, to be removed if an older one does
 }
 
+// firstRecord is more than the first record of a timeline and the headers of pages that may lie in it take.
+const firstRecord = 16 << 10
+
 // beginning looks whether the newest timeline has begun on the member's disk. The member's log must not grow.
 func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if b.timeline, err = p.newestTimeline(); err != nil || b.timeline == 1 {
@@ -57,8 +60,13 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if b.file == "" || older == 0 {
 		return b, nil
 	}
-	// The record at the fork is the first of the new timeline. Later segments of it say nothing: they are made in advance.
-	if b.end, err = p.lastRecord(ctx, b.timeline, start, fork+1); err != nil || b.end > fork {
+	// A checkpoint on the new timeline is needed at the next start, and it is in this file or a later one.
+	if c, err := p.control(ctx); err != nil || c.timeline == b.timeline {
+		return b, err
+	}
+	// The record at the fork is the first of the new timeline, and short. Later segments of it say nothing: they are made
+	// in advance. pg_waldump reads nothing of a record that does not lie wholly before where it is to end.
+	if b.end, err = p.lastRecord(ctx, b.timeline, start, fork+firstRecord); err != nil || b.end > fork {
 		return b, err
 	}
 	end, err := p.lastRecord(ctx, older, start, 0)
