@@ -36,3 +36,10 @@ func TestCheckFindsWhatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

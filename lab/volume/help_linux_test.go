@@ -116,13 +116,6 @@ func nothingLeft(t *testing.T, dir string) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // fill writes a file with random content, syncs it and returns its sum.
 func fill(t *testing.T, path string, size int, seed uint64) [32]byte {
 	t.Helper()
