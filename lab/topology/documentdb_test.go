@@ -14,47 +14,69 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// One set of three members goes through everything: bringing one up takes longer than most of what is tested.
-func TestDocumentDBSet(t *testing.T) {
-	if _, ok := enginetest.DocumentDB(t); !ok {
-		return
-	}
-	t.Parallel() // it mostly waits
-	u := bringUp(t, host.Plain, nil)
+// step is one of those that a cluster goes through.
+type step struct {
+	name string
+	do   func(*testing.T, *underTest)
+}
+
+// through takes a cluster through steps, after each of which it has to be whole.
+func (u *underTest) through(t *testing.T, steps []step) {
+	t.Helper()
 	u.whole(t)
-	for _, step := range []struct {
-		name string
-		do   func(*testing.T, *underTest)
-	}{
-		{"secrets", secretsAreKept},
-		{"listens on its address only", listensOnItsAddress},
-		{"each member is read alone", membersAreRead},
-		{"a majority loses nothing", majorityLosesNothing},
-		{"failovers one after another", failoversInARow},
-		{"a standby ahead of the primary", aheadOfThePrimary},
-		{"what was not replicated is lost, kept and told", loss},
-		{"step-down", stepDown},
-		{"a paused primary", pausedPrimary},
-		{"two members fail and return", doubleFailure},
-		{"all members fail and return", allFail},
-		{"a member that is not consistent votes", inconsistentVotes},
-		{"a member that is not consistent is not passed over", inconsistentIsNotPassedOver},
-		{"a primary whose disk lied", lyingPrimary},
-		{"two timelines of one number", sameNumberTwice},
-		{"killed at the fork", killedAtTheFork},
-		{"members are killed at random", randomKills},
-		{"a member returns with an empty volume", emptyVolume},
-		{"a hand-over that cannot be", stepDownInVain},
-		{"a member moves", memberMoves},
-		{"no secrets in logs", noSecretsInLogs},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
-			step.do(t, u)
+	for _, s := range steps {
+		if !t.Run(s.name, func(t *testing.T) {
+			s.do(t, u)
 			u.whole(t)
 		}) {
 			return // what follows needs a whole cluster
 		}
 	}
+}
+
+// Sets of three members go through everything, side by side: bringing one up takes longer than some of what is tested, and most
+// of it is waiting.
+func TestDocumentDBSet(t *testing.T) {
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	t.Parallel()
+	var all sync.WaitGroup
+	for name, steps := range map[string][]step{
+		"in order": {
+			{"secrets", secretsAreKept},
+			{"listens on its address only", listensOnItsAddress},
+			{"each member is read alone", membersAreRead},
+			{"a majority loses nothing", majorityLosesNothing},
+			{"failovers one after another", failoversInARow},
+			{"step-down", stepDown},
+			{"a hand-over that cannot be", stepDownInVain},
+			{"a member returns with an empty volume", emptyVolume},
+			{"a member moves", memberMoves},
+			{"no secrets in logs", noSecretsInLogs},
+		},
+		"in trouble": {
+			{"a standby ahead of the primary", aheadOfThePrimary},
+			{"what was not replicated is lost, kept and told", loss},
+			{"a paused primary", pausedPrimary},
+			{"two members fail and return", doubleFailure},
+			{"all members fail and return", allFail},
+			{"members are killed at random", randomKills},
+			{"no secrets in logs", noSecretsInLogs},
+		},
+		"in doubt": {
+			{"a member that is not consistent votes", inconsistentVotes},
+			{"a member that is not consistent is not passed over", inconsistentIsNotPassedOver},
+			{"a primary whose disk lied", lyingPrimary},
+			{"two timelines of one number", sameNumberTwice},
+			{"killed at the fork", killedAtTheFork},
+		},
+	} {
+		all.Go(func() { // not parallel subtests: how many of those there are at a time is that of processors
+			t.Run(name, func(t *testing.T) { bringUp(t, host.Plain, nil).through(t, steps) })
+		})
+	}
+	all.Wait()
 }
 
 func secretsAreKept(t *testing.T, u *underTest) {
