@@ -287,7 +287,7 @@ func labMembers(l, after *record.Lab) Section {
 		if problem := now.Problem; problem != "" {
 			state += ": " + problem
 		}
-		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, lagText(now), term)
+		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, LagText(now), term)
 	}
 	if after != nil {
 		s.Lines = []string{"lag and term are those of the end; an arrow shows what changed during the run"}
@@ -295,11 +295,15 @@ func labMembers(l, after *record.Lab) Section {
 	return s
 }
 
-// lagText says how far a member is behind.
-func lagText(m record.LabMember) string {
+// LagText says how far a member is behind, on pages and on the terminal alike; "-" if that is not known.
+func LagText(m record.LabMember) string {
 	var parts []string
 	if m.LagSeconds != nil {
-		parts = append(parts, figure.Duration(time.Duration(*m.LagSeconds*1e9)))
+		lag := "0 s" // a figure with a unit, beside one with another
+		if *m.LagSeconds > 0 {
+			lag = figure.Duration(time.Duration(*m.LagSeconds * float64(time.Second)))
+		}
+		parts = append(parts, lag)
 	}
 	if m.LagBytes != nil {
 		parts = append(parts, figure.Bytes(*m.LagBytes))

@@ -43,6 +43,21 @@ func TestLab(t *testing.T) {
 	}
 }
 
+// A lag of nothing has its units too.
+func TestLagText(t *testing.T) {
+	second, none, bytes := 1.5, 0.0, int64(0)
+	for want, m := range map[string]record.LabMember{
+		"-":        {},
+		"0 s, 0 B": {LagSeconds: &none, LagBytes: &bytes},
+		"0 B":      {LagBytes: &bytes},
+		"1.50 s":   {LagSeconds: &second},
+	} {
+		if got := LagText(m); got != want {
+			t.Errorf("the lag is %q, want %q", got, want)
+		}
+	}
+}
+
 func TestLabLine(t *testing.T) {
 	plain := record.LabSpec{Name: "one"}
 	plain.Defaults()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -175,7 +174,7 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 	t.row("member", "role", "state", "host", "address", "lag", "set")
 	var problems []string
 	for _, m := range members {
-		t.row(m.Name, orElse(m.Role, "-"), m.State, m.Host, m.Address, lagText(m), orElse(m.Set, "-"))
+		t.row(m.Name, orElse(m.Role, "-"), m.State, m.Host, m.Address, report.LagText(m), orElse(m.Set, "-"))
 		if m.Problem != "" {
 			problems = append(problems, m.Name+": "+m.Problem)
 		}
@@ -185,21 +184,6 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 	for _, p := range problems {
 		fmt.Fprintln(b, wrap(report.Clean(p), textWidth, "  "))
 	}
-}
-
-func lagText(m record.LabMember) string {
-	var parts []string
-	if m.LagSeconds != nil {
-		lag := "0 s" // a figure with a unit, beside one with another
-		if *m.LagSeconds > 0 {
-			lag = figure.Duration(time.Duration(*m.LagSeconds * float64(time.Second)))
-		}
-		parts = append(parts, lag)
-	}
-	if m.LagBytes != nil {
-		parts = append(parts, formatBytes(*m.LagBytes))
-	}
-	return orElse(strings.Join(parts, ", "), "-")
 }
 
 func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {

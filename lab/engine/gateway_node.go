@@ -29,6 +29,8 @@ type GatewayOptions struct {
 	Commit string
 	// Sessions is how many it may open.
 	Sessions int
+	// Beside is how many gateways share its host and so its memory, itself included.
+	Beside int
 	// ReadOnly makes it one for reading: it takes a standby too, and refuses all writes.
 	ReadOnly bool
 	// User and ClientPassword are what clients have to give; no user lets everybody in who reaches the address.
@@ -107,6 +109,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 		target = readerURL(address, g.o.Password, g.o.Sessions)
 	}
 	s.Env = append(s.Env, gatewayEnv(target)...)
+	s.Also = append(s.Also, g.Host().Limits().ForGo(g.o.Beside)...)
 	return g.launch(ctx, s)
 }
 

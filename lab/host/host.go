@@ -63,18 +63,19 @@ type Limits struct {
 	Network int64   // bytes per second, in each direction
 }
 
-// goShare is how much of a host's memory a program of Go takes before it collects garbage more eagerly.
+// goShare is how much of a host's memory its programs of Go take together before they collect garbage more eagerly.
 const goShare = 0.8
 
-// forGo tells programs written in Go, as gateways are, what they may use: they see the processors and the memory of the
-// machine otherwise.
-func (l Limits) forGo() []string {
+// ForGo tells programs written in Go, as gateways are, what they may use: they see the processors and the memory of the
+// machine otherwise. It is the environment of one of so many programs that share the host: each may use all cores, and an
+// equal part of 80 % of the memory.
+func (l Limits) ForGo(programs int) []string {
 	var env []string
 	if l.Cores > 0 {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(int(math.Ceil(min(l.Cores, float64(runtime.NumCPU()))))))
 	}
 	if l.Memory > 0 {
-		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(int64(goShare*float64(l.Memory)), 10))
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(int64(goShare*float64(l.Memory))/int64(max(programs, 1)), 10))
 	}
 	return env
 }

@@ -175,7 +175,7 @@ func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Proc
 	}
 	g := h.group()
 	s.Place = process.Place{Network: h.space.path, Groups: g.old(), Unified: g.unified()}
-	s.Also = append(slices.Clip(s.Also), h.limits.forGo()...)
+	s.Also = slices.Concat(h.limits.ForGo(1), s.Also) // who knows of others on this host says so after that
 	return h.body.start(ctx, s)
 }
 

@@ -45,7 +45,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Programs of Go are told what their host may use, and those of a host without limits nothing.
+// Programs of Go are told what their host may use, those that share it their part, and those of a host without limits
+// nothing.
 func TestGoIsToldItsLimits(t *testing.T) {
 	g, ok := isolatedGround(t)
 	if !ok {
@@ -62,6 +63,14 @@ func TestGoIsToldItsLimits(t *testing.T) {
 		}
 		if got := strings.Join(strings.Fields(string(out)), " "); got != want {
 			t.Errorf("with %+v a program sees %q, want %q", l, got, want)
+		}
+		if want == "" {
+			continue
+		}
+		shared := shellSpec("echo $GOMEMLIMIT")
+		shared.Also = l.ForGo(4)
+		if out, err := h.Run(t.Context(), shared); err != nil || strings.TrimSpace(string(out)) != "20000000" {
+			t.Errorf("one of four programs may use %q (%v)", out, err)
 		}
 	}
 }

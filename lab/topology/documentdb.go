@@ -128,8 +128,19 @@ func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string
 	}
 	node, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: c.site.Home, Name: plan.Name, Host: c.site.Hosts[plan.Host], Log: log,
 		Dir: filepath.Join(c.site.Dir, "gateways", plan.Name), Password: c.secrets.Postgres, Commit: commit, Sessions: c.connections(),
-		User: c.secrets.User, ClientPassword: c.secrets.Client})
+		Beside: c.gatewaysOn(plan.Host), User: c.secrets.User, ClientPassword: c.secrets.Client})
 	return &pgGateway{plan: plan, node: node}, err
+}
+
+// gatewaysOn is how many gateways share a host.
+func (c *documentDB) gatewaysOn(host string) int {
+	n := 0
+	for _, plan := range c.site.Layout.Members {
+		if plan.Kind == "gateway" && plan.Host == host {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *documentDB) connections() int {

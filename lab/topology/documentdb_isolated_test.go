@@ -3,6 +3,10 @@ package topology
 import (
 	"context"
 	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,25 +29,15 @@ func TestDocumentDBIsolated(t *testing.T) {
 		s.Engine.Authentication = true
 		s.Hosts.Memory = 1 << 30
 	})
-	u.whole(t)
-	for _, step := range []struct {
-		name string
-		do   func(*testing.T, *underTest)
-	}{
+	u.through(t, []step{
 		{"clients have to say who they are", clientsAreAsked},
 		{"the cache follows the host's memory", cacheFollowsMemory},
+		{"gateways share the memory of their host", gatewaysShareMemory},
 		{"a standby that is cut off is read", cutStandbyIsRead},
 		{"an earlier primary is cut off", cutOffPrimary},
 		{"its host loses power", powerOff},
 		{"standbys are cut off from the primary", cutOffStandbys},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
-			step.do(t, u)
-			u.whole(t)
-		}) {
-			return // what follows needs a whole cluster
-		}
-	}
+	})
 }
 
 func clientsAreAsked(t *testing.T, u *underTest) {
@@ -70,6 +64,23 @@ func cacheFollowsMemory(t *testing.T, u *underTest) {
 		// A quarter of what was given when it was made.
 		if m.Settings["shared_buffers"] != "256MB" {
 			t.Errorf("%s has shared_buffers %s", m.Name, m.Settings["shared_buffers"])
+		}
+	}
+}
+
+func gatewaysShareMemory(t *testing.T, u *underTest) {
+	for _, g := range u.gateways {
+		memory := g.node.Host().Limits().Memory
+		if memory == 0 {
+			t.Fatalf("%s has a host without a limit", g.plan.Name)
+		}
+		want := "GOMEMLIMIT=" + strconv.FormatInt(memory*8/10/int64(len(u.gateways)), 10)
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(g.node.Pids()[0]) + "/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if vars := strings.Split(string(env), "\x00"); !slices.Contains(vars, want) {
+			t.Errorf("%s of %d has not %s", g.plan.Name, len(u.gateways), want)
 		}
 	}
 }
