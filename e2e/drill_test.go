@@ -39,7 +39,7 @@ func has(r record.DrillRound, kind string) bool {
 }
 
 // TestDrill kills the primary of three members under load: under quorum commit nothing is lost, under asynchronous
-// replication what is lost is named.
+// replication what is lost is named, and found in the log that the earlier primary gave up.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -49,6 +49,7 @@ func TestDrill(t *testing.T) {
 	labOf(t, name, "--engine", "documentdb", "--members", "3", "--election", "elect-fast")
 	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
+	t.Run("durable", func(t *testing.T) { testDrillKept(t, name) })
 }
 
 // TestDrillEnded has faults that somebody else causes, and drills that end early: the lab heals.
