@@ -170,8 +170,12 @@ func (c *conductor) bringUp(ctx context.Context, round int) error {
 		return &run.Error{Stage: run.Reaching, Err: err}
 	}
 	if have != nil && !c.ours(have) {
-		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf(
-			"there is a lab %s that this drill did not bring up: remove it (plimsoll lab down %s), or give the lab of the drill another name (lab.name)", spec.Name, spec.Name)}
+		owner, why := Left(have)
+		if why != "" {
+			return &run.Error{Stage: run.Reaching, Err: fmt.Errorf(
+				"there is a lab %s already, %s: remove it (plimsoll lab down %[1]s), or give the lab of the drill another name (lab.name)", spec.Name, why)}
+		}
+		c.o.Progress.Note(fmt.Sprintf("removing the lab %s, which the drill in %s left: it is over", spec.Name, owner))
 	}
 	c.o.Progress.Note("bringing up the lab " + spec.Name)
 	spec.Labels = map[string]string{labLabel: c.owner()}

@@ -265,9 +265,34 @@ func TestDrillPowerLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removeAfter(t, "drill-power-loss-durable")
-	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet").must(t, 0))
+	const name = "drill-power-loss-durable"
+	removeAfter(t, name)
+	leaveLab(t, name, file)
+	e := plimsoll(t, "drill", file, "--format", "json").must(t, 0)
+	d := drillOf(t, e)
 	if d.Verdict != record.Holds {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
+	}
+	if !strings.Contains(e.stderr, "removing the lab "+name+", which the drill in ") {
+		t.Errorf("the drill does not say that it removes what the last one left:\n%s", e.stderr)
+	}
+}
+
+// leaveLab kills a drill under load, and looks whether the lab that it brought up is said to be left over.
+func leaveLab(t *testing.T, name, file string) {
+	t.Helper()
+	c := start(t, "drill", file, "--quiet", "--out", out)
+	until(t, "the load goes on", func() bool {
+		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
+		return err == nil
+	})
+	want := name + " was brought up by the drill in "
+	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, want) {
+		t.Errorf("a lab that is in use is said to be left:\n%s", list)
+	}
+	c.signal(t, syscall.SIGKILL)
+	c.wait(t)
+	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; !strings.Contains(list, want) || !strings.Contains(list, "plimsoll lab down "+name) {
+		t.Errorf("the lab of a killed drill is not named:\n%s", list)
 	}
 }

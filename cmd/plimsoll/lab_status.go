@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -187,9 +188,12 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	var b strings.Builder
 	t := &table{left: 100}
 	t.row("lab", "state", "age", "what", "hosts", "address")
-	var dead []string
+	var dead, left []string
 	for _, e := range entries {
 		state := e.State
+		if owner, _ := drill.Left(&e.Lab); owner != "" {
+			left = append(left, fmt.Sprintf("%s was brought up by the drill in %s, which is over: plimsoll lab down %[1]s\n", e.Name, owner))
+		}
 		if !e.Alive {
 			state = "dead"
 			dead = append(dead, e.Name)
@@ -203,6 +207,9 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	t.write(&b, "")
 	if len(dead) > 0 {
 		fmt.Fprintf(&b, "\nThe supervisor of a dead lab is gone. Remove what is left: plimsoll lab down %s\n", strings.Join(dead, " "))
+	}
+	if len(left) > 0 {
+		b.WriteString("\n" + strings.Join(left, ""))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
