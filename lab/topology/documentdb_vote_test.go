@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -369,6 +370,20 @@ func sameNumberTwice(t *testing.T, u *underTest) {
 	t.Errorf("what it led was taken for the primary's: %+v", u.told("member", since))
 }
 
+// cutAtFork writes zeros over what a stopped member has of the newest timeline.
+func (u *underTest) cutAtFork(m *pgMember) error {
+	const size = 16 << 20
+	fork := u.history.forks[len(u.history.forks)-1].At
+	file := fmt.Sprintf("%08X%08X%08X", u.history.timeline, uint64(fork)>>32, uint64(fork)%(1<<32)/size)
+	f, err := os.OpenFile(filepath.Join(m.node.DataDir(), "postgres", "pg_wal", file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	cut := int64(fork%size) &^ 8191 // the page in which the timeline begins
+	_, err = f.WriteAt(make([]byte, size-cut), cut)
+	return errors.Join(err, f.Close())
+}
+
 // A standby that is killed while it receives the segment of a new timeline anew has only a part of that. It comes back
 // without its primary all the same.
 func killedAtTheFork(t *testing.T, u *underTest) {
@@ -393,23 +408,21 @@ func killedAtTheFork(t *testing.T, u *underTest) {
 			standby = m
 		}
 	}
+	eventually(t, "it has not received how the timeline begins", func() error {
+		if missing := u.awaitApplied(t.Context(), standby); missing != 0 {
+			return fmt.Errorf("%d bytes are missing", missing)
+		}
+		return nil
+	})
 	for _, m := range []*pgMember{standby, u.member(now)} {
 		if err := m.node.Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const size = 16 << 20
-	fork := u.history.forks[len(u.history.forks)-1].At
-	file := fmt.Sprintf("%08X%08X%08X", u.history.timeline, uint64(fork)>>32, uint64(fork)%(1<<32)/size)
-	f, err := os.OpenFile(filepath.Join(standby.node.DataDir(), "postgres", "pg_wal", file), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
+	if at, err := standby.node.LogOnDisk(t.Context()); err != nil || at.Timeline != u.history.timeline {
+		t.Errorf("its log, in which timeline %d has begun, ends on timeline %d; error %v", u.history.timeline, at.Timeline, err)
 	}
-	cut := int64(fork%size) &^ 8191 // the page in which the timeline begins
-	_, err = f.WriteAt(make([]byte, size-cut), cut)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	err := u.cutAtFork(standby)
 	u.op.Unlock()
 	if err != nil {
 		t.Fatal(err)
