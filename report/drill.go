@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -108,7 +107,8 @@ func DrillSections(d *record.Drill) []Section {
 		if len(d.Rounds) > 1 {
 			name = fmt.Sprintf("round %d: ", r.Number)
 		}
-		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillClients(r, name), drillLedger(r, name), drillLost(r, name))
+		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillClients(r, name), drillLedger(r, name),
+			drillReads(r, name), drillLost(r, name))
 	}
 	list = append(list, drillDistribution(d), drillAgain(d))
 	return slices.DeleteFunc(list, func(s Section) bool {
@@ -260,69 +260,6 @@ func orNever(ns int64) string {
 		return "did not end"
 	}
 	return nanoseconds(float64(ns))
-}
-
-// drillLedger is what became of the writes.
-func drillLedger(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "ledger", Named: name != ""}
-	l := r.Ledger
-	if l == nil {
-		return s
-	}
-	s.Lines = append(s.Lines, fmt.Sprintf("%s of %s: %s acknowledged, %s indeterminate, %s not applied.", figure.Plural(int(l.Attempted), "write"),
-		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
-	s.Table = &Table{Header: []string{"class", "inserts", "updates"}, Left: 1}
-	classes := maps.Clone(l.Inserts)
-	if classes == nil {
-		classes = map[string]int64{}
-	}
-	maps.Copy(classes, l.Updates)
-	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		s.Table.row(class, figure.Count(l.Inserts[class]), figure.Count(l.Updates[class]))
-	}
-	for _, read := range l.Reads {
-		text := fmt.Sprintf("%s: %s read in %s", read.Source, figure.Plural(int(read.Documents), "document"), nanoseconds(read.Seconds*1e9))
-		if read.Missing > 0 {
-			text += ", " + figure.Plural(int(read.Missing), "write") + " missing"
-		}
-		if read.State != "" {
-			text += ", " + read.State
-		}
-		if read.Behind != "" {
-			text += " (" + read.Behind + ")"
-		}
-		if read.Problem != "" {
-			text += ": " + read.Problem
-		}
-		s.Lines = append(s.Lines, text)
-	}
-	if r.Seeds > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
-	}
-	if r.Members > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s with data used %s of CPU.", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9)))
-	}
-	return s
-}
-
-// mostLost is how many lost writes are listed; the record has more.
-const mostLost = 20
-
-// drillLost names the lost writes.
-func drillLost(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "lost writes", Named: name != "", Long: true}
-	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
-		return s
-	}
-	s.Table = &Table{Header: []string{"id", "writer", "sequence", "before the fault", "found"}, Left: 1, Last: 1}
-	for i, w := range r.Ledger.Lost {
-		if i == mostLost {
-			s.Notes = append(s.Notes, "the record has all of them, as ranges by writer")
-			break
-		}
-		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), w.Found)
-	}
-	return s
 }
 
 // drillDistribution is each round in one line.

@@ -1,26 +1,6 @@
 package main
 
-import (
-	"io"
-
-	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
-)
-
-// printProbe prints a probe in one of the formats of all results.
-func printProbe(w io.Writer, p *record.Probe, format string) error {
-	switch format {
-	case "md":
-		return report.ProbeMarkdown(w, p)
-	case "json":
-		return printJSON(w, p)
-	case "csv":
-		return report.ProbeCSV(w, p)
-	case "gobench":
-		return report.ProbeGoBench(w, p)
-	}
-	return writeSections(w, report.ProbeTitle(p), report.ProbeSections(p))
-}
+import "github.com/plimsoll-bench/plimsoll/record"
 
 // showProbe prints the record of a probe again.
 func showProbe(env *environment, dir, format string) error {
@@ -28,7 +8,7 @@ func showProbe(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printProbe(env.stdout, p, format); err != nil {
+	if err := probeForms(p).print(env.stdout, format); err != nil {
 		return err
 	}
 	return verdictOfProbe(p)

@@ -75,7 +75,7 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 	fs.StringVar(&o.loss, "expect-loss", "", "none, any, or window:TIME; absent, what the durability promises")
 	fs.StringVar(&o.outage, "expect-outage", "", "the longest outage that is allowed")
 	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "the fault has to be invisible for clients")
-	fs.StringVar(&o.format, "format", "text", "of the result: text, md, json")
+	fs.StringVar(&o.format, "format", "text", "of the result: "+strings.Join(drillFormats, ", "))
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
 	webFlag(cmd, &o.web)
@@ -83,7 +83,7 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 }
 
 // drillFormats lists the values of --format of a drill.
-var drillFormats = []string{"text", "md", "json"}
+var drillFormats = []string{"text", "md", "json", "csv"}
 
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) error {
 	if !slices.Contains(drillFormats, o.format) {
@@ -109,7 +109,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if d == nil {
 		return runError(err)
 	}
-	if perr := printDrill(env.stdout, d, o.format); perr != nil {
+	if perr := drillForms(d).print(env.stdout, o.format); perr != nil {
 		return perr
 	}
 	fmt.Fprintf(env.stderr, "record in %s\n", dir)

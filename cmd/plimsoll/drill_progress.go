@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // drillMarks returns the moments that somebody marks: by Enter, or by SIGUSR1 where there is one.
@@ -45,24 +43,13 @@ func drillMarks(env *environment) (<-chan time.Time, func()) {
 	return marks, func() { signal.Stop(signals); close(done) }
 }
 
-// printDrill prints a drill.
-func printDrill(w io.Writer, d *record.Drill, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, d)
-	case "md":
-		return report.DrillMarkdown(w, d)
-	}
-	return writeSections(w, report.DrillTitle(d), report.DrillSections(d))
-}
-
 // showDrill prints the record of a drill again.
 func showDrill(env *environment, dir, format string) error {
 	d, err := record.OpenDrill(dir)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printDrill(env.stdout, d, format); err != nil {
+	if err := drillForms(d).print(env.stdout, format); err != nil {
 		return err
 	}
 	return verdictOfDrill(d)

@@ -23,7 +23,8 @@ func newReportCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RECORD…",
 		Short: "Make a page, a table or text out of records",
-		Long: `Make a report out of the record of a run, a study or a comparison, or out of several of them.
+		Long: `Make a report out of the record of a run, a study, a drill, a probe or a comparison, or out of
+several of them.
 
 The page (--format html) is one file that needs no network and no server: what holds, how much, what is
 lost and whether it can be believed first, then charts with their numbers, then everything that is
@@ -32,6 +33,7 @@ needed to do it again. Open it in any browser, print it, attach it to an issue.
   plimsoll report my-record                     write my-record.html
   plimsoll report run-1 run-2 -o both.html      one page that compares two runs; the first is the baseline
   plimsoll report my-study --format md          text for a pull request, on standard output
+  plimsoll report run-1 run-2 --format csv      what 'plimsoll compare' says of them
 
 Nothing is measured or judged again. Exit codes: 0 the report is written, 1 it cannot be written,
 2 a record cannot be read.`,
@@ -55,8 +57,8 @@ Nothing is measured or judged again. Exit codes: 0 the report is written, 1 it c
 
 // writeReport reads all records before it writes anything, so that a failure leaves no half a file.
 func writeReport(env *environment, paths []string, format, out string) error {
-	if format != "html" && len(paths) > 1 {
-		return usageError("--format %s writes one record at a time; only html takes several", format)
+	if format == "ycsb" && len(paths) > 1 {
+		return usageError("--format ycsb writes one record at a time: give them one by one")
 	}
 	sources := make([]*html.Source, len(paths))
 	for i, path := range paths {
@@ -75,6 +77,9 @@ func writeReport(env *environment, paths []string, format, out string) error {
 	write := func(w io.Writer) error {
 		if format == "html" {
 			return html.Write(w, sources, html.Options{Tool: tool(), Compare: compareSides})
+		}
+		if len(sources) > 1 {
+			return writeSides(w, sources, format)
 		}
 		return writeRecord(w, sources[0], format)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -12,66 +14,56 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 )
 
-// writeRecord writes one record in a format that is not a page.
+// writeRecord writes one record in a format that is not a page. The page bounds what it shows; other formats get the
+// record as it is.
 func writeRecord(w io.Writer, s *html.Source, format string) error {
-	switch {
-	case s.Study != nil:
-		return writeStudyAs(w, s.Study, format)
-	case s.Drill != nil:
-		return writeDrillAs(w, s, format)
-	case s.Comparison != nil:
-		return writeComparisonAs(w, s.Comparison, format)
-	}
-	// The page bounds what it shows; other formats get the record as it is.
-	r, err := record.Open(s.Dir)
+	f, err := recordForms(s)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	r.Specification.Out = s.Dir
-	switch format {
-	case "md":
-		return report.Markdown(w, r)
-	case "csv":
-		return report.CSV(w, r)
-	case "ycsb":
-		return writeYCSBText(w, s.Dir, r)
-	}
-	return printJSON(w, r)
+	maps.DeleteFunc(f.by, func(name string, _ func(io.Writer) error) bool { return !slices.Contains(reportFormats(), name) })
+	return f.print(w, format)
 }
 
-func writeDrillAs(w io.Writer, s *html.Source, format string) error {
-	d, err := record.OpenDrill(s.Dir)
+// recordForms reads a record again, with all that it has.
+func recordForms(s *html.Source) (forms, error) {
 	switch {
-	case err != nil:
+	case s.Study != nil:
+		x, err := record.OpenStudy(s.Dir)
+		return studyForms(x), err
+	case s.Drill != nil:
+		x, err := record.OpenDrill(s.Dir)
+		return drillForms(x), err
+	case s.Probe != nil:
+		x, err := record.OpenProbe(s.Dir)
+		return probeForms(x), err
+	case s.Comparison != nil:
+		return comparisonForms(s.Comparison), nil
+	}
+	r, err := record.Open(s.Dir)
+	if err != nil {
+		return forms{}, err
+	}
+	r.Specification.Out = s.Dir
+	f := runForms(r)
+	f.by["ycsb"] = func(w io.Writer) error { return writeYCSBText(w, s.Dir, r) }
+	return f, nil
+}
+
+// writeSides writes what compare says of several records without flags.
+func writeSides(w io.Writer, list []*html.Source, format string) error {
+	sides := make([]html.Side, len(list))
+	for i, s := range list {
+		if s.Run == nil && s.Study == nil {
+			return usageError("%s is neither a run nor a study: --format %s of several records compares them, so give it alone", report.Clean(s.Dir), format)
+		}
+		sides[i] = html.Side{Name: s.Name, Dir: s.Dir}
+	}
+	c, err := compareSides(sides)
+	if err != nil {
 		return withExit(exitUsage, err)
-	case format == "csv", format == "ycsb":
-		return usageError("a drill has no %s: give the record of one of its rounds", format)
 	}
-	return printDrill(w, d, format)
-}
-
-func writeStudyAs(w io.Writer, s *record.Study, format string) error {
-	switch format {
-	case "md":
-		return report.StudyMarkdown(w, s)
-	case "csv":
-		return report.StudyCSV(w, s)
-	case "ycsb":
-		return usageError("YCSB has no form for a study: give the record of one of its trials")
-	}
-	return printJSON(w, s)
-}
-
-func writeComparisonAs(w io.Writer, c *record.ComparisonReport, format string) error {
-	switch format {
-	case "md":
-		return report.CompareMarkdown(w, c)
-	case "csv":
-		return report.CompareCSV(w, c)
-	case "ycsb":
-		return usageError("YCSB has no form for a comparison: give the record of a run")
-	}
-	return printJSON(w, c)
+	return comparisonForms(c).print(w, format)
 }
 
 // writeYCSBText writes the measured phase as YCSB would have printed it: the summary lines that scripts and

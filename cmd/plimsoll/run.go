@@ -91,12 +91,12 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	}
 	if spec.LoadPhase.Only && err == nil {
 		if o.format != "text" {
-			return printResult(env, result, o.format)
+			return runForms(result).print(env.stdout, o.format)
 		}
 		return printLoaded(env, result)
 	}
 	if result.Phase("measure") != nil {
-		if perr := printResult(env, result, o.format); perr != nil {
+		if perr := runForms(result).print(env.stdout, o.format); perr != nil {
 			return perr
 		}
 	}

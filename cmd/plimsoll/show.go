@@ -57,7 +57,7 @@ func showRun(env *environment, dir, format string) error {
 		return withExit(exitUsage, err)
 	}
 	r.Specification.Out = dir
-	if err := printResult(env, r, format); err != nil {
+	if err := runForms(r).print(env.stdout, format); err != nil {
 		return err
 	}
 	return verdictOf(r, nil)
@@ -72,7 +72,7 @@ func showStudy(env *environment, dir, format string) error {
 	if s.Status != record.Complete || len(s.Comparisons) == 0 {
 		judge.Study(s)
 	}
-	if err := printStudy(env.stdout, s, format); err != nil {
+	if err := studyForms(s).print(env.stdout, format); err != nil {
 		return err
 	}
 	return verdictOfStudy(s)
@@ -83,7 +83,7 @@ func showComparison(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printComparison(env.stdout, r, format); err != nil {
+	if err := comparisonForms(r).print(env.stdout, format); err != nil {
 		return err
 	}
 	if measure.Worst(r.Validity) == measure.Invalid {

@@ -155,7 +155,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if s == nil {
 		return studyError(err)
 	}
-	if perr := printStudy(env.stdout, s, o.format); perr != nil {
+	if perr := studyForms(s).print(env.stdout, o.format); perr != nil {
 		return perr
 	}
 	if err != nil {

@@ -12,36 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// printStudy prints a study on standard output.
-func printStudy(w io.Writer, s *record.Study, format string) error {
-	switch format {
-	case "md":
-		return report.StudyMarkdown(w, s)
-	case "json":
-		return printJSON(w, s)
-	case "csv":
-		return report.StudyCSV(w, s)
-	case "gobench":
-		return report.StudyGoBench(w, s)
-	}
-	return writeSections(w, report.StudyTitle(s), report.StudySections(s))
-}
-
-// printComparison prints a comparison.
-func printComparison(w io.Writer, r *record.ComparisonReport, format string) error {
-	switch format {
-	case "md":
-		return report.CompareMarkdown(w, r)
-	case "json":
-		return printJSON(w, r)
-	case "csv":
-		return report.CompareCSV(w, r)
-	case "gobench":
-		return report.CompareGoBench(w, r)
-	}
-	return writeSections(w, report.CompareTitle(r), report.CompareSections(r))
-}
-
 // writeSections prints for the terminal what [report] has to say. Texts of records are made harmless.
 func writeSections(w io.Writer, title string, sections []report.Section) error {
 	var b bytes.Buffer

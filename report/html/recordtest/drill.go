@@ -105,7 +105,8 @@ func (o Drill) round(n int) record.DrillRound {
 		},
 		Ledger: &record.LedgerResult{Writers: 64, Attempted: 4260, Acknowledged: 4210, Indeterminate: 18, NotApplied: 32, LossWindow: -1,
 			Inserts: map[string]int64{record.WriteOK: 2800, record.WriteRecovered: 6, record.WriteDropped: 4}, Updates: map[string]int64{record.WriteOK: 1410, record.WriteDropped: 8},
-			Reads: []record.LedgerRead{{Source: "final", Documents: 3100, Seconds: 0.21}}},
+			Reads: []record.LedgerRead{{Source: "final", Documents: 3100, Seconds: 0.21}, {Source: "pg-2", Documents: 3100, Seconds: 0.24, State: record.MemberAgrees},
+				{Source: "pg-3", Documents: 3093, Seconds: 0.2, State: record.MemberStale, Missing: 7, Behind: "1.2 s behind the primary"}}},
 	}
 	o.effects(&r, fault-4*ms, out)
 	if n == o.Lossy {
@@ -131,6 +132,9 @@ func (o Drill) effects(r *record.DrillRound, from, out int64) {
 	}
 }
 
+// oldTimeline and the name of a member is a place where lost writes are still found.
+const oldTimeline = "the old timeline of "
+
 // lose makes a round one that lost writes.
 func (o Drill) lose(r *record.DrillRound) {
 	r.Verdict, r.Reasons = record.Violated, []string{"3 acknowledged writes lost: " + r.Promise}
@@ -139,7 +143,10 @@ func (o Drill) lose(r *record.DrillRound) {
 	for i := range int64(3) {
 		l.Lost = append(l.Lost, record.LostWrite{Writer: 5, Sequence: 40 + i, ID: fmt.Sprintf("0a1b2c3d000005000000%04d", 40+i), Acknowledged: 7*second - (12-i)*ms, Age: (12 - i) * ms})
 	}
+	l.Lost[0].Found, l.Lost[1].Found = oldTimeline+o.Name, oldTimeline+o.Name
 	l.LostRanges = []string{"5: 40-42"}
+	l.Reads = append(l.Reads, record.LedgerRead{Source: o.Name, Documents: 3102, Seconds: 0.3, State: record.MemberDiverged, Extra: 2},
+		record.LedgerRead{Source: "pg-4", State: record.MemberNeverRead, Problem: "connection refused"})
 }
 
 // sum is what all rounds together show.

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// DrillCSV writes one line per round, the first line being the header. Times are in seconds; a field is empty where
+// nothing is known, or where it did not end.
+func DrillCSV(w io.Writer, d *record.Drill) error {
+	out := csv.NewWriter(w)
+	header := []string{"started", "drill", "target", "round", "status", "verdict", "level", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
+		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "record"}
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	for i := range d.Rounds {
+		if err := out.Write(drillRow(d, &d.Rounds[i])); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func drillRow(d *record.Drill, r *record.DrillRound) []string {
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	time := func(ns int64) string {
+		if ns < 0 {
+			return ""
+		}
+		return strconv.FormatFloat(float64(ns)/1e9, 'f', -1, 64)
+	}
+	outage, recovery, missing, failed, redundant := "", "", "", "", ""
+	for _, e := range r.Effects {
+		if e.Class == "" && e.Client == -1 {
+			outage, recovery, failed = time(e.Outage), time(e.Recovery), whole(e.Failed)
+			missing = strconv.FormatFloat(e.Missing, 'f', -1, 64)
+		}
+	}
+	for _, m := range r.Moments {
+		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
+			redundant = time(m.At - r.Faults[0].Injected)
+		}
+	}
+	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target, strconv.Itoa(r.Number), string(r.Status), r.Verdict,
+		r.Level, outage, recovery, redundant, missing, failed}
+	ledger := make([]string, 6)
+	if l := r.Ledger; l != nil {
+		ledger = []string{whole(l.Attempted), whole(l.Acknowledged), whole(l.Indeterminate), whole(l.NotApplied),
+			whole(l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]), time(l.LossWindow)}
+	}
+	return append(append(row, ledger...), r.Record)
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// drillLedger is what became of the writes.
+func drillLedger(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "ledger", Named: name != ""}
+	l := r.Ledger
+	if l == nil {
+		return s
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s of %s: %s acknowledged, %s indeterminate, %s not applied.", figure.Plural(int(l.Attempted), "write"),
+		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+	s.Table = &Table{Header: []string{"class", "inserts", "updates"}, Left: 1}
+	classes := maps.Clone(l.Inserts)
+	if classes == nil {
+		classes = map[string]int64{}
+	}
+	maps.Copy(classes, l.Updates)
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		s.Table.row(class, figure.Count(l.Inserts[class]), figure.Count(l.Updates[class]))
+	}
+	if text := foundElsewhere(l); text != "" {
+		s.Lines = append(s.Lines, text)
+	}
+	if r.Seeds > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
+	}
+	if r.Members > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s with data used %s of CPU.", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9)))
+	}
+	return s
+}
+
+// foundElsewhere says where lost writes still are, so that somebody can fetch them: the old timeline of a member, its
+// rollback files, a member that has what the primary lacks. It is empty if nothing was lost.
+func foundElsewhere(l *record.LedgerResult) string {
+	if len(l.Lost) == 0 {
+		return ""
+	}
+	places, nowhere := map[string]int{}, 0
+	for _, w := range l.Lost {
+		if w.Found == "" {
+			nowhere++
+			continue
+		}
+		places[w.Found]++
+	}
+	of := figure.Plural(len(l.Lost), "lost write")
+	if int64(len(l.Lost)) < l.Inserts[record.WriteLost]+l.Updates[record.WriteLost] {
+		of = "the first " + of
+	}
+	if nowhere == len(l.Lost) {
+		return fmt.Sprintf("Of %s, none is found anywhere else.", of)
+	}
+	var list []string
+	for _, place := range slices.Sorted(maps.Keys(places)) {
+		list = append(list, fmt.Sprintf("%s in %s", figure.Count(int64(places[place])), place))
+	}
+	if nowhere > 0 {
+		list = append(list, figure.Count(int64(nowhere))+" nowhere")
+	}
+	return fmt.Sprintf("Of %s, there are still %s.", of, strings.Join(list, ", "))
+}
+
+// drillReads is what the audit read: the final read, and how each member stands against it.
+func drillReads(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "members", Named: name != ""}
+	if r.Ledger == nil || len(r.Ledger.Reads) == 0 {
+		return s
+	}
+	s.Table = &Table{Header: []string{"read", "state", "documents", "missing", "only there", "took", "what"}, Left: 2, Last: 1}
+	for _, x := range r.Ledger.Reads {
+		what := x.Behind
+		if x.Problem != "" {
+			what = strings.TrimPrefix(what+"; "+x.Problem, "; ")
+		}
+		s.Table.row(x.Source, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing), figure.Count(x.Extra),
+			nanoseconds(x.Seconds*1e9), what)
+	}
+	s.Lines = append(s.Lines, "Each member that can be read directly, held against the final read of all that clients see.")
+	return s
+}
+
+// readStates are the states of members in words; see [record.LedgerRead].
+var readStates = map[string]string{record.MemberNeverRead: "never read"}
+
+// mostLost is how many lost writes are listed; the record has more.
+const mostLost = 20
+
+// drillLost names the lost writes.
+func drillLost(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "lost writes", Named: name != "", Long: true}
+	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
+		return s
+	}
+	s.Table = &Table{Header: []string{"id", "writer", "sequence", "before the fault", "found"}, Left: 1, Last: 1}
+	for i, w := range r.Ledger.Lost {
+		if i == mostLost {
+			s.Notes = append(s.Notes, "the record has all of them, as ranges by writer")
+			break
+		}
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), cmp.Or(w.Found, "nowhere"))
+	}
+	return s
+}

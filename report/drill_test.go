@@ -1,0 +1,65 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// audited is a drill whose audit read all members and lost three writes, two of which are still somewhere.
+func audited() *record.Drill {
+	return &record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{{
+		Number: 1, Status: record.Complete, Verdict: record.Violated, Record: "rounds/1",
+		Effects: []record.DrillEffect{{Client: -1, Outage: 2.5e9, Recovery: -1, Failed: 4}},
+		Ledger: &record.LedgerResult{Attempted: 12, Acknowledged: 10, LossWindow: 12e6, Inserts: map[string]int64{record.WriteLost: 3, record.WriteOK: 7},
+			Lost: []record.LostWrite{{ID: "a", Found: "the old timeline of pg-1 (kept in /x)"}, {ID: "b", Found: "the old timeline of pg-1 (kept in /x)"}, {ID: "c"}},
+			Reads: []record.LedgerRead{{Source: "final", Documents: 7}, {Source: "pg-1", Documents: 9, Extra: 2, State: record.MemberDiverged},
+				{Source: "pg-2", Documents: 5, Missing: 2, State: record.MemberStale, Behind: "1 MiB of the primary's log were not applied"},
+				{Source: "pg-3", State: record.MemberNeverRead, Problem: "connection refused"}}}}}}
+}
+
+// The audit of a drill says how each member stands, and where lost writes still are.
+func TestDrillSaysHowMembersStand(t *testing.T) {
+	d := audited()
+	var b bytes.Buffer
+	if err := DrillMarkdown(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| pg-1 | diverged | 9 | 0 | 2 |", "| pg-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| pg-3 | never read |", "connection refused", "| final | – | 7 |",
+		"Of 3 lost writes, there are still 2 in the old timeline of pg-1 (kept in /x), 1 nowhere.",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	l := d.Rounds[0].Ledger
+	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000
+	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none is found anywhere else."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A drill as a table has one line per round; what did not end is empty.
+func TestDrillCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := DrillCSV(&b, audited()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	got := map[string]string{}
+	for i, name := range rows[0] {
+		got[name] = rows[1][i]
+	}
+	for name, want := range map[string]string{"outage_s": "2.5", "recovery_s": "", "lost": "3", "loss_window_s": "0.012", "acknowledged": "10", "verdict": "violated", "record": "rounds/1"} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
