@@ -49,26 +49,39 @@ func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
 	return l
 }
 
-// explainGateways says why gateways do not run while there is no primary that they could stand before: it is on a host
-// that is paused or has no power.
+// explainGateways says why gateways do not answer while there is no primary that they could stand before, whether they
+// run or not: it was on a host that is paused or has no power, or is paused or dead itself.
 func explainGateways(l *record.Lab) {
+	if l.State != stateUp {
+		return
+	}
+	states := map[string]string{}
+	for _, h := range l.Hosts {
+		states[h.Name] = h.State
+	}
 	var away []string
 	for _, m := range l.Members {
-		if m.Role == "primary" {
+		if m.Role == "primary" || m.Role == "standalone" {
 			return
 		}
-		for _, h := range l.Hosts {
-			if m.Kind == "postgres" && h.Name == m.Host && h.State != host.On {
-				away = append(away, h.Name+map[string]string{host.Paused: " is paused", host.Off: " has no power"}[h.State])
-			}
+		if m.Kind != "postgres" {
+			continue
+		}
+		switch {
+		case states[m.Host] == host.Paused:
+			away = append(away, m.Host+", the host of "+m.Name+", is paused")
+		case states[m.Host] == host.Off:
+			away = append(away, m.Host+", the host of "+m.Name+", has no power")
+		case m.State == "paused" || m.State == "dead" || m.State == "stopped":
+			away = append(away, m.Name+" is "+m.State)
 		}
 	}
 	if len(away) == 0 {
 		return
 	}
 	for i, m := range l.Members {
-		if m.Kind == "gateway" && m.State != "running" && m.Problem == "" {
-			l.Members[i].Problem = "not answering, because there is no primary: " + strings.Join(away, ", ")
+		if m.Kind == "gateway" && m.Problem == "" {
+			l.Members[i].Problem = "not answering, because there is no primary: " + strings.Join(away, "; ")
 		}
 	}
 }

@@ -145,26 +145,33 @@ func TestEventsAreShort(t *testing.T) {
 	l.event(t, "problem", "pg-2 could not join again: it ended: FATAL: no space (log: /labs/x/pg-2.log)")
 }
 
-// Gateways that wait for a primary say where it is; others are dead without an excuse.
+// Gateways that wait for a primary say where it is, also those that run; others are dead without an excuse.
 func TestGatewaysWithoutAPrimary(t *testing.T) {
-	lab := func(role, state, host string) record.Lab {
-		return record.Lab{Hosts: []record.LabHost{{Name: "host1", State: host}, {Name: "host2", State: "on"}},
-			Members: []record.LabMember{{Name: "pg-1", Kind: "postgres", Host: "host1", Role: "unknown"}, {Name: "pg-2", Kind: "postgres", Host: "host2", Role: role},
-				{Name: "gateway", Kind: "gateway", State: state}}}
-	}
-	for _, c := range []struct {
-		lab  record.Lab
-		want string
-	}{
-		{lab("secondary", "dead", "paused"), "not answering, because there is no primary: host1 is paused"},
-		{lab("secondary", "dead", "off"), "not answering, because there is no primary: host1 has no power"},
-		{lab("primary", "dead", "paused"), ""},
-		{lab("secondary", "running", "paused"), ""},
-		{lab("secondary", "dead", "on"), ""},
+	const why = "not answering, because there is no primary: "
+	for _, c := range []struct{ role, gateway, host, first, want string }{
+		{"secondary", "dead", "paused", "paused", why + "host1, the host of pg-1, is paused"},
+		{"secondary", "running", "paused", "paused", why + "host1, the host of pg-1, is paused"},
+		{"secondary", "dead", "off", "dead", why + "host1, the host of pg-1, has no power"},
+		{"secondary", "running", "on", "paused", why + "pg-1 is paused"},
+		{"unknown", "running", "on", "dead", why + "pg-1 is dead; pg-2 is dead"},
+		{"primary", "dead", "paused", "paused", ""},
+		{"standalone", "dead", "paused", "paused", ""},
+		{"secondary", "dead", "on", "running", ""}, // about to be promoted
 	} {
-		explainGateways(&c.lab)
-		if got := c.lab.Members[2].Problem; got != c.want {
-			t.Errorf("the gateway says %q, want %q", got, c.want)
+		second := "running"
+		if c.role == "unknown" {
+			second = "dead"
+		}
+		l := record.Lab{State: stateUp, Hosts: []record.LabHost{{Name: "host1", State: c.host}, {Name: "host2", State: "on"}},
+			Members: []record.LabMember{{Name: "pg-1", Kind: "postgres", Host: "host1", Role: "unknown", State: c.first},
+				{Name: "pg-2", Kind: "postgres", Host: "host2", Role: c.role, State: second}, {Name: "gateway", Kind: "gateway", State: c.gateway}}}
+		explainGateways(&l)
+		if got := l.Members[2].Problem; got != c.want {
+			t.Errorf("%+v: the gateway says %q", c, got)
+		}
+		l.State, l.Members[2].Problem = stateStarting, ""
+		if explainGateways(&l); l.Members[2].Problem != "" {
+			t.Errorf("in a lab that is being made the gateway says %q", l.Members[2].Problem)
 		}
 	}
 }

@@ -50,6 +50,9 @@ func TestDocs(t *testing.T) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			address := responder(t, null.Options{Count: 1 << 20}).Addr()
 			t.Chdir(t.TempDir())
+			if err := os.Symlink(filepath.Join(top, "examples"), "examples"); err != nil { // pages name files as seen from the top
+				t.Fatal(err)
+			}
 			for _, line := range shellCommands(string(text)) {
 				runDocumented(t, strings.ReplaceAll(line, "localhost:27017", address))
 			}
@@ -70,6 +73,12 @@ func runDocumented(t *testing.T, line string) {
 	}
 	if words[1] == "calibrate" {
 		return // starts its own program once more, which here is the test; a script covers it
+	}
+	if len(words) == 4 && strings.HasPrefix(strings.Join(words[1:], " "), "study plan examples/") {
+		if _, err := os.Stat(words[3]); err != nil { // TestExamplesOfDocuments plans each of them where its engine is
+			t.Errorf("%s: %v", line, err)
+		}
+		return
 	}
 	home := t.TempDir()
 	var stdout, stderr bytes.Buffer
