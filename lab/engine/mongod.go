@@ -47,7 +47,7 @@ func (e *mongod) Installed(ctx context.Context) (Installation, error) {
 	}
 	path, err := exec.LookPath("mongod")
 	if err != nil {
-		return Installation{}, fmt.Errorf("engine mongod is %w in %s nor on PATH: install it with 'plimsoll engine install mongod --version 8.0.12', or name one with --binary",
+		return Installation{}, fmt.Errorf("engine mongod is %w in %s nor on PATH: install it with 'plimsoll engine install mongod --version 8.0.12', or name an executable (engine.binary in a specification, --binary of plimsoll lab up)",
 			ErrNotInstalled, e.home.engine(Mongod))
 	}
 	version, err := mongodVersion(ctx, path)

@@ -97,7 +97,7 @@ func isURL(s string) bool {
 func mongodArchive(version, platform, goos, goarch, release string) (folder, name string, err error) {
 	cpu := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]
 	if cpu == "" {
-		return "", "", fmt.Errorf("there is no mongod for %s: build one and name it with --binary", goarch)
+		return "", "", fmt.Errorf("there is no mongod for %s: build one and name it (engine.binary in a specification, --binary of plimsoll lab up)", goarch)
 	}
 	switch goos {
 	case "darwin":
