@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -47,15 +48,30 @@ func (i *injector) Heal(ctx context.Context) (time.Time, error) {
 	}
 	_, err := i.lab.Heal(ctx, lab.Healing{ID: i.done.ID})
 	if err == nil {
-		return time.Now(), nil
+		return i.healed(ctx), nil
 	}
 	if errors.Is(err, lab.ErrRefused) { // it may have healed by itself
 		l, lookErr := i.lab.Describe(ctx, false)
 		if lookErr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == i.done.ID }) {
-			return time.Now(), nil
+			return i.healed(ctx), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %w", i.fault.Text, err)
+}
+
+// healed is when the lab says that it was undone; now, if it does not say.
+func (i *injector) healed(ctx context.Context) time.Time {
+	now := time.Now()
+	events, err := i.lab.EventsSince(ctx, 0)
+	if err != nil {
+		return now
+	}
+	for _, e := range events {
+		if e.Kind == "heal" && e.Data["id"] == strconv.Itoa(i.done.ID) && !e.Time.Before(i.done.Asked.Round(0)) && e.Time.Before(now) {
+			return e.Time
+		}
+	}
+	return now
 }
 
 // sight is what can be seen of a lab from outside of its supervisor, as far as that is possible.

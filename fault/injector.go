@@ -15,6 +15,8 @@ type Lab interface {
 	Name() string
 	Fail(ctx context.Context, f lab.Fault) (record.LabFault, error)
 	Heal(ctx context.Context, what lab.Healing) ([]record.LabFault, error)
+	// EventsSince are those after the event of that number.
+	EventsSince(ctx context.Context, seq int64) ([]record.LabEvent, error)
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
 	// Witness is what the kernel and the disks counted.
 	Witness(ctx context.Context) (lab.Witness, error)
@@ -27,7 +29,8 @@ type Injector interface {
 	// Verify looks until something other than the injector has seen an effect, or ctx ends; then it says that nothing
 	// was seen. It may be called while load goes on, and again later. An error is that it could not look.
 	Verify(ctx context.Context) (Proof, error)
-	// Heal undoes it and returns when that is done. Healing what is healed already succeeds.
+	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by its time
+	// limit, or by a person.
 	Heal(ctx context.Context) (time.Time, error)
 }
 
