@@ -152,7 +152,7 @@ name: cores
 lab:
   name: %s
   engine: {name: documentdb}
-  hosts: {mode: isolated, cores: 1}
+  hosts: {mode: isolated, cores: 1, memory: 1GiB}
   deadline: 5m
 run:
   workload: {name: a, records: 200}
@@ -178,6 +178,7 @@ canary: -1
 	c.wait(t)
 	study := plimsoll(t, "study", "resume", dir, "--format", "json").judged(t).study(t, dir)
 	checkDone(t, study, dir, 4)
+	used := map[float64][]float64{} // cores that member hosts used, by their limit
 	for _, tr := range study.Trials {
 		if tr.Status != record.TrialDone {
 			continue
@@ -195,8 +196,39 @@ canary: -1
 				t.Errorf("trial %d of %s ran on %s with %v cores", tr.Number, tr.Configuration, h.Name, h.Cores)
 			}
 		}
+		used[want] = append(used[want], checkLimits(t, r, name))
+	}
+	for limit, means := range used {
+		sum := 0.0
+		for _, m := range means {
+			sum += m
+		}
+		if mean := sum / float64(len(means)); mean > 1.15*limit {
+			t.Errorf("a host of %v cores used %.2f of them (%v in its trials)", limit, mean, means)
+		}
 	}
 	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, name) {
 		t.Errorf("the study left its lab:\n%s", list)
 	}
+}
+
+// checkLimits checks that the memory of an isolated host decided about the settings of the server on it, and returns how
+// many cores the host used while it was measured.
+func checkLimits(t *testing.T, r *record.Run, name string) float64 {
+	t.Helper()
+	for _, m := range r.Lab.Members {
+		if m.Kind != "postgres" {
+			continue
+		}
+		if got := m.Settings["shared_buffers"]; got != "256MB" { // a quarter of 1 GiB
+			t.Errorf("on a host of 1 GiB %s has shared_buffers %q", m.Name, got)
+		}
+		for _, s := range r.Series {
+			if s.Source == "host:"+name+"/"+m.Host && s.Name == "cpu.used" && s.Mean > 0 {
+				return s.Mean
+			}
+		}
+		t.Errorf("nothing is known of the cores that %s used", m.Host)
+	}
+	return 0
 }

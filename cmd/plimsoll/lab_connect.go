@@ -27,7 +27,11 @@ func newLabConnectCommand(env *environment) *cobra.Command {
 
 The program finds the address in PLIMSOLL_LAB_URI and wherever {} stands among its arguments; mongosh and mongo get
 it as their first argument. Its exit code is that of this command; it is 127 where there is no such program, and 126
-where it cannot be executed.`,
+where it cannot be executed.
+
+With documentdb each durability level has an address; 'plimsoll lab status' lists them and says what each means. Of a
+single member majority is the same as durable, because it is its own majority. With mongod there is one address, and
+clients say the durability with each write.`,
 		Example: `  plimsoll lab connect three
   plimsoll lab connect three --durability durable
   plimsoll lab connect three -- mongosh

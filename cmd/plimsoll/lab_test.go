@@ -131,6 +131,24 @@ func exampleLab() record.Lab {
 	return l
 }
 
+// Each level says what it means, also where there is one member only.
+func TestLevelsOfAStandalone(t *testing.T) {
+	var b strings.Builder
+	const disk, memory = "mongodb://127.0.0.1:27601/", "mongodb://127.0.0.1:27602/"
+	l := record.Lab{Name: "one", URI: disk, URIs: map[string]string{"durable": disk, "majority": disk, "balanced": memory, "throughput": memory}}
+	l.Specification.Defaults()
+	writeAddresses(&b, l, nil)
+	const want = `address   mongodb://127.0.0.1:27601/
+          mongodb://127.0.0.1:27602/  balanced    acknowledged when the member has it in memory (w:1, j:false)
+          mongodb://127.0.0.1:27601/  durable     acknowledged when the member has it on disk (w:1, j:true)
+          mongodb://127.0.0.1:27601/  majority    the same as durable: a single member is its own majority
+          mongodb://127.0.0.1:27602/  throughput  nobody waits for an answer (w:0)
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What `lab up`, `lab status` and `lab list` print, as a whole.
 func TestLabText(t *testing.T) {
 	var b bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
@@ -93,12 +94,22 @@ func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]strin
 	}
 	hidden = hidden || l.Specification.Engine.Authentication
 	fmt.Fprintf(b, "%-9s %s\n", label, l.URI)
+	levels := &table{left: 100}
 	for _, level := range slices.Sorted(maps.Keys(l.URIs)) {
-		fmt.Fprintf(b, "%-9s %s  %s\n", "", l.URIs[level], level)
+		levels.row(l.URIs[level], level, topology.LevelMeans(level, membersOf(l)))
 	}
+	levels.write(b, strings.Repeat(" ", 10))
 	if hidden {
 		fmt.Fprintf(b, "%-9s without user and password: plimsoll lab connect %s prints them\n", "", l.Name)
 	}
+}
+
+// membersOf is how many members of a set have data.
+func membersOf(l record.Lab) int {
+	if t := l.Specification.Topology; t.Kind == record.LabReplicaSet {
+		return int(t.Members)
+	}
+	return 1
 }
 
 // writeLabTables prints hosts, members, volumes, what is broken, and notes.

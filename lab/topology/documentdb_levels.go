@@ -22,7 +22,7 @@ import (
 //
 // k standbys and the primary are a majority: the members' synchronous_standby_names is ANY k of all others, whether
 // they live or not. It is never lowered when standbys are away; writes of a majority then wait, as in MongoDB.
-// A single member is its own majority, and has the levels balanced and durable only.
+// A single member is its own majority: it has the gateways balanced and durable only, and durable is majority's too.
 const (
 	levelThroughput          = "throughput"
 	levelBalanced            = "balanced"
@@ -57,6 +57,31 @@ func levelNames(level string, members int) []string {
 		names = append(names, "")
 	}
 	return names
+}
+
+// LevelMeans says in a few words what a durability level promises in a cluster of so many members with data; nothing of
+// a level that is not known.
+func LevelMeans(level string, members int) string {
+	who := "the primary"
+	if members == 1 {
+		who = "the member"
+	}
+	switch level {
+	case levelThroughput:
+		return "nobody waits for an answer (w:0)"
+	case levelBalanced:
+		return "acknowledged when " + who + " has it in memory (w:1, j:false)"
+	case levelDurable:
+		return "acknowledged when " + who + " has it on disk (w:1, j:true)"
+	case levelMajority:
+		if members == 1 {
+			return "the same as durable: a single member is its own majority"
+		}
+		return "acknowledged when a majority has it on disk (w:majority, j:true)"
+	case levelMajorityUnjournaled:
+		return "acknowledged when a majority has it, the primary on disk (w:majority, j:false)"
+	}
+	return ""
 }
 
 // quorum is how many standbys make a majority together with the primary.
