@@ -88,17 +88,6 @@ func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	return rows, err
 }
 
-// leader is the primary of a lab, empty while there is none.
-func leader(t *testing.T, name string) string {
-	t.Helper()
-	for _, m := range status(t, name).Members {
-		if m.Role == "primary" && m.State == "running" {
-			return m.Name
-		}
-	}
-	return ""
-}
-
 // holdReplay lets a standby receive everything and apply nothing, until the returned function is called.
 func holdReplay(t *testing.T, name, member string) (goOn func()) {
 	t.Helper()
@@ -113,17 +102,17 @@ func holdReplay(t *testing.T, name, member string) (goOn func()) {
 
 // cutReplication takes from a primary what its standbys receive through: they reach it and get nothing any more, and
 // clients notice nothing.
-func cutReplication(t *testing.T, name, primary string) {
+func cutReplication(t *testing.T, name, old string) {
 	t.Helper()
-	until(t, "nobody receives from "+primary, func() bool {
+	until(t, "nobody receives from "+old, func() bool {
 		// A standby that is quicker has connected again in between.
-		_, err := ask(t, name, primary, "select pg_terminate_backend(pid, 1000) from pg_stat_replication;"+
+		_, err := ask(t, name, old, "select pg_terminate_backend(pid, 1000) from pg_stat_replication;"+
 			"select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active")
 		if err != nil {
-			t.Logf("%s: %v", primary, err)
+			t.Logf("%s: %v", old, err)
 		}
-		slots, err := ask(t, name, primary, "select slot_name from pg_replication_slots")
-		return err == nil && len(slots) == 0 || leader(t, name) != primary // the lab may be quicker
+		slots, err := ask(t, name, old, "select slot_name from pg_replication_slots")
+		return err == nil && len(slots) == 0 || primary(t, name) != old // the lab may be quicker
 	})
 }
 
@@ -137,21 +126,21 @@ func testDrillKept(t *testing.T, name string) {
 		return err == nil
 	})
 	time.Sleep(2 * time.Second)
-	primary := leader(t, name)
+	old := primary(t, name)
 	c.signal(t, syscall.SIGUSR1)
-	cutReplication(t, name, primary)
-	until(t, "another one is promoted", func() bool { now := leader(t, name); return now != "" && now != primary })
+	cutReplication(t, name, old)
+	until(t, "another one is promoted", func() bool { now := primary(t, name); return now != "" && now != old })
 	c.signal(t, syscall.SIGUSR1)
 	l := drillOf(t, c.wait(t)).Rounds[0].Ledger
 	if l == nil || l.Inserts[record.WriteLost] == 0 || len(l.Lost) == 0 {
-		t.Fatalf("nothing that only %s had is lost: %+v", primary, l)
+		t.Fatalf("nothing that only %s had is lost: %+v", old, l)
 	}
 	places := map[string]int64{}
 	for _, w := range l.Lost {
 		places[w.Found[:strings.IndexByte(w.Found+"(", '(')]]++
 	}
 	// What is not found anywhere are updates: a log does not say of what they are.
-	if kept := places["the old timeline of "+primary+" "]; kept != l.Inserts[record.WriteLost] || int64(len(l.Lost)) != kept+l.Updates[record.WriteLost] {
+	if kept := places["the old timeline of "+old+" "]; kept != l.Inserts[record.WriteLost] || int64(len(l.Lost)) != kept+l.Updates[record.WriteLost] {
 		t.Errorf("%d inserts and %d updates are lost, named and found are %v; read were %+v",
 			l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places, l.Reads)
 	}
