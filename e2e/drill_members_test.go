@@ -126,7 +126,8 @@ func testDrillKept(t *testing.T, name string) {
 		return err == nil
 	})
 	time.Sleep(2 * time.Second)
-	old := primary(t, name)
+	old := ""
+	until(t, "there is a primary", func() bool { old = primary(t, name); return old != "" })
 	c.signal(t, syscall.SIGUSR1)
 	cutReplication(t, name, old)
 	until(t, "another one is promoted", func() bool { now := primary(t, name); return now != "" && now != old })
@@ -135,14 +136,17 @@ func testDrillKept(t *testing.T, name string) {
 	if l == nil || l.Inserts[record.WriteLost] == 0 || len(l.Lost) == 0 {
 		t.Fatalf("nothing that only %s had is lost: %+v", old, l)
 	}
-	places := map[string]int64{}
+	places, kept := map[string]int64{}, int64(0)
 	for _, w := range l.Lost {
 		places[w.Found[:strings.IndexByte(w.Found+"(", '(')]]++
+		if strings.HasPrefix(w.Found, "the old timeline of ") {
+			kept++
+		}
 	}
 	// What is not found anywhere are updates: a log does not say of what they are.
-	if kept := places["the old timeline of "+old+" "]; kept != l.Inserts[record.WriteLost] || int64(len(l.Lost)) != kept+l.Updates[record.WriteLost] {
-		t.Errorf("%d inserts and %d updates are lost, named and found are %v; read were %+v",
-			l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places, l.Reads)
+	if kept != l.Inserts[record.WriteLost] || int64(len(l.Lost)) != kept+l.Updates[record.WriteLost] || places["the old timeline of "+old+" "] == 0 {
+		t.Errorf("%s was cut off; %d inserts and %d updates are lost, named and found are %v; read were %+v",
+			old, l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places, l.Reads)
 	}
 	t.Logf("%d inserts and %d updates are lost, and found are %v", l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places)
 }
