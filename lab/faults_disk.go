@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
 
 // faultDisk is a disk of the fault filesystem: its control, and its name there. Faults keep it, so that nothing that
@@ -98,6 +99,25 @@ func (s *supervisor) relapses(known map[string]string) {
 	}
 }
 
+// answerLimit is how long a filesystem that is silent may take before its member is ended for that: its disks work, so it
+// answers as soon as the machine has the time.
+const answerLimit = 30 * time.Second
+
+// gaveUp says whether the filesystem of a volume is gone, can only be read, or cannot be read; one that is only slow has not
+// given up.
+func gaveUp(ctx context.Context, v volume.Volume) bool {
+	if v.Describe(ctx, false).Health != "failed" {
+		return false
+	}
+	a, ok := v.(volume.Answering)
+	if !ok {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return !a.Answers(ctx) || v.Describe(ctx, false).Health == "failed"
+}
+
 // recover brings back a member whose filesystem gave up because of its disks, or that ended because of it.
 func (s *supervisor) recover(ctx context.Context, member string) error {
 	defer s.locks.lock("member/" + member)()
@@ -112,7 +132,7 @@ func (s *supervisor) recover(ctx context.Context, member string) error {
 	if !ok || n.Host().State() == host.Off || s.endedByFault(member) {
 		return nil
 	}
-	failed := v.Describe(ctx, false).Health == "failed"
+	failed := gaveUp(ctx, v)
 	if n.Status().Running && !failed {
 		return nil
 	}

@@ -106,7 +106,7 @@ func (s *supervisor) needsMount(ctx context.Context, member string) bool {
 	s.mu.Lock()
 	v, unmounted := s.volumes[member], s.unmounted[member]
 	s.mu.Unlock()
-	return v != nil && (unmounted || v.Describe(ctx, false).Health == "failed")
+	return v != nil && (unmounted || gaveUp(ctx, v))
 }
 
 // meant finds the faults that are to be healed.

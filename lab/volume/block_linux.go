@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,9 +30,11 @@ type blocks struct {
 	made                        []made // what was made besides disks, in order
 	own                         int64  // bytes of the filesystem that were used when it was empty
 	ballast                     ballast
-	serial                      int         // of new disks
-	arrayEntry                  int         // of the array in the journal, if it has one
-	looking                     atomic.Bool // somebody waits for the filesystem to be read
+	serial                      int // of new disks
+	arrayEntry                  int // of the array in the journal, if it has one
+
+	asking  sync.Mutex // guards looking
+	looking *look      // the question to the filesystem that has no answer yet
 }
 
 // made is something to undo when the volume is closed.

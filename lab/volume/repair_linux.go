@@ -99,9 +99,12 @@ func (v *blocks) health(e examined) (health, detail string) {
 		says = append(says, e.detail)
 	}
 	at, err := mountsAt(v.path)
-	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly()) || !v.listable()
+	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly())
+	ok, silent := v.listable()
 	switch {
-	case down:
+	case silent && !down:
+		return "failed", strings.Join(append(says, fmt.Sprintf("the filesystem has not answered for %v: its disks hang, or the machine is very busy", lookLimit)), "; ")
+	case down || !ok:
 		return "failed", strings.Join(append(says, "the filesystem has given up: lab heal with --all lets its disks answer, mounts it again and starts its member"), "; ")
 	case len(gone) > v.m.scheme.tolerates():
 		health = "failed"
@@ -115,23 +118,53 @@ func (v *blocks) health(e examined) (health, detail string) {
 	return health, strings.Join(says, "; ")
 }
 
-// lookLimit is how long a filesystem may take to list its directory: one whose disks hang never does.
-const lookLimit = time.Second
+// lookLimit is how long a look at a volume waits for its filesystem: one whose disks hang never answers, and on a busy
+// machine a healthy one may take longer too. Nobody is ended for that alone: see [Answering].
+const lookLimit = 3 * time.Second
 
-// listable says whether the filesystem can be read. At most one question waits for an answer.
-func (v *blocks) listable() bool {
-	if !v.looking.CompareAndSwap(false, true) {
-		return false
-	}
-	answer := make(chan bool, 1)
-	go func() {
-		answer <- listable(v.path)
-		v.looking.Store(false)
-	}()
+// look is a question to a filesystem whose answer may never come.
+type look struct {
+	done chan struct{}
+	ok   bool // after done
+}
+
+// listable says whether the filesystem can be read; silent is that it has not answered.
+func (v *blocks) listable() (ok, silent bool) {
+	l := v.question()
 	select {
-	case ok := <-answer:
-		return ok
+	case <-l.done:
+		return l.ok, false
 	case <-time.After(lookLimit):
+		return false, true
+	}
+}
+
+// question asks the filesystem whether it can be read. At most one question waits for an answer: who asks meanwhile gets that.
+func (v *blocks) question() *look {
+	v.asking.Lock()
+	defer v.asking.Unlock()
+	if v.looking != nil {
+		return v.looking
+	}
+	l := &look{done: make(chan struct{})}
+	v.looking = l
+	go func() {
+		l.ok = listable(v.path)
+		v.asking.Lock()
+		v.looking = nil
+		v.asking.Unlock()
+		close(l.done)
+	}()
+	return l
+}
+
+// Answers implements [Answering].
+func (v *blocks) Answers(ctx context.Context) bool {
+	l := v.question()
+	select {
+	case <-l.done:
+		return l.ok
+	case <-ctx.Done():
 		return false
 	}
 }

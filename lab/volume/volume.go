@@ -37,3 +37,10 @@ type Volume interface {
 	// Close unmounts the volume and removes its disks and data.
 	Close(ctx context.Context) error
 }
+
+// Answering is a volume whose filesystem may be slow to answer, or never answer.
+type Answering interface {
+	// Answers waits until the filesystem was read, for as long as ctx allows, and says whether it could be. A look at
+	// the volume ([Volume.Describe]) does not wait for long, and calls one that is silent failed.
+	Answers(ctx context.Context) bool
+}
