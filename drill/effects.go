@@ -9,6 +9,17 @@ import (
 // window is the measured time of a round and the first fault in it, in nanoseconds of run time.
 type window struct {
 	from, fault, until int64
+	// done is when the fault was in effect, and healed when it was no more; 0 if it still was in the end, or that is not known.
+	done, healed int64
+}
+
+// broken is how long the fault was in effect.
+func (w window) broken() (from, until int64) {
+	from, until = max(w.fault, w.done), w.until
+	if w.healed > 0 {
+		until = min(until, w.healed)
+	}
+	return from, until
 }
 
 // backAt is which share of the throughput before counts as recovered.
@@ -32,6 +43,9 @@ func effectOf(c course, w window) record.DrillEffect {
 		return e
 	}
 	e.Before = rate(c, w.from, w.fault)
+	if from, until := w.broken(); until > from {
+		e.During = rate(c, from, until)
+	}
 	from, to, back := longestGap(c, w)
 	e.OutageFrom = from
 	if back {

@@ -43,6 +43,10 @@ func (classes) Classes() []workload.Class { return []workload.Class{{Name: "inse
 
 func TestEffectOfAKnownOutage(t *testing.T) {
 	c := made(30*time.Second, time.Millisecond, 10*time.Second, 12500*time.Millisecond)
+	half := effectOf(c, window{from: int64(time.Second), fault: int64(9 * time.Second), done: int64(10 * time.Second), healed: int64(15 * time.Second), until: int64(30 * time.Second)})
+	if half.During < 499 || half.During > 501 {
+		t.Errorf("while it was broken, half of 1000 per second were left, and not %v", half.During)
+	}
 	e := effectOf(c, window{from: int64(time.Second), fault: int64(10 * time.Second), until: int64(30 * time.Second)})
 	if e.Outage != int64(2501*time.Millisecond) || e.OutageFrom != int64(9999*time.Millisecond) {
 		t.Errorf("the outage of 2.5 s is %v from %v", time.Duration(e.Outage), time.Duration(e.OutageFrom))

@@ -23,7 +23,7 @@ func (x *round) guard(ctx context.Context, healed <-chan struct{}) {
 	}
 	for ctx.Err() == nil {
 		l, err := x.lab.Describe(ctx, true)
-		if err == nil && ctx.Err() == nil && notWhole(x.before, l, lagUnderLoad) == "" {
+		if err == nil && ctx.Err() == nil && notWhole(x.before, l, lagUnderLoad) == "" && lacking(l) == "" {
 			x.redundant = time.Now()
 			return
 		}
@@ -65,6 +65,9 @@ func (x *round) recover(ctx context.Context) time.Time {
 			x.compare(l)
 			missing = notWhole(x.before, l, noLag)
 			if missing == "" {
+				if x.r.Problem = lacking(l); x.r.Problem != "" {
+					return time.Time{}
+				}
 				if x.redundant.IsZero() {
 					return time.Now()
 				}
@@ -126,12 +129,39 @@ func notWhole(before, now record.Lab, allowed lag) string {
 	}
 	for _, v := range now.Volumes {
 		if v.Health == "degraded" || v.Health == "repairing" || v.Health == "failed" {
-			if !stays[v.Name] && !anyDisk(now.Faults, v.Name) {
+			if !stays[v.Name] && !anyDisk(now.Faults, v.Name) && onDead(v, now.Faults) == "" {
 				missing = append(missing, fmt.Sprintf("the volume %s is %s", v.Name, v.Health))
 			}
 		}
 	}
 	return strings.Join(missing, ", ")
+}
+
+// lacking says which volumes lack copies as long as a host stays dead, "" if none does. Waiting for them would be in vain.
+func lacking(l record.Lab) string {
+	var volumes, hosts []string
+	for _, v := range l.Volumes {
+		if host := onDead(v, l.Faults); host != "" && v.Health != "healthy" {
+			volumes = append(volumes, v.Name)
+			if !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	if len(volumes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("redundancy was not all back: as long as %s stays dead, copies are missing of the volumes %s", strings.Join(hosts, " and "), strings.Join(volumes, ", "))
+}
+
+// onDead is the host of one of a volume's disks that is broken, "" if there is none.
+func onDead(v record.LabVolume, faults []record.LabFault) string {
+	for _, f := range faults {
+		if slices.ContainsFunc(v.Disks, func(d record.LabDisk) bool { return d.Host == f.Target }) {
+			return f.Target
+		}
+	}
+	return ""
 }
 
 func anyDisk(faults []record.LabFault, volume string) bool {

@@ -45,3 +45,23 @@ func TestDoubts(t *testing.T) {
 		t.Errorf("doubts: %q", got)
 	}
 }
+
+// Nobody waits for copies on a host that stays dead; and that they are missing is said.
+func TestCopiesOnADeadHost(t *testing.T) {
+	disks := func(hosts ...string) (list []record.LabDisk) {
+		for _, h := range hosts {
+			list = append(list, record.LabDisk{Host: h})
+		}
+		return list
+	}
+	l := record.Lab{Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Disks: disks("host1", "host2")},
+		{Name: "pg-2", Health: "healthy", Disks: disks("host2", "host3")}, {Name: "pg-3", Health: "degraded", Disks: disks("host3", "host1")}}}
+	if got := notWhole(l, l, noLag); got == "" || lacking(l) != "" {
+		t.Errorf("without a dead host: %q, %q", got, lacking(l))
+	}
+	l.Faults = []record.LabFault{{Action: "power-off", Target: "host1"}}
+	want := "redundancy was not all back: as long as host1 stays dead, copies are missing of the volumes pg-1, pg-3"
+	if got := notWhole(l, l, noLag); got != "" || lacking(l) != want {
+		t.Errorf("with a dead host: %q, %q", got, lacking(l))
+	}
+}

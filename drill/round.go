@@ -239,7 +239,11 @@ func (x *round) look(result *record.Run) {
 // effects says what the faults meant for the operations of one client, or of all.
 func (x *round) effects(client int, list []course) {
 	r := x.r
-	w := window{from: r.WindowStart - x.shift, fault: r.Faults[0].Injected - x.shift, until: r.WindowEnd - x.shift}
+	f := r.Faults[0]
+	w := window{from: r.WindowStart - x.shift, fault: f.Injected - x.shift, until: r.WindowEnd - x.shift, done: f.Done - x.shift}
+	if f.Healed > 0 {
+		w.healed = f.Healed - x.shift
+	}
 	for _, c := range list {
 		e := effectOf(c, w)
 		if e.OutageFrom >= 0 {

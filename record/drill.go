@@ -133,6 +133,8 @@ type DrillEffect struct {
 	Client int `json:"client"`
 	// Before is the rate of successes per second before the first fault.
 	Before float64 `json:"before"`
+	// During is the same from when the first fault was in effect until it was healed, or until the load ended.
+	During float64 `json:"during"`
 	// Outage is the longest time without a success, from the last one before to the first one after; OutageFrom is when it
 	// began. Recovery is from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not come.
 	Outage     int64 `json:"outage_ns"`

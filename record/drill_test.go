@@ -37,7 +37,6 @@ func TestDrillMistakes(t *testing.T) {
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', at: 5s, at_workers: 3}]":                                        "exclude each other",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', for: 5s, stay: true}]":                                          "exclude each other",
 		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never bring",
-		"run: {target: 'lab:x', load: {clients: 2}}\nfaults: [{fault: 'kill:primary'}]":                                           "one process",
 		"run: {target: 'lab:x'}\nfresh: true\nfaults: [{fault: 'kill:primary'}]":                                                  "fresh",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss: some}":                                         "loss",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss_window: 1s}":                                    "needs loss: window",

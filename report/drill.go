@@ -110,7 +110,7 @@ func DrillSections(d *record.Drill) []Section {
 		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillClients(r, name), drillLedger(r, name),
 			drillReads(r, name), drillLost(r, name))
 	}
-	list = append(list, drillDistribution(d), drillAgain(d))
+	list = append(list, drillManners(d), drillDistribution(d), drillAgain(d))
 	return slices.DeleteFunc(list, func(s Section) bool {
 		return (s.Table == nil || len(s.Table.Rows) == 0) && len(s.Lines) == 0 && len(s.Points) == 0
 	})
@@ -143,6 +143,9 @@ func drillHead(d *record.Drill) Section {
 		}
 		if r.Problem != "" && r.Problem != d.Problem {
 			s.Points = append(s.Points, "warning round "+strconv.Itoa(r.Number)+": "+r.Problem)
+		}
+		if left := drillLeft(r); left != "" {
+			s.Points = append(s.Points, "note "+ofRound(d, r)+left)
 		}
 		for _, u := range r.Unread {
 			if text := "note not read: " + u; !slices.Contains(s.Points, text) { // each round may say the same
@@ -252,7 +255,7 @@ func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
 		began = nanoseconds(float64(e.OutageFrom - r.Faults[0].Injected))
 	}
-	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orNever(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
+	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
 }
 
 func orNever(ns int64) string {
@@ -260,6 +263,22 @@ func orNever(ns int64) string {
 		return "did not end"
 	}
 	return nanoseconds(float64(ns))
+}
+
+// orUnseen is a time until which the load may have been over.
+func orUnseen(ns int64) string {
+	if ns < 0 {
+		return "not in the load"
+	}
+	return nanoseconds(float64(ns))
+}
+
+// ofRound names a round where there are several.
+func ofRound(d *record.Drill, r *record.DrillRound) string {
+	if len(d.Rounds) < 2 {
+		return ""
+	}
+	return "round " + strconv.Itoa(r.Number) + ": "
 }
 
 // drillDistribution is each round in one line.
@@ -273,7 +292,7 @@ func drillDistribution(d *record.Drill) Section {
 		outage, recovery, lost, window, acked := "–", "–", "–", "–", "–"
 		for _, e := range r.Effects {
 			if e.Class == "" && e.Client == -1 {
-				outage, recovery = orNever(e.Outage), orNever(e.Recovery)
+				outage, recovery = orNever(e.Outage), orUnseen(e.Recovery)
 			}
 		}
 		if l := r.Ledger; l != nil {
