@@ -101,27 +101,8 @@ func unknown(what, value string, known ...string) error {
 	return fmt.Errorf("unknown %s %q%s (known: %v)", what, value, nearest.DidYouMean(value, known), known)
 }
 
-// The durability levels by their names. An explicit w or journal wins over the level's.
-var levels = map[string]struct {
-	w       string
-	journal *bool
-}{
-	"throughput": {w: "0"},
-	"balanced":   {w: "1", journal: new(bool)},
-	"durable":    {w: "1", journal: func() *bool { t := true; return &t }()},
-}
-
-// Concern translates a durability level and what was set beside it. "balanced" and "durable" mean one
-// member unless w says how many, because only then they mean the same on a standalone server and on a
-// replica set.
+// Concern is what is asked of the target in every request, by a durability level and what was set beside it.
 func Concern(d record.DurabilitySpec) store.Concern {
-	level := levels[d.Name]
-	c := store.Concern{W: level.w, Journal: level.journal, Read: d.ReadConcern, Preference: d.ReadPreference}
-	if d.W != "" {
-		c.W = d.W
-	}
-	if d.Journal != nil {
-		c.Journal = d.Journal
-	}
-	return c
+	d = d.Effective()
+	return store.Concern{W: d.W, Journal: d.Journal, Read: d.ReadConcern, Preference: d.ReadPreference}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 const textWidth = 100 // columns of running text
@@ -105,7 +103,7 @@ func textValidity(b *bytes.Buffer, r *record.Run) {
 // textLoad says what was asked for and what came of it.
 func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	fmt.Fprintf(b, "load        %s\n", html.Load(r, p))
-	fmt.Fprintf(b, "durability  %s\n", describeDurability(r))
+	fmt.Fprintf(b, "durability  %s\n", html.Durability(r))
 	fmt.Fprintf(b, "data        %s\n", html.Data(r))
 	if r.Lab != nil {
 		fmt.Fprintf(b, "lab         %s\n", wrap(report.LabLine(r.Lab), textWidth-12, strings.Repeat(" ", 12)))
@@ -142,53 +140,6 @@ func ratio(a, b float64) float64 {
 }
 
 func formatSeconds(s float64) string { return formatDuration(time.Duration(s * 1e9)) }
-
-// describeDurability says what writes were asked to wait for, and what the server's own default is
-// where nothing was asked for.
-func describeDurability(r *record.Run) string {
-	d := r.Specification.Durability
-	c := run.Concern(d)
-	var asked []string
-	if c.W != "" {
-		asked = append(asked, "w: "+c.W)
-	}
-	if c.Journal != nil {
-		asked = append(asked, "j: "+strconv.FormatBool(*c.Journal))
-	}
-	var parts []string
-	switch {
-	case d.Name != "":
-		parts = append(parts, d.Name+" ("+strings.Join(asked, ", ")+")")
-	case len(asked) > 0:
-		parts = append(parts, asked...)
-	default:
-		if r.Target.Level != "" {
-			parts = append(parts, "that of the lab's servers for "+r.Target.Level)
-			break
-		}
-		parts = append(parts, "as the address or the server says"+serverDefault(r))
-	}
-	if d.ReadConcern != "" {
-		parts = append(parts, "read concern "+d.ReadConcern)
-	}
-	if d.ReadPreference != "" {
-		parts = append(parts, "read from "+d.ReadPreference)
-	}
-	if client := r.ClientSettings["client"]; client != "in-process" && client != "" {
-		parts = append(parts, "client "+client)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// serverDefault is the write concern that the server applies where nobody asks for one, as far as it
-// says so (MongoDB 4.4 and later).
-func serverDefault(r *record.Run) string {
-	w := r.Target.Settings["defaultWriteConcern.w"]
-	if w == "" {
-		return ""
-	}
-	return " (the server's default is w: " + w + ")"
-}
 
 // textOperations is the table of operation classes: response time, and service time below it where the
 // two differ.

@@ -73,21 +73,10 @@ func Load(r *record.Run, p *record.PhaseResult) string {
 	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
 }
 
-// levels are the write concerns that the names of durability levels stand for.
-var levels = map[string][]string{
-	"throughput": {"w: 0"}, "balanced": {"w: 1", "j: false"}, "durable": {"w: 1", "j: true"},
-}
-
 // Durability says what writes were asked to wait for, and what the server's own default is where nothing was asked.
 func Durability(r *record.Run) string {
 	d := r.Specification.Durability
-	asked := slices.Clone(levels[d.Name])
-	if d.W != "" {
-		asked = replaceFact(asked, 0, "w: ", d.W)
-	}
-	if d.Journal != nil {
-		asked = replaceFact(asked, 1, "j: ", strconv.FormatBool(*d.Journal))
-	}
+	asked := d.Asked()
 	var parts []string
 	switch {
 	case d.Name != "":
@@ -96,10 +85,9 @@ func Durability(r *record.Run) string {
 		parts = append(parts, asked...)
 	default:
 		text := "as the address or the server says"
-		if r.Target.Level != "" {
+		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {
 			text = "that of the lab's servers for " + r.Target.Level
-		}
-		if w := r.Target.Settings["defaultWriteConcern.w"]; w != "" {
+		} else if w != "" { // MongoDB 4.4 and later say so
 			text += " (the server's default is w: " + w + ")"
 		}
 		parts = append(parts, text)
@@ -114,17 +102,6 @@ func Durability(r *record.Run) string {
 		parts = append(parts, "client "+client)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// replaceFact sets the part with a prefix, which stands at a place if it is there.
-func replaceFact(list []string, at int, prefix, value string) []string {
-	for i := range list {
-		if strings.HasPrefix(list[i], prefix) {
-			list[i] = prefix + value
-			return list
-		}
-	}
-	return slices.Insert(list, min(at, len(list)), prefix+value)
 }
 
 // Data says what was there to be read.
