@@ -178,6 +178,15 @@ canary: -1
 	c.wait(t)
 	study := plimsoll(t, "study", "resume", dir, "--format", "json").judged(t).study(t, dir)
 	checkDone(t, study, dir, 4)
+	checkCores(t, study, dir, name)
+	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, name) {
+		t.Errorf("the study left its lab:\n%s", list)
+	}
+}
+
+// checkCores checks that each trial had the cores of its configuration, and used no more of them.
+func checkCores(t *testing.T, study *record.Study, dir, name string) {
+	t.Helper()
 	used := map[float64][]float64{} // cores that member hosts used, by their limit
 	for _, tr := range study.Trials {
 		if tr.Status != record.TrialDone {
@@ -206,9 +215,6 @@ canary: -1
 		if mean := sum / float64(len(means)); mean > 1.15*limit {
 			t.Errorf("a host of %v cores used %.2f of them (%v in its trials)", limit, mean, means)
 		}
-	}
-	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, name) {
-		t.Errorf("the study left its lab:\n%s", list)
 	}
 }
 

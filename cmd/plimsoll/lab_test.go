@@ -149,6 +149,15 @@ func TestLevelsOfAStandalone(t *testing.T) {
 	}
 }
 
+// Members with the same problem tell it once.
+func TestSameProblemOfMembers(t *testing.T) {
+	var b strings.Builder
+	writeMembers(&b, []record.LabMember{{Name: "a", Problem: "no primary"}, {Name: "b", Problem: "slow"}, {Name: "c", Problem: "no primary"}})
+	if !strings.HasSuffix(b.String(), "\na, c: no primary\nb: slow\n") {
+		t.Errorf("the members say\n%s", b.String())
+	}
+}
+
 // What `lab up`, `lab status` and `lab list` print, as a whole.
 func TestLabText(t *testing.T) {
 	var b bytes.Buffer

@@ -184,16 +184,20 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 	t := &table{left: 100}
 	t.row("member", "role", "state", "host", "address", "lag", "set")
 	var problems []string
+	who := map[string][]string{} // by problem: gateways often have the same
 	for _, m := range members {
 		t.row(m.Name, orElse(m.Role, "-"), m.State, m.Host, m.Address, report.LagText(m), orElse(m.Set, "-"))
 		if m.Problem != "" {
-			problems = append(problems, m.Name+": "+m.Problem)
+			if who[m.Problem] == nil {
+				problems = append(problems, m.Problem)
+			}
+			who[m.Problem] = append(who[m.Problem], m.Name)
 		}
 	}
 	fmt.Fprintln(b)
 	t.write(b, "")
 	for _, p := range problems {
-		fmt.Fprintln(b, wrap(report.Clean(p), textWidth, "  "))
+		fmt.Fprintln(b, wrap(report.Clean(strings.Join(who[p], ", ")+": "+p), textWidth, "  "))
 	}
 }
 
