@@ -30,14 +30,16 @@ type Position struct {
 // goes over to a new timeline meanwhile is told less than it has, never more.
 //
 // A standby that has read its own log to the end asks for more of it, and only from then on there is a position at
-// which it receives; one that has no primary never asks.
+// which it receives. One that has no primary never asks: its startup process rests then until it looks again, which
+// PostgreSQL shows as what it waits for. Whoever took its position for its end before would promote one that has less.
 const positionQuery = `select pg_is_in_recovery(),
 	case when pg_is_in_recovery() then greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), coalesce(pg_last_wal_replay_lsn(), '0/0'))
 		else pg_current_wal_flush_lsn() end,
 	case when pg_is_in_recovery() then coalesce((select max(('x' || substr(name, 1, 8))::bit(32)::int) from pg_ls_waldir()
 			where name ~ '^[0-9A-F]{24}$'), (select timeline_id from pg_control_checkpoint()))
 		else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end,
-	not pg_is_in_recovery() or pg_last_wal_receive_lsn() is not null or current_setting('primary_conninfo') = '',
+	not pg_is_in_recovery() or pg_last_wal_receive_lsn() is not null or exists (select from pg_stat_activity
+		where backend_type = 'startup' and wait_event in ('RecoveryRetrieveRetryInterval', 'RecoveryWalStream')),
 	coalesce((select sender_host || ':' || sender_port from pg_stat_wal_receiver where status = 'streaming'), '')`
 
 // Probe asks the member through the network, as its clients would.
