@@ -13,7 +13,7 @@ import (
 const (
 	mostMoments = 300
 	momentEvery = time.Second
-	pastAtMost = time.Minute
+	pastAtMost  = time.Minute
 	mostPasts   = 100
 )
 
