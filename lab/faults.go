@@ -213,7 +213,7 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 			until := x.Since.Add(f.Limit)
 			x.Until = &until
 			x.timer = time.AfterFunc(time.Until(until), func() { s.healLater(x) })
-			text += " for " + record.Duration(f.Limit).String()
+			text += " for " + record.Duration(f.Limit.Round(time.Millisecond)).String()
 		}
 		s.mu.Unlock()
 		data["id"] = strconv.Itoa(x.ID)

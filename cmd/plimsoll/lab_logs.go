@@ -57,16 +57,20 @@ logs. Both work for a lab whose supervisor is gone.`,
 			if len(args) == 2 {
 				return memberLogs(ctx, env, e, args[1], lines, follow)
 			}
-			return labEvents(ctx, env, home, e, follow)
+			most := 0 // all of them
+			if cmd.Flags().Changed("lines") {
+				most = lines
+			}
+			return labEvents(ctx, env, home, e, most, follow)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until Ctrl-C, or until the lab is removed")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of each log of a member")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of each log of a member, or the last events (default: all)")
 	return cmd
 }
 
-// labEvents prints the events of a lab.
-func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, follow bool) error {
+// labEvents prints the events of a lab: the last of them, or all if most is 0.
+func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, most int, follow bool) error {
 	var seen int64
 	show := func(events []record.LabEvent) {
 		for _, ev := range events {
@@ -74,7 +78,11 @@ func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, 
 			fmt.Fprintf(env.stdout, "%s  %-9s  %s\n", ev.Time.UTC().Format("15:04:05.000"), ev.Kind, report.Clean(ev.Text))
 		}
 	}
-	show(lab.Events(home, e.Name))
+	all := lab.Events(home, e.Name)
+	if most > 0 {
+		all = all[max(0, len(all)-most):]
+	}
+	show(all)
 	if !follow || !e.Alive {
 		return nil
 	}
