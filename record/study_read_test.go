@@ -152,7 +152,7 @@ func TestStudyMistakesNameLineAndKey(t *testing.T) {
 		"procedures:\n  thread: {}":                  `line 2: unknown key "thread" in procedures, did you mean threads?`,
 		"procedures:\n  steady: {form: 3}":           `unknown key "form" in procedures.steady, did you mean from?`,
 		"factors: [{levels: [[1]]}]":                 "a list goes below value",
-		"factors: [{levels: [null]}]":                "a level needs a value",
+		"factors: [{levels: [null]}]":                "factors.levels: there is nothing behind a hyphen or a comma",
 		"factors: [{levels: [{set: 3}]}]":            "line 1: factors.levels.set needs names with values below it",
 		"factors: [{levels: [{set: {a: 1, a: 2}}]}]": `"a"`,
 		"factors: [{levels: [{baseline: maybe}]}]":   "neither true nor false",
