@@ -110,10 +110,13 @@ func (e ended) showAgain(t *testing.T, code int) *record.Run {
 	return plimsoll(t, "show", filepath.Join(e.dir, out), "--format", "json").must(t, code).record(t)
 }
 
+// lookEvery is how long until waits between two looks. Most of them start a process, and tests go on side by side.
+const lookEvery = 200 * time.Millisecond
+
 // until calls f again and again until it returns true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(patience); !f(); time.Sleep(50 * time.Millisecond) {
+	for limit := time.Now().Add(patience); !f(); time.Sleep(lookEvery) {
 		if time.Now().After(limit) {
 			t.Fatalf("waited %v in vain for: %s", patience, what)
 		}
