@@ -47,6 +47,7 @@ confidence: 95%
 metrics: [throughput, read.p99]
 objectives: [p99<20ms]
 published: figures
+scale: {data: 1/128, workers: 0.125, cores: 1/16, rates: 2}
 out: dir
 labels: {host: blue}
 `
@@ -76,6 +77,7 @@ func TestReadStudySpec(t *testing.T) {
 		Combine: "fraction", Fraction: 8, Trials: 6, Seed: 7, Order: "batched", Batch: []string{"size"}, Canary: 10, Reload: true,
 		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03, Confidence: 0.95,
 		Metrics: []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",
+		Scale:  &ScaleSpec{Data: 1. / 128, Workers: 0.125, Cores: 1. / 16, Rates: 2},
 		Labels: map[string]string{"host": "blue"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,0 +1,105 @@
+package record
+
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// KindSuite is the kind of record that a suite leaves.
+const KindSuite = "suite"
+
+// The files of a suite besides the records of its parts, which are directories below PartsDir.
+const (
+	SuiteFile    = "suite.json"
+	SuiteJournal = "parts.ndjson" // a line before and after each part, appended and synced
+	PartsDir          = "parts"
+)
+
+// Budgets that a suite may be fitted into.
+const (
+	BudgetFull  = "full"  // as written
+	BudgetQuick = "quick" // ten minutes in all
+	BudgetSmoke = "smoke" // about a minute: shows that it works, and proves nothing
+)
+
+// Suite is suite.json: everything about a suite but the records of its parts.
+type Suite struct {
+	SchemaVersion string `json:"schema_version"`
+	// Kind is the kind of record, "suite" here.
+	Kind   string `json:"kind"`
+	Status Status `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
+	// Problem is why it stopped.
+	Problem string     `json:"problem,omitempty"`
+	Tool    Tool       `json:"tool"`
+	Command []string   `json:"command,omitempty"`
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	// Specification is suite.yaml, without credentials; Source the folder where it was.
+	Specification SuiteSpec `json:"specification"`
+	Source        string         `json:"source,omitempty"`
+	Environment   Environment    `json:"environment"`
+	// Budget is full, quick or smoke. Scale is what was applied, and Against the deployment that is loaded instead of labs.
+	Budget  string    `json:"budget" jsonschema:"enum=full,enum=quick,enum=smoke"`
+	Scale   ScaleSpec `json:"scale"`
+	Against string    `json:"against,omitempty"`
+	// Parts are all parts in their order, those that were left out too.
+	Parts []Part `json:"parts"`
+	// Left says what was scaled or left out, why, and what it was before.
+	Left []Left `json:"left,omitempty"`
+	// Validity lists the reasons why the result must not be believed, or only with care.
+	Validity []measure.Finding `json:"validity"`
+}
+
+// PartStatus says what became of a part.
+type PartStatus string
+
+const (
+	// PartPlanned: it has not begun.
+	PartPlanned PartStatus = "planned"
+	// PartRunning: it has begun, and not ended as far as is known.
+	PartRunning PartStatus = "running"
+	// PartDone: its record is complete, whatever its verdict.
+	PartDone PartStatus = "done"
+	// PartFailed: it ended without a result; Problem says why.
+	PartFailed PartStatus = "failed"
+	// PartLeft: it was left out; Problem says why.
+	PartLeft PartStatus = "left out"
+)
+
+// Part is one study, drill or probe of a suite.
+type Part struct {
+	// Name is also the directory of its record below PartsDir.
+	Name string `json:"name"`
+	// Kind is study, drill or probe.
+	Kind   string     `json:"kind" jsonschema:"enum=study,enum=drill,enum=probe"`
+	Status PartStatus `json:"status" jsonschema:"enum=planned,enum=running,enum=done,enum=failed,enum=left out"`
+	// Problem is why it failed or was left out, in a sentence.
+	Problem string `json:"problem,omitempty"`
+	// Record is its directory, relative to that of the suite; absent if there is none.
+	Record string `json:"record,omitempty"`
+	// Shows and Level are as in the specification.
+	Shows []string `json:"shows,omitempty"`
+	Level string   `json:"level,omitempty"`
+	// Set are the values by key of what the part was repeated for (Each), and what an earlier part gave.
+	Set     map[string]any `json:"set,omitempty"`
+	Started *time.Time     `json:"started,omitempty"`
+	// Seconds is how long it took; Estimate how long it was thought to take.
+	Seconds  float64 `json:"seconds,omitempty"`
+	Estimate float64 `json:"estimate_seconds,omitempty"`
+	// Exit is the exit code that the command of the part alone would have had.
+	Exit int `json:"exit"`
+}
+
+// Left is one step by which a suite is smaller than its specification, or than the document.
+type Left struct {
+	// Part is empty where it is about all of them.
+	Part string `json:"part,omitempty"`
+	// What was changed: a key such as trials or workload.records, or a level, or the part itself.
+	What string `json:"what"`
+	// From and To are as a person writes them; To is empty for what was left out.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// Why is a sentence.
+	Why string `json:"why"`
+}
