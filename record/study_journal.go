@@ -98,8 +98,11 @@ func (e *StudyEvent) whole() bool {
 }
 
 // openJournal opens a journal to append to it, behind whatever is there: a torn line is ended, never overwritten.
-func openJournal(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, JournalFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+func openJournal(dir string) (*os.File, error) { return openLines(dir, JournalFile) }
+
+// openLines opens a file of lines to append to it.
+func openLines(dir, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}

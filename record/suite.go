@@ -13,7 +13,8 @@ const KindSuite = "suite"
 const (
 	SuiteFile    = "suite.json"
 	SuiteJournal = "parts.ndjson" // a line before and after each part, appended and synced
-	PartsDir          = "parts"
+	SuitePlan    = "plan.json"    // what each part is asked to do, for a resume
+	PartsDir     = "parts"
 )
 
 // Budgets that a suite may be fitted into.
@@ -36,9 +37,9 @@ type Suite struct {
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
-	Specification SuiteSpec `json:"specification"`
-	Source        string         `json:"source,omitempty"`
-	Environment   Environment    `json:"environment"`
+	Specification SuiteSpec   `json:"specification"`
+	Source        string      `json:"source,omitempty"`
+	Environment   Environment `json:"environment"`
 	// Budget is full, quick or smoke. Scale is what was applied, and Against the deployment that is loaded instead of labs.
 	Budget  string    `json:"budget" jsonschema:"enum=full,enum=quick,enum=smoke"`
 	Scale   ScaleSpec `json:"scale"`

@@ -1,0 +1,187 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// SuiteWriter writes what belongs to a suite as a whole: suite.json and the journal of its parts. Its methods are called
+// from one goroutine, of the process that holds the directory (see [Hold]). Each part is a record of its own below it.
+type SuiteWriter struct {
+	dir     string
+	journal *os.File
+	red     *studyRedactor
+}
+
+// CreateSuite begins the record of a suite in a directory that holds none.
+func CreateSuite(dir string) (*SuiteWriter, error) {
+	if strings.TrimSpace(dir) == "" {
+		return nil, errors.New("a suite needs a directory: give one (--out)")
+	}
+	for _, name := range []string{SuiteFile, SuiteJournal} {
+		// An empty journal is what a suite leaves that was killed before it could write anything else.
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != SuiteJournal || info.Size() > 0) {
+			return nil, fmt.Errorf("%s already holds a suite (%s is there): go on with it (plimsoll study resume %s), or choose another directory (--out)", dir, name, dir)
+		}
+	}
+	for _, name := range []string{RunFile, StudyFile, DrillFile, ProbeFile, ComparisonFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)
+		}
+	}
+	w, err := ContinueSuite(dir)
+	if err == nil {
+		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // where that is not allowed, the suite is not worse off than any other file
+	}
+	return w, err
+}
+
+// ContinueSuite goes on writing a suite.
+func ContinueSuite(dir string) (*SuiteWriter, error) {
+	if err := os.MkdirAll(filepath.Join(dir, PartsDir), 0o755); err != nil {
+		return nil, explainSuite(dir, err)
+	}
+	f, err := openLines(dir, SuiteJournal)
+	if err != nil {
+		return nil, explainSuite(dir, err)
+	}
+	return &SuiteWriter{dir: dir, journal: f, red: newStudyRedactor(StudySpec{})}, nil
+}
+
+// explainSuite says what to do about an error of the file system.
+func explainSuite(dir string, err error) error {
+	e := explainStudy(dir, err)
+	var w *writeError
+	if !errors.As(e, &w) {
+		return e
+	}
+	return &writeError{strings.Replace(w.text, "cannot write the study in", "cannot write the suite in", 1), err}
+}
+
+// AddSecrets keeps the credentials of a run out of everything that is written.
+func (w *SuiteWriter) AddSecrets(spec RunSpec) { w.red.learn(spec) }
+
+// Redacted returns a copy of the suite without credentials.
+func (w *SuiteWriter) Redacted(s *Suite) (*Suite, error) {
+	out, err := redactedCopy(w.red, *s)
+	if err != nil {
+		return nil, err
+	}
+	same := s.Status == out.Status && len(s.Parts) == len(out.Parts)
+	for i := 0; same && i < len(s.Parts); i++ {
+		a, b := &s.Parts[i], &out.Parts[i]
+		same = a.Name == b.Name && a.Kind == b.Kind && a.Status == b.Status && a.Record == b.Record
+	}
+	if !same {
+		return nil, errors.New("the suite without its credentials would not be the same suite, so it was not written: this is a mistake in plimsoll, please report it")
+	}
+	return &out, nil
+}
+
+// Write replaces suite.json: whoever reads, and whatever ends this process or machine, sees the old or the new one whole.
+func (w *SuiteWriter) Write(s *Suite) error {
+	clean, err := w.Redacted(s)
+	if err != nil {
+		return err
+	}
+	b, err := marshal(clean)
+	if err != nil {
+		return err
+	}
+	if err := replace(w.dir, SuiteFile, b, true); err != nil {
+		return explainSuite(w.dir, err)
+	}
+	return nil
+}
+
+// Append adds an event to the journal and waits until it is on the disk.
+func (w *SuiteWriter) Append(e SuiteEvent) error {
+	e, err := redactedCopy(w.red, e)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err := w.journal.Write(append(b, '\n')); err != nil {
+		_ = endLine(w.journal) // what did get there must not spoil the next line
+		return explainSuite(w.dir, err)
+	}
+	if err := w.journal.Sync(); err != nil {
+		return explainSuite(w.dir, err)
+	}
+	return nil
+}
+
+// Close closes the journal.
+func (w *SuiteWriter) Close() error { return w.journal.Close() }
+
+// OpenSuite reads a suite with everything that its journal says. One that is being written has status running; one that
+// was left so by a process that is gone has status killed.
+func OpenSuite(dir string) (*Suite, error) {
+	s, err := readSuite(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, held := Holder(dir) // before the journal is read: what ends in between is in it
+	if err := s.recall(dir); err != nil {
+		return nil, err
+	}
+	if s.Status == Running && !held {
+		s.Status = Killed
+	}
+	return s, nil
+}
+
+// ReadHeldSuite is [OpenSuite] for the process that holds the suite (see [Hold]), also where the file system cannot say so.
+func ReadHeldSuite(dir string) (*Suite, error) {
+	s, err := readSuite(dir)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.recall(dir)
+}
+
+// recall takes over what the journal says of parts and suite.json does not say yet.
+func (s *Suite) recall(dir string) error {
+	events, _, err := ReadSuiteJournal(dir)
+	for _, e := range events {
+		if e.Part == nil {
+			continue
+		}
+		at := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Name == e.Part.Name })
+		if at >= 0 {
+			s.Parts[at] = *e.Part
+		}
+	}
+	return err
+}
+
+func readSuite(dir string) (*Suite, error) {
+	path := filepath.Join(dir, SuiteFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no suite: there is no %s in it", dir, SuiteFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the suite in %s: %w", dir, cause(err))
+	}
+	if err := checkHead(path, b, KindSuite); err != nil {
+		return nil, err
+	}
+	var s Suite
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	for i := range s.Parts {
+		Plain(s.Parts[i].Set)
+	}
+	return &s, nil
+}

@@ -1,0 +1,64 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// KindSuitePlan is the kind of plan.json.
+const KindSuitePlan = "suite-plan"
+
+// PartPlan is what a part of a suite is asked to do, scaled and fitted: exactly one of the specifications. What an earlier
+// part gives is not in it yet. A resumed suite goes by this, so that its files may have changed since.
+type PartPlan struct {
+	Name  string         `json:"name"`
+	Study *StudySpec     `json:"study,omitempty"`
+	Drill *DrillSpec     `json:"drill,omitempty"`
+	Probe *PartProbeSpec `json:"probe,omitempty"`
+	// Gives are the keys that later parts take from this one.
+	Gives []string `json:"gives,omitempty"`
+	// Owns are the keys of the run that this part has values of its own for, so that no earlier part gives them.
+	Owns []string `json:"owns,omitempty"`
+}
+
+// partPlans is plan.json.
+type partPlans struct {
+	SchemaVersion string     `json:"schema_version"`
+	Kind          string     `json:"kind"`
+	Parts         []PartPlan `json:"parts"`
+}
+
+// WritePlan writes plan.json, without credentials.
+func (w *SuiteWriter) WritePlan(parts []PartPlan) error {
+	clean, err := redactedCopy(w.red, partPlans{SchemaVersion, KindSuitePlan, parts})
+	if err != nil {
+		return err
+	}
+	b, err := marshal(clean)
+	if err != nil {
+		return err
+	}
+	if err := replace(w.dir, SuitePlan, b, true); err != nil {
+		return explainSuite(w.dir, err)
+	}
+	return nil
+}
+
+// ReadSuitePlan reads plan.json.
+func ReadSuitePlan(dir string) ([]PartPlan, error) {
+	path := filepath.Join(dir, SuitePlan)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read what the suite in %s is about to do: %w", dir, cause(err))
+	}
+	if err := checkHead(path, b, KindSuitePlan); err != nil {
+		return nil, err
+	}
+	var p partPlans
+	if err := json.Unmarshal(b, &p); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return p.Parts, nil
+}
