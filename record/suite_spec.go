@@ -69,6 +69,10 @@ type ScaleSpec struct {
 	Workers Fraction `json:"workers,omitempty" yaml:"workers,omitempty"`
 	// Cores multiplies the cores of hosts.
 	Cores Fraction `json:"cores,omitempty" yaml:"cores,omitempty"`
-	// Rates multiplies rates of load, and the rate limits of devices that are not a named class.
+	// Rates multiplies rates of load.
 	Rates Fraction `json:"rates,omitempty" yaml:"rates,omitempty"`
+	// Applied is written by plimsoll: the values beside it are those of here, and are not scaled again. Left says which of
+	// them a floor kept larger than the scale asks for.
+	Applied bool   `json:"applied,omitempty" yaml:"applied,omitempty"`
+	Left    []Left `json:"left,omitempty" yaml:"left,omitempty"`
 }
