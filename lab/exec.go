@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
 // serveExec runs a program on a host and sends what it says as it comes.
@@ -118,10 +119,10 @@ func (s *supervisor) execEnv(h host.Host, n engine.Node, more []string) []string
 	env := append(new(exec.Cmd).Environ(), more...)
 	env = append(env, "PLIMSOLL_LAB="+s.order.Spec.Name, "PLIMSOLL_LAB_HOST="+h.Name(), "PLIMSOLL_LAB_ADDRESS="+h.Address())
 	uris, err := s.addresses()
-	if err == nil {
+	if err == nil && uris[""] != "" {
 		env = append(env, "PLIMSOLL_LAB_URI="+uris[""])
 	}
-	if n == nil {
+	if n == nil || n.Kind() == topology.KindVolume {
 		return env
 	}
 	_, port, _ := net.SplitHostPort(n.Address())

@@ -67,11 +67,17 @@ func (s *supervisor) suits(ctx context.Context, x *fault, f Fault) error {
 			return refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)", f.Action, x.Target,
 				strings.Join(s.standingOn(x.host), ", "), PowerOff)
 		}
+		if x.node.Kind() == topology.KindVolume {
+			return noServer(f.Action, x)
+		}
 	case PowerLoss:
 		return s.losesPower(x)
 	case Pause:
 		if x.volume != nil {
 			return refuse("a disk cannot be paused; %s makes it answer with errors", DiskFail)
+		}
+		if x.node != nil && x.node.Kind() == topology.KindVolume {
+			return noServer(f.Action, x)
 		}
 	}
 	if x.volume != nil && !onDisk(f.Action) {
@@ -88,6 +94,11 @@ func (s *supervisor) suits(ctx context.Context, x *fault, f Fault) error {
 		x.other, x.From = other.host, other.host.Name()
 	}
 	return nil
+}
+
+// noServer refuses what is done to servers where there is none.
+func noServer(action string, x *fault) error {
+	return refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s", action, x.Target, x.host.Name())
 }
 
 // keys are what must not change while a fault is done.

@@ -80,6 +80,9 @@ func volumesOf(l topology.Layout) int {
 
 // findEngine finds the software that would be started.
 func findEngine(ctx context.Context, home string, spec record.LabSpec) (engine.Installation, error) {
+	if spec.Engine.Name == engine.None {
+		return engine.Installation{Engine: engine.None}, nil
+	}
 	if spec.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
 		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: use sudo, or engine: {name: mongod}")
 	}

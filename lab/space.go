@@ -39,3 +39,12 @@ func filesIn(ctx context.Context, dir string) int64 {
 	})
 	return sum
 }
+
+// filesystemOf is the number of the filesystem that a directory is on.
+func filesystemOf(dir string) (uint64, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); err != nil {
+		return 0, &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	return uint64(st.Dev), nil
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -182,7 +183,11 @@ func (s *supervisor) make() error {
 	s.mu.Lock()
 	s.cluster = cluster
 	s.mu.Unlock()
-	s.event("progress", fmt.Sprintf("starting %d servers", len(p.Layout.Members)), nil)
+	what := "starting %d servers"
+	if p.Spec.Engine.Name == engine.None {
+		what = "making %d volumes"
+	}
+	s.event("progress", fmt.Sprintf(what, len(p.Layout.Members)), nil)
 	return s.because(ctx, cluster.Start(ctx))
 }
 

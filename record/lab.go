@@ -57,7 +57,7 @@ type LabHost struct {
 // LabMember is one server of a lab.
 type LabMember struct {
 	Name string `json:"name"`
-	// Kind is "mongod", "mongos", "postgres" or "gateway".
+	// Kind is "mongod", "mongos", "postgres" or "gateway"; "volume" where there is storage and no server (engine none).
 	Kind string `json:"kind"`
 	// Set is the replica set or shard it belongs to.
 	Set  string `json:"set,omitempty"`
@@ -66,7 +66,7 @@ type LabMember struct {
 	Address string `json:"address"`
 	// State is "running", "stopped", "paused", "dead" or "starting".
 	State string `json:"state" jsonschema:"enum=running,enum=stopped,enum=paused,enum=dead,enum=starting"`
-	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "standalone" or "unknown".
+	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "standalone", "volume" or "unknown".
 	Role string `json:"role,omitempty"`
 	// LagSeconds and LagBytes are how far it is behind the primary, absent if that is not known.
 	LagSeconds *float64 `json:"lag_seconds,omitempty"`

@@ -150,7 +150,7 @@ func (s *StorageSpec) checkBackend() error {
 
 func (e *EngineSpec) validate() error {
 	errs := []error{
-		oneOf("engine.name", e.Name, LabMongod, LabDocumentDB),
+		oneOf("engine.name", e.Name, LabMongod, LabDocumentDB, LabNone),
 		sizeBetween("engine.cache", e.Cache, 1<<20, 1<<45),
 		between("engine.connections", float64(e.Connections), 0, 10_000),
 	}
@@ -159,6 +159,9 @@ func (e *EngineSpec) validate() error {
 	}
 	if e.Name == LabMongod && e.Connections != 0 {
 		errs = append(errs, errors.New("engine.connections: it is for the gateways of documentdb; mongod takes maxConns among args"))
+	}
+	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 || len(e.Parameters) > 0 || len(e.Args) > 0 || e.Authentication) {
+		errs = append(errs, errors.New("engine: none is no server, so it has no version, binary, cache, connections, parameters, args or authentication; leave them out, or name mongod or documentdb"))
 	}
 	for name := range e.Parameters {
 		if strings.TrimSpace(name) == "" || strings.ContainsAny(name, "= \n'") {
@@ -269,6 +272,9 @@ func (a *AvailabilitySpec) validate() error {
 
 // checkEngineAndTopology refuses what an engine cannot form.
 func (s *LabSpec) checkEngineAndTopology() error {
+	if s.Engine.Name == LabNone {
+		return s.checkBare()
+	}
 	if s.Engine.Name != LabDocumentDB {
 		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
 			return errors.New("availability: promote_after and no_promotion are for documentdb; mongod elects by itself (topology.settings.electionTimeoutMillis)")
@@ -284,6 +290,19 @@ func (s *LabSpec) checkEngineAndTopology() error {
 	}
 	if len(s.Topology.Priorities) > 0 {
 		errs = append(errs, errors.New("topology.priorities: the standby that received most is promoted; documentdb has no priorities"))
+	}
+	return errors.Join(errs...)
+}
+
+// checkBare refuses what volumes without servers cannot form.
+func (s *LabSpec) checkBare() error {
+	t := s.Topology
+	var errs []error
+	if t.Kind == LabSharded || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 {
+		errs = append(errs, errors.New("topology: without a database (engine: none) there are no shards, arbiters, priorities or elections; members says how many volumes there are"))
+	}
+	if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
+		errs = append(errs, errors.New("availability: promote_after and no_promotion are for documentdb; without a database (engine: none) nothing is promoted"))
 	}
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ const (
 	LabIsolated   = "isolated"
 	LabMongod     = "mongod"
 	LabDocumentDB = "documentdb"
+	LabNone       = "none"
 	LabStandalone = "standalone"
 	LabReplicaSet = "replica-set"
 	LabSharded    = "sharded"

@@ -86,8 +86,8 @@ type CacheTierSpec struct {
 
 // EngineSpec is the server software of a lab.
 type EngineSpec struct {
-	// Name is "mongod" or "documentdb".
-	Name string `json:"name,omitempty" yaml:"name,omitempty" jsonschema:"enum=mongod,enum=documentdb"`
+	// Name is "mongod" or "documentdb"; "none" is hosts and volumes alone, with a volume for each member.
+	Name string `json:"name,omitempty" yaml:"name,omitempty" jsonschema:"enum=mongod,enum=documentdb,enum=none"`
 	// Version is the release to use; absent, the newest that is installed or on PATH.
 	Version string `json:"version,omitempty" yaml:"version,omitempty"`
 	// Binary is the mongod to start, with mongos beside it, instead of an installed one.

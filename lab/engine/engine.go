@@ -22,6 +22,8 @@ import (
 const (
 	DocumentDB = "documentdb"
 	Mongod     = "mongod"
+	// None is no server at all: a lab of hosts and volumes. It cannot be installed or started.
+	None = "none"
 )
 
 // Engine is one kind of server software.

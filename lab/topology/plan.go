@@ -17,6 +17,8 @@ func Plan(spec record.LabSpec) (Layout, error) {
 		return planMongo(spec)
 	case engine.DocumentDB:
 		return planDocumentDB(spec)
+	case engine.None:
+		return planBare(spec)
 	}
 	return Layout{}, unknownEngine(spec)
 }
@@ -28,12 +30,14 @@ func New(site Site) (Cluster, error) {
 		return newMongo(context.Background(), site)
 	case engine.DocumentDB:
 		return newDocumentDB(site)
+	case engine.None:
+		return newBare(site)
 	}
 	return nil, unknownEngine(site.Spec)
 }
 
 func unknownEngine(spec record.LabSpec) error {
-	return fmt.Errorf("engine.name: %q is not one that a lab can start; it is mongod or documentdb", spec.Engine.Name)
+	return fmt.Errorf("engine.name: %q is not one that a lab can start; it is mongod, documentdb or none", spec.Engine.Name)
 }
 
 // hostLimits are what the hosts of a role may use: own, where it says something, and what all hosts have.
