@@ -1,0 +1,94 @@
+// Package suite does the parts of a folder one after the other: studies, drills and probes that together repeat a document.
+//
+// [Read] reads suite.yaml, [NewPlan] makes of it what this machine, its time and its deployment allow, and says what was
+// scaled or left out and why; [Run] does it and [Resume] goes on after whatever ended it. Each part leaves the ordinary
+// record that it would leave alone, below the directory of the suite, and three things say how far a suite came, as with
+// studies: these records, a journal with a synced line before and after each part, and suite.json.
+//
+// It measures nothing and judges nothing. It prints nothing either: who wants to watch gives a [Progress].
+package suite
+
+import (
+	"context"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// File is the name of what describes a suite, in its folder.
+const File = "suite.yaml"
+
+// The kinds of parts.
+const (
+	KindStudy = "study"
+	KindDrill = "drill"
+	KindProbe = "probe"
+)
+
+// Machine says what is there.
+type Machine interface {
+	// Lacks returns why a need of a part (root, mongod, documentdb, md, lvm) is not met here, in a sentence without a
+	// full stop; "" if it is.
+	Lacks(need string) string
+}
+
+// Labs brings labs up and removes them, and finds those that somebody left.
+type Labs interface {
+	// Find returns a lab as it is; nil if there is none.
+	Find(ctx context.Context, name string) (*record.Lab, error)
+	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
+	Up(ctx context.Context, spec record.LabSpec) error
+	// Down removes a lab, whatever state it is in. There being none is no error.
+	Down(ctx context.Context, name string) error
+}
+
+// Volumes finds the volumes of labs that have no servers, for probes.
+type Volumes interface {
+	// Directory returns where the one volume of a lab that is up can be used from this process.
+	Directory(ctx context.Context, lab string) (string, error)
+}
+
+// Progress is told how a suite goes. Calls come from one goroutine at a time and must return soon.
+type Progress interface {
+	// Begin announces a part, End what became of it.
+	Begin(Standing)
+	End(record.Part)
+	// Note is something to know that is no part, in one line.
+	Note(text string)
+}
+
+// Standing is where a suite is when a part begins.
+type Standing struct {
+	Part record.Part
+	// Number of the part among the Total that are done; those that are left out are not counted.
+	Number, Total int
+	// Left is how long this part and those after it will take, as far as is known.
+	Left time.Duration
+}
+
+// Job is a part that is to be done.
+type Job struct {
+	// Plan is what it is asked to do, with what earlier parts gave.
+	Plan record.PartPlan
+	// Dir is where its record goes. It is empty or absent unless Resume is true, which only studies are.
+	Dir    string
+	Resume bool
+	Abort  <-chan struct{} // closed: end what is under way at once
+}
+
+// Outcome is what became of a part.
+type Outcome struct {
+	// One of these is there, unless the part could not even begin.
+	Study *record.Study
+	Drill *record.Drill
+	Probe *record.Probe
+	// Err is why it ended without a result, or why that could not be written.
+	Err error
+	// Exit is the exit code that the command of the part alone would have had.
+	Exit int
+}
+
+// Runner does one part. When its context ends it comes to a proper end soon: faults are healed, labs removed.
+type Runner interface {
+	Part(ctx context.Context, j Job) Outcome
+}
