@@ -36,26 +36,6 @@ func (c *Counts) add(slot int, n int64) bool {
 	return true
 }
 
-// addAll counts in many slots, which exist and ascend. It reports false where the counts are too many.
-func (c *Counts) addAll(slot []int32, n []int64) bool {
-	if len(slot) == 0 {
-		return true
-	}
-	total := c.total
-	for _, x := range n {
-		if x < 0 || total > math.MaxInt64-x {
-			return false
-		}
-		total += x
-	}
-	for i, s := range slot {
-		c.n[s] += n[i]
-	}
-	c.total = total
-	c.low, c.high = min(c.low, int(slot[0])), max(c.high, int(slot[len(slot)-1])+1)
-	return true
-}
-
 // reset forgets everything; it costs what is used.
 func (c *Counts) reset() {
 	if c.low < c.high {
@@ -64,12 +44,21 @@ func (c *Counts) reset() {
 	c.low, c.high, c.total = slots, 0, 0
 }
 
-func (c *Counts) merge(from *Counts) {
-	for i := from.low; i < from.high; i++ {
-		if from.n[i] > 0 {
-			c.add(i, from.n[i])
-		}
+// merge adds other counts. It reports false, and adds none, where they would be too many.
+func (c *Counts) merge(from *Counts) bool {
+	switch {
+	case from.total == 0:
+		return true
+	case c.total > math.MaxInt64-from.total:
+		return false
 	}
+	to := c.n[from.low:from.high]
+	for i, n := range from.n[from.low:from.high] {
+		to[i] += n
+	}
+	c.total += from.total
+	c.low, c.high = min(c.low, from.low), max(c.high, from.high)
+	return true
 }
 
 // Total is how many times there are.

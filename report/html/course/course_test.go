@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -216,12 +217,60 @@ func FuzzDecode(f *testing.F) {
 		var d decoder
 		c := newCounts()
 		err := d.decode(b, c)
+		if err != nil && (c.total != 0 || slices.Max(c.n) != 0 || slices.Min(c.n) != 0) {
+			t.Errorf("what was refused (%v) added to the counts", err)
+		}
 		h, herr := measure.Decode(string(b))
 		if err == nil && herr == nil && h.Count() != c.total {
 			t.Errorf("%d values, the library has %d", c.total, h.Count())
 		}
 		c.Quantile(0.99, measure.HighestValue)
 	})
+}
+
+// Of a histogram that is damaged in its middle nothing is counted, and what was there before stays.
+func TestDamagedCountsAreTakenAway(t *testing.T) {
+	for name, bad := range map[string][]byte{
+		"a number without an end": {2, 2, 7, 130, 1, 2, 0x80}, "too long a gap": {2, 6, 0xff, 0xff, 0xff, 0xff, 0x0f},
+		"beyond the last slot": {2, 0xff, 0xff, 3, 0xff, 0xff, 3, 4}, "too many": {4, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+	} {
+		c := newCounts()
+		if !c.decode([]byte{0, 2, 2, 5, 200, 1}) || c.total != 102 || c.low != 1 || c.high != 7 {
+			t.Fatalf("%d values from slot %d to %d", c.total, c.low, c.high)
+		}
+		before := slices.Clone(c.n)
+		if c.decode(bad) {
+			t.Errorf("%s was taken", name)
+		}
+		if c.total != 102 || !slices.Equal(c.n, before) {
+			t.Errorf("%s: %d values are left of 102", name, c.total)
+		}
+	}
+}
+
+// A log may have other lines than histograms anywhere: several logs one behind the other have their heads in between.
+func TestOtherLinesInTheLog(t *testing.T) {
+	dir, r := made(t, recordtest.Run{Seconds: 8, Rate: 300, Open: true, Median: time.Millisecond, Seed: 4})
+	want, err := Read(dir, r)
+	if err != nil || !want.Complete {
+		t.Fatal(want.Complete, err)
+	}
+	path := filepath.Join(dir, record.LatencyFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.ReplaceAll(b, []byte("\nTag=update.service"), []byte("\n#[a remark]\n\n\n\"StartTimestamp\"\nTag=update.service"))
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(dir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Bin{}, Counts{})); d != "" {
+		t.Errorf("(want -, got +):\n%s", d)
+	}
 }
 
 // What is left at the end of a phase is a bin of its own only if it is long enough for a rate, and no bin mixes phases.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -29,13 +30,10 @@ type decoder struct {
 	packed []byte
 	plain  []byte
 	inflater
-	slot []int32 // the first so many are those that are used, and how often
-	n    []int64
-	used int
 }
 
-// decode adds the counts of an encoded histogram to each of the given ones.
-func (d *decoder) decode(payload []byte, to ...*Counts) error {
+// decode adds the counts of an encoded histogram. Of one that is refused nothing is added.
+func (d *decoder) decode(payload []byte, to *Counts) error {
 	n, err := d.unpack(payload)
 	if err != nil {
 		return err
@@ -47,13 +45,8 @@ func (d *decoder) decode(payload []byte, to ...*Counts) error {
 		int64(u64(p[16:])) != measure.LowestValue || int64(u64(p[24:])) != measure.HighestValue || size < 0 || headerSize+size > len(p) {
 		return errEncoding
 	}
-	if !d.counts(p[headerSize : headerSize+size]) {
+	if !to.decode(p[headerSize : headerSize+size]) {
 		return errEncoding
-	}
-	for _, c := range to {
-		if !c.addAll(d.slot[:d.used], d.n[:d.used]) {
-			return errEncoding
-		}
 	}
 	return nil
 }
@@ -83,36 +76,58 @@ func (d *decoder) unpack(payload []byte) (int, error) {
 	return n, nil
 }
 
-// counts reads which slots are used, and how often. Nearly all numbers have one byte.
-func (d *decoder) counts(p []byte) bool {
-	if d.slot == nil {
-		d.slot, d.n = make([]int32, slots), make([]int64, slots)
-	}
-	slots32, n := d.slot[:slots], d.n[:slots]
-	slot, used := 0, 0
+// decode adds the counts of a histogram in their encoded form. Nearly all numbers have one byte. Where it is damaged, it
+// takes away again what it added.
+func (c *Counts) decode(p []byte) bool {
+	slot, total, first := 0, c.total, -1
+	last := 0
 	for i := 0; i < len(p); {
 		v, size := int64(p[i]>>1)^-int64(p[i]&1), 1
 		if p[i] >= 0x80 {
-			if v, size = zigzag(p[i:]); size == 0 || v < -slots {
+			v, size = zigzag(p[i:])
+		}
+		if v < 0 && size > 0 && v >= -slots {
+			slot -= int(v)
+			i += size
+			continue
+		}
+		if v > 0 || size == 0 || v < -slots {
+			if size == 0 || v < 0 || slot >= slots || total > math.MaxInt64-v {
+				c.takeAway(p[:i])
 				return false
 			}
+			c.n[slot] += v
+			total += v
+			if first < 0 {
+				first = slot
+			}
+			last = slot
 		}
+		i += size
+		slot++
+	}
+	if first >= 0 {
+		c.total = total
+		c.low, c.high = min(c.low, first), max(c.high, last+1)
+	}
+	return true
+}
+
+// takeAway undoes what [Counts.decode] did with the beginning of an encoded form.
+func (c *Counts) takeAway(p []byte) {
+	slot := 0
+	for i := 0; i < len(p); {
+		v, size := zigzag(p[i:])
 		i += size
 		if v < 0 {
 			slot -= int(v)
 			continue
 		}
 		if v > 0 {
-			if slot >= slots {
-				return false
-			}
-			slots32[used], n[used] = int32(slot), v
-			used++
+			c.n[slot] -= v
 		}
 		slot++
 	}
-	d.used = used
-	return true
 }
 
 // zigzag reads a number of HdrHistogram's LEB128: seven bits a byte, but eight in the ninth.

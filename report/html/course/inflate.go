@@ -217,24 +217,25 @@ func (f *inflater) inflate(in, out []byte) (int, error) {
 // At the end of the stream there are fewer; whoever takes more has less than none.
 func (f *inflater) refill() {
 	if f.have < 48 {
-		f.more()
+		f.at, f.held, f.have = more(f.in, f.at, f.held, f.have)
 	}
 }
 
-func (f *inflater) more() {
-	if len(f.in)-f.at >= 8 && f.have >= 0 {
-		f.held |= binary.LittleEndian.Uint64(f.in[f.at:]) << f.have
-		taken := (63 - f.have) >> 3
-		f.at += taken
-		f.have += 8 * taken
-		f.held &= 1<<f.have - 1
-		return
+// more takes in whole bytes, eight at once where there are so many. Bits above those that count may then be there
+// already, and are the same when they come again.
+func more(in []byte, at int, held uint64, have int) (int, uint64, int) {
+	if have < 0 {
+		return at, held, have
 	}
-	for f.have >= 0 && f.have <= 56 && f.at < len(f.in) {
-		f.held |= uint64(f.in[f.at]) << f.have
-		f.at++
-		f.have += 8
+	if len(in)-at >= 8 {
+		return at + (63-have)>>3, held | binary.LittleEndian.Uint64(in[at:])<<(have&63), have | 56
 	}
+	for have <= 56 && at < len(in) {
+		held |= uint64(in[at]) << have
+		at++
+		have += 8
+	}
+	return at, held, have
 }
 
 func (f *inflater) take(n int) uint64 {
@@ -290,96 +291,124 @@ func (f *inflater) tables() bool {
 }
 
 // lengths reads the lengths of the codes of both alphabets, of which the first has so many symbols. It returns how many
-// of the codes are of the first.
+// of the codes are of the first. The state is kept in variables, and stored at the end.
 func (f *inflater) lengths(lits, all int) (first int, ok bool) {
-	f.codes = f.codes[:0]
+	codes, in, at, held, have := f.codes[:0], f.in, f.at, f.held, f.have
 	first, last := -1, code(0)
 	for i := 0; i < all; {
-		f.refill()
-		e := f.names.quick[f.held&f.names.mask%(1<<quickBits)]
-		f.take(int(e & 15))
-		if e == 0 || f.have < 0 {
+		if have < 48 {
+			at, held, have = more(in, at, held, have)
+		}
+		e := f.names.quick[held&f.names.mask%(1<<quickBits)]
+		held >>= e & 15
+		have -= int(e & 15)
+		if e == 0 || have < 0 {
 			return 0, false
 		}
-		times := 1
-		switch name := code(e >> 16); name {
-		case 16:
-			if i == 0 {
-				return 0, false
+		name := code(e >> 16)
+		if name < 16 {
+			if first < 0 && i >= lits {
+				first = len(codes)
 			}
-			times = 3 + int(f.take(2))
-		case 17:
-			times, last = 3+int(f.take(3)), 0
-		case 18:
-			times, last = 11+int(f.take(7)), 0
-		default:
-			last = name
+			if last = name; name > 0 {
+				codes = append(codes, alphabet(i, lits)<<4|name)
+			}
+			i++
+			continue
+		}
+		r := repeats[name-16]
+		times := r.least + int(held&(1<<r.bits-1))
+		held >>= r.bits
+		have -= int(r.bits)
+		if name > 16 {
+			last = 0
 		}
 		end := i + times
-		if end > all {
+		if end > all || i == 0 && name == 16 {
 			return 0, false
 		}
-		if first < 0 && end >= lits {
-			first = len(f.codes) + used(lits-i, last)
-		}
-		for ; last > 0 && i < end; i++ {
-			symbol := code(i)
-			if i >= lits {
-				symbol -= code(lits)
+		if last == 0 {
+			if first < 0 && end >= lits {
+				first = len(codes)
 			}
-			f.codes = append(f.codes, symbol<<4|last)
+			i = end
+			continue
 		}
-		i = end
+		for ; i < end; i++ {
+			if first < 0 && i >= lits {
+				first = len(codes)
+			}
+			codes = append(codes, alphabet(i, lits)<<4|last)
+		}
 	}
-	return first, f.have >= 0
+	if first < 0 {
+		first = len(codes)
+	}
+	f.codes, f.at, f.held, f.have = codes, at, held, have
+	return first, have >= 0
 }
 
-// used is how many codes so many symbols of a length have.
-func used(symbols int, length code) int {
-	if length == 0 {
-		return 0
+// repeats is what the lengths 16, 17 and 18 mean: so many times at least, and how many bits say how many more.
+var repeats = [3]struct {
+	least int
+	bits  uint8
+}{{3, 2}, {3, 3}, {11, 7}}
+
+// alphabet is the symbol at a place of the list of lengths, in which the first alphabet has so many.
+func alphabet(i, lits int) code {
+	if i >= lits {
+		i -= lits
 	}
-	return symbols
+	return code(i)
 }
 
-// block unpacks a block. The state is kept in variables while literals follow each other, which most do.
+// block unpacks a block. The state is kept in variables, and stored at the end.
 func (f *inflater) block(lit, dist *table) bool {
+	in, at, held, have, out, n := f.in, f.at, f.held, f.have, f.out, f.n
 	for {
-		f.refill()
-		held, have, n := f.held, f.have, f.n
+		if have < 48 {
+			at, held, have = more(in, at, held, have)
+		}
 		e := lit.find(held)
-		for e != 0 && e&kindNone == kindLiteral && n < len(f.out) && have >= 2*maxCode {
-			f.out[n] = byte(e >> 16)
+		for e != 0 && e&kindNone == kindLiteral && n < len(out) && have >= 2*maxCode {
+			out[n] = byte(e >> 16)
 			n++
 			held >>= e & 15
 			have -= int(e & 15)
-			if e = lit.quick[held&lit.mask%(1<<quickBits)]; e == 0 {
-				e = lit.slow(held)
-			}
+			e = lit.find(held)
 		}
-		f.held, f.have, f.n = held>>(e&15), have-int(e&15), n
-		if e == 0 || f.have < 0 {
+		held >>= e & 15
+		have -= int(e & 15)
+		if e == 0 || have < 0 {
 			return false
 		}
 		switch e & kindNone {
 		case kindLiteral:
-			if n == len(f.out) {
+			if n == len(out) {
 				return false
 			}
-			f.out[n] = byte(e >> 16)
-			f.n++
+			out[n] = byte(e >> 16)
+			n++
 		case kindCopy:
-			f.refill()
-			length := int(e>>16) + int(f.take(int(e>>4&15)))
-			d := dist.find(f.held)
-			f.take(int(d & 15))
-			if d == 0 || d&kindNone != kindCopy {
+			if have < 48 {
+				at, held, have = more(in, at, held, have)
+			}
+			extra := e >> 4 & 15
+			length := int(e>>16) + int(held&(1<<extra-1))
+			held >>= extra
+			d := dist.find(held)
+			held >>= d & 15
+			further := d >> 4 & 15
+			distance := int(d>>16) + int(held&(1<<further-1))
+			held >>= further
+			have -= int(extra + d&15 + further)
+			if d == 0 || d&kindNone != kindCopy || have < 0 || distance > n || length > len(out)-n {
 				return false
 			}
-			if distance := int(d>>16) + int(f.take(int(d>>4&15))); f.have < 0 || !f.repeat(distance, length) {
-				return false
-			}
+			repeat(out, n, distance, length)
+			n += length
 		default:
+			f.at, f.held, f.have, f.n = at, held, have, n
 			return e&kindNone == kindEnd
 		}
 	}
@@ -392,19 +421,21 @@ func (t *table) find(stream uint64) uint32 {
 	return t.slow(stream)
 }
 
-// repeat writes again what was written so far before.
-func (f *inflater) repeat(distance, length int) bool {
-	if distance > f.n || length > len(f.out)-f.n {
-		return false
+// repeat writes again what was written so far before the first n bytes. Most of it is short.
+func repeat(out []byte, n, distance, length int) {
+	if distance >= 8 && length <= 16 && n+16 <= len(out) {
+		binary.LittleEndian.PutUint64(out[n:], binary.LittleEndian.Uint64(out[n-distance:]))
+		if length > 8 {
+			binary.LittleEndian.PutUint64(out[n+8:], binary.LittleEndian.Uint64(out[n-distance+8:]))
+		}
+		return
 	}
-	from, to := f.n-distance, f.n
-	f.n += length
+	from, to, end := n-distance, n, n+length
 	if distance >= length {
-		copy(f.out[to:f.n], f.out[from:])
-		return true
+		copy(out[to:end], out[from:])
+		return
 	}
-	for to < f.n { // it repeats what it writes
-		to += copy(f.out[to:f.n], f.out[from:to])
+	for to < end { // it repeats what it writes
+		to += copy(out[to:end], out[from:to])
 	}
-	return true
 }

@@ -154,7 +154,7 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		})
 	}
 	go func() {
-		complete, err = cutLines(z, func(text []byte) {
+		complete, err = cutLines(z, nil, func(text []byte) {
 			b := &batch{text: text, done: make(chan struct{})}
 			order <- b
 			work <- b
@@ -189,9 +189,32 @@ func (b *batch) parse(names *reader) {
 	}
 }
 
-// cutLines reads to the end and gives f whole lines, about a megabyte at a time, in memory that f may keep. It is not
-// complete if the last line is not.
-func cutLines(r io.Reader, f func([]byte)) (complete bool, err error) {
+// spare is memory that is not needed any longer.
+type spare chan []byte
+
+// put gives memory back.
+func (s spare) put(b []byte) {
+	select {
+	case s <- b:
+	default:
+	}
+}
+
+// get returns memory for a batch and so much that is left of the one before.
+func (s spare) get(rest int) []byte {
+	select {
+	case b := <-s:
+		if cap(b) > rest+batchSize/2 {
+			return b[:0]
+		}
+	default:
+	}
+	return make([]byte, 0, batchSize+rest)
+}
+
+// cutLines reads to the end and gives f whole lines, about a megabyte at a time, in memory that f may keep, or give back
+// to the spare memory. It is not complete if the last line is not.
+func cutLines(r io.Reader, from spare, f func([]byte)) (complete bool, err error) {
 	text := make([]byte, 0, batchSize)
 	for {
 		if len(text) == cap(text) { // one line is longer
@@ -203,9 +226,9 @@ func cutLines(r io.Reader, f func([]byte)) (complete bool, err error) {
 			continue
 		}
 		if whole := bytes.LastIndexByte(text, '\n') + 1; whole > 0 {
-			rest := text[whole:]
-			f(text[:whole:whole])
-			text = append(make([]byte, 0, batchSize+len(rest)), rest...)
+			done, rest := text[:whole], text[whole:]
+			text = append(from.get(len(rest)), rest...)
+			f(done)
 		}
 		switch {
 		case err == nil:

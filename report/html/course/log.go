@@ -25,6 +25,7 @@ type merger struct {
 	parts  map[int][]sparse // by bin
 	totals map[string]*Counts
 	err    error
+	spare  spare
 }
 
 // sparse is the counts of a part of a bin.
@@ -33,11 +34,11 @@ type sparse struct {
 	n    []int64
 }
 
-// portion is the lines of the log that belong to consecutive intervals.
+// portion is some whole lines of the log.
 type portion struct {
-	text  []byte
-	first int // interval
-	last  int // behind the last interval
+	text []byte
+	at   int // the interval that the first of them belongs to
+	left int // how many histograms of it are still to come
 }
 
 // readLog fills in the bins and spectra of a course. whole is false if the log ends before the intervals do.
@@ -50,7 +51,7 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 		return false, err
 	}
 	defer f.Close()
-	m := &merger{run: r, lines: lines, parts: map[int][]sparse{}, totals: map[string]*Counts{}}
+	m := &merger{run: r, lines: lines, parts: map[int][]sparse{}, totals: map[string]*Counts{}, spare: make(spare, 4*runtime.GOMAXPROCS(0))}
 	work := make(chan portion, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -66,49 +67,62 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 	return whole, nil
 }
 
-// cut reads the log and hands out portions of whole intervals.
+// cut reads the log and hands it out in portions. Where the intervals are in it comes from counting lines.
 func (m *merger) cut(r io.Reader, work chan<- portion) (whole bool, err error) {
-	fresh := func(at int) portion {
-		return portion{first: at, last: at, text: make([]byte, 0, batchSize+batchSize/8)}
-	}
-	p := fresh(0)
-	left := 0 // histograms of interval p.last that are still to come
-	advance := func() {
-		for left == 0 && p.last < len(m.lines) {
-			if left = m.lines[p.last].logged; left == 0 {
-				p.last++
-			}
-		}
-	}
-	advance()
-	_, err = cutLines(r, func(text []byte) {
-		for line := range bytes.Lines(text) {
-			if line[0] == '#' || line[0] == '"' || line[0] == '\n' || left == 0 {
-				continue
-			}
-			p.text = append(p.text, line...)
-			if left--; left == 0 {
-				p.last++
-				if len(p.text) >= batchSize {
-					work <- p
-					p = fresh(p.last)
-				}
-				advance()
-			}
-		}
+	p := portion{}
+	p.next(m.lines)
+	_, err = cutLines(r, m.spare, func(text []byte) {
+		n := histograms(text) // now, because it is given away
+		p.text = text
+		work <- p
+		p.pass(m.lines, n)
 	})
-	whole = left == 0 && p.last == len(m.lines)
-	if len(p.text) > 0 {
-		work <- p // also of the last interval, of which a part may be missing
-	}
-	return whole, err
+	return p.left == 0 && p.at == len(m.lines), err
 }
+
+// next goes on to an interval that has histograms, where this one has no more.
+func (p *portion) next(lines []line) {
+	for p.left == 0 && p.at < len(lines) {
+		if p.left = lines[p.at].logged; p.left == 0 {
+			p.at++
+		}
+	}
+}
+
+// pass goes on by so many histograms. What comes after the last interval belongs to none.
+func (p *portion) pass(lines []line, n int) {
+	for n > 0 && p.left > 0 {
+		k := min(n, p.left)
+		n -= k
+		if p.left -= k; p.left == 0 {
+			p.at++
+			p.next(lines)
+		}
+	}
+}
+
+// histograms counts the lines that are one. Others are at the beginning of a log, and rare elsewhere.
+func histograms(text []byte) (n int) {
+	if len(text) > 0 && isHistogram(text) && !bytes.Contains(text, []byte("\n#")) && !bytes.Contains(text, []byte("\n\"")) && !bytes.Contains(text, []byte("\n\n")) {
+		return bytes.Count(text, []byte("\n"))
+	}
+	for line := range bytes.Lines(text) {
+		if isHistogram(line) {
+			n++
+		}
+	}
+	return n
+}
+
+func isHistogram(line []byte) bool { return line[0] != '#' && line[0] != '"' && line[0] != '\n' }
 
 // work merges portions until there are none.
 func (m *merger) work(portions <-chan portion) {
-	w := worker{m: m, bin: newCounts(), totals: map[string]*Counts{}, names: newReader(m.run), routes: map[string]route{}}
+	w := worker{m: m, bin: newCounts(), totals: map[string]*Counts{}, names: newReader(m.run), routes: map[string]*Counts{}}
 	for p := range portions {
-		if err := w.merge(p); err != nil {
+		err := w.merge(p)
+		m.spare.put(p.text)
+		if err != nil {
 			m.mu.Lock()
 			if m.err == nil {
 				m.err = err
@@ -131,77 +145,70 @@ type worker struct {
 	bin    *Counts
 	totals map[string]*Counts // by class.kind, of the measured phase
 	names  *reader
-	routes map[string]route // by tag
-	to     [2]*Counts
+	routes map[string]*Counts // by tag; nil for histograms that are not shown
+	shares []share
 	decoder
 }
 
-func (w *worker) merge(p portion) error {
-	at, left := p.first, 0
+// share is what one tag brought to the bin that is being merged, and the total it belongs to, nil if to none.
+type share struct{ of, total *Counts }
+
+func (w *worker) merge(p portion) (err error) {
 	bin := -1
-	defer func() { w.flush(bin) }()
+	defer func() { err = errors.Join(err, w.flush(bin)) }()
 	for text := range bytes.Lines(p.text) {
-		for left == 0 && at < len(w.m.lines) {
-			if left = w.m.lines[at].logged; left == 0 {
-				at++
-			}
+		if !isHistogram(text) {
+			continue
 		}
-		if at == len(w.m.lines) {
+		if p.left == 0 {
 			return nil
 		}
-		if b := w.m.lines[at].bin; b != bin {
-			w.flush(bin)
+		if b := w.m.lines[p.at].bin; b != bin {
+			if err := w.flush(bin); err != nil {
+				return err
+			}
 			bin = b
 		}
 		if err := w.line(text); err != nil {
-			return fmt.Errorf("the interval at %v: %w", w.m.lines[at].start, err)
+			return fmt.Errorf("the interval at %v: %w", w.m.lines[p.at].start, err)
 		}
-		if left--; left == 0 {
-			at++
-		}
+		p.pass(w.m.lines, 1)
 	}
 	return nil
 }
 
-// route says to what the histograms of a tag are added, and whether to the bin as well.
-type route struct {
-	total *Counts
-	bin   bool
-}
-
 // line merges one line: Tag=phase:class.kind,start,length,max,histogram.
 func (w *worker) line(text []byte) error {
-	tag, rest, _ := bytes.Cut(text, []byte(","))
-	way, known := w.routes[string(tag)]
-	if !known {
-		var err error
-		if way, err = w.route(string(tag)); err != nil {
-			return err
-		}
-		w.routes[string(tag)] = way
-	}
-	comma := bytes.LastIndexByte(rest, ',')
-	if comma < 0 {
+	end := bytes.IndexByte(text, ',')
+	if end < 0 {
 		return fmt.Errorf("%.60q is not a tagged line of a histogram log", text)
 	}
-	to := w.to[:0]
-	if way.bin {
-		to = append(to, w.bin)
+	to, known := w.routes[string(text[:end])]
+	if !known {
+		var err error
+		if to, err = w.route(string(text[:end])); err != nil {
+			return err
+		}
+		w.routes[string(text[:end])] = to
 	}
-	if way.total != nil {
-		to = append(to, way.total)
-	}
-	if len(to) == 0 {
+	if to == nil {
 		return nil
 	}
-	return w.decode(bytes.TrimRight(rest[comma+1:], "\r\n"), to...)
+	for range 3 { // start, length and the longest time
+		next := bytes.IndexByte(text[end+1:], ',')
+		if next < 0 {
+			return fmt.Errorf("%.60q is not a tagged line of a histogram log", text)
+		}
+		end += 1 + next
+	}
+	return w.decode(bytes.TrimRight(text[end+1:], "\r\n"), to)
 }
 
 // route finds where the lines of a tag go. Parts of operations and unknown classes are in no bin.
-func (w *worker) route(tag string) (route, error) {
+func (w *worker) route(tag string) (*Counts, error) {
 	name, tagged := strings.CutPrefix(tag, "Tag=")
 	if !tagged {
-		return route{}, fmt.Errorf("%.60q is not a tagged line of a histogram log", tag)
+		return nil, fmt.Errorf("%.60q is not a tagged line of a histogram log", tag)
 	}
 	phase, class := "measure", name
 	if before, after, ok := strings.Cut(name, ":"); ok {
@@ -209,24 +216,38 @@ func (w *worker) route(tag string) (route, error) {
 	}
 	dot := strings.LastIndexByte(class, '.')
 	if dot < 0 {
-		return route{}, fmt.Errorf("%.60q is not a tag of plimsoll", name)
+		return nil, fmt.Errorf("%.60q is not a tag of plimsoll", name)
 	}
 	kind := class[dot+1:]
 	part, known := w.names.parts[class[:dot]]
-	r := route{bin: known && !part && (kind == w.names.kind || kind == "service" && !w.m.run.Scheduled)}
+	var total *Counts
 	if phase == "measure" && known && (kind == "response" || kind == "service") {
 		if w.totals[class] == nil {
 			w.totals[class] = newCounts()
 		}
-		r.total = w.totals[class]
+		total = w.totals[class]
 	}
-	return r, nil
+	if known && !part && (kind == w.names.kind || kind == "service" && !w.m.run.Scheduled) {
+		of := newCounts()
+		w.shares = append(w.shares, share{of: of, total: total})
+		return of, nil
+	}
+	return total, nil
 }
 
-// flush keeps what was merged of a bin.
-func (w *worker) flush(bin int) {
+// flush keeps what was merged of a bin, and adds it to the totals.
+func (w *worker) flush(bin int) error {
+	for _, x := range w.shares {
+		if bin < 0 || x.of.total == 0 {
+			continue
+		}
+		if !w.bin.merge(x.of) || x.total != nil && !x.total.merge(x.of) {
+			return errEncoding
+		}
+		x.of.reset()
+	}
 	if bin < 0 || w.bin.total == 0 {
-		return
+		return nil
 	}
 	var s sparse
 	for i := w.bin.low; i < w.bin.high; i++ {
@@ -238,6 +259,7 @@ func (w *worker) flush(bin int) {
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	w.m.parts[bin] = append(w.m.parts[bin], s)
+	return nil
 }
 
 // finish puts the parts together.
