@@ -168,8 +168,11 @@ type seeds struct {
 	ids        []bson.ObjectID
 }
 
-// seedRecords is how many there are.
-const seedRecords = 2
+// seedRecords is how many there are, in seedCollection.
+const (
+	seedRecords    = 2
+	seedCollection = "plimsoll_drill_seeds"
+)
 
 // writeSeeds writes the seed records.
 func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
@@ -177,7 +180,7 @@ func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &seeds{client: c, collection: c.Database(database).Collection("plimsoll_drill_seeds")}
+	s := &seeds{client: c, collection: c.Database(database).Collection(seedCollection)}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for range seedRecords {

@@ -233,6 +233,9 @@ func (b *breaker) healRest(ctx context.Context) {
 	}
 }
 
+// externalFault is what a fault is called that somebody else causes.
+const externalFault = "external"
+
 // external waits for the moments that somebody marks.
 func (b *breaker) external(ctx context.Context, end time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, end)
@@ -244,9 +247,9 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	x := &broken{spec: record.DrillFaultSpec{Fault: "external"}}
+	x := &broken{spec: record.DrillFaultSpec{Fault: externalFault}}
 	var err error
-	if x.injector, err = fault.External("external", true, b.x.c.o.Mark); err != nil {
+	if x.injector, err = fault.External(externalFault, true, b.x.c.o.Mark); err != nil {
 		return
 	}
 	if x.what, err = x.injector.Inject(ctx); err != nil {
@@ -315,6 +318,25 @@ func (b *breaker) faults() []record.DrillFault {
 	return list
 }
 
+// actionOf is what is done by a fault, "" for one that is none of ours.
+func actionOf(s record.DrillFaultSpec) string {
+	f, err := fault.Parse(s)
+	if err != nil {
+		return ""
+	}
+	return f.Action
+}
+
+// tookPrimary says whether something was broken that takes a primary away, or somebody else broke something.
+func (b *breaker) tookPrimary() bool {
+	for _, x := range b.list() {
+		if x.injected && (x.spec.Fault == externalFault || x.primary && mustChange(actionOf(x.spec))) {
+			return true
+		}
+	}
+	return false
+}
+
 // mustChange says whether another member had to become the primary.
 func (b *breaker) mustChange() bool {
 	if b.x.r.Members-b.struck() <= b.x.r.Members/2 { // what is left is no majority, or there is nobody else
@@ -324,8 +346,7 @@ func (b *breaker) mustChange() bool {
 		return false
 	}
 	for _, x := range b.list() {
-		f, err := fault.Parse(x.spec)
-		if err == nil && x.injected && x.primary && mustChange(f.Action) {
+		if x.injected && x.primary && mustChange(actionOf(x.spec)) {
 			return true
 		}
 	}
@@ -339,8 +360,7 @@ func (b *breaker) struck() int {
 	for _, x := range list {
 		n := 0
 		for _, y := range list {
-			f, err := fault.Parse(y.spec)
-			if err != nil || !y.injected || !y.data || !mustChange(f.Action) {
+			if !y.injected || !y.data || !mustChange(actionOf(y.spec)) {
 				continue
 			}
 			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {

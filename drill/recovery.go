@@ -198,12 +198,7 @@ func (x *round) timeline(ctx context.Context, result *record.Run, redundant time
 		}
 		x.r.CPUSeconds = max(0, x.cpu(ctx)-x.used)
 	}
-	own, _ := record.Events(x.dir())
-	for _, e := range own {
-		if e.Kind == "primary-changed" && e.Data["to"] == "" {
-			events = append(events, record.LabEvent{Kind: primaryGone, Time: result.Started.Add(e.At), Text: e.Text})
-		}
-	}
+	events = append(events, x.views(c)...)
 	x.r.Moments = timelineOf(x.r, x.courses, events, c, x.shift)
 	if !redundant.IsZero() && len(x.r.Faults) > 0 {
 		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: len(x.r.Faults) - 1,

@@ -40,6 +40,8 @@ type round struct {
 	zero      time.Time
 	perClient [][]course
 	gone      []string
+	// gonePrimaries are the moments at which the primary went from the view of a client that only looks.
+	gonePrimaries []record.LabEvent
 	// redundant is when everything was as before while the load still went on, zero if that was not seen.
 	redundant time.Time
 	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
@@ -199,8 +201,10 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	o.Teller = func(tell func(string, string, map[string]string)) { x.tell = tell }
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var guard sync.WaitGroup
+	unwatch := func() {}
 	begin := func(at time.Time) {
 		x.zero = at
+		unwatch = x.watchPrimary(ctx)
 		x.c.stands.loadBegan()
 		x.breaks.begin(ctx, at)
 		if x.lab != nil {
@@ -209,6 +213,7 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 	}
 	o.Ready = func(context.Context) error { begin(time.Now()); return nil }
 	result, err := fleet.ExecuteWith(ctx, spec, o, x.c.o.Launch, x.duty(begin))
+	unwatch()
 	x.c.stands.loadEnded()
 	x.breaks.loadEnded()
 	stop()

@@ -79,7 +79,7 @@ func testDrillMajority(t *testing.T, name string) {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
 	testAllAgree(t, r, "pg-1", "pg-2", "pg-3")
-	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
+	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentPrimaryOut, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
 		if !has(r, kind) {
 			t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
 		}
