@@ -31,9 +31,11 @@ type Study struct {
 	// Started is when the first trial began; Ended is absent as long as the study is not complete.
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
-	// Specification is what was asked for, with defaults, without credentials.
-	Specification StudySpec   `json:"specification"`
-	Environment   Environment `json:"environment"`
+	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
+	Specification StudySpec `json:"specification"`
+	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
+	Asked       *StudySpec  `json:"asked,omitempty"`
+	Environment Environment `json:"environment"`
 	// Base is the run specification after the procedures chose what was left to them.
 	Base RunSpec `json:"base"`
 	// Procedures are what was found before the comparison.

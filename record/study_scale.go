@@ -20,6 +20,8 @@ type scaled struct {
 	// least is the floor: no server starts, or nothing can be told, below it. Values that are written below it stay.
 	least float64
 	unit  scaledUnit
+	// why is what the floor is for.
+	why string
 }
 
 // scaledUnit is the form in which the values of a key are written.
@@ -55,26 +57,26 @@ func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
 // scaledKeys are the keys that a scale changes, by their paths. Floors: below 256 MiB no engine serves, below 64 MiB of cache
 // none keeps its indexes, a volume below 1 GiB has no room for logs, and 0.25 cores is where servers still start in time.
 var scaledKeys = map[string]scaled{
-	"workload.records":        {byData, digits3, 1000, countUnit},
-	"load.operations":         {byData, digits3, 100, countUnit},
-	"load.workers":            {byWorkers, math.Round, 1, countUnit},
-	"load.stages.workers":     {byWorkers, math.Round, 1, countUnit},
-	"load.rate":               {byRates, digits3, 1, rateUnit},
-	"load.stages.rate":        {byRates, digits3, 1, rateUnit},
-	"lab.hosts.memory":        {byData, wholeMiB, 256 * mebibyte, sizeUnit},
-	"lab.hosts.router.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit},
-	"lab.hosts.config.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit},
-	"lab.engine.cache":        {byData, wholeMiB, 64 * mebibyte, sizeUnit},
-	"lab.storage.size":        {byData, wholeMiB, 1024 * mebibyte, sizeUnit},
-	"lab.storage.cache.size":  {byData, wholeMiB, 64 * mebibyte, sizeUnit},
-	"lab.hosts.cores":         {byCores, hundredths, 0.25, numberUnit},
-	"lab.hosts.router.cores":  {byCores, hundredths, 0.25, numberUnit},
-	"lab.hosts.config.cores":  {byCores, hundredths, 0.25, numberUnit},
-	"procedures.threads":      {byWorkers, math.Round, 1, countUnit},
-	"procedures.steady":       {byData, digits3, 100, countUnit}, // where it is by operations
-	"procedures.capacity":     {byRates, digits3, 1, rateUnit},
-	"probe.threads":           {byWorkers, math.Round, 1, countUnit},
-	"probe.size":              {byData, wholeMiB, 64 * mebibyte, sizeUnit},
+	"workload.records":        {byData, digits3, 1000, countUnit, "fewer documents fit into any cache"},
+	"load.operations":         {byData, digits3, 100, countUnit, "fewer operations tell nothing"},
+	"load.workers":            {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
+	"load.stages.workers":     {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
+	"load.rate":               {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
+	"load.stages.rate":        {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
+	"lab.hosts.memory":        {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
+	"lab.hosts.router.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
+	"lab.hosts.config.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
+	"lab.engine.cache":        {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache"},
+	"lab.storage.size":        {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs"},
+	"lab.storage.cache.size":  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing"},
+	"lab.hosts.cores":         {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
+	"lab.hosts.router.cores":  {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
+	"lab.hosts.config.cores":  {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
+	"procedures.threads":      {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
+	"procedures.steady":       {byData, digits3, 100, countUnit, "fewer operations tell nothing"}, // where it is by operations
+	"procedures.capacity":     {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
+	"probe.threads":           {byWorkers, math.Round, 1, countUnit, "one thread is the least"},
+	"probe.size":              {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache"},
 }
 
 // scaler scales one specification and remembers what floors kept it from.
@@ -121,20 +123,15 @@ func (x *scaler) value(path, at string, from float64) float64 {
 		return from
 	}
 	to := how.round(from * factor)
-	if least := min(how.least, from); to < least {
+	if to < how.least && from <= how.least {
+		return from
+	}
+	if least := how.least; to < least {
 		x.left = append(x.left, Left{What: at, From: how.unit.text(from), To: how.unit.text(least),
-			Why: fmt.Sprintf("%s of it would be %s, below which nothing is measured that means anything", how.by(x.by), how.unit.text(how.exact(from*factor)))})
+			Why: fmt.Sprintf("%s of %s is too little: %s", how.by(x.by), how.unit.text(from), how.why)})
 		to = least
 	}
 	return to
-}
-
-// exact rounds as little as the unit allows, to say what would have been.
-func (s scaled) exact(v float64) float64 {
-	if s.unit == numberUnit {
-		return math.Round(v*1e4) / 1e4
-	}
-	return math.Round(v)
 }
 
 // text writes a value as a person does.

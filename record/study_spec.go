@@ -58,7 +58,8 @@ type StudySpec struct {
 	// Published names the figures of a document to show beside the results, each as a ratio to the document's own
 	// baseline: "policy-storage/figure-2", several with commas, or "policy-storage" for all.
 	Published string `json:"published,omitempty" yaml:"published,omitempty"`
-	// Scale takes a study that is written for a document's hardware to this machine: [StudySpec.Scaled].
+	// Scale takes a study that is written for a document's hardware to this machine: data (records, operations, memory, caches,
+	// volumes), workers, cores and rates are multiplied, written like 1/128; times, classes of devices and names of levels stay.
 	Scale *ScaleSpec `json:"scale,omitempty" yaml:"scale,omitempty"`
 	// Out is the directory of the study.
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`

@@ -17,7 +17,7 @@ import (
 
 // Plan is everything about a study that is known before it runs.
 type Plan struct {
-	// Spec is what was asked for, with defaults but for those of Run, which depend on the levels.
+	// Spec is what was asked for, with its scale applied and with defaults but for those of Run, which depend on the levels.
 	Spec record.StudySpec `json:"specification"`
 	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
 	Base record.RunSpec `json:"base"`
@@ -83,6 +83,10 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
 		o.Check = run.NewCheck()
 	}
+	spec, err := Scaled(spec)
+	if err != nil {
+		return nil, err
+	}
 	spec = copyStudy(spec)
 	spec.Defaults()
 	if err := spec.Validate(); err != nil {
@@ -97,7 +101,7 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: spec, Base: copySpec(spec.Run), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
+	p := &Plan{Spec: spec, Base: copySpec(spec.Run), Notes: ScaleNotes(spec.Scale), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
 	p.Base.Defaults()
 	if spec.Lab != nil {
 		base := copyLab(*spec.Lab)

@@ -107,6 +107,11 @@ func recording(err error) error {
 // that could not begin is nil.
 func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, error) {
 	o.defaults()
+	asked := spec
+	spec, err := study.Scaled(spec) // once: trials, procedures and the record have the values of here
+	if err != nil {
+		return nil, wrong(err)
+	}
 	if spec.Lab != nil {
 		spec.Defaults() // the lab is the target
 	}
@@ -131,6 +136,12 @@ func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, 
 	}
 	if c.study.Specification, err = plan.Spec.Redacted(); err != nil {
 		return nil, wrong(err)
+	}
+	if asked.Scale != nil && !asked.Scale.Applied {
+		if asked, err = asked.Redacted(); err != nil {
+			return nil, wrong(err)
+		}
+		c.study.Asked = &asked
 	}
 	if err := c.adopt(plan); err != nil {
 		return nil, err

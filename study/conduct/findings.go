@@ -9,15 +9,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // ownFindings are those that only the conductor can know of.
-var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed"}
+var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled"}
 
 // findings replaces what was found out about how the study was conducted.
 func (c *conductor) findings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings())
+	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings(), c.scaled())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
@@ -107,4 +108,13 @@ func machineOf(s record.StudySession) string {
 		return ""
 	}
 	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), orElse(s.CPU, "an unknown processor"))
+}
+
+// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's hardware.
+func (c *conductor) scaled() []measure.Finding {
+	var all []measure.Finding
+	for _, note := range study.ScaleNotes(c.study.Specification.Scale) {
+		all = append(all, measure.Finding{ID: "scaled", Severity: measure.Note, Text: note})
+	}
+	return all
 }

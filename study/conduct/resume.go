@@ -76,7 +76,10 @@ func specOf(s *record.Study, given *record.StudySpec) (record.StudySpec, error) 
 		}
 		return s.Specification, nil
 	}
-	spec := *given
+	spec, err := study.Scaled(*given)
+	if err != nil {
+		return spec, err
+	}
 	spec.Defaults()
 	clean, err := spec.Redacted()
 	if err != nil {

@@ -1,0 +1,31 @@
+package study
+
+import (
+	"fmt"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Scaled returns a study with its own scale applied, once: what is planned, run and recorded has the values of this machine.
+func Scaled(spec record.StudySpec) (record.StudySpec, error) {
+	if spec.Scale == nil {
+		return spec, nil
+	}
+	out, _, err := spec.Scaled(*spec.Scale)
+	return out, err
+}
+
+// ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
+func ScaleNotes(s *record.ScaleSpec) []string {
+	if s == nil || !s.Applied {
+		return nil
+	}
+	var notes []string
+	if text := s.String(); text != "1" {
+		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
+	}
+	for _, l := range s.Left {
+		notes = append(notes, fmt.Sprintf("%s is %s, and not as small as the rest: %s", l.What, l.To, l.Why))
+	}
+	return notes
+}
