@@ -65,24 +65,8 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 // beside sets a sweep beside the levels of a factor.
 func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *record.FactorSpec) Beside {
 	b := Beside{Source: source, Sweep: sweep, Factor: factorName(f)}
-	measured := map[string]*record.Configuration{}
-	own, agreed := "", false
-	for i := range v.study.Configurations {
-		c := &v.study.Configurations[i]
-		for _, c := range append([]*record.Configuration{c}, twins(f, c)...) {
-			level := sweep.Level(c.Levels[b.Factor])
-			if c.ID == v.baseline {
-				own = cmp.Or(own, c.Levels[b.Factor])
-				agreed = agreed || level != nil && level.Name == sweep.Baseline
-			}
-			if level != nil && (c.Factor == b.Factor || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
-				measured[level.Name] = c
-			}
-		}
-	}
-	if !agreed {
-		b.Other = cmp.Or(own, "another one")
-	}
+	measured, other := v.levelsOf(sweep, f)
+	b.Other = other
 	for _, metric := range sweep.Metrics {
 		for i := range sweep.Levels {
 			level := &sweep.Levels[i]
@@ -100,6 +84,30 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 		}
 	}
 	return b
+}
+
+// levelsOf finds the configurations that are the levels of a sweep, by the names that the document has for them. other is
+// the study's own baseline where it is not the document's: then its ratios are against something else.
+func (v *studyView) levelsOf(sweep *published.Sweep, f *record.FactorSpec) (measured map[string]*record.Configuration, other string) {
+	measured = map[string]*record.Configuration{}
+	own, agreed := "", false
+	for i := range v.study.Configurations {
+		c := &v.study.Configurations[i]
+		for _, c := range append([]*record.Configuration{c}, twins(f, c)...) {
+			level := sweep.Level(c.Levels[factorName(f)])
+			if c.ID == v.baseline {
+				own = cmp.Or(own, c.Levels[factorName(f)])
+				agreed = agreed || level != nil && level.Name == sweep.Baseline
+			}
+			if level != nil && (c.Factor == factorName(f) || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
+				measured[level.Name] = c
+			}
+		}
+	}
+	if !agreed {
+		other = cmp.Or(own, "another one")
+	}
+	return measured, other
 }
 
 // state takes what the document states of the row.

@@ -1,0 +1,436 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// taken is what was measured of one level and metric: a ratio to the document's baseline.
+type taken struct {
+	part, metric     string // the part, and what was measured in the place of the document's metric, if it is another
+	ratio, low, high float64
+	n                int
+	verdict          record.Verdict
+	note             string
+}
+
+// taker is something that measured the levels of a sweep: a study, the drills or probes that are one level each, or a
+// probe whose threads are the levels.
+type taker struct {
+	part string
+	// levels are the document's names of what was measured, in the document's order, the baseline among them.
+	levels []string
+	// take is what was measured of a level; nil with the reason where nothing was.
+	take   func(level, metric string) (*taken, string)
+	margin float64
+	// words is what was found at a level where no ratio can be formed, and whether that is as the document has it.
+	words func(level string) (found string, agreement record.Agreement, why string)
+	lines []string
+}
+
+// figures are what the parts show of the document, each once, in their order.
+func (s *Suite) figures() []SuiteFigure {
+	var list []SuiteFigure
+	seen := map[string]bool{}
+	add := func(name string, sweep *published.Sweep) {
+		if id := sweepID(name, sweep); !seen[id] {
+			seen[id] = true
+			list = append(list, s.figure(name, sweep))
+		}
+	}
+	for i := range s.Parts {
+		for _, name := range s.shows(&s.Parts[i]) {
+			sweeps := s.Source.Figure(name)
+			for _, sweep := range sweeps {
+				if s.Parts[i].inWorkload(sweep) {
+					add(name, sweep)
+				}
+			}
+			if len(sweeps) == 0 {
+				add(name, nil)
+			}
+		}
+	}
+	for _, sweep := range s.Source.Sweeps { // what follows from figures that are shown
+		if shown := slices.ContainsFunc(list, func(f SuiteFigure) bool { return f.Sweep != nil && f.Sweep.Workload != "" }); shown && derived(sweep) {
+			add(sweep.ID, sweep)
+		}
+	}
+	return list
+}
+
+func sweepID(name string, sweep *published.Sweep) string {
+	if sweep == nil {
+		return "item " + name
+	}
+	return sweep.ID
+}
+
+// shows are the figures that a part repeats: those that the suite says, or its own file.
+func (s *Suite) shows(p *SuitePart) []string {
+	if len(p.Shows) > 0 || p.Study == nil || p.Study.Specification.Published == "" {
+		return p.Shows
+	}
+	source, sweeps, err := published.Select(p.Study.Specification.Published)
+	if err != nil || source.Name != s.Source.Name {
+		return nil
+	}
+	var names []string
+	for _, sweep := range sweeps {
+		names = append(names, sweep.ID)
+	}
+	return names
+}
+
+// inWorkload says whether a part can have measured a sweep by its workload. Of a part that left no record only what the
+// suite set is known.
+func (p *SuitePart) inWorkload(sweep *published.Sweep) bool {
+	workload := ""
+	if set, ok := p.Set["workload.name"].(string); ok {
+		workload = set
+	}
+	if p.Study != nil {
+		workload = p.Study.Base.Workload.Name
+	}
+	return sweep.Workload == "" || workload == "" || sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")
+}
+
+// showing are the parts that show a sweep.
+func (s *Suite) showing(sweep *published.Sweep) []*SuitePart {
+	var list []*SuitePart
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		for _, name := range s.shows(p) {
+			if slices.Contains(s.Source.Figure(name), sweep) && p.inWorkload(sweep) {
+				list = append(list, p)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// figure holds one sweep against everything that measured it.
+func (s *Suite) figure(name string, sweep *published.Sweep) SuiteFigure {
+	f := SuiteFigure{Name: name, Sweep: sweep}
+	if sweep == nil {
+		f.Lines = []string{s.itemText(name)}
+		return f
+	}
+	if derived(sweep) {
+		f.Statements = s.derivedStatements(sweep)
+		f.Lines = s.derivedLines(sweep)
+		return f
+	}
+	for _, t := range s.takers(sweep) {
+		f.Statements = append(f.Statements, s.statements(sweep, t)...)
+		for i := range sweep.Trends {
+			f.Statements = append(f.Statements, trendStatement(sweep, &sweep.Trends[i], t))
+		}
+		f.Lines = append(f.Lines, t.lines...)
+	}
+	if sweep.More != "" {
+		f.Lines = append(f.Lines, "the document: "+sweep.More)
+	}
+	return f
+}
+
+// itemText says what a figure or table of the document is that has nothing to be held against.
+func (s *Suite) itemText(name string) string {
+	for _, item := range s.Source.Items {
+		if strings.EqualFold(strings.ReplaceAll(item.Item, " ", "-"), strings.ReplaceAll(name, " ", "-")) {
+			return fmt.Sprintf("%s, “%s”: it has no figures that could be held against a measurement (%s)", item.Item, item.Caption, item.Holds)
+		}
+	}
+	return "the document has no " + name
+}
+
+// takers are what measured a sweep. There is always one, if only to say why nothing was.
+func (s *Suite) takers(sweep *published.Sweep) []taker {
+	var list []taker
+	var single []*SuitePart
+	why := []string{}
+	for _, p := range s.showing(sweep) {
+		switch {
+		case p.Study != nil:
+			if t := s.studyTaker(p, sweep); t != nil {
+				list = append(list, *t)
+			}
+		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill || sweep.Path != "load.workers" && p.Kind == record.KindProbe:
+			single = append(single, p)
+		case p.Probe != nil:
+			list = append(list, s.rampTaker(p, sweep))
+		default:
+			why = append(why, p.Name+" "+p.Finding())
+		}
+	}
+	if len(single) > 0 {
+		list = append(list, s.levelTaker(single, sweep))
+	}
+	if len(list) == 0 {
+		reason := cmp.Or(strings.Join(why, "; "), "no part measured it")
+		list = append(list, taker{take: func(string, string) (*taken, string) { return nil, reason }})
+	}
+	return list
+}
+
+// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured have
+// none; what was left out is told with what the suite left out.
+func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatement {
+	var list []record.SuiteStatement
+	for _, metric := range sweep.Metrics {
+		for i := range sweep.Levels {
+			level := &sweep.Levels[i]
+			if level.Name == sweep.Baseline {
+				continue
+			}
+			st := s.stated(sweep, level.Name, metric)
+			st.Part = t.part
+			if sweep.Baseline == "" && t.words != nil {
+				st.Kind, st.Agreement = record.StatementWords, record.NotStated
+				if _, ok := sweep.Value(level.Name, metric); ok {
+					st.Found, st.Agreement, st.Why = t.words(level.Name)
+				}
+				if recovery := level.Sets["recovery"]; recovery != "" {
+					st.Stated += "; " + recovery
+				}
+				list = append(list, st)
+				continue
+			}
+			m, why := t.take(level.Name, metric)
+			judgeRatio(&st, s.means(sweep, level.Name, metric), m, why, t.margin)
+			if st.Published != nil || st.Ratio != nil || st.Stated != "only drawn" {
+				list = append(list, st)
+			}
+		}
+	}
+	return list
+}
+
+// stated is what the document has of a level and metric.
+func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.SuiteStatement {
+	row := BesideRow{Level: level, Metric: metric}
+	row.state(s.Source, sweep)
+	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Stated: row.As, Place: row.Place, Published: row.Published,
+		Bound: row.Bound, Baseline: sweep.Baseline}
+	if v, ok := sweep.Value(level, metric); ok && v.Note != "" {
+		st.Doubts = append(st.Doubts, "note on "+level+": "+v.Note)
+	}
+	for _, at := range []string{level, sweep.Baseline} {
+		for _, d := range s.Source.Doubts(sweep.ID + "/" + at + "/" + metric) {
+			if !slices.Contains(st.Contradictions, d.ID) {
+				st.Contradictions = append(st.Contradictions, d.ID)
+				st.Doubts = append(st.Doubts, contradictionText(d))
+			}
+		}
+	}
+	return st
+}
+
+// contradictionText is what a reader of a figure has to know.
+func contradictionText(c *published.Contradiction) string {
+	text := "the document contradicts itself: " + strings.TrimRight(c.Why, ".")
+	if c.Use != "" {
+		text += "; what can be relied on: " + strings.TrimRight(c.Use, ".")
+	}
+	return text
+}
+
+// span2 are the ratios that a statement can mean.
+type span2 struct{ low, high float64 }
+
+// means is what the document's ratio can be, by the digits that it gives and by its bounds ("about" is one digit more).
+func (s *Suite) means(sweep *published.Sweep, level, metric string) span2 {
+	v, ok := sweep.Value(level, metric)
+	base, baseOK := sweep.Value(sweep.Baseline, metric)
+	if !ok || !baseOK {
+		return span2{math.NaN(), math.NaN()}
+	}
+	wide := func(v published.Value) (low, high float64) {
+		low, high = v.Between()
+		switch v.Bound {
+		case "about":
+			low, high = low-(v.Number-low), high+(high-v.Number)
+		case "below", "up to":
+			low = 0
+		case "above":
+			high = math.Inf(1)
+		}
+		return max(low, 0), high
+	}
+	vl, vh := wide(v)
+	bl, bh := wide(base)
+	return span2{vl / bh, vh / bl}
+}
+
+// judgeRatio says how a published ratio stands to a measured one.
+func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, margin float64) {
+	if m != nil {
+		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
+		if !math.IsNaN(m.ratio) && m.ratio > 0 {
+			st.Ratio = &m.ratio
+		}
+		if !math.IsNaN(m.low) && !math.IsNaN(m.high) {
+			st.Low, st.High = &m.low, &m.high
+		}
+	}
+	switch {
+	case st.Published == nil && st.Stated == "only drawn":
+		st.Agreement = record.OnlyDrawn
+	case st.Published == nil:
+		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines say nothing"
+	case m == nil:
+		st.Agreement, st.Why = record.NotMeasured, why
+	case st.Ratio == nil:
+		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "no ratio can be formed")
+	default:
+		st.Agreement, st.Why = agreement(*st.Published, means, m, margin)
+	}
+}
+
+// agreement holds a stated ratio against a measured one.
+func agreement(stated float64, means span2, m *taken, margin float64) (record.Agreement, string) {
+	overlap := m.low <= means.high && means.low <= m.high
+	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
+	switch {
+	case m.verdict == record.Inconclusive && !overlap && !math.IsNaN(m.low):
+		return record.NotTold, "the measured interval leaves out the document's ratio, and does not tell the direction"
+	case m.verdict == record.Inconclusive:
+		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
+	case overlap:
+		return record.Agrees, "the document's ratio lies in the measured interval"
+	case m.verdict == record.Equivalent && small:
+		return record.Agrees, "no difference that matters, in the document and here"
+	case m.verdict == record.Equivalent:
+		return record.Disagrees, "there is no difference here that matters"
+	case small:
+		return record.Disagrees, "the document has no difference that matters"
+	case (stated > 1) != (m.ratio > 1):
+		return record.Disagrees, "it goes the other way here"
+	case math.Abs(math.Log(m.ratio)) > math.Abs(math.Log(stated)):
+		return record.SameDirection, "the difference is larger here"
+	}
+	return record.SameDirection, "the difference is smaller here"
+}
+
+// studyTaker is a study that has the levels of a sweep, nil if it measured none of its metrics.
+func (s *Suite) studyTaker(p *SuitePart, sweep *published.Sweep) *taker {
+	v := newStudyView(p.Study)
+	f := factorOf(p.Study, sweep)
+	if f == nil {
+		return &taker{part: p.Name, take: func(string, string) (*taken, string) { return nil, p.Name + " does not vary the " + sweep.Factor }}
+	}
+	levels, other := v.levelsOf(sweep, f)
+	t := taker{part: p.Name, margin: float64(p.Study.Specification.Margin)}
+	for i := range sweep.Levels {
+		if _, ok := levels[sweep.Levels[i].Name]; ok {
+			t.levels = append(t.levels, sweep.Levels[i].Name)
+		}
+	}
+	if len(p.Study.Comparisons) > 0 {
+		t.margin = p.Study.Comparisons[0].Margin
+		if !slices.ContainsFunc(sweep.Metrics, func(m string) bool { return v.has(m) }) {
+			return nil
+		}
+	}
+	t.take = func(level, metric string) (*taken, string) {
+		c := levels[level]
+		switch {
+		case other != "":
+			return nil, fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
+		case c == nil:
+			return nil, s.absent(p, level)
+		}
+		x, name := v.comparison(c.ID, metric)
+		if x == nil {
+			return nil, fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status)
+		}
+		if name == metric {
+			name = ""
+		}
+		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N, verdict: x.Verdict, note: x.Note}, ""
+	}
+	return &t
+}
+
+func orNaN(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
+
+// factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
+func factorOf(s *record.Study, sweep *published.Sweep) *record.FactorSpec {
+	for i := range s.Specification.Factors {
+		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) {
+			return f
+		}
+	}
+	for i := range s.Specification.Factors {
+		f := &s.Specification.Factors[i]
+		known := 0
+		for _, c := range s.Configurations {
+			if c.Factor == factorName(f) && sweep.Level(c.Levels[factorName(f)]) != nil {
+				known++
+			}
+		}
+		if known > 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// instead are what stands for a metric that studies do not have: the times of single calls beside those of thousands.
+func instead(metric string) []string {
+	class, what, _ := strings.Cut(metric, ".")
+	if what == "min" || what == "max" {
+		return []string{metric, class + ".mean", class + ".p50", "mean"}
+	}
+	return []string{metric}
+}
+
+func (v *studyView) has(wanted string) bool {
+	for _, name := range instead(wanted) {
+		if slices.ContainsFunc(v.metrics, func(m metric) bool { return m.name == name }) {
+			return true
+		}
+	}
+	return false
+}
+
+// comparison is what a study found of a metric, or of what stands for it.
+func (v *studyView) comparison(configuration, metric string) (*record.Comparison, string) {
+	for _, name := range instead(metric) {
+		if c := v.of[[2]string{configuration, name}]; c != nil {
+			return c, name
+		}
+	}
+	return nil, metric
+}
+
+// absent says why a level was not measured.
+func (s *Suite) absent(p *SuitePart, level string) string {
+	for _, l := range s.leftOf(p.Name) {
+		if l.What == level || strings.HasSuffix(l.What, " "+level) || strings.HasSuffix(l.What, "="+level) || l.From == level ||
+			slices.Contains(strings.Split(l.From, ", "), level) && !slices.Contains(strings.Split(l.To, ", "), level) {
+			return "left out: " + l.Why
+		}
+	}
+	return p.Name + " does not have this level"
+}
+
+// unitWords is a metric of a document as people read it.
+func unitWords(metric string) string {
+	if metric == "outage" || metric == "records" || metric == "members" || metric == "bandwidth" || metric == "multiplier" || metric == "nodes" {
+		return metric
+	}
+	return heading(metric)
+}

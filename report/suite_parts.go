@@ -1,0 +1,304 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const (
+	// noticed is how long nothing may succeed before users notice: the tools of the documents look once a second.
+	noticed = 1e9
+	// once stands for an interval where a thing was measured once: a tenth up and down.
+	once = 0.10
+)
+
+// levelTaker are drills or probes that are one level each.
+func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
+	t := taker{margin: once}
+	at := map[string]*SuitePart{}
+	for i := range sweep.Levels {
+		name := sweep.Levels[i].Name
+		for _, p := range parts {
+			if at[name] == nil && sweep.Level(s.levelIn(p, sweep)) == &sweep.Levels[i] {
+				at[name] = p
+			}
+		}
+		if p := at[name]; p != nil && (p.Drill != nil || p.Probe != nil) {
+			t.levels = append(t.levels, name)
+		}
+	}
+	t.take = func(level, metric string) (*taken, string) {
+		base, value := at[sweep.Baseline], at[level]
+		for _, x := range []struct {
+			name string
+			part *SuitePart
+		}{{level, value}, {sweep.Baseline, base}} {
+			if x.part == nil {
+				return nil, "no part is the level " + x.name
+			}
+			if x.part.Drill == nil && x.part.Probe == nil {
+				return nil, x.part.Name + " " + x.part.Finding()
+			}
+		}
+		m := value.against(base, metric)
+		if m == nil {
+			return nil, fmt.Sprintf("%s or %s has no %s", value.Name, base.Name, metric)
+		}
+		return m, ""
+	}
+	t.words = func(level string) (string, record.Agreement, string) {
+		p := at[level]
+		switch {
+		case p == nil:
+			return "", record.NotMeasured, "no part is this level"
+		case p.Drill == nil:
+			return "", record.NotMeasured, p.Name + " " + p.Finding()
+		}
+		v, _ := sweep.Value(level, "outage")
+		return drillWords(p.Drill, v.Number > 0)
+	}
+	for _, name := range t.levels {
+		if d := at[name].Drill; d != nil {
+			t.lines = append(t.lines, name+": "+drillBeside(d))
+		}
+	}
+	return t
+}
+
+// levelIn is the level of a sweep that a part is: the one that the suite says, or another figure that it shows and that
+// belongs to one level: the output xfs is the level xfs, md the striped md.
+func (s *Suite) levelIn(p *SuitePart, sweep *published.Sweep) string {
+	if sweep.Level(p.Level) != nil {
+		return p.Level
+	}
+	for _, shown := range p.Shows {
+		for i := range sweep.Levels {
+			words := strings.Fields(sweep.Levels[i].Name)
+			if len(words) > 0 && words[len(words)-1] == shown {
+				return sweep.Levels[i].Name
+			}
+		}
+	}
+	return p.Level
+}
+
+// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With few
+// rounds it has no confidence: its interval is from the least to the most that any two rounds give.
+func (p *SuitePart) against(base *SuitePart, metric string) *taken {
+	values, bases := p.values(metric), base.values(metric)
+	if len(values) == 0 || len(bases) == 0 || slices.Min(bases) <= 0 || slices.Min(values) <= 0 {
+		return nil
+	}
+	m := &taken{part: p.Name, ratio: measure.Median(values) / measure.Median(bases), low: slices.Min(values) / slices.Max(bases),
+		high: slices.Max(values) / slices.Min(bases), n: min(len(values), len(bases))}
+	switch {
+	case metric == "members": // counted and not measured
+		m.verdict = verdictOf(m.low, m.high, 0)
+	case p.Probe != nil:
+		*m = onceMeasured(p.Name, m.ratio)
+	case m.n < 2:
+		m.verdict, m.note = record.Inconclusive, "one round of each does not tell how far rounds differ"
+	default:
+		m.verdict = verdictOf(m.low, m.high, 0)
+	}
+	return m
+}
+
+// onceMeasured is a ratio of two measurements that were made once.
+func onceMeasured(part string, ratio float64) taken {
+	m := taken{part: part, ratio: ratio, low: ratio / (1 + once), high: ratio * (1 + once), n: 1, verdict: record.Better}
+	switch {
+	case math.Abs(math.Log(ratio)) <= math.Log1p(once):
+		m.verdict = record.Equivalent
+	case ratio < 1:
+		m.verdict = record.Worse
+	}
+	return m
+}
+
+// values are those of a drill's rounds, or the best that a probe reached.
+func (p *SuitePart) values(metric string) (list []float64) {
+	if p.Probe != nil {
+		best := 0.0
+		for _, x := range rampSteps(p.Probe) {
+			best = max(best, rampValue(x, metric))
+		}
+		return []float64{best}
+	}
+	if metric == "outage" && p.Drill.Outages != nil {
+		return p.Drill.Outages.Values
+	}
+	for i := range p.Drill.Rounds {
+		r := &p.Drill.Rounds[i]
+		switch {
+		case metric == "records" && r.Ledger != nil:
+			list = append(list, float64(r.Ledger.Acknowledged))
+		case metric == "members" && r.Members > 0:
+			list = append(list, float64(r.Members))
+		}
+	}
+	return list
+}
+
+// drillWords says whether users noticed a failure, and whether that is as the document has it.
+func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, why string) {
+	if d.Outages == nil || len(d.Outages.Values) == 0 {
+		return "", record.NotTold, "no round tells how long nothing succeeded"
+	}
+	n := 0
+	for _, x := range d.Outages.Values {
+		if x >= noticed {
+			n++
+		}
+	}
+	rounds := figure.Plural(len(d.Outages.Values), "round")
+	switch {
+	case n == 0:
+		found = "not noticed in " + rounds
+	case n == len(d.Outages.Values):
+		found = "noticed in " + rounds
+	default:
+		return fmt.Sprintf("noticed in %d of %s; %s", n, rounds, DrillLoss(d)), record.NotTold, "rounds differ"
+	}
+	found += "; " + DrillLoss(d)
+	words := map[bool]string{true: "the service was interrupted", false: "nobody noticed it"}
+	if said == (n > 0) {
+		return found, record.Agrees, words[said] + ", in the document and here"
+	}
+	return found, record.Disagrees, "in the document " + words[said] + ", here " + words[n > 0]
+}
+
+// drillBeside is what the documents did not look at.
+func drillBeside(d *record.Drill) string {
+	text := DrillVerdict(d) + ", " + DrillLoss(d)
+	seeds, found := 0, 0
+	for i := range d.Rounds {
+		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
+	}
+	if seeds > 0 {
+		text += fmt.Sprintf("; %d of %s found again", found, figure.Plural(seeds, "seed record"))
+	}
+	return text
+}
+
+// rampTaker is a probe whose numbers of threads are the levels of a sweep.
+func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
+	t := taker{part: p.Name, margin: once}
+	steps := rampSteps(p.Probe)
+	at := map[string]record.ProbeStep{}
+	for i := range sweep.Levels {
+		name := sweep.Levels[i].Name
+		if threads := s.threadsOf(p, name); threads > 0 {
+			if k := slices.IndexFunc(steps, func(x record.ProbeStep) bool { return x.Threads == threads }); k >= 0 {
+				at[name] = steps[k]
+				t.levels = append(t.levels, name)
+			}
+		}
+	}
+	t.take = func(level, metric string) (*taken, string) {
+		base, ok := at[sweep.Baseline]
+		value, okValue := at[level]
+		if !ok || !okValue {
+			return nil, s.absent(p, level)
+		}
+		x, b := rampValue(value, metric), rampValue(base, metric)
+		if x <= 0 || b <= 0 {
+			return nil, "the probe has no " + metric
+		}
+		m := onceMeasured(p.Name, x/b)
+		return &m, ""
+	}
+	if len(steps) > 0 {
+		t.lines = []string{rampText(p, sweep, steps[0].Operation)}
+	}
+	return t
+}
+
+// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the documents did.
+func rampSteps(p *record.Probe) []record.ProbeStep {
+	all := p.ProfileSteps(record.ProbeRandom)
+	for _, op := range []string{"mixed", "read", "write"} {
+		list := slices.DeleteFunc(slices.Clone(all), func(x record.ProbeStep) bool { return x.Operation != op })
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+func rampValue(x record.ProbeStep, metric string) float64 {
+	switch metric {
+	case "throughput":
+		return x.Rate
+	case "bandwidth":
+		return x.BytesRate
+	}
+	return 0
+}
+
+// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where it was
+// scaled, and the number itself otherwise.
+func (s *Suite) threadsOf(p *SuitePart, level string) int {
+	n, err := strconv.Atoi(level)
+	if err != nil {
+		return 0
+	}
+	for _, spec := range s.Record.Specification.Parts {
+		if spec.Name == p.Name && spec.Probe != nil && len(spec.Probe.Threads) == len(p.Probe.Specification.Ramp) {
+			for i, threads := range spec.Probe.Threads {
+				if int(threads) == n {
+					return p.Probe.Specification.Ramp[i]
+				}
+			}
+		}
+	}
+	return n
+}
+
+// rampText says where more threads stop helping, here and in the document, by the same rule.
+func rampText(p *SuitePart, sweep *published.Sweep, operation string) string {
+	text := p.Name + ": "
+	gain := once
+	i := slices.IndexFunc(p.Probe.Ramps, func(r record.ProbeRamp) bool { return r.Operation == operation })
+	switch {
+	case i < 0:
+		text += "where more threads stop helping was not looked at"
+	case p.Probe.Ramps[i].Threads == 0:
+		text += "more threads helped to the end"
+	default:
+		text += "more than " + figure.Plural(p.Probe.Ramps[i].Threads, "thread") + " do not help"
+	}
+	if i >= 0 && p.Probe.Ramps[i].Gain > 0 {
+		gain = p.Probe.Ramps[i].Gain
+	}
+	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") + ". Each step was measured once: a tenth up and down stands for its interval"
+}
+
+// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for each doubling.
+func publishedRamp(sweep *published.Sweep, gain float64) string {
+	for i := 1; i < len(sweep.Levels); i++ {
+		a, b := &sweep.Levels[i-1], &sweep.Levels[i]
+		x, ok := a.Values["throughput"]
+		y, okNext := b.Values["throughput"]
+		if !ok || !okNext || a.Workers <= 0 || b.Workers <= a.Workers {
+			continue
+		}
+		doublings := math.Log2(float64(b.Workers) / float64(a.Workers))
+		if math.Pow(y.Number/x.Number, 1/doublings) < 1+gain {
+			return "in the document more than " + figure.Plural(a.Workers, "thread") + " did not"
+		}
+	}
+	if len(sweep.Levels) > 1 {
+		return "in the document more threads helped to the end"
+	}
+	return ""
+}

@@ -1,0 +1,382 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
+// each part found, how the document's statements stand to it, and what its advice is worth here.
+func SuiteSections(s *Suite) []Section {
+	list := appendFilled([]Section{s.head()}, s.doubts(), s.partsSection(), s.leftSection())
+	for i := range s.Figures {
+		list = appendFilled(list, s.figureSection(&s.Figures[i]))
+	}
+	return appendFilled(list, s.adviceSection())
+}
+
+// SuiteMarkdown writes a suite for a pull request or a page, each part folded as its own report has it.
+func SuiteMarkdown(w io.Writer, s *Suite) error {
+	list := SuiteSections(s)
+	for i := range s.Parts {
+		list = append(list, s.Parts[i].folded()...)
+	}
+	return markdown(w, SuiteTitle(s), list)
+}
+
+// Sections are those of a part's own report without its published figures, which those of the suite have.
+func (p *SuitePart) Sections() (list []Section) {
+	switch {
+	case p.Study != nil:
+		list = StudySections(p.Study)
+	case p.Drill != nil:
+		list = DrillSections(p.Drill)
+	case p.Probe != nil:
+		list = ProbeSections(p.Probe)
+	}
+	return slices.DeleteFunc(list, func(s Section) bool { return strings.HasPrefix(s.Title, "published") })
+}
+
+// folded are the sections of a part under its name.
+func (p *SuitePart) folded() []Section {
+	list := p.Sections()
+	for i := range list {
+		list[i].Title = strings.TrimSuffix(p.Name+": "+cmp.Or(list[i].Title, "result"), ": ")
+		list[i].Named, list[i].Long = true, true
+	}
+	return list
+}
+
+// head is what is read first.
+func (s *Suite) head() Section {
+	lines := []string{"verdict: " + SuiteVerdict(s)}
+	if s.Record.Problem != "" {
+		lines = append(lines, "problem: "+s.Record.Problem)
+	}
+	if s.Problem != "" {
+		lines = append(lines, "problem: the document cannot be shown: "+s.Problem)
+	}
+	for _, f := range s.Facts() {
+		lines = append(lines, f[0]+": "+f[1])
+	}
+	return Section{Lines: lines}
+}
+
+// Facts are what was repeated, there and here, at which size and in which time: a name and a line each.
+func (s *Suite) Facts() [][2]string {
+	var list [][2]string
+	add := func(name, text string) {
+		if text != "" {
+			list = append(list, [2]string{name, text})
+		}
+	}
+	r := s.Record
+	if s.Source != nil {
+		add("document", s.Source.Title+" ("+publisher(s.Source)+")")
+		add("there", s.Source.About)
+	}
+	add("here", s.here())
+	add("scale", ScaleText(r.Scale))
+	add("took", s.took())
+	add("budget", map[string]string{record.BudgetFull: "full: as written", record.BudgetQuick: "quick: fitted into ten minutes",
+		record.BudgetSmoke: "smoke: shows that every part works, and proves nothing about figures"}[r.Budget])
+	if s.Source != nil {
+		add("figures", "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other")
+	}
+	return list
+}
+
+func publisher(s *published.Source) string {
+	if s.Dated == "" {
+		return s.Publisher
+	}
+	return s.Publisher + ", " + s.Dated
+}
+
+// here is what was loaded, and the machine.
+func (s *Suite) here() string {
+	var labs []string
+	for i := range s.Parts {
+		lab := ""
+		switch p := &s.Parts[i]; {
+		case p.Study != nil && p.Study.Specification.Lab != nil:
+			lab = engineText(p.Study.Specification.Lab)
+		case p.Study != nil:
+			lab = p.Study.Base.Target
+		case p.Drill != nil && p.Drill.Specification.Lab != nil:
+			lab = engineText(p.Drill.Specification.Lab)
+		}
+		if lab != "" && !slices.Contains(labs, lab) {
+			labs = append(labs, lab)
+		}
+	}
+	what := strings.Join(labs[:min(len(labs), 3)], ", ")
+	if s.Record.Against != "" {
+		what = s.Record.Against
+	}
+	return strings.TrimPrefix(what+" on "+MachineText(s.Record.Environment), " on ")
+}
+
+func engineText(l *record.LabSpec) string {
+	return strings.TrimSpace("labs of "+cmp.Or(l.Engine.Name, "the default engine")) + " " + l.Engine.Version
+}
+
+// took is the time from beginning to end, and that of all parts.
+func (s *Suite) took() string {
+	sum := 0.0
+	for i := range s.Record.Parts {
+		sum += s.Record.Parts[i].Seconds
+	}
+	text := "parts " + figure.Duration(time.Duration(sum*1e9))
+	if s.Record.Ended != nil {
+		text = figure.Duration(s.Record.Ended.Sub(s.Record.Started)) + ", " + text
+	}
+	return text + ", begun " + s.Record.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
+
+// doubts are those of the suite, and how many there are in each part.
+func (s *Suite) doubts() Section {
+	d := findingsSection(s.Record.Validity)
+	d.Title = "can it be believed"
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		for _, f := range p.findings() {
+			if f.Severity != measure.Note {
+				d.Points = append(d.Points, fmt.Sprintf("%s %s: %s: %s", f.Severity, p.Name, f.ID, f.Text))
+			}
+		}
+		if p.Unread != "" {
+			d.Points = append(d.Points, "warning "+p.Name+": its record cannot be read: "+p.Unread)
+		}
+	}
+	slices.SortStableFunc(d.Points, func(a, b string) int { return severityRank(a) - severityRank(b) })
+	return d
+}
+
+func severityRank(point string) int {
+	for i, word := range []string{"invalid ", "warning "} {
+		if strings.HasPrefix(point, word) {
+			return i
+		}
+	}
+	return 2
+}
+
+// partsSection is one line for each part, with what it found.
+func (s *Suite) partsSection() Section {
+	x := Section{Title: "parts", Table: &Table{Header: []string{"part", "kind", "status", "took", "found"}, Left: 3, Last: 1}}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		took := "-"
+		if p.Seconds > 0 {
+			took = figure.Duration(time.Duration(p.Seconds * 1e9))
+		}
+		x.Table.row(p.Name, p.Kind, string(p.Status), took, p.Finding())
+	}
+	if len(s.Parts) > 0 {
+		x.Lines = []string{"each is a record of its own: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
+	}
+	return x
+}
+
+// manyLeft is from how many steps on the list is folded.
+const manyLeft = 12
+
+// leftSection is what is smaller here, and what is missing.
+func (s *Suite) leftSection() Section {
+	x := Section{Title: "scaled or left out", Long: len(s.Record.Left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
+	for _, l := range s.Record.Left {
+		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
+	}
+	return x
+}
+
+// Title names a figure of the document.
+func (f *SuiteFigure) Title() string {
+	if f.Sweep == nil {
+		return f.Name
+	}
+	name := cmp.Or(f.Sweep.Item, f.Sweep.ID)
+	if f.Sweep.Workload != "" {
+		name += ", workload " + strings.ToUpper(f.Sweep.Workload)
+	}
+	return name + ": " + f.Sweep.Factor
+}
+
+// figureSection is the table of a figure: published beside measured.
+func (s *Suite) figureSection(f *SuiteFigure) Section {
+	x := Section{Title: f.Title(), Named: true, Lines: slices.Clone(f.Lines),
+		Table: &Table{Left: 2, Last: 2, Header: []string{"level", "metric", "published", "measured", "interval", "n", "agrees?", "in the document"}}}
+	if f.Sweep == nil {
+		x.Table = nil
+		return x
+	}
+	several := f.several()
+	if several {
+		x.Table.Header, x.Table.Left = append([]string{"part"}, x.Table.Header...), 3
+	}
+	for i := range f.Statements {
+		st := &f.Statements[i]
+		change, interval, n := changeCells(st)
+		agrees := strings.TrimSpace(string(st.Agreement) + " " + x.note(whyNote(st)))
+		cells := []string{st.Level, metricCell(st), statedCell(st), change, interval, n, agrees, strings.TrimSpace(placeCell(st) + s.marks(&x, f, st))}
+		if several {
+			cells = append([]string{cmp.Or(st.Part, "-")}, cells...)
+		}
+		x.Table.row(cells...)
+	}
+	where := "in the document: " + f.Sweep.Place.String()
+	if f.Sweep.Baseline != "" {
+		where += "; changes are against " + f.Sweep.Baseline + ", there and here"
+	}
+	x.Lines = append(x.Lines, where)
+	return x
+}
+
+// whyNote is what an agreement rests on, where it does not speak for itself.
+func whyNote(st *record.SuiteStatement) string {
+	if st.Agreement == record.Agrees || st.Agreement == record.OnlyDrawn {
+		return ""
+	}
+	return st.Why
+}
+
+// marks are the notes on a statement: another place than that of its figure, and the contradictions of the document.
+func (s *Suite) marks(x *Section, f *SuiteFigure, st *record.SuiteStatement) string {
+	text := ""
+	if st.Place != "" && st.Place != f.Sweep.Place.String() {
+		text += " " + x.note("stated at "+st.Place)
+	}
+	for _, d := range st.Doubts {
+		text += " " + x.note(d)
+	}
+	return text
+}
+
+// several says whether more than one part measured it, so that rows name theirs.
+func (f *SuiteFigure) several() bool {
+	for i := range f.Statements {
+		if f.Statements[i].Part != f.Statements[0].Part {
+			return true
+		}
+	}
+	return false
+}
+
+// changeCells are the measured change, its interval and what it rests on.
+func changeCells(st *record.SuiteStatement) (change, interval, n string) {
+	change, interval, n = cmp.Or(st.Found, "-"), "-", "-"
+	if st.Ratio != nil && st.Found == "" {
+		write := writeRatio(st.Ratio, st.Low, st.High)
+		change = write(*st.Ratio)
+		if st.Low != nil && st.High != nil {
+			interval = "[" + write(*st.Low) + ", " + write(*st.High) + "]"
+		}
+	}
+	if st.N > 0 {
+		n = strconv.Itoa(st.N)
+	}
+	return change, interval, n
+}
+
+// metricCell names the metric, and what was measured in its place.
+func metricCell(st *record.SuiteStatement) string {
+	if st.Measure != "" {
+		return unitWords(st.Metric) + " (here " + unitWords(st.Measure) + ")"
+	}
+	return unitWords(st.Metric)
+}
+
+// statedCell is the change of the document, or its words.
+func statedCell(st *record.SuiteStatement) string {
+	switch {
+	case st.Kind == record.StatementTrend:
+		word, _, _ := strings.Cut(st.Stated, ":")
+		return word
+	case st.Kind == record.StatementWords:
+		return st.Stated
+	case st.Metric == "multiplier" || st.Metric == "nodes":
+		return st.Stated
+	}
+	row := BesideRow{Published: st.Published, Bound: st.Bound}
+	return PublishedText(&row)
+}
+
+// placeCell is how the document has it.
+func placeCell(st *record.SuiteStatement) string {
+	if st.Kind == record.StatementTrend {
+		_, words, _ := strings.Cut(st.Stated, ": ")
+		return words
+	}
+	if st.Kind == record.StatementWords || st.Agreement == record.OnlyDrawn {
+		return ""
+	}
+	return st.Stated
+}
+
+// writeRatio is how the ratios of a statement are written: as changes, or all as factors if one is large.
+func writeRatio(list ...*float64) func(float64) string {
+	for _, x := range list {
+		if x != nil && figure.Large(*x) {
+			return figure.Factor
+		}
+	}
+	return figure.Change
+}
+
+// adviceSection is what the document recommends, and what was found about it.
+func (s *Suite) adviceSection() Section {
+	x := Section{Title: "best practices of the document", Table: &Table{Header: []string{"the document says", "here", "why", "but"}, Left: 4}}
+	for _, a := range s.Advice {
+		x.Table.row(a.Says, a.Found, a.Why, a.But)
+	}
+	return x
+}
+
+// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are to the
+// baseline of the document on one side, and to that of the part on the other.
+func SuiteCSV(w io.Writer, s *Suite) error {
+	out := csv.NewWriter(w)
+	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
+		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	optional := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return float(*x)
+	}
+	for i := range s.Figures {
+		for k := range s.Figures[i].Statements {
+			st := &s.Figures[i].Statements[k]
+			n := ""
+			if st.N > 0 {
+				n = strconv.Itoa(st.N)
+			}
+			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, st.Kind, st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
+				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict), st.Found, string(st.Agreement), st.Why,
+				strings.Join(st.Contradictions, " ")}
+			for c := range row {
+				row[c] = cell(row[c])
+			}
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// trendStatement holds words such as “rises” against the measured levels that they name.
+func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record.SuiteStatement {
+	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric, Level: trendLevels(sweep, t),
+		Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Place: sweep.Place.String(), Baseline: sweep.Baseline}
+	if t.Note != "" {
+		st.Doubts = append(st.Doubts, "note on these words: "+t.Note)
+	}
+	if t.Goes == "unclear" {
+		st.Agreement, st.Why = record.NotStated, "the words name no direction"
+		return st
+	}
+	pairs := trendPairs(sweep, t, by.levels)
+	if len(pairs) == 0 {
+		st.Agreement = record.NotMeasured
+		_, st.Why = by.take(cmp.Or(trendEnd(sweep, t.To), lastOther(sweep)), t.Metric)
+		st.Why = cmp.Or(st.Why, "no two levels that the words name were measured")
+		return st
+	}
+	found := map[record.Agreement]int{}
+	for _, pair := range pairs {
+		m := between(sweep, by, pair[0], pair[1], t.Metric)
+		if m == nil {
+			found[record.NotMeasured]++
+			continue
+		}
+		a, why := trendAgreement(t.Goes, m, by.margin)
+		found[a]++
+		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
+		if len(pairs) == 1 {
+			st.Ratio, st.Low, st.High, st.Verdict = &m.ratio, &m.low, &m.high, m.verdict
+		}
+	}
+	st.Agreement = jointly(found)
+	if st.Why == "" {
+		_, st.Why = by.take(pairs[0][1], t.Metric)
+	}
+	if len(pairs) > 1 {
+		st.Why = fmt.Sprintf("%d of %d pairs of levels agree", found[record.Agrees], len(pairs))
+		st.Found = st.Why
+	}
+	return st
+}
+
+// jointly is what several findings say together: one that disagrees is enough.
+func jointly(found map[record.Agreement]int) record.Agreement {
+	for _, a := range []record.Agreement{record.Disagrees, record.NotTold, record.Agrees} {
+		if found[a] > 0 {
+			return a
+		}
+	}
+	return record.NotMeasured
+}
+
+func trendLevels(sweep *published.Sweep, t *published.Trend) string {
+	if t.From == "" && t.To == "" {
+		return "all levels of " + sweep.Factor
+	}
+	return t.From + " → " + t.To
+}
+
+// trendEnd is the level that an end of a trend names, "" if it is none of the sweep.
+func trendEnd(sweep *published.Sweep, name string) string {
+	if l := sweep.Level(name); l != nil {
+		return l.Name
+	}
+	return ""
+}
+
+// lastOther is the last level that is not the baseline.
+func lastOther(sweep *published.Sweep) string {
+	for i := len(sweep.Levels) - 1; i >= 0; i-- {
+		if sweep.Levels[i].Name != sweep.Baseline {
+			return sweep.Levels[i].Name
+		}
+	}
+	return ""
+}
+
+// trendPairs are the pairs of measured levels that the words name: two levels, the first or the last one, or parts of names
+// that are made of several ("8 cores" in "8C+32GB"), where the other part is the same.
+func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
+	from, to := trendSide(sweep, t.From, measured, true), trendSide(sweep, t.To, measured, false)
+	var alike, all [][2]string
+	for _, a := range from {
+		for _, b := range to {
+			if a.level == b.level {
+				continue
+			}
+			all = append(all, [2]string{a.level, b.level})
+			if a.rest == b.rest {
+				alike = append(alike, [2]string{a.level, b.level})
+			}
+		}
+	}
+	if len(alike) > 0 {
+		return alike
+	}
+	return all
+}
+
+// side is a level that an end of a trend names, and what else is in its name.
+type side struct{ level, rest string }
+
+func trendSide(sweep *published.Sweep, name string, measured []string, first bool) []side {
+	if l := trendEnd(sweep, name); l != "" {
+		if !slices.Contains(measured, l) {
+			return nil
+		}
+		return []side{{level: l}}
+	}
+	if len(measured) == 0 {
+		return nil
+	}
+	if name == "" || strings.HasPrefix(name, "the ") { // the smallest, the largest, the most
+		if first {
+			return []side{{level: measured[0]}}
+		}
+		return []side{{level: measured[len(measured)-1]}}
+	}
+	var list []side
+	wanted := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(name, "ores"), " ", ""))
+	for _, level := range measured {
+		tokens := strings.FieldsFunc(strings.ToLower(level), func(r rune) bool { return r == '+' || r == ',' })
+		rest := slices.DeleteFunc(tokens, func(s string) bool { return strings.ReplaceAll(s, " ", "") == wanted })
+		if len(rest) < len(strings.FieldsFunc(level, func(r rune) bool { return r == '+' || r == ',' })) {
+			list = append(list, side{level, strings.Join(rest, ",")})
+		}
+	}
+	return list
+}
+
+// between is the ratio of two levels, out of their ratios to the baseline: exact where one of them is the baseline, and
+// otherwise no narrower than both intervals allow, since what both have in common is not taken out.
+func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
+	if a == sweep.Baseline {
+		return whole(first(by.take(b, metric)))
+	}
+	x := whole(first(by.take(a, metric)))
+	if x == nil {
+		return nil
+	}
+	inverse := taken{part: x.part, metric: x.metric, ratio: 1 / x.ratio, low: 1 / x.high, high: 1 / x.low, n: x.n, verdict: turned(x.verdict), note: x.note}
+	if b == sweep.Baseline {
+		return &inverse
+	}
+	y := whole(first(by.take(b, metric)))
+	if y == nil {
+		return nil
+	}
+	m := taken{part: x.part, metric: x.metric, ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low, n: min(x.n, y.n)}
+	m.verdict = verdictOf(m.low, m.high, by.margin)
+	return &m
+}
+
+func first[T, R any](x T, _ R) T { return x }
+
+// whole is what was measured if it has a ratio and an interval.
+func whole(m *taken) *taken {
+	if m == nil || !(m.ratio > 0) || math.IsNaN(m.low) || math.IsNaN(m.high) || !(m.low > 0) {
+		return nil
+	}
+	return m
+}
+
+func turned(v record.Verdict) record.Verdict {
+	switch v {
+	case record.Better:
+		return record.Worse
+	case record.Worse:
+		return record.Better
+	}
+	return v
+}
+
+// verdictOf is the verdict that an interval of a ratio allows, more being called better whatever it is.
+func verdictOf(low, high, margin float64) record.Verdict {
+	switch bound := 1 + margin; {
+	case low >= 1/bound && high <= bound:
+		return record.Equivalent
+	case low > 1:
+		return record.Better
+	case high < 1:
+		return record.Worse
+	}
+	return record.Inconclusive
+}
+
+// trendAgreement holds a direction against a ratio.
+func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, string) {
+	if m.verdict == record.Inconclusive {
+		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
+	}
+	here := "it rises here"
+	switch {
+	case m.verdict == record.Equivalent:
+		here = "there is no difference here that matters"
+	case m.ratio < 1:
+		here = "it falls here"
+	}
+	ok := goes == "steady" && (m.verdict == record.Equivalent || math.Abs(math.Log(m.ratio)) <= math.Log1p(margin)) ||
+		goes == "rises" && m.verdict != record.Equivalent && m.ratio > 1 || goes == "falls" && m.verdict != record.Equivalent && m.ratio < 1
+	if ok {
+		return record.Agrees, here
+	}
+	return record.Disagrees, here
+}
