@@ -2,7 +2,8 @@
 // typed outcomes of an operation, and the settings that all targets share.
 //
 // The implementations are rooms below it: store/wire (our own fast client), store/mongo (the official
-// driver), store/embedded (documents on Pebble), store/null (a responder for calibration and tests).
+// driver), store/embedded (documents on Pebble), store/rest (a REST service over MongoDB), store/null (a
+// responder for calibration and tests).
 // store/storetest holds the conformance suite that each of them passes. Timing, scheduling and
 // counting are not done here.
 package store
