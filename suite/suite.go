@@ -18,13 +18,6 @@ import (
 // File is the name of what describes a suite, in its folder.
 const File = "suite.yaml"
 
-// The kinds of parts.
-const (
-	KindStudy = "study"
-	KindDrill = "drill"
-	KindProbe = "probe"
-)
-
 // Machine says what is there.
 type Machine interface {
 	// Lacks returns why a need of a part (root, mongod, documentdb, md, lvm) is not met here, in a sentence without a

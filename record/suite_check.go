@@ -1,0 +1,135 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+)
+
+// ReadSuiteSpec reads a suite in YAML (JSON is YAML), as strictly as [ReadRunSpec]. Nothing beyond the form is checked:
+// see [SuiteSpec.Validate]. The files of its parts are read by package suite.
+func ReadSuiteSpec(r io.Reader) (SuiteSpec, error) { return readStrict[SuiteSpec](r, "suite") }
+
+// SuiteNeeds are what a part of a suite may need.
+func SuiteNeeds() []string { return []string{"root", LabMongod, LabDocumentDB, "md", "lvm"} }
+
+// suiteGives are the keys that a study can give to later parts, by the procedures that find them.
+var suiteGives = []string{"load.workers", "load.duration", "load.operations", "load.rate"}
+
+// partName is what a directory and a heading can be called.
+var partName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Validate says what is wrong with a suite, with a line per mistake that names the part and the key.
+func (s SuiteSpec) Validate() error {
+	var errs []error
+	if s.Name == "" {
+		errs = append(errs, errors.New("name: the suite needs one"))
+	}
+	if len(s.Parts) == 0 {
+		errs = append(errs, errors.New("parts: there is none; a part is a study, a drill or a probe"))
+	}
+	if s.Scale != nil && s.Scale.Applied {
+		errs = append(errs, errors.New("scale: applied is written by plimsoll; leave it out"))
+	}
+	seen := map[string]int{}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		for _, err := range p.mistakes() {
+			errs = append(errs, fmt.Errorf("part %s: %w", p.called(i), err))
+		}
+		if name := p.NameOf(); name != "" {
+			if other, twice := seen[name]; twice {
+				errs = append(errs, fmt.Errorf("part %s: it has the same name as part %d: give one of them another (name)", p.called(i), other+1))
+			}
+			seen[name] = i
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// called names a part in a message.
+func (p *PartSpec) called(i int) string {
+	if name := p.NameOf(); name != "" {
+		return fmt.Sprintf("%d (%s)", i+1, name)
+	}
+	return fmt.Sprint(i + 1)
+}
+
+// NameOf is the name of a part: its own, or that of its file; "" for a probe without one.
+func (p PartSpec) NameOf() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	file := p.Study + p.Drill
+	file = file[strings.LastIndexByte(file, '/')+1:]
+	return strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")
+}
+
+// Kind is study, drill or probe.
+func (p PartSpec) Kind() string {
+	switch {
+	case p.Study != "":
+		return KindStudy
+	case p.Drill != "":
+		return KindDrill
+	}
+	return KindProbe
+}
+
+func (p *PartSpec) mistakes() []error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	kinds := 0
+	for _, given := range []bool{p.Study != "", p.Drill != "", p.Probe != nil} {
+		if given {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		bad("exactly one of study, drill and probe says what it is, and it has %d of them", kinds)
+		return errs
+	}
+	kind := p.Kind()
+	switch name := p.NameOf(); {
+	case name == "":
+		bad("name: a probe needs one: there is no file whose name it could have")
+	case !partName.MatchString(name):
+		bad("name: %q cannot be the name of a directory everywhere: take letters, digits, . _ and -, 64 at most", name)
+	}
+	for _, need := range p.Needs {
+		if !slices.Contains(SuiteNeeds(), need) {
+			bad("needs: there is no %q%s (known: %s)", need, nearest.DidYouMean(need, SuiteNeeds()), strings.Join(SuiteNeeds(), ", "))
+		}
+	}
+	for _, key := range p.Gives {
+		if !slices.Contains(suiteGives, key) {
+			bad("gives: no procedure finds %q%s (known: %s)", key, nearest.DidYouMean(key, suiteGives), strings.Join(suiteGives, ", "))
+		}
+	}
+	for key, values := range p.Each {
+		if len(values) == 0 {
+			bad("each: %s has no values", key)
+		}
+	}
+	if len(p.Gives) > 0 && kind != KindStudy {
+		bad("gives: only the procedures of a study find something; this is a %s", kind)
+	}
+	if len(p.Each) > 0 && kind == KindProbe {
+		bad("each: a probe has no run whose keys could be set; write one part for each")
+	}
+	if p.Repeat != 0 && kind != KindDrill {
+		bad("repeat: only drills are repeated; a study has trials")
+	}
+	if p.Repeat < 0 {
+		bad("repeat: %d is less than 1", p.Repeat)
+	}
+	if p.Level != "" && kind == KindStudy {
+		bad("level: a study has levels of its own; level is for drills and probes")
+	}
+	return errs
+}

@@ -1,0 +1,75 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// findings are the reasons to take the whole with care. What is wrong with a part is said by its own record.
+func findings(s *record.Suite) []measure.Finding {
+	all := []measure.Finding{}
+	add := func(id string, severity measure.Severity, format string, a ...any) {
+		all = append(all, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
+	}
+	switch s.Budget {
+	case record.BudgetSmoke:
+		add("smoke", measure.Warning, "this was fitted into a minute to show that it works: too little was measured to compare anything; --quick takes ten minutes, and without either it is done as it is written")
+	case record.BudgetQuick:
+		add("quick", measure.Note, "this was fitted into ten minutes: with fewer trials smaller differences are not found")
+	}
+	var failed, left []string
+	for _, p := range s.Parts {
+		switch p.Status {
+		case record.PartFailed:
+			failed = append(failed, p.Name)
+		case record.PartLeft:
+			left = append(left, p.Name)
+		}
+	}
+	if len(failed) > 0 {
+		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll study resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
+	}
+	if len(left) > 0 {
+		add("parts-left", measure.Note, "%s left out: %s; the reasons are below what was scaled or left out", plural(len(left), "part was", "parts were"), strings.Join(left, ", "))
+	}
+	measure.SortFindings(all)
+	return all
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Exit is the exit code of a suite, from those of its parts: 130 for one that was ended early; else 5 where a write is gone
+// that had to survive; else that of parts that ended without a result, 1 where they have several; else 6, else 4.
+func Exit(s *record.Suite) int {
+	switch s.Status {
+	case record.Interrupted, record.Killed:
+		return 130
+	case record.Failed:
+		return 1
+	}
+	failed, worst := 0, 0
+	rank := map[int]int{4: 1, 6: 2, 5: 3}
+	for _, p := range s.Parts {
+		switch {
+		case p.Status == record.PartFailed && (failed == 0 || failed == p.Exit):
+			failed = p.Exit
+		case p.Status == record.PartFailed:
+			failed = 1
+		case p.Status == record.PartDone && rank[p.Exit] > rank[worst]:
+			worst = p.Exit
+		}
+	}
+	if worst == 5 || failed == 0 {
+		return worst
+	}
+	return failed
+}

@@ -1,0 +1,278 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// part does a part, or goes on with what is there of it.
+func (c *conductor) part(ctx context.Context, i int) error {
+	part, plan := &c.suite.Parts[i], c.plans[i]
+	begun := c.o.Now()
+	at := begun.UTC()
+	*part = record.Part{Name: part.Name, Kind: part.Kind, Status: record.PartRunning, Record: filepath.ToSlash(filepath.Join(record.PartsDir, part.Name)),
+		Shows: part.Shows, Level: part.Level, Set: part.Set, Started: &at, Seconds: part.Seconds, Estimate: part.Estimate}
+	if err := c.take(part, &plan); err != nil {
+		return err
+	}
+	if err := c.note(record.EventBegin, part); err != nil {
+		return err
+	}
+	c.o.Progress.Begin(c.standing(i))
+	dir := filepath.Join(c.o.Dir, record.PartsDir, part.Name)
+	resume, err := c.clear(ctx, dir, plan)
+	out := Outcome{Err: err, Exit: 1}
+	if err == nil {
+		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort})
+	}
+	part.Seconds += c.o.Now().Sub(begun).Seconds() // earlier sessions count as well
+	done := complete(dir, part.Kind)
+	switch {
+	case done && out.Err == nil:
+		part.Status, part.Exit = record.PartDone, out.Exit
+	case ctx.Err() != nil:
+		part.Problem = "it was interrupted"
+	default:
+		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
+	}
+	if _, err := os.Lstat(dir); err != nil {
+		part.Record = "" // it did not come so far
+	}
+	if part.Status != record.PartRunning {
+		c.tidy(plan)
+	}
+	if err := c.note(record.EventEnd, part); err != nil {
+		return err
+	}
+	c.o.Progress.End(*part)
+	if part.Status == record.PartRunning {
+		return &Interrupted{c.o.Dir}
+	}
+	return nil
+}
+
+// note writes down where a part is: first in the journal, which is on the disk then, and after that in suite.json.
+func (c *conductor) note(event string, part *record.Part) error {
+	p := *part
+	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: event, Part: &p}); err != nil {
+		return recording(err)
+	}
+	if err := c.w.Write(c.suite); err != nil {
+		return recording(err)
+	}
+	return nil
+}
+
+func problemOf(out Outcome) string {
+	problem := ""
+	switch {
+	case out.Err != nil:
+		problem = oneLine(out.Err)
+	case out.Study != nil:
+		problem = out.Study.Problem
+	case out.Drill != nil:
+		problem = out.Drill.Problem
+	case out.Probe != nil:
+		problem = out.Probe.Problem
+	}
+	if problem == "" {
+		problem = "it ended without a result"
+	}
+	return problem
+}
+
+// standing is where the suite is as a part begins.
+func (c *conductor) standing(i int) Standing {
+	s := Standing{Part: c.suite.Parts[i]}
+	left := 0.0
+	for j, p := range c.suite.Parts {
+		if p.Status == record.PartLeft {
+			continue
+		}
+		s.Total++
+		if j <= i {
+			s.Number++
+		}
+		if j == i || j > i && p.Status != record.PartDone {
+			left += p.Estimate
+		}
+	}
+	s.Left = time.Duration(left * c.pace() * float64(time.Second))
+	return s
+}
+
+// pace is how much longer parts take than was thought, from those that are done: a machine has its own speed.
+func (c *conductor) pace() float64 {
+	took, thought := 0.0, 0.0
+	for _, p := range c.suite.Parts {
+		if p.Status == record.PartDone && p.Estimate > 0 {
+			took += p.Seconds
+			thought += p.Estimate
+		}
+	}
+	if thought == 0 {
+		return 1
+	}
+	return took / thought
+}
+
+// take puts what earlier parts gave into a part, where it has no values of its own for that.
+func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
+	given := c.given(part.Name)
+	for key := range given {
+		if slices.Contains(plan.Owns, key) {
+			delete(given, key)
+		}
+	}
+	if len(given) == 0 || plan.Study == nil {
+		return nil
+	}
+	spec := *plan.Study
+	if c.suite.Budget != record.BudgetFull {
+		c.shorten(part, &spec, given)
+	}
+	run, err := study.Apply(spec.Run, given)
+	if err != nil {
+		return fmt.Errorf("part %s cannot take what an earlier part gives: %w", part.Name, err)
+	}
+	spec.Run = run
+	plan.Study = &spec
+	set := map[string]any{}
+	for _, from := range []map[string]any{part.Set, given} {
+		for key, value := range from {
+			set[key] = value
+		}
+	}
+	part.Set = set
+	return nil
+}
+
+// shorten leaves out what would make a part longer than the time that it was fitted into.
+func (c *conductor) shorten(part *record.Part, spec *record.StudySpec, given map[string]any) {
+	text, ok := given["load.duration"].(string)
+	if !ok {
+		return
+	}
+	if d, err := record.ParseDuration(text); err != nil || d <= spec.Run.Load.Duration {
+		return
+	}
+	delete(given, "load.duration")
+	left := record.Left{Part: part.Name, What: "load.duration", From: text, To: spec.Run.Load.Duration.String(), Why: "what the baseline study found does not fit into the time"}
+	if !slices.Contains(c.suite.Left, left) {
+		c.suite.Left = append(c.suite.Left, left)
+	}
+}
+
+// given is what the parts before one found, by the keys of a run; a later one counts more.
+func (c *conductor) given(before string) map[string]any {
+	given := map[string]any{}
+	for i, p := range c.suite.Parts {
+		if p.Name == before {
+			break
+		}
+		if p.Status != record.PartDone || len(c.plans[i].Gives) == 0 {
+			continue
+		}
+		s, err := record.OpenStudy(filepath.Join(c.o.Dir, filepath.FromSlash(p.Record)))
+		if err != nil {
+			c.o.Progress.Note(fmt.Sprintf("what %s found cannot be read, so later parts do without: %v", p.Name, err))
+			continue
+		}
+		for key, value := range found(s) {
+			if slices.Contains(c.plans[i].Gives, key) {
+				given[key] = value
+			}
+		}
+	}
+	return given
+}
+
+// found is what the procedures of a study chose, in the form that values of levels have.
+func found(s *record.Study) map[string]any {
+	values := map[string]any{}
+	for _, p := range s.Procedures {
+		switch {
+		case p.Chosen <= 0:
+		case strings.HasSuffix(p.Path, "duration"):
+			values[p.Path] = record.Duration(p.Chosen * float64(time.Second)).String()
+		default:
+			values[p.Path] = int(p.Chosen)
+		}
+	}
+	if s.Capacity != nil && s.Capacity.Confirmed {
+		values["load.rate"] = fmt.Sprint(int(s.Capacity.Rate))
+	}
+	return values
+}
+
+// complete reports whether a directory holds the whole record of a part.
+func complete(dir, kind string) bool {
+	switch kind {
+	case record.KindStudy:
+		s, err := record.OpenStudy(dir)
+		return err == nil && s.Status == record.Complete
+	case record.KindDrill:
+		d, err := record.OpenDrill(dir)
+		return err == nil && d.Status == record.Complete
+	}
+	p, err := record.OpenProbe(dir)
+	return err == nil && p.Status == record.Complete
+}
+
+// clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports whether
+// there is something to go on with.
+func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
+	kind := kindOf(plan)
+	if complete(dir, kind) {
+		return true, nil
+	}
+	if kind == record.KindStudy {
+		if _, err := record.OpenStudy(dir); err == nil {
+			return true, c.sweep(ctx, dir, plan)
+		}
+	}
+	if err := c.sweep(ctx, dir, plan); err != nil {
+		return false, err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return false, fmt.Errorf("what was left of an earlier attempt cannot be removed: %w", err)
+	}
+	return false, nil
+}
+
+func kindOf(plan record.PartPlan) string {
+	switch {
+	case plan.Study != nil:
+		return record.KindStudy
+	case plan.Drill != nil:
+		return record.KindDrill
+	}
+	return record.KindProbe
+}
+
+// tidy removes the documents of an embedded target that the suite keeps for the part alone.
+func (c *conductor) tidy(plan record.PartPlan) {
+	if c.suite.Against != embedded || plan.Study == nil {
+		return
+	}
+	dir, ok := strings.CutPrefix(plan.Study.Run.Target, embedded)
+	if !ok || filepath.Base(dir) != plan.Name {
+		return
+	}
+	// Data sets that differ have directories beside it, named after it.
+	beside, _ := filepath.Glob(dir + "-*")
+	for _, d := range append(beside, dir) {
+		if err := os.RemoveAll(d); err != nil {
+			c.o.Progress.Note(fmt.Sprintf("the documents in %s could not be removed: %v", d, err))
+		}
+	}
+	_ = os.Remove(filepath.Dir(dir)) // when it is empty
+}

@@ -1,0 +1,299 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// Times into which suites are fitted.
+const (
+	QuickTime = 10 * time.Minute
+	SmokeTime = time.Minute
+)
+
+// PlanOptions say what a suite is to be made of its files.
+type PlanOptions struct {
+	// Budget is full, quick or smoke; Limit the time that it is fitted into, 0 for none.
+	Budget string
+	Limit  time.Duration
+	// Scale overrules that of the suite, fraction by fraction; nil for none.
+	Scale *record.ScaleSpec
+	// Against is a deployment that is loaded instead of labs, "" for none; embedded: without a directory keeps its
+	// documents below Data, until the part is done.
+	Against, Data string
+	Machine       Machine
+	// Study are the options of the plans of studies. CheckLab says whether this machine can bring a lab up.
+	Study study.PlanOptions
+	// ChooseEngine names the engine of a lab that names none; nil leaves it.
+	ChooseEngine func(*record.LabSpec)
+}
+
+// Plan is everything about a suite that is known before it runs.
+type Plan struct {
+	Folder  Folder
+	Budget  string
+	Limit   time.Duration
+	Scale   record.ScaleSpec
+	Against string
+	// Parts are all of them in their order, those that are left out too.
+	Parts []Planned
+	// Left says what was scaled or left out.
+	Left []record.Left
+}
+
+// Planned is a part as it will be done, or why it will not.
+type Planned struct {
+	record.Part
+	Plan record.PartPlan
+	// Needs are as in the specification.
+	Needs []string
+	Vital bool
+	// Study is the plan of a study that is not left out.
+	Study *study.Plan
+}
+
+// Out reports whether the part is left out.
+func (p *Planned) Out() bool { return p.Status == record.PartLeft }
+
+// Estimate is how long the suite will take.
+func (p *Plan) Estimate() time.Duration {
+	seconds := 0.0
+	for i := range p.Parts {
+		if !p.Parts[i].Out() {
+			seconds += p.Parts[i].Estimate
+		}
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// planner makes a plan.
+type planner struct {
+	o    PlanOptions
+	plan *Plan
+}
+
+// NewPlan says what will be done of a folder here. Mistakes in files are errors that name the part; what this machine, its
+// time or its deployment do not allow is left out, with the reason.
+func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
+	if o.Budget == "" {
+		o.Budget = record.BudgetFull
+	}
+	if o.Study.Check == nil {
+		o.Study.Check = run.NewCheck()
+	}
+	if o.Against != "" && o.Against != embedded {
+		if _, err := run.ParseTarget(o.Against); err != nil {
+			return nil, fmt.Errorf("--target: %w", err)
+		}
+	}
+	p := &planner{o: o, plan: &Plan{Folder: f, Budget: o.Budget, Limit: o.Limit, Against: o.Against}}
+	p.plan.Scale = merged(f.Spec.Scale, o.Scale)
+	if text := p.plan.Scale.String(); text != "1" {
+		p.left("", "scale", "1", text, "the document's hardware is not here; ratios of records, memory, caches and volumes stay")
+	}
+	var errs []error
+	for _, piece := range f.Pieces {
+		part, err := p.part(piece)
+		if err != nil {
+			errs = append(errs, inPart(piece.Name, err))
+		}
+		p.plan.Parts = append(p.plan.Parts, part)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := p.fit(); err != nil {
+		return nil, err
+	}
+	return p.plan, nil
+}
+
+// inPart puts the name of a part before each line of an error.
+func inPart(name string, err error) error {
+	var errs []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		errs = append(errs, fmt.Errorf("part %s: %s", name, line))
+	}
+	return errors.Join(errs...)
+}
+
+// merged is a scale in which that of the command counts more than that of the file.
+func merged(file, command *record.ScaleSpec) record.ScaleSpec {
+	var s record.ScaleSpec
+	for _, x := range []*record.ScaleSpec{file, command} {
+		if x == nil {
+			continue
+		}
+		for _, f := range []struct{ to, from *record.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}} {
+			if *f.from != 0 {
+				*f.to = *f.from
+			}
+		}
+	}
+	return s
+}
+
+func (p *planner) left(part, what, from, to, why string) {
+	p.plan.Left = append(p.plan.Left, record.Left{Part: part, What: what, From: from, To: to, Why: why})
+}
+
+// leave leaves a part out.
+func (p *planner) leave(part *Planned, why string) {
+	part.Status, part.Problem, part.Study, part.Estimate = record.PartLeft, why, nil, 0
+	p.left(part.Name, "the part", "", "", why)
+}
+
+// part adapts a part to the machine and the deployment, before any time is looked at.
+func (p *planner) part(piece Piece) (Planned, error) {
+	part := Planned{
+		Part: record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
+		Plan: record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece)}, Needs: piece.Spec.Needs, Vital: piece.Spec.Vital,
+	}
+	switch {
+	case p.o.Against != "" && piece.Study == nil:
+		p.leave(&part, fmt.Sprintf("a %s breaks or fills something of a lab, and this suite loads %s; a deployment of your own can be drilled by hand (plimsoll drill --external)", part.Kind, shown(p.o.Against)))
+		return part, nil
+	case p.o.Against == "":
+		for _, need := range piece.Spec.Needs {
+			if why := p.lacks(need); why != "" {
+				p.leave(&part, fmt.Sprintf("it needs %s: %s", need, why))
+				return part, nil
+			}
+		}
+	}
+	switch {
+	case piece.Study != nil:
+		return part, p.study(&part, *piece.Study)
+	case piece.Drill != nil:
+		return part, p.drill(&part, *piece.Drill, piece.Spec.Repeat)
+	}
+	return part, p.probe(&part, *piece.Probe)
+}
+
+func (p *planner) lacks(need string) string {
+	if p.o.Machine == nil {
+		return ""
+	}
+	return p.o.Machine.Lacks(need)
+}
+
+// owned are the keys that a part has values of its own for.
+func owned(piece Piece) []string {
+	var keys []string
+	for key := range piece.Set {
+		keys = append(keys, key)
+	}
+	if piece.Study != nil {
+		for _, f := range piece.Study.Factors {
+			if f.Path != "" {
+				keys = append(keys, f.Path)
+			}
+			for _, l := range f.Levels {
+				for key := range l.Set {
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// drill checks a drill and the lab that it brings up.
+func (p *planner) drill(part *Planned, spec record.DrillSpec, repeat record.Count) error {
+	if repeat > 0 {
+		spec.Repeat = repeat
+	}
+	if spec.External {
+		return errors.New("drill: an external drill waits for a person; a suite brings a lab up (lab)")
+	}
+	if spec.Lab == nil {
+		return errors.New("drill: it brings up no lab (lab), and a suite breaks only labs of its own")
+	}
+	lab := *spec.Lab
+	if p.o.ChooseEngine != nil {
+		p.o.ChooseEngine(&lab)
+	}
+	spec.Lab, spec.Out = &lab, ""
+	spec.Defaults()
+	if err := drill.Check(spec); err != nil {
+		return err
+	}
+	part.Plan.Drill = &spec
+	part.Estimate = drillSeconds(spec)
+	if why := p.cannot(lab, spec.Run); why != "" {
+		p.leave(part, why)
+	}
+	return nil
+}
+
+// What is assumed of drills where nothing is known: bringing a lab up, and reading everything that was written.
+const (
+	assumedBringUp = 20.0
+	assumedAudit   = 10.0
+)
+
+func drillSeconds(spec record.DrillSpec) float64 {
+	run := spec.Run
+	run.Defaults()
+	last := run.Load.Warmup.Std() + run.Load.Duration.Std()
+	for _, s := range run.Load.Stages {
+		last += s.Duration.Std()
+	}
+	rounds := float64(max(1, spec.Repeat))
+	ups := 1.0
+	if spec.Fresh {
+		ups = rounds
+	}
+	return rounds*(last.Seconds()+assumedAudit) + ups*assumedBringUp
+}
+
+// probe checks a probe and the volume that it looks at.
+func (p *planner) probe(part *Planned, spec record.PartProbeSpec) error {
+	spec, left := spec.Scaled(p.plan.Scale)
+	for _, l := range left {
+		p.left(part.Name, l.What, l.From, l.To, l.Why)
+	}
+	if _, err := probeSpec("", spec); err != nil {
+		return err
+	}
+	lab := probeLab(part.Name, spec)
+	if err := lab.Validate(); err != nil {
+		return err
+	}
+	part.Plan.Probe = &spec
+	part.Estimate = probeSeconds(spec)
+	if why := p.cannot(lab, record.RunSpec{}); why != "" {
+		p.leave(part, why)
+	}
+	return nil
+}
+
+func probeSeconds(spec record.PartProbeSpec) float64 {
+	s, _ := probeSpec("", spec)
+	_, total := disk.Estimate(s)
+	return total.Seconds() + assumedBringUp/4
+}
+
+// cannot says why this machine cannot bring a lab up; "" if it can.
+func (p *planner) cannot(lab record.LabSpec, spec record.RunSpec) string {
+	if p.o.Study.CheckLab == nil {
+		return ""
+	}
+	spec.Defaults()
+	if err := p.o.Study.CheckLab(lab, spec); err != nil {
+		return "its lab cannot be brought up here: " + oneLine(err)
+	}
+	return ""
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,283 @@
+package suite
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// embedded is the target that keeps its documents in a directory of its own for each part.
+const embedded = "embedded:"
+
+// shown is a target without credentials.
+func shown(target string) string { return store.Redact(target) }
+
+// study takes a study to the scale, the deployment and the machine that are there.
+func (p *planner) study(part *Planned, spec record.StudySpec) error {
+	spec.Out, spec.Budget = "", 0
+	if spec.Lab != nil {
+		lab := *spec.Lab
+		if p.o.ChooseEngine != nil {
+			p.o.ChooseEngine(&lab)
+		}
+		spec.Lab = &lab
+	}
+	if err := p.scale(part, &spec); err != nil {
+		return err
+	}
+	spec.Defaults()
+	if p.o.Against != "" {
+		if why := p.against(part, &spec); why != "" {
+			p.leave(part, why)
+			return nil
+		}
+	}
+	if why, err := p.trim(part, &spec); err != nil {
+		return err
+	} else if why != "" {
+		p.leave(part, why)
+		return nil
+	}
+	part.Plan.Study = &spec
+	return nil
+}
+
+// scale takes a study to this machine: by the scale of the suite, or else by its own.
+func (p *planner) scale(part *Planned, spec *record.StudySpec) error {
+	by := merged(spec.Scale, &p.plan.Scale)
+	if by.String() == "1" {
+		spec.Scale = nil
+		return nil
+	}
+	out, left, err := spec.Scaled(by)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		p.left(part.Name, l.What, l.From, l.To, l.Why)
+	}
+	*spec = out
+	return nil
+}
+
+const labPrefix = "lab."
+
+// against makes a study load a deployment that is there. Levels that vary the lab are left out. It returns why nothing is
+// left of the study, "" if something is.
+func (p *planner) against(part *Planned, spec *record.StudySpec) string {
+	spec.Lab, spec.Run.Target = nil, p.target(part.Name)
+	if spec.Run.Database == "" || spec.Run.Database == defaultDatabase() {
+		spec.Run.Database = databaseOf(part.Name)
+	}
+	had := len(spec.Factors)
+	var kept []record.FactorSpec
+	for _, f := range spec.Factors {
+		if f, ok := p.withoutLab(part, f); ok {
+			kept = append(kept, f)
+		}
+	}
+	spec.Factors = kept
+	p.fewer(spec)
+	if had > 0 && len(kept) == 0 && spec.Procedures == nil {
+		return fmt.Sprintf("everything that it varies is of the lab, and this suite loads %s", shown(p.o.Against))
+	}
+	return ""
+}
+
+// target is where a part has its documents.
+func (p *planner) target(part string) string {
+	dir, is := strings.CutPrefix(p.o.Against, embedded)
+	switch {
+	case !is:
+		return p.o.Against
+	case dir == "":
+		return embedded + filepath.Join(p.o.Data, part)
+	}
+	return embedded + filepath.Join(dir, part)
+}
+
+func defaultDatabase() string {
+	var s record.RunSpec
+	s.Defaults()
+	return s.Database
+}
+
+// databaseOf is a database of a part's own: documents of another part would be measured in the place of its own.
+func databaseOf(part string) string {
+	name := defaultDatabase() + "_" + strings.NewReplacer(".", "-").Replace(part)
+	const longest = 55 // of the 63 bytes of a name, with room for what a study puts behind it
+	return name[:min(len(name), longest)]
+}
+
+// withoutLab takes the levels out of a factor that vary the lab; ok is false if too little is left of it.
+func (p *planner) withoutLab(part *Planned, f record.FactorSpec) (record.FactorSpec, bool) {
+	why := "it is of the lab, and this suite loads " + shown(p.o.Against)
+	if strings.HasPrefix(f.Path, labPrefix) {
+		p.left(part.Name, f.Name, "", "", why)
+		return f, false
+	}
+	var kept []record.LevelSpec
+	for i, l := range f.Levels {
+		if !setsLab(l) {
+			kept = append(kept, l)
+			continue
+		}
+		if l.Baseline || i == 0 && !slices.ContainsFunc(f.Levels, func(l record.LevelSpec) bool { return l.Baseline }) {
+			p.left(part.Name, f.Name, "", "", "its baseline "+l.Name+" is of the lab, and this suite loads "+shown(p.o.Against))
+			return f, false
+		}
+		p.left(part.Name, f.Name+"="+l.Name, "", "", why)
+	}
+	if len(kept) < 2 {
+		p.left(part.Name, f.Name, "", "", "there is nothing left to compare: "+why)
+		return f, false
+	}
+	f.Levels = kept
+	return f, true
+}
+
+func setsLab(l record.LevelSpec) bool {
+	for path := range l.Set {
+		if strings.HasPrefix(path, labPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// fewer keeps a study whole that has lost factors.
+func (p *planner) fewer(spec *record.StudySpec) {
+	var batch []string
+	for _, name := range spec.Batch {
+		if slices.ContainsFunc(spec.Factors, func(f record.FactorSpec) bool { return f.Name == name }) {
+			batch = append(batch, name)
+		}
+	}
+	if spec.Batch = batch; len(batch) == 0 && spec.Order == record.OrderBatched {
+		spec.Order = ""
+	}
+	if len(spec.Factors) < 2 {
+		spec.Combine, spec.Fraction = "", 0
+	}
+	spec.Defaults()
+}
+
+// trim takes the levels out of a study that this machine or this deployment cannot do. It returns why nothing is left of it,
+// and as an error what is wrong with the file.
+func (p *planner) trim(part *Planned, spec *record.StudySpec) (string, error) {
+	lenient := p.o.Study
+	lenient.CheckLab = func(record.LabSpec, record.RunSpec) error { return nil }
+	if p.o.Against != "" {
+		lenient.Check = func(record.RunSpec) error { return nil }
+	}
+	plan, err := study.NewPlan(*spec, lenient)
+	if err != nil {
+		return "", err
+	}
+	gone := map[string]map[string]bool{} // levels by factor
+	for _, c := range plan.Configurations {
+		why := p.impossible(plan, c.ID)
+		switch {
+		case why == "":
+			continue
+		case c.Baseline:
+			return "its baseline cannot be done here: " + why, nil
+		case c.Factor == "":
+			return "its configuration " + c.ID + " cannot be done here: " + why, nil
+		}
+		level := c.Levels[c.Factor]
+		p.left(part.Name, c.Factor+"="+level, "", "", "it cannot be done here: "+why)
+		if gone[c.Factor] == nil {
+			gone[c.Factor] = map[string]bool{}
+		}
+		gone[c.Factor][level] = true
+	}
+	return p.without(part, spec, gone), nil
+}
+
+// without takes levels out of a study.
+func (p *planner) without(part *Planned, spec *record.StudySpec, gone map[string]map[string]bool) string {
+	if len(gone) == 0 {
+		return ""
+	}
+	var kept []record.FactorSpec
+	for _, f := range spec.Factors {
+		f.Levels = slices.DeleteFunc(slices.Clone(f.Levels), func(l record.LevelSpec) bool { return gone[f.Name][l.Name] })
+		if len(f.Levels) < 2 {
+			p.left(part.Name, f.Name, "", "", "there is nothing left to compare")
+			continue
+		}
+		kept = append(kept, f)
+	}
+	spec.Factors = kept
+	p.fewer(spec)
+	if len(kept) == 0 && spec.Procedures == nil {
+		return "nothing that it varies can be done here"
+	}
+	return ""
+}
+
+// impossible says why a configuration cannot be done here; "" if it can.
+func (p *planner) impossible(plan *study.Plan, id string) string {
+	spec, err := plan.RunSpec(id)
+	if err == nil && p.o.Against != "" {
+		err = p.o.Study.Check(spec)
+	}
+	if l, ok := plan.LabSpec(id); ok && err == nil && p.o.Study.CheckLab != nil {
+		err = p.o.Study.CheckLab(l, spec)
+	}
+	if err != nil {
+		return oneLine(err)
+	}
+	return ""
+}
+
+// fit takes the parts to the time that there is, and plans what is left.
+func (p *planner) fit() error {
+	var parts []study.FitPart
+	for i := range p.plan.Parts {
+		x := &p.plan.Parts[i]
+		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Vital, Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
+		if part.Out {
+			part.Study, part.Drill, part.Probe = nil, nil, nil
+		}
+		parts = append(parts, part)
+	}
+	fitted, left := study.Fit(parts, p.o.Limit, p.o.Budget == record.BudgetSmoke)
+	p.plan.Left = append(p.plan.Left, left...)
+	for i := range p.plan.Parts {
+		x, f := &p.plan.Parts[i], fitted[i]
+		switch {
+		case x.Out():
+			x.Plan.Study, x.Plan.Drill, x.Plan.Probe = nil, nil, nil
+			continue
+		case f.Out:
+			x.Status, x.Problem, x.Estimate = record.PartLeft, f.Why, 0
+			x.Plan.Study, x.Plan.Drill, x.Plan.Probe = nil, nil, nil
+			continue
+		}
+		x.Plan.Study, x.Plan.Drill, x.Plan.Probe, x.Estimate = f.Study, f.Drill, f.Probe, f.Estimate
+		if err := p.settle(x); err != nil {
+			return inPart(x.Name, err)
+		}
+	}
+	return nil
+}
+
+// settle plans a study as it will be done, and keeps its estimate.
+func (p *planner) settle(x *Planned) error {
+	if x.Plan.Study == nil {
+		return nil
+	}
+	plan, err := study.NewPlan(*x.Plan.Study, p.o.Study)
+	if err != nil {
+		return err
+	}
+	x.Study, x.Estimate = plan, plan.Estimate.Seconds
+	return nil
+}

@@ -1,0 +1,60 @@
+package suite
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Defaults of probes in a suite: small enough to be one part of many.
+const (
+	probeSize     = 64 << 20
+	probeDuration = 3 * time.Second
+)
+
+// probeSpec is the specification of the probe of a part, in a directory.
+func probeSpec(dir string, p record.PartProbeSpec) (record.ProbeSpec, error) {
+	s := disk.Defaults(dir)
+	s.Profiles, s.Size, s.Duration, s.Fallback = []string{record.ProbeRandom}, probeSize, int64(probeDuration), true
+	if len(p.Profiles) > 0 {
+		s.Profiles = p.Profiles
+	}
+	if len(p.Operations) > 0 {
+		s.Operations = p.Operations
+	}
+	if p.Mode != "" {
+		s.Mode = p.Mode
+	}
+	if p.Size > 0 {
+		s.Size = int64(p.Size)
+	}
+	if p.Block > 0 {
+		s.Block = int64(p.Block)
+	}
+	if p.Duration > 0 {
+		s.Duration = int64(p.Duration)
+	}
+	if len(p.Threads) > 0 {
+		s.Ramp, s.Clients = nil, nil
+		for _, n := range p.Threads {
+			s.Ramp, s.Clients = append(s.Ramp, int(n)), append(s.Clients, int(n))
+		}
+	}
+	s.Segment, s.Dirty = min(s.Segment, max(s.Size/2, 4<<20)), min(s.Dirty, max(s.Size/2, 1<<20))
+	s.Period = max(min(s.Period, s.Duration/4), int64(50*time.Millisecond)) // several checkpoints within a short step
+	return s, disk.Check(&s)
+}
+
+var notInLabs = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// probeLab is the lab of a probe: one volume and nothing else.
+func probeLab(part string, p record.PartProbeSpec) record.LabSpec {
+	const longest = 26 // of the 32 of a name
+	name := strings.Trim(notInLabs.ReplaceAllString(strings.ToLower(part), "-"), "-")
+	l := record.LabSpec{Name: "probe-" + name[:min(len(name), longest)], Storage: p.Storage, Engine: record.EngineSpec{Name: record.LabNone}}
+	l.Defaults()
+	return l
+}

@@ -1,0 +1,246 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+// Folder is a suite with everything that its files say.
+type Folder struct {
+	Dir    string
+	Spec   record.SuiteSpec
+	Pieces []Piece
+}
+
+// Piece is a part after each: one thing to do, as its file says it, unscaled.
+type Piece struct {
+	Name string
+	Spec record.PartSpec
+	// Set are the values by key of what the part is repeated for.
+	Set map[string]any
+	// One of these is there.
+	Study *record.StudySpec
+	Drill *record.DrillSpec
+	Probe *record.PartProbeSpec
+}
+
+// Is reports whether a path is the folder of a suite.
+func Is(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, File))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Read reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
+// part and the key.
+func Read(dir string) (record.SuiteSpec, error) {
+	f, err := Open(dir)
+	return f.Spec, err
+}
+
+// Open is [Read], with the parts as their files say them.
+func Open(dir string) (Folder, error) {
+	f := Folder{Dir: filepath.Clean(dir)}
+	file, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return f, fmt.Errorf("cannot read the suite: %w", err)
+	}
+	defer file.Close()
+	if f.Spec, err = record.ReadSuiteSpec(file); err != nil {
+		return f, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	if f.Spec.Name == "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			f.Spec.Name = filepath.Base(abs)
+		}
+	}
+	err = errors.Join(f.Spec.Validate(), checkShows(f.Spec))
+	if err == nil {
+		err = f.pieces()
+	}
+	if err != nil {
+		return f, inFile(file.Name(), err)
+	}
+	return f, nil
+}
+
+// inFile puts the name of a file before each line of an error.
+func inFile(name string, err error) error {
+	var errs []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		errs = append(errs, fmt.Errorf("%s: %s", name, line))
+	}
+	return errors.Join(errs...)
+}
+
+// checkShows makes sure that the document is there, and what parts show of it.
+func checkShows(spec record.SuiteSpec) error {
+	if spec.Published == "" {
+		for i, p := range spec.Parts {
+			if len(p.Shows) > 0 {
+				return fmt.Errorf("part %d (%s): shows: the suite names no document whose figures these could be (published)", i+1, p.NameOf())
+			}
+		}
+		return nil
+	}
+	if _, _, err := published.Select(spec.Published); err != nil {
+		return fmt.Errorf("published: %w", err)
+	}
+	var errs []error
+	for i, p := range spec.Parts {
+		for _, id := range p.Shows {
+			if _, _, err := published.Select(spec.Published + "/" + id); err != nil {
+				errs = append(errs, fmt.Errorf("part %d (%s): shows: %w", i+1, p.NameOf(), err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pieces reads the files of all parts.
+func (f *Folder) pieces() error {
+	var errs []error
+	seen := map[string]bool{}
+	for i, p := range f.Spec.Parts {
+		list, err := f.part(p)
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				errs = append(errs, fmt.Errorf("part %d (%s): %s", i+1, p.NameOf(), line))
+			}
+			continue
+		}
+		for _, piece := range list {
+			if seen[piece.Name] {
+				errs = append(errs, fmt.Errorf("part %d (%s): there are two parts called %s: give one of them another name", i+1, p.NameOf(), piece.Name))
+			}
+			seen[piece.Name] = true
+		}
+		f.Pieces = append(f.Pieces, list...)
+	}
+	return errors.Join(errs...)
+}
+
+// part reads the file of a part and repeats it for each value.
+func (f *Folder) part(p record.PartSpec) ([]Piece, error) {
+	base := Piece{Name: p.NameOf(), Spec: p, Probe: p.Probe}
+	switch p.Kind() {
+	case record.KindStudy:
+		spec, err := readFile(f, "study", p.Study, record.ReadStudySpec)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Gives) > 0 && spec.Procedures == nil {
+			return nil, fmt.Errorf("gives: %s has no procedures, so it finds nothing that it could give", p.Study)
+		}
+		base.Study = &spec
+	case record.KindDrill:
+		spec, err := readFile(f, "drill", p.Drill, record.ReadDrillSpec)
+		if err != nil {
+			return nil, err
+		}
+		base.Drill = &spec
+	}
+	var list []Piece
+	for _, set := range combinations(p.Each) {
+		piece, err := base.with(set)
+		if err != nil {
+			return nil, fmt.Errorf("each: %w", err)
+		}
+		list = append(list, piece)
+	}
+	return list, nil
+}
+
+// readFile reads the file of a part, which is below the folder or in one beside it.
+func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error)) (T, error) {
+	var none T
+	clean := path.Clean(filepath.ToSlash(name))
+	if path.IsAbs(clean) || strings.HasPrefix(clean, "../..") {
+		return none, fmt.Errorf("%s: %s is neither below the folder nor in one beside it, so the folder would not be whole elsewhere: put it there", key, name)
+	}
+	file, err := os.Open(filepath.Join(f.Dir, filepath.FromSlash(clean)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, fmt.Errorf("%s: there is no file %s", key, filepath.Join(f.Dir, name))
+	}
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", key, err)
+	}
+	defer file.Close()
+	spec, err := read(file)
+	if err != nil {
+		return none, fmt.Errorf("%s: %s: %w", key, name, err)
+	}
+	return spec, nil
+}
+
+// combinations lists all combinations of values, those of the last key changing fastest; one without any if there are no keys.
+func combinations(each map[string][]any) []map[string]any {
+	list := []map[string]any{nil}
+	for _, key := range slices.Sorted(maps.Keys(each)) {
+		var longer []map[string]any
+		for _, have := range list {
+			for _, value := range each[key] {
+				set := maps.Clone(have)
+				if set == nil {
+					set = map[string]any{}
+				}
+				set[key] = value
+				longer = append(longer, set)
+			}
+		}
+		list = longer
+	}
+	return list
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// with is a copy of a part in which keys of its run are set.
+func (p Piece) with(set map[string]any) (Piece, error) {
+	if len(set) == 0 {
+		return p, nil
+	}
+	p.Set = set
+	suffix := ""
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		suffix += "-" + notInNames.ReplaceAllString(fmt.Sprint(set[key]), "-")
+	}
+	p.Name += suffix
+	switch {
+	case p.Study != nil:
+		run, err := study.Apply(p.Study.Run, set)
+		if err != nil {
+			return p, err
+		}
+		spec := *p.Study
+		spec.Run = run
+		if spec.Name != "" {
+			spec.Name += suffix
+		}
+		p.Study = &spec
+	case p.Drill != nil:
+		run, err := study.Apply(p.Drill.Run, set)
+		if err != nil {
+			return p, err
+		}
+		spec := *p.Drill
+		spec.Run = run
+		if spec.Name != "" {
+			spec.Name += suffix
+		}
+		p.Drill = &spec
+	}
+	return p, nil
+}

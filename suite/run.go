@@ -1,0 +1,261 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// Options are what a suite needs besides its plan.
+type Options struct {
+	Dir    string // of the suite; [Resume] has its own argument for it
+	Runner Runner
+	// Labs removes labs that drills and probes left which were killed; nil where there can be none.
+	Labs     Labs
+	Progress Progress // nil for none
+	Abort    <-chan struct{}
+	Tool     record.Tool
+	Command  []string
+	Now      func() time.Time // nil for the real one
+	// RetryFailed makes [Resume] repeat parts that failed. Those that were lost are always done again.
+	RetryFailed bool
+	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because
+	// these are not kept.
+	Against string
+	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
+	Free func(dir string) (bytes uint64, known bool)
+}
+
+func (o *Options) defaults() {
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Free == nil {
+		o.Free = record.FreeBytes
+	}
+}
+
+// silent is the progress of a suite that nobody watches.
+type silent struct{}
+
+func (silent) Begin(Standing)  {}
+func (silent) End(record.Part) {}
+func (silent) Note(string)     {}
+
+// Interrupted is the error of a suite that was asked to stop. What was done is kept, and [Resume] goes on.
+type Interrupted struct{ Dir string }
+
+func (e *Interrupted) Error() string {
+	return "interrupted; go on with plimsoll study resume " + e.Dir
+}
+
+// wrong marks an error of what was asked for, recording one of writing things down.
+func wrong(err error) error     { return &run.Error{Stage: run.Specification, Err: err} }
+func recording(err error) error { return &run.Error{Stage: run.Recording, Err: err} }
+
+// conductor does one suite.
+type conductor struct {
+	o     Options
+	w     *record.SuiteWriter
+	suite *record.Suite
+	plans []record.PartPlan // as suite.Parts
+	began time.Time         // of this session
+	dirty error             // the first thing that could not be written down
+}
+
+// Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also beside
+// an error; that is [*Interrupted] where it was asked to stop. A suite that could not begin is nil.
+func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
+	o.defaults()
+	release, err := record.Hold(o.Dir)
+	if err != nil {
+		return nil, recording(err)
+	}
+	defer release()
+	if err := roomFor(plan, o); err != nil {
+		return nil, recording(err)
+	}
+	w, err := record.CreateSuite(o.Dir)
+	if err != nil {
+		return nil, recording(err)
+	}
+	defer w.Close()
+	w.AddSecrets(record.RunSpec{Target: plan.Against})
+	c := &conductor{o: o, w: w, began: o.Now(), suite: &record.Suite{
+		SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
+		Specification: plan.Folder.Spec, Source: plan.Folder.Dir, Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
+		Budget: plan.Budget, Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
+	}}
+	for _, p := range plan.Parts {
+		c.suite.Parts = append(c.suite.Parts, p.Part)
+		c.plans = append(c.plans, p.Plan)
+	}
+	// The plan is there before the suite is: whoever finds suite.json can go on with it.
+	if err := w.WritePlan(c.plans); err != nil {
+		return nil, recording(err)
+	}
+	return c.conduct(ctx)
+}
+
+// roomFor refuses a suite whose records would not fit on their disk.
+func roomFor(plan *Plan, o Options) error {
+	need := int64(0)
+	for i := range plan.Parts {
+		if s := plan.Parts[i].Study; s != nil {
+			need += s.Estimate.RecordBytes
+		}
+	}
+	if free, known := o.Free(o.Dir); known && free < uint64(need) {
+		return fmt.Errorf("the disk of %s has %d MiB free, and the records of this suite take about %d MiB: make room, or write to another directory (--out)", o.Dir, free>>20, need>>20)
+	}
+	return nil
+}
+
+// Resume goes on with a suite that ended before its last part, in whatever way. It returns what [Run] does. A suite with
+// nothing left to do is returned as it is.
+func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
+	o.Dir = filepath.Clean(dir)
+	o.defaults()
+	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err != nil {
+		_, err := record.OpenSuite(dir)
+		return nil, wrong(err)
+	}
+	release, err := record.Hold(dir)
+	if err != nil {
+		return nil, recording(err)
+	}
+	defer release()
+	s, err := record.ReadHeldSuite(dir)
+	if err != nil {
+		return nil, recording(err)
+	}
+	plans, err := record.ReadSuitePlan(dir)
+	if err != nil {
+		return nil, recording(err)
+	}
+	c := &conductor{o: o, suite: s, plans: plans, began: o.Now()}
+	if err := c.reach(); err != nil {
+		return nil, wrong(err)
+	}
+	if s.Status == record.Complete && !c.retries() {
+		return s, nil
+	}
+	if c.w, err = record.ContinueSuite(dir); err != nil {
+		return nil, recording(err)
+	}
+	defer c.w.Close()
+	c.w.AddSecrets(record.RunSpec{Target: o.Against})
+	s.Status, s.Problem, s.Ended = record.Running, "", nil
+	return c.conduct(ctx)
+}
+
+// reach puts the deployment with its credentials into what is left to do.
+func (c *conductor) reach() error {
+	if len(c.plans) != len(c.suite.Parts) {
+		return fmt.Errorf("%s has %d parts and %s %d: this suite was made by another version of plimsoll, go on with that one", record.SuitePlan, len(c.plans), record.SuiteFile, len(c.suite.Parts))
+	}
+	if c.o.Against != "" && shown(c.o.Against) != shown(c.suite.Against) {
+		return fmt.Errorf("--target: the suite loads %s and goes on with that; begin another one for %s", orLabs(c.suite.Against), shown(c.o.Against))
+	}
+	for i := range c.plans {
+		s := c.plans[i].Study
+		if s == nil || c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft {
+			continue
+		}
+		if c.o.Against != "" && s.HasHidden() {
+			s.Run.Target = c.o.Against
+		}
+		if s.HasHidden() {
+			return errors.New("the suite does not keep the credentials of its target: give it again (--target URI)")
+		}
+	}
+	return nil
+}
+
+func orLabs(against string) string {
+	if against == "" {
+		return "labs of its own"
+	}
+	return shown(against)
+}
+
+// retries makes parts that failed ones to do again, if that is asked for, and reports whether there are any.
+func (c *conductor) retries() bool {
+	any := false
+	for i := range c.suite.Parts {
+		if c.o.RetryFailed && c.suite.Parts[i].Status == record.PartFailed {
+			any = true
+		}
+	}
+	return any
+}
+
+// conduct does what is left.
+func (c *conductor) conduct(ctx context.Context) (*record.Suite, error) {
+	if err := c.w.Write(c.suite); err != nil {
+		return nil, recording(err)
+	}
+	session := record.StudySession{Tool: c.o.Tool, Command: c.o.Command, Pid: syscall.Getpid(), Host: c.suite.Environment.Host}
+	if dir, err := filepath.Abs("."); err == nil {
+		session.Directory = dir
+	}
+	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: record.EventSession, Session: &session}); err != nil {
+		return nil, recording(err)
+	}
+	return c.finish(c.parts(ctx))
+}
+
+// parts does one part after the other. One that fails does not stop those behind it.
+func (c *conductor) parts(ctx context.Context) error {
+	for i := range c.suite.Parts {
+		part := &c.suite.Parts[i]
+		switch part.Status {
+		case record.PartDone, record.PartLeft:
+			continue
+		case record.PartFailed:
+			if !c.o.RetryFailed {
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return &Interrupted{c.o.Dir}
+		}
+		if err := c.part(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the suite for the last time in this session. err is what stopped it.
+func (c *conductor) finish(err error) (*record.Suite, error) {
+	s := c.suite
+	ended := c.o.Now().UTC()
+	var stop *Interrupted
+	switch {
+	case err == nil:
+		s.Status, s.Problem, s.Ended = record.Complete, "", &ended
+	case errors.As(err, &stop):
+		s.Status, s.Problem, s.Ended = record.Interrupted, err.Error(), nil
+	default:
+		s.Status, s.Problem, s.Ended = record.Failed, err.Error(), nil
+	}
+	s.Validity = findings(s)
+	writeErr := c.w.Write(s)
+	clean, redactErr := c.w.Redacted(s)
+	if unwritten := errors.Join(writeErr, redactErr); unwritten != nil {
+		err = errors.Join(err, recording(fmt.Errorf("the suite could not be written for the last time: %w", unwritten)))
+	}
+	return clean, err
+}

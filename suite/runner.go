@@ -1,0 +1,158 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
+)
+
+// Parts does parts as the commands of each alone would.
+type Parts struct {
+	// Conduct and Drill are the options of every study and drill; directories and abort come with the job.
+	Conduct conduct.Options
+	Drill   drill.Options
+	// Probe hears how probes go; nil for nobody.
+	Probe disk.Progress
+	// Labs and Volumes make the storage that probes look at; nil where there can be none.
+	Labs    Labs
+	Volumes Volumes
+	// Verdict is the exit code of a record that is complete, as the command of the part alone has it.
+	Verdict func(Outcome) int
+	// Failed is the exit code of an error.
+	Failed func(error) int
+}
+
+var _ Runner = (*Parts)(nil)
+
+// Part does a part, or reads what is complete already.
+func (p *Parts) Part(ctx context.Context, j Job) Outcome {
+	var out Outcome
+	switch {
+	case j.Plan.Study != nil:
+		out = p.study(ctx, j)
+	case j.Plan.Drill != nil:
+		out = p.drill(ctx, j)
+	default:
+		out = p.probe(ctx, j)
+	}
+	switch {
+	case out.Err != nil:
+		out.Exit = p.Failed(out.Err)
+	default:
+		out.Exit = p.Verdict(out)
+	}
+	return out
+}
+
+func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {
+	o := p.Conduct
+	o.Dir, o.Abort = j.Dir, j.Abort
+	if !j.Resume {
+		out.Study, out.Err = conduct.Run(ctx, *j.Plan.Study, o)
+		return out
+	}
+	have, err := record.OpenStudy(j.Dir)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	if have.Specification.HasHidden() {
+		o.Spec = j.Plan.Study
+	}
+	out.Study, out.Err = conduct.Resume(ctx, j.Dir, o)
+	return out
+}
+
+func (p *Parts) drill(ctx context.Context, j Job) (out Outcome) {
+	if j.Resume {
+		out.Drill, out.Err = record.OpenDrill(j.Dir)
+		return out
+	}
+	o := p.Drill
+	o.Dir, o.Run.Abort = j.Dir, j.Abort
+	out.Drill, out.Err = drill.Run(ctx, *j.Plan.Drill, o)
+	return out
+}
+
+// probe brings the volume of a probe up, looks at it, and removes it.
+func (p *Parts) probe(ctx context.Context, j Job) (out Outcome) {
+	if j.Resume {
+		out.Probe, out.Err = record.OpenProbe(j.Dir)
+		return out
+	}
+	if p.Labs == nil || p.Volumes == nil {
+		return Outcome{Err: errors.New("volumes cannot be made from here")}
+	}
+	lab := probeLab(j.Plan.Name, *j.Plan.Probe)
+	owner := j.Dir
+	if abs, err := filepath.Abs(owner); err == nil {
+		owner = abs
+	}
+	lab.Labels = map[string]string{record.KindProbe: owner}
+	if have, err := p.Labs.Find(ctx, lab.Name); err != nil || have != nil {
+		return Outcome{Err: errors.Join(err, fmt.Errorf("there is a lab %s already: remove it (plimsoll lab down %[1]s)", lab.Name))}
+	}
+	if err := p.Labs.Up(ctx, lab); err != nil {
+		return Outcome{Err: fmt.Errorf("the volume cannot be made: %w", err)}
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeAtMost)
+		defer cancel()
+		if err := p.Labs.Down(ctx, lab.Name); err != nil {
+			out.Err = errors.Join(out.Err, fmt.Errorf("the lab %s could not be removed: %w; plimsoll lab down %[1]s tries again", lab.Name, err))
+		}
+	}()
+	dir, err := p.Volumes.Directory(ctx, lab.Name)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return p.look(ctx, j, dir)
+}
+
+// removeAtMost is how long removing the lab of a probe may take.
+const removeAtMost = 3 * time.Minute
+
+// look probes a directory.
+func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
+	spec, err := probeSpec(dir, *j.Plan.Probe)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	release, err := record.Hold(j.Dir)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	defer release()
+	w, err := record.CreateProbe(j.Dir, &record.Probe{Tool: p.Conduct.Tool, Command: p.Conduct.Command, Started: time.Now().UTC(),
+		Specification: spec, Environment: record.NewEnvironment(map[string]string{"probe": dir})})
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	progress := p.Probe
+	if progress == nil {
+		progress = unheard{}
+	}
+	failed := disk.Run(ctx, disk.Options{Writer: w, Progress: progress})
+	status, problem := record.Complete, ""
+	switch {
+	case failed != nil:
+		status, problem = record.Failed, failed.Error()
+	case ctx.Err() != nil:
+		status = record.Interrupted
+	}
+	err = errors.Join(failed, w.Finish(status, problem, time.Now()))
+	return Outcome{Probe: w.Probe, Err: err}
+}
+
+// unheard is the progress of a probe that nobody watches.
+type unheard struct{}
+
+func (unheard) Step(string)               {}
+func (unheard) Second(record.ProbeSecond) {}
+func (unheard) Note(string)               {}

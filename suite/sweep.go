@@ -1,0 +1,89 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The labels of labs that say who brought them up, by the directory of the record: as studies and drills write them, and
+// as this package does for its probes.
+var ownerLabels = []string{record.KindStudy, record.KindDrill, record.KindProbe}
+
+// labOf is the lab that a part brings up.
+func labOf(plan record.PartPlan) string {
+	switch {
+	case plan.Study != nil && plan.Study.Lab != nil:
+		return plan.Study.Lab.Name
+	case plan.Drill != nil && plan.Drill.Lab != nil:
+		return plan.Drill.Lab.Name
+	case plan.Probe != nil:
+		return probeLab(plan.Name, *plan.Probe).Name
+	}
+	return ""
+}
+
+// sweep removes the lab that a part is about to bring up if something left it that is over: an earlier attempt, another part
+// of this suite, or a study, a drill or a suite that was killed. A lab of somebody else stays, and the part says so itself.
+func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan) error {
+	name := labOf(plan)
+	if name == "" || c.o.Labs == nil {
+		return nil
+	}
+	l, err := c.o.Labs.Find(ctx, name)
+	if err != nil {
+		return fmt.Errorf("the lab %s cannot be looked at: %w", name, err)
+	}
+	if l == nil {
+		return nil
+	}
+	owner := ownerOf(l)
+	if owner == "" || !c.ours(owner) && !over(owner) {
+		return nil
+	}
+	if own, err := filepath.Abs(dir); err == nil && own == owner && plan.Study != nil {
+		return nil // the study knows what it brought up
+	}
+	c.o.Progress.Note(fmt.Sprintf("removing the lab %s, which %s left: it is over", name, owner))
+	if err := c.o.Labs.Down(ctx, name); err != nil {
+		return fmt.Errorf("the lab %s, which %s left, cannot be removed: %w", name, owner, err)
+	}
+	return nil
+}
+
+func ownerOf(l *record.Lab) string {
+	for _, label := range ownerLabels {
+		if dir := l.Specification.Labels[label]; dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// ours reports whether a directory is below this suite, which nobody else writes as long as it is held.
+func (c *conductor) ours(dir string) bool {
+	parts, err := filepath.Abs(filepath.Join(c.o.Dir, record.PartsDir))
+	return err == nil && strings.HasPrefix(dir, parts+string(filepath.Separator))
+}
+
+// over reports whether the record of a directory is there and nobody writes it any more, nor the suite that it is a part of.
+func over(dir string) bool {
+	for _, d := range []string{dir, filepath.Dir(filepath.Dir(dir))} {
+		if _, held := record.Holder(d); held {
+			return false
+		}
+	}
+	for _, open := range []func() error{
+		func() error { _, err := record.OpenStudy(dir); return err },
+		func() error { _, err := record.OpenDrill(dir); return err },
+		func() error { _, err := record.OpenProbe(dir); return err },
+	} {
+		if open() == nil {
+			return true
+		}
+	}
+	return false
+}
