@@ -46,7 +46,7 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	if _, err := exec.LookPath("fio"); err != nil {
 		return errors.New("fio is not installed: apt-get install fio")
 	}
-	dir, err := os.MkdirTemp(".", "plimsoll-bench-disk-") // the system's directory for temporary files may be memory
+	dir, err := scratch(".", "disk") // the system's directory for temporary files may be memory
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
 }
 
 func (m *fixedMount) make(ctx context.Context) (err error) {
-	if m.base, err = os.MkdirTemp("", "plimsoll-bench-fixed-"); err != nil {
+	if m.base, err = scratch("", "fixed"); err != nil {
 		return err
 	}
 	o := faultsIn(m.base)

@@ -118,7 +118,7 @@ func memoryKiB(field string) int64 {
 
 // binarySize shows the size of the program, as it is built and without symbols.
 func binarySize(ctx context.Context, w io.Writer, _ config) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	dir, err := scratch("", "binary")
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const labRounds = 3
 // labCost shows how long a replica set of three takes to be usable and to be removed, and what its supervisor uses while
 // a run goes on.
 func labCost(ctx context.Context, w io.Writer, c config) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-lab-")
+	dir, err := scratch("", "lab")
 	if err != nil {
 		return err
 	}

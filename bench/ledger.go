@@ -166,7 +166,7 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 }
 
 func openEmbedded(ctx context.Context, _ int) (store.Store, func() error, error) {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-ledger-")
+	dir, err := scratch("", "ledger")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,7 +192,7 @@ func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error
 
 // documentDB brings up a lab of one member and returns its address at the level balanced.
 func documentDB(ctx context.Context) (uri string, end func() error, err error) {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-ledger-")
+	dir, err := scratch("", "ledger")
 	if err != nil {
 		return "", nil, err
 	}

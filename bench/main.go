@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // config is what a user can choose.
@@ -31,9 +32,17 @@ func main() {
 	flag.StringVar(&c.only, "only", "", "one part: "+strings.Join(partNames(), ", "))
 	flag.IntVar(&c.seconds, "seconds", 20, "length of the parts that run for a time")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := interrupted()
 	defer stop()
 	exit(run(ctx, os.Stdout, c))
+}
+
+// interrupted is a context that ends with Ctrl-C and SIGTERM: what is being measured then ends and removes what it made. The
+// second signal ends this process at once; what is left then is removed by the next one.
+func interrupted() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 func exit(err error) {

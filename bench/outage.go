@@ -97,7 +97,7 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 		return 0, 0, err
 	}
 	defer server.Close()
-	dir, err := os.MkdirTemp("", "plimsoll-bench-outage-")
+	dir, err := scratch("", "outage")
 	if err != nil {
 		return 0, 0, err
 	}

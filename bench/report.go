@@ -23,7 +23,7 @@ const (
 // reportCost shows how long it takes to make a page about a day of seconds and about a thousand trials, and how
 // large it is.
 func reportCost(_ context.Context, w io.Writer, _ config) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	dir, err := scratch("", "report")
 	if err != nil {
 		return err
 	}

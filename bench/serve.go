@@ -27,7 +27,7 @@ const (
 // serveCost shows what following a run costs the server, and how long pages take. The run, the server and the client
 // are processes of their own.
 func serveCost(ctx context.Context, w io.Writer, c config) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	dir, err := scratch("", "serve")
 	if err != nil {
 		return err
 	}

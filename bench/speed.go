@@ -30,7 +30,7 @@ func (f figures) median(client string) float64 { return measure.Median(f[client]
 // speed compares what a point read and an update cost the clients. The rounds go over all clients in
 // turn, so that a disturbance of the machine meets all of them alike.
 func speed(ctx context.Context, w io.Writer, c config) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	dir, err := scratch("", "speed")
 	if err != nil {
 		return err
 	}

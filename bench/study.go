@@ -80,7 +80,7 @@ func (r *timedRunner) Trial(ctx context.Context, q study.Request) (study.Result,
 // betweenTrials runs a study of 400 trials that take no time and shows what passes between the end of one and the
 // beginning of the next: the journal, study.json, the order, all of it on the disk.
 func betweenTrials(ctx context.Context, w io.Writer) error {
-	dir, err := os.MkdirTemp("", "plimsoll-bench-")
+	dir, err := scratch("", "study")
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package repotest
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -107,10 +109,37 @@ func files(t *testing.T) []string {
 	return names
 }
 
-// walk finds the files of the repository: no results of builds, no test data.
+// walk finds the files of the repository: no results of builds, no test data. They are those that git knows, because
+// somebody may be measuring or writing in this directory; where there is no git all are looked at.
 func walk() ([]string, error) {
+	out, err := exec.Command("git", "-C", top, "ls-files", "-z", "--cached").Output()
+	if err != nil {
+		return walkAll()
+	}
+	var names []string
+	for _, rel := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if notOurs(rel) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(rel))); err == nil { // not removed since
+			names = append(names, rel)
+		}
+	}
+	return names, nil
+}
+
+// notOurs says whether a file is the result of a build, or test data.
+func notOurs(rel string) bool {
+	parts := strings.Split(rel, "/")
+	return slices.Contains([]string{".git", "bin", "man"}, parts[0]) || slices.Contains(parts[:len(parts)-1], "testdata")
+}
+
+func walkAll() ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it vanished meanwhile
+		}
 		if err != nil {
 			return err
 		}
@@ -119,16 +148,35 @@ func walk() ([]string, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
-			if slices.Contains([]string{".git", "bin", "man"}, rel) || d.Name() == "testdata" {
-				return fs.SkipDir
-			}
-			return nil
+		switch {
+		case d.IsDir() && notOurs(rel+"/"):
+			return fs.SkipDir
+		case !d.IsDir():
+			names = append(names, rel)
 		}
-		names = append(names, rel)
 		return nil
 	})
 	return names, err
+}
+
+// Both ways to find the files of the repository agree where nothing else lies in it.
+func TestWalks(t *testing.T) {
+	known, err := walk()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := walkAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range known {
+		if !slices.Contains(all, name) {
+			t.Errorf("git knows %s, and walking does not find it", name)
+		}
+	}
+	if len(known) < 500 {
+		t.Errorf("only %d files are known", len(known))
+	}
 }
 
 func read(t *testing.T, name string) string {
