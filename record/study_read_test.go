@@ -48,6 +48,7 @@ metrics: [throughput, read.p99]
 objectives: [p99<20ms]
 published: figures
 scale: {data: 1/128, workers: 0.125, cores: 1/16, rates: 2}
+floors: [{what: lab.hosts.memory, from: 2GiB, to: 256MiB, why: less is too little}]
 out: dir
 labels: {host: blue}
 `
@@ -78,6 +79,7 @@ func TestReadStudySpec(t *testing.T) {
 		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03, Confidence: 0.95,
 		Metrics: []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",
 		Scale:  &ScaleSpec{Data: 1. / 128, Workers: 0.125, Cores: 1. / 16, Rates: 2},
+		Floors: []Left{{What: "lab.hosts.memory", From: "2GiB", To: "256MiB", Why: "less is too little"}},
 		Labels: map[string]string{"host": "blue"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -107,8 +107,8 @@ func (s *StudySpec) Scaled(by ScaleSpec) (StudySpec, []Left, error) {
 	for _, f := range s.Factors {
 		out.Factors = append(out.Factors, x.factor(f))
 	}
-	by.Applied, by.Left = true, x.left
-	out.Scale = &by
+	by.Applied = true
+	out.Scale, out.Floors = &by, x.left
 	return out, x.left, errors.Join(x.errs...)
 }
 

@@ -143,8 +143,8 @@ func TestScaleHasFloors(t *testing.T) {
 	if diff := cmp.Diff(want, whats["lab.hosts.memory"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(out.Scale.Left) != len(left) || len(left) < 6 {
-		t.Errorf("%d floors, and %d in the record", len(left), len(out.Scale.Left))
+	if len(out.Floors) != len(left) || len(left) < 6 {
+		t.Errorf("%d floors, and %d in the record", len(left), len(out.Floors))
 	}
 }
 

@@ -61,6 +61,8 @@ type StudySpec struct {
 	// Scale takes a study that is written for a document's hardware to this machine: data (records, operations, memory, caches,
 	// volumes), workers, cores and rates are multiplied, written like 1/128; times, classes of devices and names of levels stay.
 	Scale *ScaleSpec `json:"scale,omitempty" yaml:"scale,omitempty"`
+	// Floors is written by plimsoll: what is larger here than Scale asks for, because less would tell nothing.
+	Floors []Left `json:"floors,omitempty" yaml:"floors,omitempty"`
 	// Out is the directory of the study.
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`
 	// Labels are kept with the result, to find it again.

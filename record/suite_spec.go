@@ -71,8 +71,6 @@ type ScaleSpec struct {
 	Cores Fraction `json:"cores,omitempty" yaml:"cores,omitempty"`
 	// Rates multiplies rates of load.
 	Rates Fraction `json:"rates,omitempty" yaml:"rates,omitempty"`
-	// Applied is written by plimsoll: the values beside it are those of here, and are not scaled again. Left says which of
-	// them a floor kept larger than the scale asks for.
-	Applied bool   `json:"applied,omitempty" yaml:"applied,omitempty"`
-	Left    []Left `json:"left,omitempty" yaml:"left,omitempty"`
+	// Applied is written by plimsoll: the values of the study are those of here, and are not scaled again.
+	Applied bool `json:"applied,omitempty" yaml:"applied,omitempty"`
 }

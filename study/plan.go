@@ -101,7 +101,7 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: spec, Base: copySpec(spec.Run), Notes: ScaleNotes(spec.Scale), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
+	p := &Plan{Spec: spec, Base: copySpec(spec.Run), Notes: ScaleNotes(&spec), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
 	p.Base.Defaults()
 	if spec.Lab != nil {
 		base := copyLab(*spec.Lab)

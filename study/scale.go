@@ -16,15 +16,15 @@ func Scaled(spec record.StudySpec) (record.StudySpec, error) {
 }
 
 // ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
-func ScaleNotes(s *record.ScaleSpec) []string {
-	if s == nil || !s.Applied {
+func ScaleNotes(spec *record.StudySpec) []string {
+	if spec.Scale == nil || !spec.Scale.Applied {
 		return nil
 	}
 	var notes []string
-	if text := s.String(); text != "1" {
+	if text := spec.Scale.String(); text != "1" {
 		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
 	}
-	for _, l := range s.Left {
+	for _, l := range spec.Floors {
 		notes = append(notes, fmt.Sprintf("%s is %s, and not as small as the rest: %s", l.What, l.To, l.Why))
 	}
 	return notes

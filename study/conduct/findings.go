@@ -113,7 +113,7 @@ func machineOf(s record.StudySession) string {
 // scaled says how much smaller than its document the study is: its absolute figures are not those of the document's hardware.
 func (c *conductor) scaled() []measure.Finding {
 	var all []measure.Finding
-	for _, note := range study.ScaleNotes(c.study.Specification.Scale) {
+	for _, note := range study.ScaleNotes(&c.study.Specification) {
 		all = append(all, measure.Finding{ID: "scaled", Severity: measure.Note, Text: note})
 	}
 	return all
