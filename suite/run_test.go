@@ -1,0 +1,468 @@
+package suite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// fake does parts that only leave the records that real ones leave.
+type fake struct {
+	log   string                    // a file with a line for each thing that was done; "" for none
+	ends  map[string]error          // parts that end with an error
+	exits map[string]int            // exit codes
+	chose map[string]float64        // what the study of a part finds for load.workers
+	pause func()                    // between the steps of a part
+	seen  map[string]record.RunSpec // what studies were asked to do
+	jobs  []string
+}
+
+func (f *fake) note(text string) {
+	f.jobs = append(f.jobs, text)
+	if f.log == "" {
+		return
+	}
+	w, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintln(w, text)
+		err = errors.Join(err, w.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (f *fake) Part(ctx context.Context, j Job) Outcome {
+	name := j.Plan.Name
+	verb := "begin "
+	if j.Resume {
+		verb = "resume "
+	}
+	f.note(verb + name)
+	if f.pause != nil {
+		f.pause()
+	}
+	if ctx.Err() != nil {
+		return Outcome{Err: ctx.Err()}
+	}
+	if err := f.ends[name]; err != nil {
+		return Outcome{Err: err, Exit: 3}
+	}
+	out := Outcome{Exit: f.exits[name]}
+	switch {
+	case j.Plan.Study != nil:
+		if f.seen != nil {
+			f.seen[name] = j.Plan.Study.Run
+		}
+		out.Study, out.Err = f.study(j)
+	case j.Plan.Drill != nil:
+		out.Drill, out.Err = f.drill(j)
+	default:
+		out.Probe, out.Err = f.probe(j)
+	}
+	if out.Err == nil {
+		f.note("done " + name)
+	}
+	return out
+}
+
+func (f *fake) study(j Job) (*record.Study, error) {
+	make := record.CreateStudy
+	if j.Resume {
+		make = record.ContinueStudy
+	}
+	w, err := make(j.Dir, *j.Plan.Study)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	s := &record.Study{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Specification: *j.Plan.Study}
+	if x := f.chose[j.Plan.Name]; x > 0 {
+		s.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: x}, {Name: "steady", Path: "load.duration", Chosen: 90}}
+	}
+	if err := w.Write(s); err != nil {
+		return nil, err
+	}
+	if f.pause != nil {
+		f.pause()
+	}
+	s.Status = record.Complete
+	return s, w.Write(s)
+}
+
+func (f *fake) drill(j Job) (*record.Drill, error) {
+	if j.Resume {
+		return record.OpenDrill(j.Dir)
+	}
+	w, err := record.CreateDrill(j.Dir, *j.Plan.Drill)
+	if err != nil {
+		return nil, err
+	}
+	d := &record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Specification: *j.Plan.Drill, Verdict: record.Holds}
+	if err := w.Write(d); err != nil {
+		return nil, err
+	}
+	if f.pause != nil {
+		f.pause()
+	}
+	d.Status = record.Complete
+	return d, w.Write(d)
+}
+
+func (f *fake) probe(j Job) (*record.Probe, error) {
+	if j.Resume {
+		return record.OpenProbe(j.Dir)
+	}
+	w, err := record.CreateProbe(j.Dir, &record.Probe{})
+	if err != nil {
+		return nil, err
+	}
+	if f.pause != nil {
+		f.pause()
+	}
+	return w.Probe, w.Finish(record.Complete, "", time.Now())
+}
+
+// planOf is a plan of parts that are named by their kinds: study1, drill2, probe3.
+func planOf(names ...string) *Plan {
+	p := &Plan{Budget: record.BudgetFull, Folder: Folder{Spec: record.SuiteSpec{Name: "test"}}}
+	for _, name := range names {
+		x := Planned{Part: record.Part{Name: name, Status: record.PartPlanned, Estimate: 1}, Plan: record.PartPlan{Name: name}}
+		x.Kind = strings.TrimRight(name, "0123456789")
+		switch x.Kind {
+		case record.KindStudy:
+			x.Plan.Study = &record.StudySpec{Name: name, Run: record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 2}}}
+		case record.KindDrill:
+			x.Plan.Drill = &record.DrillSpec{Name: name, Lab: &record.LabSpec{Name: name}}
+		default:
+			x.Plan.Probe = &record.PartProbeSpec{}
+		}
+		p.Parts = append(p.Parts, x)
+	}
+	return p
+}
+
+func statusOf(s *record.Suite) string {
+	var all []string
+	for _, p := range s.Parts {
+		all = append(all, p.Name+" "+string(p.Status))
+	}
+	return strings.Join(all, ", ")
+}
+
+func newDir(t *testing.T) string { return filepath.Join(t.TempDir(), "suite") }
+
+func TestPartsAreDoneInOrder(t *testing.T) {
+	dir := newDir(t)
+	plan := planOf("study1", "drill2", "probe3", "study4")
+	plan.Parts[1].Status, plan.Parts[1].Problem = record.PartLeft, "it needs root"
+	f := &fake{ends: map[string]error{"probe3": errors.New("the target\nis away")}, exits: map[string]int{"study1": 4}}
+	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := statusOf(s), "study1 done, drill2 left out, probe3 failed, study4 done"; got != want || s.Status != record.Complete {
+		t.Errorf("%s, %s; want %s", s.Status, got, want)
+	}
+	if p := s.Parts[2]; p.Problem != "the target; is away" || p.Exit != 3 || p.Record != "" {
+		t.Errorf("%+v", p)
+	}
+	if got := Exit(s); got != 3 {
+		t.Errorf("exit code %d: a part without a result counts more than an objective that is missed", got)
+	}
+	// Nothing is done again but what failed, and that only if it is asked for.
+	f.jobs, f.ends = nil, nil
+	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err != nil || len(f.jobs) > 0 {
+		t.Errorf("%v, %v", f.jobs, err)
+	}
+	s, err = Resume(t.Context(), dir, Options{Runner: f, RetryFailed: true})
+	if err != nil || !slices.Equal(f.jobs, []string{"begin probe3", "done probe3"}) || Exit(s) != 4 {
+		t.Errorf("%v, %v, exit code %d", f.jobs, err, Exit(s))
+	}
+	onDisk, err := record.OpenSuite(dir)
+	if err != nil || statusOf(onDisk) != statusOf(s) {
+		t.Errorf("%v %v", onDisk, err)
+	}
+}
+
+func TestPartsTakeWhatEarlierOnesGive(t *testing.T) {
+	plan := planOf("study1", "study2", "study3", "drill4")
+	plan.Parts[0].Plan.Gives = []string{"load.workers"}
+	plan.Parts[2].Plan.Owns = []string{"load.workers"}
+	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]record.RunSpec{}}
+	s, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.seen["study2"].Load.Workers != 24 || f.seen["study2"].Load.Duration != 0 || f.seen["study3"].Load.Workers != 2 {
+		t.Errorf("%+v", f.seen)
+	}
+	if s.Parts[1].Set["load.workers"] != 24 || s.Parts[2].Set != nil {
+		t.Errorf("%+v", s.Parts)
+	}
+}
+
+// What was found to be the right length is not taken where it would not fit into the time.
+func TestGivenLengthsHaveToFit(t *testing.T) {
+	plan := planOf("study1", "study2")
+	plan.Budget = record.BudgetQuick
+	plan.Parts[0].Plan.Gives = []string{"load.duration", "load.workers"}
+	plan.Parts[1].Plan.Study.Run.Load.Duration = record.Duration(5 * time.Second)
+	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]record.RunSpec{}}
+	s, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := f.seen["study2"].Load; l.Duration.Std() != 5*time.Second || l.Workers != 24 {
+		t.Errorf("%+v", l)
+	}
+	if len(s.Left) != 1 || s.Left[0].What != "load.duration" || s.Left[0].From != "1m30s" || s.Left[0].To != "5s" {
+		t.Errorf("%+v", s.Left)
+	}
+}
+
+func TestInterruptedSuiteGoesOn(t *testing.T) {
+	dir := newDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{}
+	f.pause = func() {
+		if len(f.jobs) == 3 { // study1 began and is done, drill2 began
+			cancel()
+		}
+	}
+	s, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Dir: dir, Runner: f})
+	var stop *Interrupted
+	if !errors.As(err, &stop) || s.Status != record.Interrupted || Exit(s) != 130 || statusOf(s) != "study1 done, drill2 running, probe3 planned" {
+		t.Fatalf("%v, %s: %s", err, s.Status, statusOf(s))
+	}
+	f = &fake{}
+	s, err = Resume(t.Context(), dir, Options{Runner: f})
+	if err != nil || s.Status != record.Complete || statusOf(s) != "study1 done, drill2 done, probe3 done" || Exit(s) != 0 {
+		t.Errorf("%v, %s: %s", err, s.Status, statusOf(s))
+	}
+	if want := []string{"begin drill2", "done drill2", "begin probe3", "done probe3"}; !slices.Equal(f.jobs, want) {
+		t.Errorf("%v", f.jobs)
+	}
+}
+
+func TestHeldSuiteIsLeftAlone(t *testing.T) {
+	dir := newDir(t)
+	f := &fake{}
+	f.pause = func() {
+		if len(f.jobs) != 1 {
+			return
+		}
+		f.pause = nil
+		if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
+			t.Errorf("a second suite in the same directory: %v", err)
+		}
+		if _, err := Resume(t.Context(), dir, Options{Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
+			t.Errorf("a resume beside the suite: %v", err)
+		}
+	}
+	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: f}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); err == nil || !strings.Contains(err.Error(), "already holds a suite") {
+		t.Errorf("a suite over another one: %v", err)
+	}
+}
+
+func TestFullDiskIsSaidBefore(t *testing.T) {
+	plan := planOf("study1")
+	spec := *plan.Parts[0].Plan.Study
+	spec.Run.Workload.Records, spec.Run.Load.Duration, spec.Trials = 1000, record.Duration(time.Minute), 5
+	spec.Factors = []record.FactorSpec{{Path: "load.workers", Levels: []record.LevelSpec{{Value: 1}, {Value: 2}}}}
+	p := &planner{plan: plan}
+	plan.Parts[0].Plan.Study = &spec
+	if err := p.settle(&plan.Parts[0]); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: &fake{}, Free: func(string) (uint64, bool) { return 1 << 10, true }})
+	if err == nil || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestResumeNeedsCredentials(t *testing.T) {
+	dir := newDir(t)
+	const uri = "mongodb://app:s3cret-word@db1/"
+	plan := planOf("study1", "study2")
+	plan.Against = uri
+	for i := range plan.Parts {
+		plan.Parts[i].Plan.Study.Run.Target = uri
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{pause: cancel}
+	if _, err := Run(ctx, plan, Options{Dir: dir, Runner: f}); !errors.As(err, new(*Interrupted)) {
+		t.Fatal(err)
+	}
+	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err == nil || !strings.Contains(err.Error(), "--target") {
+		t.Errorf("without credentials: %v", err)
+	}
+	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil || !strings.Contains(err.Error(), "begin another one") {
+		t.Errorf("with another target: %v", err)
+	}
+	f = &fake{seen: map[string]record.RunSpec{}}
+	if s, err := Resume(t.Context(), dir, Options{Runner: f, Against: uri}); err != nil || s.Status != record.Complete || f.seen["study2"].Target != uri {
+		t.Errorf("%v %+v", err, f.seen)
+	}
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if b, _ := os.ReadFile(path); strings.Contains(string(b), "s3cret-word") {
+			t.Errorf("%s keeps the password", path)
+		}
+		return nil
+	})
+}
+
+// labs are labs that somebody left.
+type labs map[string]*record.Lab
+
+func (l labs) Find(_ context.Context, name string) (*record.Lab, error) { return l[name], nil }
+func (l labs) Up(context.Context, record.LabSpec) error                 { return nil }
+func (l labs) Down(_ context.Context, name string) error                { delete(l, name); return nil }
+
+func (l labs) left(name, label, owner string) {
+	l[name] = &record.Lab{Name: name, Specification: record.LabSpec{Name: name, Labels: map[string]string{label: owner}}}
+}
+
+// Labs of who is over are removed before a part needs their names; those of others stay.
+func TestLabsThatWereLeftAreRemoved(t *testing.T) {
+	dir := newDir(t)
+	elsewhere := filepath.Join(t.TempDir(), "drill")
+	if _, err := record.CreateDrill(elsewhere, record.DrillSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := record.CreateDrill(filepath.Join(t.TempDir(), "other"), record.DrillSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w
+	there := labs{}
+	there.left("drill1", record.KindDrill, filepath.Join(dir, record.PartsDir, "drill1"))
+	there.left("drill2", record.KindDrill, elsewhere)
+	there.left("drill3", "nobody", "")
+	writeDrill(t, elsewhere)
+	if _, err := Run(t.Context(), planOf("drill1", "drill2", "drill3"), Options{Dir: dir, Runner: &fake{}, Labs: there}); err != nil {
+		t.Fatal(err)
+	}
+	if len(there) != 1 || there["drill3"] == nil {
+		t.Errorf("%v", there)
+	}
+	there.left("drill1", record.KindDrill, elsewhere)
+	release, err := record.Hold(elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := Run(t.Context(), planOf("drill1"), Options{Dir: newDir(t), Runner: &fake{}, Labs: there}); err != nil || there["drill1"] == nil {
+		t.Errorf("the lab of a drill that goes on was removed: %v", err)
+	}
+}
+
+func writeDrill(t *testing.T, dir string) {
+	t.Helper()
+	os.RemoveAll(dir)
+	f := &fake{}
+	if _, err := f.drill(Job{Dir: dir, Plan: record.PartPlan{Drill: &record.DrillSpec{}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const killedIn = "PLIMSOLL_TEST_SUITE_DIR"
+
+// TestMain lets the tests be the process that is killed.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(killedIn)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	f := &fake{log: dir + ".log", pause: func() { time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) }}
+	o := Options{Dir: dir, Runner: f}
+	var err error
+	if _, serr := os.Stat(filepath.Join(dir, record.SuiteFile)); serr == nil {
+		_, err = Resume(context.Background(), dir, o)
+	} else {
+		_, err = Run(context.Background(), planOf("study1", "drill2", "probe3", "study4", "drill5", "probe6"), o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// However often it is killed, a suite comes to its end, and no part that was finished is done again.
+func TestKilledSuiteGoesOn(t *testing.T) {
+	dir := newDir(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	for kills := 0; ; kills++ {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), killedIn+"="+dir)
+		var problem strings.Builder
+		cmd.Stderr = &problem
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		wait := time.Duration(chance.IntN(80_000)) * time.Microsecond
+		if kills >= 40 {
+			wait = time.Minute // by now it is to come to its end
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("after %d kills: %v: %s", kills, err, problem.String())
+			}
+			t.Logf("%d kills", kills)
+			checkKilled(t, dir)
+			return
+		case <-time.After(wait):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	}
+}
+
+func checkKilled(t *testing.T, dir string) {
+	t.Helper()
+	s, err := record.OpenSuite(dir)
+	if err != nil || s.Status != record.Complete {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, p := range s.Parts {
+		if p.Status != record.PartDone || !complete(filepath.Join(dir, p.Record), p.Kind) {
+			t.Errorf("%+v", p)
+		}
+	}
+	log, err := os.Open(dir + ".log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	done := map[string]bool{}
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		verb, name, _ := strings.Cut(lines.Text(), " ")
+		if done[name] && verb == "begin" {
+			t.Errorf("%s was begun again after it was done", name)
+		}
+		done[name] = done[name] || verb == "done"
+	}
+	if len(done) != 6 {
+		t.Errorf("%v", done)
+	}
+}
