@@ -76,39 +76,38 @@ func (d *decoder) unpack(payload []byte) (int, error) {
 	return n, nil
 }
 
-// decode adds the counts of a histogram in their encoded form. Nearly all numbers have one byte. Where it is damaged, it
-// takes away again what it added.
+// decode adds the counts of a histogram in their encoded form. Nearly all numbers have one byte, and whether it is a count
+// or a gap is as good as random, so these are added without asking. Where it is damaged, what was added is taken away.
 func (c *Counts) decode(p []byte) bool {
-	slot, total, first := 0, c.total, -1
-	last := 0
+	const small = 64 // no number of one byte is larger
+	n, slot, total := c.n, 0, c.total
+	most := math.MaxInt64 - small*int64(len(p))
+	low, found := 0, false
 	for i := 0; i < len(p); {
 		v, size := int64(p[i]>>1)^-int64(p[i]&1), 1
 		if p[i] >= 0x80 {
 			v, size = zigzag(p[i:])
-		}
-		if v < 0 && size > 0 && v >= -slots {
-			slot -= int(v)
-			i += size
-			continue
-		}
-		if v > 0 || size == 0 || v < -slots {
-			if size == 0 || v < 0 || slot >= slots || total > math.MaxInt64-v {
+			if size == 0 || v < -slots || v > 0 && total > most-v {
 				c.takeAway(p[:i])
 				return false
 			}
-			c.n[slot] += v
-			total += v
-			if first < 0 {
-				first = slot
-			}
-			last = slot
 		}
+		if !found && v > 0 {
+			low, found = slot, true
+		}
+		if uint(slot) >= uint(len(n)) {
+			c.takeAway(p[:i])
+			return false
+		}
+		gap := v >> 63 // all bits are set in that of a gap, or none
+		n[slot] += v &^ gap
+		total += v &^ gap
+		slot += int(1&^gap) - int(v&gap)
 		i += size
-		slot++
 	}
-	if first >= 0 {
+	if found {
 		c.total = total
-		c.low, c.high = min(c.low, first), max(c.high, last+1)
+		c.low, c.high = min(c.low, low), max(c.high, min(slot, slots))
 	}
 	return true
 }

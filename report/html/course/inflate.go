@@ -369,13 +369,16 @@ func (f *inflater) block(lit, dist *table) bool {
 		if have < 48 {
 			at, held, have = more(in, at, held, have)
 		}
-		e := lit.find(held)
+		e := lit.quick[held&lit.mask%(1<<quickBits)]
 		for e != 0 && e&kindNone == kindLiteral && n < len(out) && have >= 2*maxCode {
 			out[n] = byte(e >> 16)
 			n++
 			held >>= e & 15
 			have -= int(e & 15)
-			e = lit.find(held)
+			e = lit.quick[held&lit.mask%(1<<quickBits)]
+		}
+		if e == 0 {
+			e = lit.slow(held)
 		}
 		held >>= e & 15
 		have -= int(e & 15)

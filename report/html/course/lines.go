@@ -125,7 +125,7 @@ type batch struct {
 	done  chan struct{}
 }
 
-const batchSize = 1 << 20
+const batchSize = 1 << 20 // bytes
 
 // readLines reads the lines of the intervals, on all processors. complete is false if the file ends early.
 func readLines(dir string, r *record.Run) (lines []line, complete bool, err error) {
@@ -154,7 +154,7 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		})
 	}
 	go func() {
-		complete, err = cutLines(z, nil, func(text []byte) {
+		complete, err = cutLines(z, batchSize, nil, func(text []byte) {
 			b := &batch{text: text, done: make(chan struct{})}
 			order <- b
 			work <- b
@@ -200,22 +200,22 @@ func (s spare) put(b []byte) {
 	}
 }
 
-// get returns memory for a batch and so much that is left of the one before.
-func (s spare) get(rest int) []byte {
+// get returns memory for a batch of a size and so much that is left of the one before.
+func (s spare) get(size, rest int) []byte {
 	select {
 	case b := <-s:
-		if cap(b) > rest+batchSize/2 {
+		if cap(b) > rest+size/2 {
 			return b[:0]
 		}
 	default:
 	}
-	return make([]byte, 0, batchSize+rest)
+	return make([]byte, 0, size+rest)
 }
 
-// cutLines reads to the end and gives f whole lines, about a megabyte at a time, in memory that f may keep, or give back
-// to the spare memory. It is not complete if the last line is not.
-func cutLines(r io.Reader, from spare, f func([]byte)) (complete bool, err error) {
-	text := make([]byte, 0, batchSize)
+// cutLines reads to the end and gives f whole lines, about so many bytes at a time, in memory that f may keep, or give
+// back to the spare memory. It is not complete if the last line is not.
+func cutLines(r io.Reader, size int, from spare, f func([]byte)) (complete bool, err error) {
+	text := make([]byte, 0, size)
 	for {
 		if len(text) == cap(text) { // one line is longer
 			text = append(text, 0)[:len(text)]
@@ -227,7 +227,7 @@ func cutLines(r io.Reader, from spare, f func([]byte)) (complete bool, err error
 		}
 		if whole := bytes.LastIndexByte(text, '\n') + 1; whole > 0 {
 			done, rest := text[:whole], text[whole:]
-			text = append(from.get(len(rest)), rest...)
+			text = append(from.get(size, len(rest)), rest...)
 			f(done)
 		}
 		switch {

@@ -15,11 +15,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// merger adds up the histograms of a log. Workers have totals of their own; bins are finished at the end, because
-// the lines of one may be in two batches.
+// merger adds up the histograms of a log. Workers have totals of their own. A bin whose lines are in several portions is
+// finished at the end.
 type merger struct {
 	run   *record.Run
 	lines []line
+	bins  []Bin
 
 	mu     sync.Mutex
 	parts  map[int][]sparse // by bin
@@ -33,6 +34,9 @@ type sparse struct {
 	slot []int32
 	n    []int64
 }
+
+// portionSize is that of portions in bytes. Of a long run it holds some bins as a whole.
+const portionSize = 4 << 20
 
 // portion is some whole lines of the log.
 type portion struct {
@@ -51,7 +55,7 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 		return false, err
 	}
 	defer f.Close()
-	m := &merger{run: r, lines: lines, parts: map[int][]sparse{}, totals: map[string]*Counts{}, spare: make(spare, 4*runtime.GOMAXPROCS(0))}
+	m := &merger{run: r, lines: lines, bins: c.Bins, parts: map[int][]sparse{}, totals: map[string]*Counts{}, spare: make(spare, 4*runtime.GOMAXPROCS(0))}
 	work := make(chan portion, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -71,7 +75,7 @@ func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, er
 func (m *merger) cut(r io.Reader, work chan<- portion) (whole bool, err error) {
 	p := portion{}
 	p.next(m.lines)
-	_, err = cutLines(r, m.spare, func(text []byte) {
+	_, err = cutLines(r, portionSize, m.spare, func(text []byte) {
 		n := histograms(text) // now, because it is given away
 		p.text = text
 		work <- p
@@ -154,8 +158,8 @@ type worker struct {
 type share struct{ of, total *Counts }
 
 func (w *worker) merge(p portion) (err error) {
-	bin := -1
-	defer func() { err = errors.Join(err, w.flush(bin)) }()
+	bin, whole := -1, false // what comes before the first bin of a portion may be in another one
+	defer func() { err = errors.Join(err, w.flush(bin, false)) }()
 	for text := range bytes.Lines(p.text) {
 		if !isHistogram(text) {
 			continue
@@ -164,10 +168,10 @@ func (w *worker) merge(p portion) (err error) {
 			return nil
 		}
 		if b := w.m.lines[p.at].bin; b != bin {
-			if err := w.flush(bin); err != nil {
+			if err := w.flush(bin, whole); err != nil {
 				return err
 			}
-			bin = b
+			bin, whole = b, bin >= 0
 		}
 		if err := w.line(text); err != nil {
 			return fmt.Errorf("the interval at %v: %w", w.m.lines[p.at].start, err)
@@ -235,8 +239,8 @@ func (w *worker) route(tag string) (*Counts, error) {
 	return total, nil
 }
 
-// flush keeps what was merged of a bin, and adds it to the totals.
-func (w *worker) flush(bin int) error {
+// flush adds what was merged of a bin to the totals, and keeps it, or finishes the bin if it is there as a whole.
+func (w *worker) flush(bin int, whole bool) error {
 	for _, x := range w.shares {
 		if bin < 0 || x.of.total == 0 {
 			continue
@@ -249,13 +253,17 @@ func (w *worker) flush(bin int) error {
 	if bin < 0 || w.bin.total == 0 {
 		return nil
 	}
+	defer w.bin.reset()
+	if whole {
+		w.m.bins[bin].finish(w.bin)
+		return nil
+	}
 	var s sparse
 	for i := w.bin.low; i < w.bin.high; i++ {
 		if n := w.bin.n[i]; n > 0 {
 			s.slot, s.n = append(s.slot, int32(i)), append(s.n, n)
 		}
 	}
-	w.bin.reset()
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	w.m.parts[bin] = append(w.m.parts[bin], s)

@@ -39,37 +39,34 @@ func (s *scanner) expect(c byte) {
 // word reads a text without escapes.
 func (s *scanner) word() []byte {
 	s.expect('"')
-	from := s.at
-	for s.at < len(s.b) {
-		switch c := s.b[s.at]; {
-		case c == '"':
-			s.at++
-			return s.b[from : s.at-1]
-		case c == '\\' || c < ' ':
-			s.bad = true
-			s.at = len(s.b)
+	rest := s.b[s.at:]
+	for i, c := range rest {
+		if c == '"' {
+			s.at += i + 1
+			return rest[:i]
 		}
-		s.at++
+		if c == '\\' || c < ' ' {
+			break
+		}
 	}
 	s.bad = true
+	s.at = len(s.b)
 	return nil
 }
 
 // number reads a number as it is written.
 func (s *scanner) number() []byte {
-	from := s.at
-	for s.at < len(s.b) {
-		if c := s.b[s.at]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E' {
-			s.at++
-			continue
-		}
-		break
+	rest := s.b[s.at:]
+	n := 0
+	for n < len(rest) && (rest[n]-'0' < 10 || rest[n] == '-' || rest[n] == '+' || rest[n] == '.' || rest[n] == 'e' || rest[n] == 'E') {
+		n++
 	}
-	if s.at == from {
+	s.at += n
+	if n == 0 {
 		s.bad = true
 		s.at = len(s.b)
 	}
-	return s.b[from:s.at]
+	return rest[:n]
 }
 
 // whole reads a whole number.
