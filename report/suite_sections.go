@@ -216,7 +216,7 @@ func (f *SuiteFigure) Title() string {
 
 // figureSection is the table of a figure: published beside measured.
 func (s *Suite) figureSection(f *SuiteFigure) Section {
-	x := Section{Title: f.Title(), Named: true, Lines: slices.Clone(f.Lines),
+	x := Section{Title: f.Title(), Lines: slices.Clone(f.Lines),
 		Table: &Table{Left: 2, Last: 2, Header: []string{"level", "metric", "published", "measured", "interval", "n", "agrees?", "in the document"}}}
 	if f.Sweep == nil {
 		x.Table = nil
@@ -289,6 +289,9 @@ func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	}
 	return change, interval, n
 }
+
+// SuiteMetric names the metric of a statement, and what was measured in its place.
+func SuiteMetric(st *record.SuiteStatement) string { return metricCell(st) }
 
 // metricCell names the metric, and what was measured in its place.
 func metricCell(st *record.SuiteStatement) string {

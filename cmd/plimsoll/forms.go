@@ -49,6 +49,12 @@ func studyForms(s *record.Study) forms {
 		"md":   form(report.StudyMarkdown, s), "csv": form(report.StudyCSV, s), "gobench": form(report.StudyGoBench, s)}}
 }
 
+func suiteForms(s *report.Suite) forms {
+	return forms{what: "a suite", value: s.Report(), by: map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return writeSections(w, report.SuiteTitle(s), report.SuiteSections(s)) },
+		"md":   form(report.SuiteMarkdown, s), "csv": form(report.SuiteCSV, s)}}
+}
+
 func comparisonForms(c *record.ComparisonReport) forms {
 	return forms{what: "a comparison", value: c, by: map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return writeSections(w, report.CompareTitle(c), report.CompareSections(c)) },

@@ -23,8 +23,9 @@ func newReportCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RECORD…",
 		Short: "Make a page, a table or text out of records",
-		Long: `Make a report out of the record of a run, a study, a drill, a probe or a comparison, or out of
-several of them.
+		Long: `Make a report out of the record of a run, a study, a suite, a drill, a probe or a comparison, or out
+of several of them. That of a suite holds each statement of the document that it repeats against what
+was measured.
 
 The page (--format html) is one file that needs no network and no server: what holds, how much, what is
 lost and whether it can be believed first, then charts with their numbers, then everything that is

@@ -28,6 +28,12 @@ func writeRecord(w io.Writer, s *html.Source, format string) error {
 // recordForms reads a record again, with all that it has.
 func recordForms(s *html.Source) (forms, error) {
 	switch {
+	case s.Suite != nil:
+		x, err := report.OpenSuite(s.Dir)
+		if err != nil {
+			return forms{}, err
+		}
+		return suiteForms(x), nil
 	case s.Study != nil:
 		x, err := record.OpenStudy(s.Dir)
 		return studyForms(x), err

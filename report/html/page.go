@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 //go:embed assets
@@ -87,6 +88,10 @@ func (p *Page) add(s *Source, prefix string) {
 		}
 	case s.Probe != nil:
 		p.put(probeAnswer(s.Probe, prefix), probeTitle(s.Probe), probeSections(s, prefix))
+	case s.Suite != nil:
+		sections, tracks := suiteSections(s, prefix)
+		p.put(suiteAnswer(s.Suite, prefix), capital(report.SuiteTitle(s.Suite)), sections)
+		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
 		p.put(comparisonAnswer(s.Comparison, prefix), comparisonTitle(s.Comparison), comparisonSections(s, prefix))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
 
@@ -38,6 +39,10 @@ type Source struct {
 	// Probe is a probe of storage, Seconds its timeline.
 	Probe   *record.Probe
 	Seconds []record.ProbeSecond
+
+	// Suite is a suite with its parts, Parts are the records of those that can be read, by name.
+	Suite *report.Suite
+	Parts map[string]*Source
 
 	// Trial is the record of a trial that stands for the others, those of the baseline first; nil if there is none.
 	// TrialSums are the checksums of the trials' own lists, as sha256sum prints them.
@@ -69,6 +74,8 @@ func Open(path string) (*Source, error) {
 	switch {
 	case !info.IsDir():
 		err = s.openComparison(path)
+	case exists(filepath.Join(path, record.SuiteFile)):
+		err = s.openSuite(path)
 	case exists(filepath.Join(path, record.StudyFile)):
 		err = s.openStudy(path)
 	case exists(filepath.Join(path, record.DrillFile)):
@@ -103,12 +110,21 @@ func exists(path string) bool {
 }
 
 func (s *Source) openRun(dir string) error {
+	early := courseOf(dir)
 	r, err := record.Open(dir)
 	if err != nil {
 		return err
 	}
 	s.Run = r
-	s.note(func() (err error) { s.Course, err = course.Read(dir, r); return err })
+	s.note(func() (err error) {
+		if early != nil {
+			read := <-early
+			s.Course, err = read.course, read.err
+			return err
+		}
+		s.Course, err = course.Read(dir, r)
+		return err
+	})
 	s.note(func() (err error) { s.Events, err = record.Events(dir); return err })
 	if len(r.Series) > 0 {
 		s.note(func() (err error) { s.Samples, err = readSamples(dir, r); return err })
@@ -125,6 +141,31 @@ func (s *Source) openRun(dir string) error {
 	Tidy(&s.Events)
 	Tidy(s.Course)
 	return nil
+}
+
+// readCourse is a course that was read beside something else.
+type readCourse struct {
+	course *course.Course
+	err    error
+}
+
+// courseOf begins to read the course of a run that has ended, while its checksums are looked at, which takes as long for
+// the record of a day. It returns nil where the record is to be opened first: a run that goes on is recovered by that.
+func courseOf(dir string) <-chan readCourse {
+	b, err := os.ReadFile(filepath.Join(dir, record.RunFile))
+	if err != nil {
+		return nil
+	}
+	var r record.Run
+	if json.Unmarshal(b, &r) != nil || r.Kind != record.KindRun || r.Status == record.Running {
+		return nil
+	}
+	done := make(chan readCourse, 1)
+	go func() {
+		c, err := course.Read(dir, &r)
+		done <- readCourse{c, err}
+	}()
+	return done
 }
 
 // note reads a part of a record that the rest can do without.

@@ -13,14 +13,18 @@ import (
 // Section is a part of a page under a heading of its own. Whoever adds a kind of record makes sections of it; one
 // without blocks is left out.
 type Section struct {
-	ID     string
-	Title  string
-	Lead   string // one sentence under the heading
+	ID    string
+	Title string
+	Lead  string // one sentence under the heading
+	// Folded sections are opened by these words; empty for those that are shown.
+	Folded string
 	Blocks []Block
 }
 
 // Block is a part of a section. Each of its fields that is set is shown, in this order.
 type Block struct {
+	// ID links to the heading, where it has one.
+	ID      string
 	Heading string
 	Lines   []string
 	Points  []Point
