@@ -88,7 +88,7 @@ func pick(candidates []voter) (best *pgMember, others []*pgMember, err error) {
 
 // elect says why nobody may be promoted, nil if the furthest candidate may.
 func elect(candidates, silent []voter, majority, members int) error {
-	if n := len(candidates) + len(silent); n < majority {
+	if n := voters(candidates, silent); n < majority {
 		return fmt.Errorf("it is known of only %d of %d members how much they have, which is no majority", n, members)
 	}
 	if len(candidates) == 0 {
@@ -105,6 +105,16 @@ func elect(candidates, silent []voter, majority, members int) error {
 		}
 	}
 	return nil
+}
+
+// voters counts members, each once: one whose log was read from its disk, because it still read that itself, is a candidate
+// too when it is done. Counted twice it would be a majority alone.
+func voters(candidates, silent []voter) int {
+	members := map[*pgMember]bool{}
+	for _, v := range slices.Concat(candidates, silent) {
+		members[v.m] = true
+	}
+	return len(members)
 }
 
 // candidates asks the standbys that answer how far they are; reading are those that have not read all of their own log.

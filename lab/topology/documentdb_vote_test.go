@@ -19,6 +19,7 @@ func TestElect(t *testing.T) {
 	v := func(name string, lsn engine.LSN) voter {
 		return voter{&pgMember{plan: MemberPlan{Name: name}}, engine.Position{Standby: true, Timeline: 1, LSN: lsn}}
 	}
+	one := v("a", 10)
 	for _, c := range []struct {
 		name               string
 		candidates, silent []voter
@@ -28,6 +29,7 @@ func TestElect(t *testing.T) {
 		{"one answers, another one has less", []voter{v("a", 10)}, []voter{v("b", 10)}, ""},
 		{"one answers, another one has more", []voter{v("a", 10)}, []voter{v("b", 11)}, "b has 1 bytes of log more"},
 		{"one answers", []voter{v("a", 10)}, nil, "only 1 of 3"},
+		{"one answers that was read from its disk before", []voter{one}, []voter{one}, "only 1 of 3"},
 		{"nobody is consistent", nil, []voter{v("a", 10), v("b", 10)}, "consistent"},
 	} {
 		err := elect(c.candidates, c.silent, 2, 3)
