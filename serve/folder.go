@@ -31,7 +31,7 @@ type Entry struct {
 	ID string
 	// Path is relative to the folder, with slashes.
 	Path  string
-	Kind  string // of record: run, study, drill, probe or comparison
+	Kind  string // of record: run, study, suite, drill, probe or comparison
 	Title string
 	// What is the title that a trial has without its study.
 	What string
@@ -41,6 +41,9 @@ type Entry struct {
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
+	// Within is the ID of the suite that it is a part of, or a trial or round of a part; empty for the others. The list of all
+	// records leaves them out.
+	Within string
 	// Lab is the lab that is loaded, empty if there is none.
 	Lab string
 	// Rate and P99 are of the measured phase of a run as text, empty where there is none; P99 is of all operations
@@ -89,6 +92,7 @@ func (f *Folder) List() []Entry {
 	found := map[string]seen{}
 	f.walk(".", 0, found)
 	nameTrials(found)
+	nameParts(found)
 	f.known = found
 	list := make([]Entry, 0, len(found))
 	for _, s := range found {
@@ -167,7 +171,7 @@ func Search(list []Entry, words string) []Entry {
 }
 
 // walk looks for records in a directory and below it. The parts of a run belong to the run; the trials of a study are
-// records of their own.
+// records of their own, and so are the parts of a suite.
 func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 	if depth > maxDepth || len(found) >= maxEntries {
 		return
@@ -176,7 +180,7 @@ func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 	if err != nil {
 		return
 	}
-	for _, file := range []string{record.RunFile, record.StudyFile, record.DrillFile, record.ProbeFile, html.ComparisonFile} {
+	for _, file := range []string{record.RunFile, record.SuiteFile, record.StudyFile, record.DrillFile, record.ProbeFile, html.ComparisonFile} {
 		if s, ok := f.look(dir, file); ok {
 			found[dir] = s
 			if file == record.RunFile || file == record.ProbeFile {

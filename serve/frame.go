@@ -42,7 +42,9 @@ type frame struct {
 
 // list is what the list of records shows.
 type list struct {
-	Query        string
+	Query string
+	// In is the ID of the suite whose parts are listed, empty for all records that are part of none.
+	In           string
 	Total, Found int
 	Rows         []Entry
 	// Labs are those that run, or that are left.

@@ -72,10 +72,13 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 		s.alone(w, r)
 		return
 	}
-	all := s.library.list()
-	q := r.URL.Query().Get("q")
+	q, in := r.URL.Query().Get("q"), r.URL.Query().Get("in")
+	all := Inside(s.library.list(), in)
 	found := Search(all, q)
-	l := list{Query: q, Total: len(all), Found: len(found), Labs: s.labRows(r.Context(), q)}
+	l := list{Query: q, In: in, Total: len(all), Found: len(found)}
+	if in == "" {
+		l.Labs = s.labRows(r.Context(), q)
+	}
 	for _, e := range found {
 		if len(l.Rows) == maxRows {
 			break
@@ -88,7 +91,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	//nolint:gosec // html/template made it
-	s.show(w, http.StatusOK, frame{Title: "Records", Top: true, Body: template.HTML(b.String())})
+	s.show(w, http.StatusOK, frame{Title: s.listTitle(in), Top: in == "", Body: template.HTML(b.String())})
 }
 
 // alone shows the one record that is served, once it is there.
@@ -122,7 +125,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}
-	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: pic.body})
+	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: s.partLinks(e) + pic.body})
 }
 
 // live shows a record that is being written.

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// read reads the head of a record, and of a study what its trials are called by their paths in it.
+// read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its parts.
 func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	in, err := f.root.Open(name)
 	if err != nil {
@@ -33,6 +33,12 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 			return Entry{}, nil, err
 		}
 		return entryOfRun(&r), nil, nil
+	case record.SuiteFile:
+		var s record.Suite
+		if err := json.Unmarshal(b, &s); err != nil {
+			return Entry{}, nil, err
+		}
+		return entryOfSuite(&s), partNames(&s), nil
 	case record.StudyFile:
 		var s record.Study
 		if err := json.Unmarshal(b, &s); err != nil {

@@ -25,6 +25,8 @@ type now struct {
 // newNow begins to read. ready is called when there is something to say.
 func newNow(ctx context.Context, e Entry, dir string, ready func()) now {
 	switch e.Kind {
+	case record.KindSuite:
+		return now{(&suiteNow{dir: dir, path: e.Path}).text}
 	case record.KindStudy:
 		return now{(&studyNow{dir: dir, path: e.Path}).text}
 	case record.KindDrill:

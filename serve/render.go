@@ -154,7 +154,11 @@ func (p *pages) write(records []shown) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, run := range []*html.Source{s, s.Round} {
+		runs := []*html.Source{s, s.Round}
+		for _, part := range s.Parts {
+			runs = append(runs, part.Round)
+		}
+		for _, run := range runs {
 			if x.held && run != nil && run.Run != nil {
 				goesOn(run.Run)
 			}
@@ -187,6 +191,7 @@ func stateOf(dir string, held bool) string {
 	if held {
 		b.WriteString(stateOfDrill(dir))
 	}
+	b.WriteString(stateOfParts(dir))
 	return b.String()
 }
 
