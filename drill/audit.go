@@ -19,7 +19,7 @@ import (
 )
 
 // finalRead is what the ledger calls the read that decides.
-const finalRead = "final"
+const finalRead = record.FinalSource
 
 // How long the audit may take to be answered.
 const (
@@ -48,7 +48,7 @@ func (x *round) audit(ctx context.Context) string {
 	o.Final = final
 	for _, f := range x.r.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, effectOn(x.r, ""))-x.shift)
+			o.Faults = append(o.Faults, struckAt(f, x.r.Whole())-x.shift)
 		}
 	}
 	for _, s := range x.members(ctx) {

@@ -42,7 +42,7 @@ type broken struct {
 	injected bool
 	before   record.Lab
 	what     fault.Injection
-	primary  bool // its target was the primary
+	primary  bool // its target was the primary, or the only member
 	data     bool // its target, or what stands on it, holds data
 	proof    fault.Proof
 	healed   time.Time
@@ -163,7 +163,7 @@ func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
 		x.what, x.injected = what, err == nil
 		for _, m := range x.before.Members {
 			if m.Name == what.Target || m.Host == what.Target {
-				x.primary = x.primary || m.Role == "primary"
+				x.primary = x.primary || m.Role == "primary" || m.Role == "standalone"
 				x.data = x.data || holdsData(m)
 			}
 		}

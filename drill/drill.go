@@ -231,28 +231,24 @@ func (c *conductor) find(id string, severity measure.Severity, format string, a 
 	c.drill.Validity = append(c.drill.Validity, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
 }
 
-// summarize says what all rounds together show.
+// summarize says what all rounds together show, those of each manner apart.
 func (c *conductor) summarize() {
 	d := c.drill
 	d.Verdict, d.Reasons = whole(d.Rounds)
-	var outages, losses []float64
-	lossy := 0
-	for i := range d.Rounds {
-		r := &d.Rounds[i]
-		if all := effectOn(r, ""); all != nil && all.Outage >= 0 {
-			outages = append(outages, float64(all.Outage))
+	d.Manners = d.ByManner()
+	for i := range d.Manners {
+		m := &d.Manners[i]
+		read := 0
+		if m.Losses != nil {
+			read = len(m.Losses.Values)
 		}
-		if r.Ledger == nil || unread(r.Ledger) != "" {
-			continue
-		}
-		lost := lostOf(r.Ledger)
-		losses = append(losses, float64(lost))
-		if lost > 0 {
-			lossy++
-		}
+		m.Statement = statement(read, m.Lossy)
 	}
-	d.Outages, d.Losses = spreadOf("ns", outages), spreadOf("writes", losses)
-	d.Statement = statement(len(losses), lossy)
+	d.Outages, d.Losses, d.Statement = nil, nil, ""
+	if len(d.Manners) == 1 {
+		m := d.Manners[0]
+		d.Outages, d.Losses, d.Statement = m.Outages, m.Losses, m.Statement
+	}
 }
 
 // finish writes the record for the last time.

@@ -114,13 +114,17 @@ func longestGap(c course, w window) (from, to int64, back bool) {
 	return from, to, back
 }
 
+// startsAt is which share of the throughput before a time has to begin with that counts as recovered. What waited while
+// something was slow comes in a rush afterwards, and the rush must not count for the time before it.
+const startsAt = 0.8
+
 // recovered is the first moment since start from which on the throughput over some time is what it was; -1 if it did not
 // come.
 func recovered(c course, before float64, start, until int64) int64 {
 	span := spanOf(before)
 	const step = int64(100e6)
 	for at := start; at+span <= until; at += step {
-		if rate(c, at, at+span) >= backAt*before {
+		if rate(c, at, at+span) >= backAt*before && rate(c, at, at+span/10) >= startsAt*before {
 			return at
 		}
 	}

@@ -142,3 +142,26 @@ func outageError(t *testing.T) (time.Duration, bool) {
 	}
 	return (time.Duration(e.Outage) - first.Sub(last)).Abs(), true
 }
+
+// What waited while something was slow comes in a rush when it is over, and does not count for the time before: the throughput
+// is back when it is no longer slow.
+func TestRecoveryIsNotBeforeTheRush(t *testing.T) {
+	w := newWatcher(classes{})
+	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
+	ends := func(from, until, step time.Duration) {
+		for at := from; at < until; at += step {
+			s.Settle(op, &load.Settlement{Outcome: store.OK, Ended: int64(at)})
+		}
+	}
+	const fault, healed, until = 10 * time.Second, 20 * time.Second, 40 * time.Second
+	ends(0, fault, 2*time.Millisecond)
+	ends(fault, healed, 14*time.Millisecond)
+	ends(healed, healed+2*time.Second, 400*time.Microsecond)
+	ends(healed+2*time.Second, until, 2*time.Millisecond)
+	w.streams = []*watched{s}
+	e := effectOf(w.courses()[0], window{from: int64(time.Second), fault: int64(fault), until: int64(until)})
+	if off := time.Duration(e.Recovery) - (healed - fault); off.Abs() > 250*time.Millisecond {
+		t.Errorf("it was slow for 10 s, and the throughput is said to be back after %v", time.Duration(e.Recovery))
+	}
+}

@@ -3,21 +3,9 @@ package drill
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
-
-// spreadOf keeps all values, with their median and greatest.
-func spreadOf(unit string, values []float64) *record.Spread {
-	if len(values) == 0 {
-		return nil
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return &record.Spread{Unit: unit, Values: values, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Max: sorted[n-1]}
-}
 
 // upperBound is the highest probability of an event per trial that is compatible, at 95 %, with its having happened in
 // none of n trials: (1-p)^n = 0.05. For many trials that is about 3/n, the rule of three.

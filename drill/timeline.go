@@ -39,7 +39,7 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 	if gap.Outage >= gapSure || gap.Outage >= 0 && gap.Failed > 0 { // otherwise writes never ceased
 		add(record.MomentFirstWrite, gap.OutageFrom+gap.Outage+shift, 0, "the first acknowledged write")
 	}
-	if all := effectOn(r, ""); all != nil && all.Recovery >= 0 {
+	if all := r.Whole(); all != nil && all.Recovery >= 0 {
 		add(record.MomentThroughput, first+all.Recovery, 0, "95 % of the throughput before")
 	}
 	for _, e := range events {

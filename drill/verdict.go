@@ -73,7 +73,7 @@ func violations(r *record.DrillRound) []string {
 	if r.Seeds > 0 && r.SeedsFound < r.Seeds && r.Ledger != nil {
 		add("%d of %d seed records are gone", r.Seeds-r.SeedsFound, r.Seeds)
 	}
-	if all := effectOn(r, ""); all != nil {
+	if all := r.Whole(); all != nil {
 		wrong = append(wrong, tooLong(r.Expect, all)...)
 	}
 	return wrong
@@ -165,17 +165,7 @@ func lostOf(l *record.LedgerResult) int64 {
 	if l == nil {
 		return 0
 	}
-	return l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
-}
-
-// effectOn returns what the faults meant for a class, "" for all.
-func effectOn(r *record.DrillRound, class string) *record.DrillEffect {
-	for i := range r.Effects {
-		if r.Effects[i].Class == class && r.Effects[i].Client == -1 {
-			return &r.Effects[i]
-		}
-	}
-	return nil
+	return l.LostWrites()
 }
 
 func shortly(ns int64) string {

@@ -126,13 +126,3 @@ func TestUpperBound(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestSpread(t *testing.T) {
-	s := spreadOf("ns", []float64{3, 1, 2, 10})
-	if s.Median != 2.5 || s.Max != 10 || s.Values[0] != 3 {
-		t.Errorf("%+v", s)
-	}
-	if spreadOf("ns", nil) != nil {
-		t.Error("a spread of nothing")
-	}
-}

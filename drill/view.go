@@ -92,6 +92,8 @@ func (v *view) look(ctx context.Context, c *mongo.Client) {
 	case ctx.Err() != nil:
 	case err == nil || err == mongo.ErrNoDocuments:
 		v.turn(false, "the primary answers a client that only looks", nil)
+	case mongo.IsTimeout(err):
+		v.turn(true, fmt.Sprintf("the primary does not answer a client that only looks, for %v", viewTimeout), nil)
 	default:
 		v.turn(true, "a client that only looks gets no answer from the primary: "+store.Redact(store.OneLine(err.Error())), nil)
 	}

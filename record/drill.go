@@ -33,10 +33,12 @@ type Drill struct {
 	Reasons []string `json:"reasons"`
 	// Rounds are the repetitions, in order.
 	Rounds []DrillRound `json:"rounds"`
-	// Outages and Losses are over all rounds; Statement is what so many rounds allow to say.
-	Outages   *Spread `json:"outages,omitempty"`
-	Losses    *Spread `json:"losses,omitempty"`
-	Statement string  `json:"statement,omitempty"`
+	// Outages and Losses are over all rounds; Statement is what so many rounds allow to say. They are absent if clients
+	// noticed different things in different rounds: Manners has each of those by itself.
+	Outages   *Spread       `json:"outages,omitempty"`
+	Losses    *Spread       `json:"losses,omitempty"`
+	Statement string        `json:"statement,omitempty"`
+	Manners   []DrillManner `json:"manners,omitempty"`
 	// Validity lists the reasons why the result must not be believed, or only with care.
 	Validity []measure.Finding `json:"validity"`
 }

@@ -6,22 +6,36 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost.
+// DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
+// noticed differently is told apart.
 func DrillTitle(d *record.Drill) string {
-	if d.Status == record.Running {
-		return d.Specification.Name + ": " + DrillVerdict(d)
-	}
 	text := d.Specification.Name + ": " + DrillVerdict(d)
-	if out := DrillOutage(d); out != "" {
-		text += ", outage " + out
+	if d.Status == record.Running {
+		return text
 	}
-	return text + ", " + DrillLoss(d)
+	list := DrillManners(d)
+	if len(list) < 2 {
+		if len(list) == 1 && mannerOutage(&list[0]) != "" {
+			text += ", outage " + mannerOutage(&list[0])
+		}
+		return text + ", " + DrillLoss(d)
+	}
+	for i := range list {
+		m := &list[i]
+		text += "; " + MannerName(m.Manner) + ": "
+		if out := mannerOutage(m); out != "" {
+			text += "outage " + out + ", "
+		}
+		text += mannerLoss(m) + windowOf(d, m.Manner)
+	}
+	return text
 }
 
 // DrillVerdict is the verdict with how far the drill came.
@@ -58,42 +72,20 @@ func drillRunning(d *record.Drill) string {
 	return text
 }
 
-// DrillOutage is the outage, or the outages of several rounds; "" if there is none.
-func DrillOutage(d *record.Drill) string {
-	switch {
-	case d.Outages == nil:
-		return ""
-	case len(d.Outages.Values) == 1:
-		return nanoseconds(d.Outages.Values[0])
-	}
-	return nanoseconds(d.Outages.Median) + " (median), " + nanoseconds(d.Outages.Max) + " (longest)"
-}
-
-// DrillLoss is what was lost.
+// DrillLoss is what was lost, each manner told apart if there are several.
 func DrillLoss(d *record.Drill) string {
-	switch {
-	case d.Losses == nil:
-		return "loss not known"
-	case d.Losses.Max == 0:
-		return "no acknowledged write lost"
-	case len(d.Losses.Values) == 1:
-		return figure.Plural(int(d.Losses.Max), "acknowledged write") + " lost" + windowOf(d)
+	list := DrillManners(d)
+	switch len(list) {
+	case 0:
+		return mannerLoss(&record.DrillManner{})
+	case 1:
+		return mannerLoss(&list[0]) + windowOf(d, list[0].Manner)
 	}
-	return fmt.Sprintf("up to %s lost in a round", figure.Plural(int(d.Losses.Max), "acknowledged write")) + windowOf(d)
-}
-
-// windowOf is the longest loss window of all rounds.
-func windowOf(d *record.Drill) string {
-	longest := int64(-1)
-	for _, r := range d.Rounds {
-		if r.Ledger != nil {
-			longest = max(longest, r.Ledger.LossWindow)
-		}
+	var parts []string
+	for i := range list {
+		parts = append(parts, MannerName(list[i].Manner)+": "+mannerLoss(&list[i])+windowOf(d, list[i].Manner))
 	}
-	if longest < 0 {
-		return ""
-	}
-	return ", acknowledged up to " + nanoseconds(float64(longest)) + " before the fault"
+	return strings.Join(parts, "; ")
 }
 
 func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
@@ -133,9 +125,7 @@ func drillHead(d *record.Drill) Section {
 	if d.Problem != "" {
 		s.Points = append(s.Points, "warning "+d.Problem)
 	}
-	if d.Statement != "" {
-		s.Lines = append(s.Lines, d.Statement)
-	}
+	s.Lines = append(s.Lines, statements(d)...)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		if i == 0 && r.Promise != "" {
@@ -283,25 +273,23 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 
 // drillDistribution is each round in one line.
 func drillDistribution(d *record.Drill) Section {
-	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "outage", "95 % again after", "lost", "loss window", "acknowledged"}, Left: 2}}
+	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage", "95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		outage, recovery, lost, window, acked := "–", "–", "–", "–", "–"
-		for _, e := range r.Effects {
-			if e.Class == "" && e.Client == -1 {
-				outage, recovery = orNever(e.Outage), orUnseen(e.Recovery)
-			}
+		if e := r.Whole(); e != nil {
+			outage, recovery = orNever(e.Outage), orUnseen(e.Recovery)
 		}
 		if l := r.Ledger; l != nil {
-			lost, acked = figure.Count(l.Inserts[record.WriteLost]+l.Updates[record.WriteLost]), figure.Count(l.Acknowledged)
+			lost, acked = figure.Count(l.LostWrites()), figure.Count(l.Acknowledged)
 			if l.LossWindow >= 0 {
 				window = nanoseconds(float64(l.LossWindow))
 			}
 		}
-		s.Table.row(strconv.Itoa(r.Number), r.Verdict, outage, recovery, lost, window, acked)
+		s.Table.row(strconv.Itoa(r.Number), r.Verdict, cmp.Or(strings.ReplaceAll(r.Manner(), "+", " and "), "–"), outage, recovery, lost, window, acked)
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 // nothing is known, or where it did not end.
 func DrillCSV(w io.Writer, d *record.Drill) error {
 	out := csv.NewWriter(w)
-	header := []string{"started", "drill", "target", "round", "status", "verdict", "level", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
+	header := []string{"started", "drill", "target", "round", "status", "verdict", "level", "manner", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
 		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "record"}
 	if err := out.Write(header); err != nil {
 		return err
@@ -35,11 +35,9 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 		return strconv.FormatFloat(float64(ns)/1e9, 'f', -1, 64)
 	}
 	outage, recovery, missing, failed, redundant := "", "", "", "", ""
-	for _, e := range r.Effects {
-		if e.Class == "" && e.Client == -1 {
-			outage, recovery, failed = time(e.Outage), time(e.Recovery), whole(e.Failed)
-			missing = strconv.FormatFloat(e.Missing, 'f', -1, 64)
-		}
+	if e := r.Whole(); e != nil {
+		outage, recovery, failed = time(e.Outage), time(e.Recovery), whole(e.Failed)
+		missing = strconv.FormatFloat(e.Missing, 'f', -1, 64)
 	}
 	for _, m := range r.Moments {
 		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
@@ -47,11 +45,11 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 		}
 	}
 	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target, strconv.Itoa(r.Number), string(r.Status), r.Verdict,
-		r.Level, outage, recovery, redundant, missing, failed}
+		r.Level, r.Manner(), outage, recovery, redundant, missing, failed}
 	ledger := make([]string, 6)
 	if l := r.Ledger; l != nil {
 		ledger = []string{whole(l.Attempted), whole(l.Acknowledged), whole(l.Indeterminate), whole(l.NotApplied),
-			whole(l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]), time(l.LossWindow)}
+			whole(l.LostWrites()), time(l.LossWindow)}
 	}
 	return append(append(row, ledger...), r.Record)
 }

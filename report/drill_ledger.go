@@ -57,7 +57,7 @@ func foundElsewhere(l *record.LedgerResult) string {
 		places[w.Found]++
 	}
 	of := figure.Plural(len(l.Lost), "lost write")
-	if int64(len(l.Lost)) < l.Inserts[record.WriteLost]+l.Updates[record.WriteLost] {
+	if int64(len(l.Lost)) < l.LostWrites() {
 		of = "the first " + of
 	}
 	if nowhere == len(l.Lost) {
@@ -80,16 +80,27 @@ func drillReads(r *record.DrillRound, name string) Section {
 		return s
 	}
 	s.Table = &Table{Header: []string{"read", "state", "documents", "missing", "only there", "took", "what"}, Left: 2, Last: 1}
-	for _, x := range r.Ledger.Reads {
-		what := x.Behind
-		if x.Problem != "" {
-			what = strings.TrimPrefix(what+"; "+x.Problem, "; ")
-		}
-		s.Table.row(x.Source, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing), figure.Count(x.Extra),
-			nanoseconds(x.Seconds*1e9), what)
-	}
 	s.Lines = append(s.Lines, "Each member that can be read directly, held against the final read of all that clients see.")
+	for _, x := range r.Ledger.Reads {
+		place, kept := shortPlace(x.Source)
+		if kept != "" {
+			s.Lines = append(s.Lines, capitalised(place)+" is "+kept+"; what counts there are the writes of this round whose tags were found.")
+		}
+		what := strings.TrimPrefix(x.Behind+"; "+x.Problem, "; ")
+		s.Table.row(place, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing), figure.Count(x.Extra),
+			nanoseconds(x.Seconds*1e9), strings.TrimSuffix(what, "; "))
+	}
 	return s
+}
+
+// shortPlace is the name of a place in which writes were found, without the path that it may have in brackets, and that path
+// with what it is, "" if it has none. A table would be as wide as the path.
+func shortPlace(name string) (short, kept string) {
+	short, rest, ok := strings.Cut(name, " (")
+	if !ok || !strings.HasSuffix(rest, ")") {
+		return name, ""
+	}
+	return short, strings.TrimSuffix(rest, ")")
 }
 
 // readStates are the states of members in words; see [record.LedgerRead].
@@ -110,7 +121,8 @@ func drillLost(r *record.DrillRound, name string) Section {
 			s.Notes = append(s.Notes, "the record has all of them, as ranges by writer")
 			break
 		}
-		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), cmp.Or(w.Found, "nowhere"))
+		found, _ := shortPlace(w.Found)
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), cmp.Or(found, "nowhere"))
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,25 +10,102 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// mannerNames are what clients notice of a fault, in the order in which they are told.
-var mannerNames = []struct{ manner, text string }{
-	{"crash", "crash (connections break)"},
-	{"black-hole", "black hole (connections hang)"},
-	{"planned", "planned hand-over"},
-	{"disk", "disk"},
-	{"slow", "slow"},
-	{"unknown", "caused from outside"},
+// mannerNames are what clients notice of a fault.
+var mannerNames = map[string]string{
+	"crash": "crash (connections break)", "black-hole": "black hole (connections hang)", "planned": "planned hand-over", "disk": "disk", "slow": "slow",
+	"unknown": "caused from outside",
 }
 
-// DrillManner is what clients noticed of the faults of a round: outages of different manners are not compared.
-func DrillManner(r *record.DrillRound) string {
+// MannerName is the manner of faults in words; see [record.DrillManner].
+func MannerName(manner string) string {
 	var list []string
-	for _, m := range mannerNames {
-		if slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Injected > 0 && f.Manner == m.manner }) {
-			list = append(list, m.text)
-		}
+	for name := range strings.SplitSeq(manner, "+") {
+		list = append(list, cmp.Or(mannerNames[name], name, "nothing broken"))
 	}
 	return strings.Join(list, " and ")
+}
+
+// DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its rounds
+// have it. Where the record has the figures of all rounds only, they are those of one manner.
+func DrillManners(d *record.Drill) []record.DrillManner {
+	list := d.Manners
+	if len(list) == 0 {
+		list = d.ByManner()
+	}
+	if len(list) < 2 && (d.Outages != nil || d.Losses != nil) {
+		one := record.DrillManner{Rounds: len(d.Rounds)}
+		if len(list) == 1 {
+			one = list[0]
+		}
+		one.Outages, one.Losses, one.Statement = d.Outages, d.Losses, d.Statement
+		return []record.DrillManner{one}
+	}
+	return list
+}
+
+// mannerOutage is the outage of rounds of one manner; "" if none is known.
+func mannerOutage(m *record.DrillManner) string {
+	text := ""
+	switch {
+	case m.Outages == nil && m.Unended == 1 && m.Rounds == 1:
+		return "that did not end in the load"
+	case m.Outages == nil && m.Unended == 0:
+		return ""
+	case m.Outages == nil:
+	case len(m.Outages.Values) == 1:
+		text = nanoseconds(m.Outages.Values[0])
+	default:
+		text = nanoseconds(m.Outages.Median) + " (median), " + nanoseconds(m.Outages.Max) + " (longest)"
+	}
+	if m.Unended > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s and one that did not end in the load in %d of %s", text, m.Unended, figure.Plural(m.Rounds, "round")), " and ")
+	}
+	return text
+}
+
+// mannerLoss is what rounds of one manner lost.
+func mannerLoss(m *record.DrillManner) string {
+	switch {
+	case m.Losses == nil:
+		return "loss not known"
+	case m.Losses.Max == 0:
+		return "no acknowledged write lost"
+	case len(m.Losses.Values) == 1:
+		return figure.Plural(int(m.Losses.Max), "acknowledged write") + " lost"
+	}
+	return fmt.Sprintf("up to %s lost in a round", figure.Plural(int(m.Losses.Max), "acknowledged write"))
+}
+
+// windowOf is the longest loss window of all rounds of a manner, as the end of a sentence.
+func windowOf(d *record.Drill, manner string) string {
+	longest := int64(-1)
+	for i := range d.Rounds {
+		if r := &d.Rounds[i]; r.Ledger != nil && r.Manner() == manner {
+			longest = max(longest, r.Ledger.LossWindow)
+		}
+	}
+	if longest < 0 {
+		return ""
+	}
+	return ", acknowledged up to " + nanoseconds(float64(longest)) + " before the fault"
+}
+
+// statements are what so many rounds allow to say, each manner by itself.
+func statements(d *record.Drill) []string {
+	list := DrillManners(d)
+	if len(list) < 2 {
+		if d.Statement == "" {
+			return nil
+		}
+		return []string{d.Statement}
+	}
+	var lines []string
+	for _, m := range list {
+		if m.Statement != "" {
+			lines = append(lines, capitalised(MannerName(m.Manner))+": "+m.Statement)
+		}
+	}
+	return lines
 }
 
 // drillManners are the outages of several rounds, those of each manner apart.
@@ -36,60 +114,19 @@ func drillManners(d *record.Drill) Section {
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
-	var names []string
-	rounds := map[string][]*record.DrillRound{}
-	for i := range d.Rounds {
-		name := DrillManner(&d.Rounds[i])
-		if name == "" {
-			continue
+	for _, m := range DrillManners(d) {
+		median, longest := "–", "–"
+		if m.Outages != nil {
+			median, longest = nanoseconds(m.Outages.Median), nanoseconds(m.Outages.Max)
 		}
-		if rounds[name] == nil {
-			names = append(names, name)
-		}
-		rounds[name] = append(rounds[name], &d.Rounds[i])
-	}
-	for _, name := range names {
-		s.Table.row(append([]string{name}, mannerCells(rounds[name])...)...)
+		s.Table.row(MannerName(m.Manner), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)), figure.Count(int64(m.Lossy)))
 	}
 	return s
 }
 
-func mannerCells(rounds []*record.DrillRound) []string {
-	var outages []int64
-	endless, lossy := 0, 0
-	for _, r := range rounds {
-		switch e := wholeEffect(r); {
-		case e == nil:
-		case e.Outage < 0:
-			endless++
-		default:
-			outages = append(outages, e.Outage)
-		}
-		if l := r.Ledger; l != nil && l.Inserts[record.WriteLost]+l.Updates[record.WriteLost] > 0 {
-			lossy++
-		}
-	}
-	median, longest := "–", "–"
-	if n := len(outages); n > 0 {
-		slices.Sort(outages)
-		median, longest = nanoseconds(float64(outages[(n-1)/2]+outages[n/2])/2), nanoseconds(float64(outages[n-1]))
-	}
-	return []string{figure.Count(int64(len(rounds))), median, longest, figure.Count(int64(endless)), figure.Count(int64(lossy))}
-}
-
-// wholeEffect is what the faults meant for all operations of all clients, nil if that is not known.
-func wholeEffect(r *record.DrillRound) *record.DrillEffect {
-	for i := range r.Effects {
-		if e := &r.Effects[i]; e.Class == "" && e.Client == -1 {
-			return e
-		}
-	}
-	return nil
-}
-
 // drillLeft says how much of the throughput was left while something was slow, "" if nothing was.
 func drillLeft(r *record.DrillRound) string {
-	e := wholeEffect(r)
+	e := r.Whole()
 	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "slow" && f.Injected > 0 }) {
 		return ""
 	}

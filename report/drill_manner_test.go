@@ -16,18 +16,38 @@ func TestDrillTellsMannersApart(t *testing.T) {
 			Faults:  []record.DrillFault{{Fault: "random:primary", Manner: manner, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
-	d := &record.Drill{Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{
+	d := &record.Drill{Specification: record.DrillSpec{Name: "drill"}, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{
 		round(1, "crash", 1e9, 0), round(2, "black-hole", 12e9, 0), round(3, "crash", 3e9, 0), round(4, "black-hole", -1, 0), round(5, "slow", 0, 250)}}
+	for i := range d.Rounds[:4] {
+		d.Rounds[i].Ledger = &record.LedgerResult{LossWindow: -1, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}
+	}
+	d.Rounds[1].Ledger.Inserts[record.WriteLost], d.Rounds[1].Ledger.LossWindow = 7, 80e6
+	d.Manners = d.ByManner()
+	d.Manners[0].Statement, d.Manners[1].Statement = "two without loss.", "one of two."
 	var b bytes.Buffer
 	if err := DrillMarkdown(&b, d); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| crash (connections break) | 2 | 2.00 s | 3.00 s | 0 | 0 |", "| black hole (connections hang) | 2 | 12.0 s | 12.0 s | 1 | 0 |",
+		"| crash (connections break) | 2 | 2.00 s | 3.00 s | 0 | 0 |", "| black hole (connections hang) | 2 | 12.0 s | 12.0 s | 1 | 1 |",
 		"of the throughput was left while it was slow: 250 ok/s, 1,000 before", "round 5: 25",
+		"## drill: holds; crash (connections break): outage 2.00 s (median), 3.00 s (longest), no acknowledged write lost; " +
+			"black hole (connections hang): outage 12.0 s and one that did not end in the load in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
+			"acknowledged up to 80.0 ms before the fault; slow: outage 0, loss not known",
+		"Crash (connections break): two without loss.", "Black hole (connections hang): one of two.", "| 4 | holds | black-hole | did not end |",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
+	}
+}
+
+// An outage that did not end stands in the first line, also where there is but one round.
+func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
+	d := &record.Drill{Specification: record.DrillSpec{Name: "drill"}, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{{
+		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: "power-off:host1", Manner: "crash", Injected: 1e9, Hit: true}},
+		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
+	if got, want := DrillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
+		t.Errorf("the title is %q, want %q", got, want)
 	}
 }

@@ -18,6 +18,7 @@ func audited() *record.Drill {
 			Lost: []record.LostWrite{{ID: "a", Found: "the old timeline of pg-1 (kept in /x)"}, {ID: "b", Found: "the old timeline of pg-1 (kept in /x)"}, {ID: "c"}},
 			Reads: []record.LedgerRead{{Source: "final", Documents: 7}, {Source: "pg-1", Documents: 9, Extra: 2, State: record.MemberDiverged},
 				{Source: "pg-2", Documents: 5, Missing: 2, State: record.MemberStale, Behind: "1 MiB of the primary's log were not applied"},
+				{Source: "the old timeline of pg-1 (kept in /x)", Documents: 3},
 				{Source: "pg-3", State: record.MemberNeverRead, Problem: "connection refused"}}}}}}
 }
 
@@ -30,6 +31,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| pg-1 | diverged | 9 | 0 | 2 |", "| pg-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| pg-3 | never read |", "connection refused", "| final | – | 7 |",
+		"| the old timeline of pg-1 | – | 3 | 0 | 0 |", "The old timeline of pg-1 is kept in /x; what counts there", "| a | 0 | 0 | 0 | the old timeline of pg-1 |",
 		"Of 3 lost writes, there are still 2 in the old timeline of pg-1 (kept in /x), 1 nowhere.",
 	} {
 		if !strings.Contains(b.String(), want) {

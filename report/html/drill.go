@@ -88,11 +88,18 @@ func drillAnswer(s *Source, prefix string) Answer {
 
 // drillTiles are what rounds that are over have found.
 func drillTiles(d *record.Drill) (list []Tile) {
-	if d.Outages != nil {
-		list = append(list, Tile{"outage", figure.Duration(time.Duration(d.Outages.Median)), drillRounds(d.Outages)})
-	}
-	if d.Losses != nil {
-		list = append(list, Tile{"acknowledged writes lost", figure.Count(int64(d.Losses.Max)), drillRounds(d.Losses)})
+	manners := report.DrillManners(d)
+	for _, m := range manners {
+		of := ""
+		if len(manners) > 1 { // what clients notice differently is told apart
+			of = ", " + strings.ReplaceAll(m.Manner, "+", " and ")
+		}
+		if m.Outages != nil {
+			list = append(list, Tile{"outage" + of, figure.Duration(time.Duration(m.Outages.Median)), drillRounds(m.Outages)})
+		}
+		if m.Losses != nil {
+			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)), drillRounds(m.Losses)})
+		}
 	}
 	n := len(d.Rounds)
 	if n == 0 {
@@ -179,8 +186,11 @@ func drillCharts(d *record.Drill, prefix string) []Block {
 	if f := drillOutages(d, prefix); f != nil {
 		charts = append(charts, Block{Figure: f})
 	}
-	if f := drillShare(d, prefix); f != nil {
-		charts = append(charts, Block{Figure: f})
+	manners := report.DrillManners(d)
+	for i := range manners {
+		if f := drillShare(&manners[i], len(manners) > 1, prefix); f != nil {
+			charts = append(charts, Block{Figure: f})
+		}
 	}
 	drawn := 0
 	for i := range d.Rounds {
@@ -244,11 +254,9 @@ func drillPhases(r *record.DrillRound, prefix string, several bool) *Figure {
 		last = m.At
 	}
 	note := ""
-	for _, e := range r.Effects {
-		if e.Class == "" && e.Client == -1 && e.Outage > 0 {
-			c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
-			note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
-		}
+	if e := r.Whole(); e != nil && e.Outage > 0 {
+		c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
+		note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
 	}
 	c.Description = "When each step came: " + strings.Join(words, "; ") + ". " + note
 	return newFigure(c, note, numbers)
@@ -256,48 +264,67 @@ func drillPhases(r *record.DrillRound, prefix string, several bool) *Figure {
 
 func seconds64(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// drillOutages draws the outage of each round, in their order.
+// drillOutages draws the outage of each round, in their order; each manner is a series with a median of its own.
 func drillOutages(d *record.Drill, prefix string) *Figure {
-	if d.Outages == nil || len(d.Outages.Values) < 2 {
-		return nil
-	}
-	n := len(d.Outages.Values)
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"},
-		X: chart.Axis{Label: fmt.Sprintf("round; n = %d", n), Low: 0, High: float64(n + 1)}, Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
-	line := chart.Series{Name: "outage", Unnamed: true, Dots: true, Style: chart.Points}
-	numbers := &Table{Columns: columns(0, "round", "outage")}
-	add := func(round int, outage int64) {
-		line.X, line.Y = append(line.X, float64(round)), append(line.Y, float64(outage))
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(round), figure.Duration(time.Duration(outage))})
-	}
+	n := 0
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"}, Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
+	numbers := &Table{Columns: columns(0, "round", "outage", "manner")}
+	numbers.Columns[2].Number = false
+	manners := report.DrillManners(d)
+	series := make([]chart.Series, len(manners))
 	for i := range d.Rounds {
-		for _, e := range d.Rounds[i].Effects {
-			if e.Class == "" && e.Client == -1 && e.Outage >= 0 {
-				add(d.Rounds[i].Number, e.Outage)
-			}
+		r := &d.Rounds[i]
+		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
+		if e := r.Whole(); e != nil && e.Outage >= 0 && at >= 0 {
+			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
+			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), figure.Duration(time.Duration(e.Outage)), report.MannerName(r.Manner())})
+			n++
 		}
 	}
-	middle := chart.Series{Name: "median " + figure.Duration(time.Duration(d.Outages.Median)), X: []float64{0, float64(n + 1)},
-		Y: []float64{d.Outages.Median, d.Outages.Median}, Style: chart.Dashed, Colour: 1}
-	c.Series = []chart.Series{line, middle}
+	if n < 2 {
+		return nil
+	}
+	c.X = chart.Axis{Label: fmt.Sprintf("round; n = %d", n), Low: 0, High: float64(len(d.Rounds) + 1)}
+	c.Description = fmt.Sprintf("Outages of %d rounds in their order:", n)
+	for i, m := range manners {
+		if m.Outages != nil {
+			c.Series = append(c.Series, mannerSeries(m, series[i], i, len(manners) > 1, float64(len(d.Rounds)+1))...)
+			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", report.MannerName(m.Manner), figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(m.Outages.Max)))
+		}
+	}
 	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
 		c.Limits = append(c.Limits, chart.Limit{Y: float64(x.Outage), Text: "allowed " + figure.Duration(x.Outage.Std())})
 	}
-	c.Description = fmt.Sprintf("Outages of %d rounds in their order: median %s, longest %s.", n, figure.Duration(time.Duration(d.Outages.Median)), figure.Duration(time.Duration(d.Outages.Max)))
 	return drawn(c, numbers)
+}
+
+// mannerSeries are the outages of one manner, and their median.
+func mannerSeries(m record.DrillManner, dots chart.Series, number int, several bool, end float64) []chart.Series {
+	median := "median " + figure.Duration(time.Duration(m.Outages.Median))
+	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
+	if several {
+		dots.Name, dots.Unnamed = report.MannerName(m.Manner), false
+		median = strings.ReplaceAll(m.Manner, "+", " and ") + ", " + median
+	}
+	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median}, Style: chart.Dashed, Colour: 2*number + 1}}
 }
 
 // fewestShares is how many rounds a distribution needs to be more than its points.
 const fewestShares = 5
 
-// drillShare draws in which share of the rounds operations succeeded again within a time.
-func drillShare(d *record.Drill, prefix string) *Figure {
-	if d.Outages == nil || len(d.Outages.Values) < fewestShares {
+// drillShare draws in which share of the rounds of one manner operations succeeded again within a time.
+func drillShare(m *record.DrillManner, several bool, prefix string) *Figure {
+	if m.Outages == nil || len(m.Outages.Values) < fewestShares {
 		return nil
 	}
-	values := slices.Sorted(slices.Values(d.Outages.Values))
+	values := slices.Sorted(slices.Values(m.Outages.Values))
 	n := len(values)
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outage-share", Title: "How long outages were, over all rounds"},
+	id, title := prefix+"drill-outage-share", "How long outages were, over all rounds"
+	if several {
+		id += "-" + strings.ReplaceAll(m.Manner, "+", "-")
+		title = "How long outages were: " + report.MannerName(m.Manner)
+	}
+	c := &chart.XY{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true}, Y: chart.Axis{Label: "share of rounds that were out for no longer", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
 	line := chart.Series{Name: "rounds", Unnamed: true}
 	numbers := &Table{Columns: columns(0, "outage at most", "rounds", "share")}
@@ -307,6 +334,6 @@ func drillShare(d *record.Drill, prefix string) *Figure {
 		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n), figure.Percent(here)})
 	}
 	c.Series = []chart.Series{line}
-	c.Description = fmt.Sprintf("Half of %d rounds were out for at most %s, all of them for at most %s.", n, figure.Duration(time.Duration(d.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
+	c.Description = fmt.Sprintf("Half of %d rounds were out for at most %s, all of them for at most %s.", n, figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
 	return drawn(c, numbers)
 }

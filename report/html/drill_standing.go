@@ -93,13 +93,11 @@ func roundsDone(d *record.Drill) *Table {
 			continue
 		}
 		outage, lost := "–", "–"
-		for _, e := range r.Effects {
-			if e.Class == "" && e.Client == -1 && e.Outage >= 0 {
-				outage = figure.Duration(time.Duration(e.Outage))
-			}
+		if e := r.Whole(); e != nil && e.Outage >= 0 {
+			outage = figure.Duration(time.Duration(e.Outage))
 		}
 		if l := r.Ledger; l != nil {
-			lost = figure.Count(l.Inserts[record.WriteLost] + l.Updates[record.WriteLost])
+			lost = figure.Count(l.LostWrites())
 		}
 		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Number), r.Verdict, outage, lost, strings.Join(r.Reasons, "; ")})
 	}

@@ -1,0 +1,108 @@
+package record
+
+import (
+	"slices"
+	"strings"
+)
+
+// DrillManner are the rounds of a drill in which clients noticed the same of what was broken.
+type DrillManner struct {
+	// Manner is that of the faults, as in [DrillFault]; several in one round are joined by "+". Empty if nothing was broken.
+	Manner string `json:"manner"`
+	// Rounds is how many there were, Unended in how many of them no operation succeeded again before the load was over, and
+	// Lossy how many lost acknowledged writes.
+	Rounds  int `json:"rounds"`
+	Unended int `json:"unended"`
+	Lossy   int `json:"lossy"`
+	// Outages are those that ended, Losses those of rounds in which everything was read back.
+	Outages *Spread `json:"outages,omitempty"`
+	Losses  *Spread `json:"losses,omitempty"`
+	// Statement is what so many rounds allow to say.
+	Statement string `json:"statement,omitempty"`
+}
+
+// manners are the manners of faults, in the order in which they are told.
+var manners = []string{"crash", "black-hole", "planned", "disk", "slow", "unknown"}
+
+// Manner is what clients noticed of the faults of the round; see [DrillManner].
+func (r *DrillRound) Manner() string {
+	var list []string
+	for _, m := range manners {
+		if slices.ContainsFunc(r.Faults, func(f DrillFault) bool { return f.Injected > 0 && f.Manner == m }) {
+			list = append(list, m)
+		}
+	}
+	return strings.Join(list, "+")
+}
+
+// Whole is what the faults meant for all operations of all clients, nil if that is not known.
+func (r *DrillRound) Whole() *DrillEffect {
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Class == "" && e.Client == -1 {
+			return e
+		}
+	}
+	return nil
+}
+
+// LostWrites is how many acknowledged writes are gone.
+func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Updates[WriteLost] }
+
+// FinalSource is the source of the final read, in [LedgerRead].
+const FinalSource = "final"
+
+// ReadBack says whether the final read covered all writes.
+func (l *LedgerResult) ReadBack() bool {
+	final := slices.IndexFunc(l.Reads, func(r LedgerRead) bool { return r.Source == FinalSource })
+	return final >= 0 && l.Reads[final].Problem == "" && l.Inserts[WriteNeverRead]+l.Updates[WriteNeverRead] == 0
+}
+
+// ByManner puts the rounds together in which clients noticed the same: a broken connection is noticed at once, one that hangs
+// only after a time limit, so their outages are not compared. Rounds that go on are left out, and so are those in which
+// nothing was broken, if in others something was.
+func (d *Drill) ByManner() []DrillManner {
+	list := []DrillManner{}
+	var outages, losses [][]float64
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if r.Status == Running {
+			continue
+		}
+		name := r.Manner()
+		at := slices.IndexFunc(list, func(m DrillManner) bool { return m.Manner == name })
+		if at < 0 {
+			at = len(list)
+			list, outages, losses = append(list, DrillManner{Manner: name}), append(outages, nil), append(losses, nil)
+		}
+		m := &list[at]
+		m.Rounds++
+		if e := r.Whole(); e != nil && e.Outage >= 0 {
+			outages[at] = append(outages[at], float64(e.Outage))
+		} else if e != nil && e.OutageFrom >= 0 {
+			m.Unended++
+		}
+		if r.Ledger != nil && r.Ledger.ReadBack() {
+			losses[at] = append(losses[at], float64(r.Ledger.LostWrites()))
+			if r.Ledger.LostWrites() > 0 {
+				m.Lossy++
+			}
+		}
+	}
+	for i := range list {
+		list[i].Outages, list[i].Losses = SpreadOf("ns", outages[i]), SpreadOf("writes", losses[i])
+	}
+	if len(list) > 1 {
+		list = slices.DeleteFunc(list, func(m DrillManner) bool { return m.Manner == "" })
+	}
+	return list
+}
+
+// SpreadOf keeps all values, with their median and greatest; nil if there are none.
+func SpreadOf(unit string, values []float64) *Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return &Spread{Unit: unit, Values: values, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Max: sorted[n-1]}
+}
