@@ -30,6 +30,7 @@ var sequence atomic.Int64
 const (
 	plainRounds    = 8
 	isolatedRounds = 3
+	volumeRounds   = 5
 )
 
 // TestLabKilled kills plimsoll with SIGKILL at random moments of making and removing a lab. The next `lab down` must
@@ -53,6 +54,9 @@ func TestLabKilled(t *testing.T) {
 	}
 	for round := range isolatedRounds {
 		killedRound(t, rng, round, 2*time.Duration(other.UsableAfter), "--engine", "documentdb", "--hosts", "isolated", "--size", "512MiB", "--tolerate", "1", "--host-count", "2")
+	}
+	for round := range volumeRounds { // these are usable within a fraction of a second, and have no servers
+		killedRound(t, rng, round, time.Second, "--engine", "none", "--size", "512MiB", "--tolerate", "1", "--faults", "--host-count", "2")
 	}
 	now := status(t, "e2e-other")
 	if got, want := pidsOf(now.Lab), pidsOf(other); now.State != "up" || !slices.Equal(got, want) {

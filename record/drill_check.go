@@ -137,7 +137,7 @@ func (s *DrillSpec) Validate() error {
 		notNegative("recovery", s.Recovery),
 	}
 	if s.Lab != nil {
-		errs = append(errs, indented("lab", s.Lab.Validate()))
+		errs = append(errs, indented("lab", s.Lab.Validate()), s.Lab.loadable())
 	}
 	if s.Expect != nil {
 		errs = append(errs, indented("expect", s.Expect.validate()))
@@ -150,6 +150,9 @@ func (s *DrillSpec) checkTarget() error {
 	switch {
 	case s.Lab != nil && s.Run.Target != "lab:"+s.Lab.Name:
 		return fmt.Errorf("run.target: the drill brings up the lab %s and loads that; leave the target out, or leave lab out", s.Lab.Name)
+	case strings.HasPrefix(s.Run.Target, "http://"), strings.HasPrefix(s.Run.Target, "https://"):
+		return errors.New("run.target: a drill reads back from MongoDB what was written, and a REST service can be neither broken nor read like one; " +
+			"name the MongoDB or the lab, and put a service between (run.via: rest)")
 	case s.Fresh && s.Lab == nil:
 		return errors.New("fresh: only a lab that the drill itself brings up can be brought up anew; give it as lab")
 	case !lab && len(s.Faults) > 0:

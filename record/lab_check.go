@@ -307,6 +307,14 @@ func (s *LabSpec) checkBare() error {
 	return errors.Join(errs...)
 }
 
+// loadable refuses a lab that is to be loaded and has no database.
+func (s *LabSpec) loadable() error {
+	if s.Engine.Name == LabNone {
+		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
+	}
+	return nil
+}
+
 // checkHosts refuses hosts that are too few for what they are for.
 func (s *LabSpec) checkHosts() error {
 	if s.Availability.Restart && s.Hosts.Count == 1 {

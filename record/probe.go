@@ -47,6 +47,8 @@ type Probe struct {
 	Specification ProbeSpec `json:"specification"`
 	// Environment is the machine.
 	Environment Environment `json:"environment"`
+	// Volume is what a lab made, in a few words, where the directory is a volume of one.
+	Volume string `json:"volume,omitempty"`
 	// Storage is what the directory stands on.
 	Storage ProbeStorage `json:"storage"`
 	// Steps are what was measured, in order of time.

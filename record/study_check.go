@@ -136,6 +136,9 @@ func (s *StudySpec) checkRun() error {
 	if s.Procedures != nil && len(s.Run.Load.Stages) > 0 {
 		errs = append(errs, errors.New("run.load.stages: procedures raise one thing from trial to trial and need a load without stages"))
 	}
+	if s.Lab != nil {
+		errs = append(errs, s.Lab.loadable())
+	}
 	if s.Lab != nil && s.Run.Target != "lab:"+s.Lab.Name {
 		errs = append(errs, fmt.Errorf("run.target: the study brings up the lab %s and loads that; leave the target out, or leave lab out to load what is there", s.Lab.Name))
 	}

@@ -16,10 +16,14 @@ import (
 func LabLine(l *record.Lab) string {
 	spec := l.Specification
 	parts := []string{hostsText(l)}
-	if software := strings.TrimSpace(l.Engine + " " + l.Version); software != "" {
-		parts = append(parts, software)
+	if l.Engine == record.LabNone {
+		parts = append(parts, figure.Plural(int(max(spec.Topology.Members, 1)), "volume")+" without a database")
+	} else {
+		if software := strings.TrimSpace(l.Engine + " " + l.Version); software != "" {
+			parts = append(parts, software)
+		}
+		parts = append(parts, topologyText(spec.Topology))
 	}
-	parts = append(parts, topologyText(spec.Topology))
 	policy, layout := spec.Storage.Policy(), ""
 	if len(l.Volumes) > 0 && l.Volumes[0].Policy != "" {
 		policy, layout = l.Volumes[0].Policy, layoutText(l.Volumes[0].Layout)

@@ -345,6 +345,9 @@ func probeStorage(p *record.Probe) Section {
 	}
 	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", ProbeStack(st), orWord(st.Options, "no options that matter"),
 		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, orWord(st.Preallocated, "nothing"))}
+	if p.Volume != "" {
+		s.Lines = append(s.Lines, "The directory is the volume "+p.Volume+".")
+	}
 	for _, b := range st.Devices {
 		kind := b.Kind
 		if b.RAID != "" {

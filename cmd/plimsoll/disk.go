@@ -38,11 +38,12 @@ type diskFlags struct {
 func newDiskCommand(env *environment) *cobra.Command {
 	var f diskFlags
 	cmd := &cobra.Command{
-		Use:   "disk [DIR]",
+		Use:   "disk [DIR | lab:NAME/VOLUME]",
 		Short: "Say what storage can do for MongoDB, and whether it tells the truth",
 		Long: `Measure what the storage below a directory can do for MongoDB, without a database, and say whether it
 tells the truth about durability. Nothing is written but test files in a directory of their own in DIR
-(the current directory if absent), and they are removed in the end.
+(the current directory if absent), and they are removed in the end. lab:NAME/VOLUME is a volume of a lab
+without a database ('plimsoll lab up --engine none'); one with --faults also loses its power.
 
   random       random reads and durable writes with 1, 2, 4 … threads: the successor of mongoperf
   journal      the group commit of the journal with 1 … 256 clients, beside its model
@@ -54,6 +55,7 @@ Each step takes --duration. Ctrl-C ends the step under way and keeps what was me
 Exit codes: 0 measured and every objective met, 2 an argument is wrong or the directory is refused, 4 an
 objective is missed or the storage lies, 6 the result must not be believed, 130 interrupted.`,
 		Example: `  plimsoll disk /data --profile random,journal --size 64GiB
+  plimsoll disk lab:stripes/vol-1 --profile random --threads 64
   plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
   plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
   plimsoll disk /data --profile sustained --duration 30m --size 200GiB`,
@@ -189,11 +191,17 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if f.witness != "" {
 		return f.witnessed(cmd.Context(), env, dir)
 	}
+	place, err := findPlace(cmd.Context(), env, dir, f.force)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	dir = place.dir
 	spec, err := f.spec(cmd, dir)
 	if err != nil {
 		return err
 	}
-	cutter, err := f.cutter(cmd.Context())
+	cutter, err := f.cutter(cmd.Context(), place)
 	if err != nil {
 		return err
 	}
@@ -206,7 +214,7 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 		return withExit(exitUsage, err)
 	}
 	p := &record.Probe{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(), Specification: spec,
-		Environment: record.NewEnvironment(map[string]string{"probe": dir})}
+		Environment: record.NewEnvironment(map[string]string{"probe": dir}), Volume: place.volume}
 	w, end, err := f.begin(env, out, p)
 	if err != nil {
 		return err
@@ -248,9 +256,12 @@ func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *rec
 }
 
 // cutter is who takes away the power of the disk below the directory, nil where nobody can.
-func (f *diskFlags) cutter(ctx context.Context) (disk.PowerCutter, error) {
-	if f.faultSocket == "" {
-		return nil, nil
+func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCutter, error) {
+	switch {
+	case f.faultSocket == "":
+		return place.cutter, nil
+	case place.volume != "":
+		return nil, usageError("--fault-socket: the lab knows the disks of its volumes; leave it out, and bring the lab up with --faults")
 	}
 	c, err := faultcut.Dial(ctx, f.faultSocket)
 	if err != nil {

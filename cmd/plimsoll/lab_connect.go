@@ -64,6 +64,9 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 	if err != nil {
 		return "", err
 	}
+	if len(addresses) == 0 {
+		return "", withExit(exitUsage, noDatabase(name))
+	}
 	if uri, ok := addresses[level]; ok {
 		return uri, nil
 	}
@@ -72,6 +75,11 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 		return "", usageError("the servers of %s have every durability at one address; leave --durability out, and clients say it with each write", name)
 	}
 	return "", usageError("--durability: unknown level %q%s (known: %s)", level, nearest.DidYouMean(level, known), strings.Join(known, ", "))
+}
+
+// noDatabase says why a lab of hosts and volumes alone cannot be loaded.
+func noDatabase(name string) error {
+	return fmt.Errorf("the lab %s has no database (engine: none), so nobody can connect to it; plimsoll disk lab:%[1]s/VOLUME probes its volumes", name)
 }
 
 // startWith runs a program that uses an address, on this terminal.

@@ -66,14 +66,14 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseSize(v); return err }
 	}
 	text("name", "what commands call the lab (default: that of the file, or lab)", func(s *record.LabSpec) *string { return &s.Name })
-	text("engine", "mongod or documentdb (default: mongod where there is one)", func(s *record.LabSpec) *string { return &s.Engine.Name })
+	text("engine", "mongod or documentdb (default: mongod where there is one), or none: hosts and volumes alone", func(s *record.LabSpec) *string { return &s.Engine.Name })
 	text("binary", "mongod: the program to start (default: the newest installed one, then the one on PATH)", func(s *record.LabSpec) *string { return &s.Engine.Binary })
 	text("hosts", "plain (processes and ports), or isolated (namespaces and limits; root on Linux)", func(s *record.LabSpec) *string { return &s.Hosts.Mode })
 	text("election", "elect-fast or elect-default", func(s *record.LabSpec) *string { return &s.Topology.Election })
 	text("redundancy", "mirror or parity", func(s *record.LabSpec) *string { return &s.Storage.Redundancy })
 	text("device", "class of device that every disk behaves like, such as hdd-7200", func(s *record.LabSpec) *string { return &s.Storage.Device })
 	text("backend", "what combines disks: auto, directory, disk, btrfs, md, lvm", func(s *record.LabSpec) *string { return &s.Storage.Backend })
-	some("members", "members with data of the replica set, or of each shard", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
+	some("members", "members with data of the replica set, or of each shard; volumes where the engine is none", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
 	some("shards", "shards of a sharded cluster", func(s *record.LabSpec) *record.Count { return &s.Topology.Shards })
 	some("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *record.LabSpec) *record.Count { return &s.Hosts.Count })
 	some("stripe", "over how many disks each copy is spread", func(s *record.LabSpec) *record.Count { return &s.Storage.Stripe })

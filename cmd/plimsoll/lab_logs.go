@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
@@ -146,6 +147,9 @@ func logsOf(e lab.Entry, name string) ([]string, error) {
 	var names []string
 	for _, m := range e.Members {
 		if m.Name == name {
+			if m.Kind == topology.KindVolume {
+				return nil, usageError("%s is a volume without a server, so it has no log; plimsoll lab logs %s prints what happened in the lab", name, e.Name)
+			}
 			if len(m.Logs) == 0 {
 				return nil, fmt.Errorf("%s has no log yet", name)
 			}

@@ -180,6 +180,14 @@ func newLabListCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
+// labWhat says in a few words what a lab is of.
+func labWhat(e lab.Entry) string {
+	if e.Engine == record.LabNone {
+		return topologyText(e.Specification)
+	}
+	return e.Engine + " " + topologyText(e.Specification)
+}
+
 func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	if len(entries) == 0 {
 		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one")
@@ -202,7 +210,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 		if !e.Started.IsZero() {
 			age = clock(now.Sub(e.Started))
 		}
-		t.row(e.Name, state, age, e.Engine+" "+topologyText(e.Specification), orElse(e.Specification.Hosts.Mode, "-"), orElse(e.URI, "-"))
+		t.row(e.Name, state, age, labWhat(e), orElse(e.Specification.Hosts.Mode, "-"), orElse(e.URI, "-"))
 	}
 	t.write(&b, "")
 	if len(dead) > 0 {

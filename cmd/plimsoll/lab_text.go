@@ -32,10 +32,26 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 	if disk > 0 {
 		fmt.Fprintf(&b, ", %s in volumes", formatBytes(disk))
 	}
+	if l.Engine == record.LabNone {
+		writeNextBare(&b, l)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	fmt.Fprintf(&b, "\n\nnext      plimsoll run lab:%[1]s --workload a\n          plimsoll lab status %[1]s\n          plimsoll lab fail %[1]s kill %[2]s --for 10s\n          plimsoll lab down %[1]s\n",
 		l.Name, victim(l))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeNextBare prints what can be done with volumes that have no database.
+func writeNextBare(b *strings.Builder, l record.Lab) {
+	b.WriteString("\n\n")
+	label := "next"
+	for _, v := range l.Volumes {
+		fmt.Fprintf(b, "%-9s plimsoll disk lab:%s/%s\n", label, l.Name, v.Name)
+		label = ""
+	}
+	fmt.Fprintf(b, "          plimsoll lab status %[1]s\n          plimsoll lab down %[1]s\n", l.Name)
 }
 
 // victim is what an example kills.
@@ -53,7 +69,7 @@ func writeLabHead(b *strings.Builder, l record.Lab) {
 		fmt.Fprintf(b, ", begun %s", l.Started.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(b, ", %s", topologyText(l.Specification))
-	if l.Engine != "" {
+	if l.Engine != "" && l.Engine != record.LabNone {
 		fmt.Fprintf(b, " of %s", l.Engine)
 	}
 	if l.Version != "" {
@@ -68,6 +84,9 @@ func writeLabHead(b *strings.Builder, l record.Lab) {
 // topologyText is the topology in words.
 func topologyText(s record.LabSpec) string {
 	t := s.Topology
+	if s.Engine.Name == record.LabNone {
+		return plural(int(max(t.Members, 1)), "volume") + " without a database"
+	}
 	switch t.Kind {
 	case record.LabSharded:
 		return fmt.Sprintf("%s of %s, %s, %s", plural(int(t.Shards), "shard"), plural(int(t.Members), "member"),
@@ -182,6 +201,9 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 		return
 	}
 	t := &table{left: 100}
+	if !slices.ContainsFunc(members, func(m record.LabMember) bool { return m.Kind != topology.KindVolume }) {
+		return // the table of volumes says more
+	}
 	t.row("member", "role", "state", "host", "address", "lag", "set")
 	var problems []string
 	who := map[string][]string{} // by problem: gateways often have the same

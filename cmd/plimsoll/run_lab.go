@@ -43,6 +43,9 @@ func (l labTarget) Address(ctx context.Context, d record.DurabilitySpec) (run.La
 	if err != nil {
 		return run.LabAddress{}, err
 	}
+	if described.Engine == record.LabNone {
+		return run.LabAddress{}, noDatabase(described.Name)
+	}
 	if described.Engine != record.LabDocumentDB {
 		if addresses[""] == "" {
 			return run.LabAddress{}, errors.New("it has no address yet; plimsoll lab status says what it is doing")
@@ -166,6 +169,9 @@ func checkStudyLab(env *environment) func(record.LabSpec, record.RunSpec) error 
 var levelsOfDocumentDB = []string{"", "throughput", "balanced", "durable", "majority-unjournaled", "majority"}
 
 func checkLabDurability(l record.LabSpec, d record.DurabilitySpec) error {
+	if l.Engine.Name == record.LabNone {
+		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
+	}
 	if l.Engine.Name != record.LabDocumentDB {
 		return nil
 	}

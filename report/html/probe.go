@@ -67,6 +67,9 @@ func probeAnswer(p *record.Probe, prefix string) Answer {
 	if p.Class != nil {
 		a.Facts = append(a.Facts, Fact{"Class", p.Class.Text}, Fact{"Class from", p.Class.Provenance})
 	}
+	if p.Volume != "" {
+		a.Facts = append(a.Facts, Fact{"Volume", p.Volume})
+	}
 	a.Facts = append(a.Facts, Fact{"Storage", report.ProbeStack(p.Storage)}, Fact{"Directory", p.Specification.Directory}, Fact{"Machine", Machine(p.Environment)},
 		Fact{"Measured", p.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
 	return a

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+)
+
+// probePlace is the directory that a probe looks at.
+type probePlace struct {
+	dir string
+	// volume says what the lab made, if it is a volume of one; cutter takes its power, if that can be.
+	volume string
+	cutter disk.PowerCutter
+	close  func()
+}
+
+// findPlace finds what a user means by DIR or lab:NAME/VOLUME.
+func findPlace(ctx context.Context, env *environment, text string, force bool) (probePlace, error) {
+	name, ok := strings.CutPrefix(text, "lab:")
+	if !ok {
+		return probePlace{dir: text, close: func() {}}, nil
+	}
+	name, volume, _ := strings.Cut(name, "/")
+	if name == "" || strings.Contains(volume, "/") {
+		return probePlace{}, usageError("%s: write lab:NAME/VOLUME; plimsoll lab status NAME shows the volumes", text)
+	}
+	h, err := openLab(ctx, env, name)
+	if err != nil {
+		return probePlace{}, err
+	}
+	p, err := placeOn(ctx, h, volume, force)
+	if err != nil {
+		_ = h.Close()
+		return probePlace{}, err
+	}
+	p.close = func() { _ = h.Close() }
+	return p, nil
+}
+
+// placeOn finds a volume of a lab; the only one if none is named.
+func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probePlace, error) {
+	l, err := h.Describe(ctx, false)
+	if err != nil {
+		return probePlace{}, labError(err)
+	}
+	if name == "" && len(l.Volumes) == 1 {
+		name = l.Volumes[0].Name
+	}
+	if name == "" {
+		return probePlace{}, usageError("the lab %s has %s: write lab:%[1]s/VOLUME", l.Name, plural(len(l.Volumes), "volume"))
+	}
+	v, err := h.Volume(ctx, name)
+	if err != nil {
+		return probePlace{}, labError(err)
+	}
+	if l.Engine != record.LabNone && !force {
+		return probePlace{}, withExit(exitUsage, &files.RefusedError{Forced: true, Text: fmt.Sprintf(
+			"the volume %s belongs to a server of the lab %s, which the probe would slow down: probe one of a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
+	}
+	p := probePlace{dir: v.Mount, volume: fmt.Sprintf("%s of the lab %s: %s", v.Name, l.Name, report.Clean(v.Policy))}
+	if l.Engine == record.LabNone && l.Specification.Storage.Faults {
+		for _, m := range l.Members {
+			if m.Volume == v.Name {
+				p.cutter = &labCutter{h: h, host: m.Host}
+			}
+		}
+	}
+	return p, nil
+}
+
+// labCutter takes the power of the host of a volume, through the lab, which unmounts the volume with it and mounts it again.
+type labCutter struct {
+	h    *lab.Handle
+	host string
+	id   int
+}
+
+// Cut implements disk.PowerCutter.
+func (c *labCutter) Cut(ctx context.Context, _ string) error {
+	f, err := c.h.Fail(ctx, lab.Fault{Action: lab.PowerLoss, Target: c.host})
+	c.id = f.ID
+	return err
+}
+
+// Return implements disk.PowerCutter.
+func (c *labCutter) Return(ctx context.Context, _ string) error {
+	if c.id == 0 {
+		return errors.New("no power was cut")
+	}
+	_, err := c.h.Heal(ctx, lab.Healing{ID: c.id})
+	return err
+}
+
+// Covers implements disk.PowerCutter.
+func (c *labCutter) Covers() string {
+	return "the filesystem, its mount options and its repair after the host lost power, down to the virtual disks"
+}
+
+// Blind implements disk.PowerCutter.
+func (c *labCutter) Blind() string {
+	return "the real device, and disks of the volume on other hosts: the power of the virtual disks of " + c.host + " was cut"
+}

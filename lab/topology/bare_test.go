@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A lab without a database has a volume for each member, on hosts in turn, and nothing that could be loaded.
+func TestVolumesAlone(t *testing.T) {
+	spec := record.LabSpec{Name: "bare", Engine: record.EngineSpec{Name: "none"}, Topology: record.TopologySpec{Members: 3}, Hosts: record.HostsSpec{Count: 2}}
+	spec.Defaults()
+	if err := spec.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range l.Members {
+		if !m.Volume {
+			t.Errorf("%+v has no volume", m)
+		}
+		got = append(got, m.Name+" on "+m.Host)
+	}
+	if text := strings.Join(got, ", "); len(l.Hosts) != 2 || text != "vol-1 on host1, vol-2 on host2, vol-3 on host1" {
+		t.Errorf("%s; hosts %+v", text, l.Hosts)
+	}
+	c, err := New(Site{Spec: spec, Layout: l, Hosts: map[string]host.Host{"host1": nil, "host2": nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Nodes()) != 3 || len(c.URIs()) != 0 {
+		t.Errorf("%d nodes, addresses %v", len(c.Nodes()), c.URIs())
+	}
+	if _, err := c.Primary(t.Context(), ""); err == nil || c.StepDown(t.Context(), "") == nil {
+		t.Errorf("a primary of volumes: %v", err)
+	}
+}
+
+// What only a database has is refused by its key.
+func TestVolumesAloneRefuse(t *testing.T) {
+	yes := true
+	for want, change := range map[string]func(*record.LabSpec){
+		"topology: ":     func(s *record.LabSpec) { s.Topology.Kind = "sharded" },
+		"topology: w":    func(s *record.LabSpec) { s.Topology.Arbiter = yes },
+		"engine: none":   func(s *record.LabSpec) { s.Engine.Cache = 64 << 20 },
+		"engine: none i": func(s *record.LabSpec) { s.Engine.Authentication = yes },
+		"availability: ": func(s *record.LabSpec) { s.Availability.NoPromotion = yes },
+	} {
+		spec := record.LabSpec{Name: "bare", Engine: record.EngineSpec{Name: "none"}}
+		change(&spec)
+		spec.Defaults()
+		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q is not refused: %v", want, err)
+		}
+	}
+}
