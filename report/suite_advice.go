@@ -132,25 +132,26 @@ func (s *Suite) adviceFound(a *published.Advice) (found, why string) {
 		}
 	}
 	rests := "what it rests on (" + strings.Join(a.RestsOn, ", ") + ")"
-	for_, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
+	told := func(n int, what string) string {
+		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), map[bool]string{true: "was", false: "were"}[n == 1], what)
+	}
+	agree, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
 	switch {
 	case !shown:
 		return record.AdviceNotMeasured, "no part repeats " + rests
 	case all == 0:
 		return record.AdviceNotTold, "of " + rests + " the document states no figure that could be held against the measurement"
-	case for_ > 0 && against == 0:
-		return record.AdviceHolds, fmt.Sprintf("of %s, %s was found here too%s", rests, ofAll(for_, all), adviceRest(counts))
-	case against > 0 && for_ == 0:
-		return record.AdviceDoesNot, fmt.Sprintf("of %s, %s was not found here%s", rests, ofAll(against, all), adviceRest(counts))
+	case agree > 0 && against == 0:
+		return record.AdviceHolds, told(agree, "found here too") + adviceRest(counts)
+	case against > 0 && agree == 0:
+		return record.AdviceDoesNot, told(against, "not found here") + adviceRest(counts)
 	case against > 0:
-		return record.AdviceNotTold, fmt.Sprintf("of %s, %s was found here too, and %d was not%s", rests, ofAll(for_, all), against, adviceRest(counts))
+		return record.AdviceNotTold, told(agree, fmt.Sprintf("found here too, and %d not", against)) + adviceRest(counts)
 	case counts[record.NotTold] > 0:
 		return record.AdviceNotTold, fmt.Sprintf("the measurements of %s are too uncertain to say", rests)
 	}
 	return record.AdviceNotMeasured, "nothing of " + rests + " was measured"
 }
-
-func ofAll(n, all int) string { return fmt.Sprintf("%d of %s", n, figure.Plural(all, "statement")) }
 
 // adviceRest tells the statements that say nothing.
 func adviceRest(counts map[record.Agreement]int) string {

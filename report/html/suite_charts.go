@@ -12,7 +12,7 @@ import (
 const fewestPublished = 2
 
 // suiteFigure draws what the document states (hollow diamonds) beside what was measured (dots with their intervals), all as
-// ratios to their own baselines on one axis; nil where too little is stated. The table below has the numbers.
+// ratios to their own baselines on one axis; nil where too little is stated, or nothing was measured. The table below has the numbers.
 func suiteFigure(f *report.SuiteFigure, id string) *Figure {
 	if f.Sweep == nil {
 		return nil
@@ -21,7 +21,7 @@ func suiteFigure(f *report.SuiteFigure, id string) *Figure {
 		Frame: chart.Frame{ID: id + "-chart", Title: "Published (hollow diamonds) and measured (dots) ratios: " + f.Title()}, Dots: true,
 		Reference: 1, ReferenceText: "own baseline", X: chart.Axis{Label: "value / value of the own baseline (logarithmic)", Log: true},
 	}
-	stated := 0
+	stated, measured := 0, 0
 	several := false
 	for i := range f.Statements {
 		several = several || f.Statements[i].Part != f.Statements[0].Part && f.Statements[i].Part != "" && f.Statements[0].Part != ""
@@ -37,6 +37,7 @@ func suiteFigure(f *report.SuiteFigure, id string) *Figure {
 		}
 		if st.Ratio != nil {
 			row.Value, row.Low, row.High = *st.Ratio, or(st.Low), or(st.High)
+			measured++
 		}
 		if st.Published != nil && *st.Published > 0 {
 			row.Published = *st.Published
@@ -44,7 +45,7 @@ func suiteFigure(f *report.SuiteFigure, id string) *Figure {
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	if stated < fewestPublished {
+	if stated < fewestPublished || measured == 0 {
 		return nil
 	}
 	c.Description = rowsWords(c.Rows)

@@ -1,0 +1,294 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/capacity"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+)
+
+// policySuite is the suite of recordtest, read as a user would.
+func policySuite(t *testing.T) *report.Suite {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "suite")
+	if _, err := (recordtest.Suite{}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	s, err := report.OpenSuite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// suiteOf makes a suite of parts in memory.
+func suiteOf(document string, parts ...report.SuitePart) *report.Suite {
+	r := &record.Suite{Kind: record.KindSuite, Status: record.Complete, Budget: record.BudgetFull, Specification: record.SuiteSpec{Name: "x", Published: document}}
+	for _, p := range parts {
+		p.Part.Record = record.PartsDir + "/" + p.Name
+		if p.Study == nil && p.Drill == nil && p.Probe == nil {
+			p.Part.Record = ""
+		}
+		r.Parts = append(r.Parts, *p.Part)
+	}
+	return report.NewSuite(r, func(p *record.Part) (report.SuitePart, error) {
+		i := slices.IndexFunc(parts, func(x report.SuitePart) bool { return x.Name == p.Name })
+		return parts[i], nil
+	})
+}
+
+func statement(t *testing.T, s *report.Suite, sweep, level, metric string) record.SuiteStatement {
+	t.Helper()
+	for _, x := range s.Report().Statements {
+		if x.Sweep == sweep && x.Level == level && x.Metric == metric {
+			return x
+		}
+	}
+	t.Fatalf("no statement on %s of %s in %s", metric, level, sweep)
+	return record.SuiteStatement{}
+}
+
+// Each word of an agreement, and why.
+func TestStatementsOfADocument(t *testing.T) {
+	s := policySuite(t)
+	for _, c := range []struct {
+		sweep, level, metric string
+		want                 record.Agreement
+		why                  string
+	}{
+		{"figure-3", "192", "throughput", record.Agrees, "lies in the measured interval"},
+		{"figure-3", "192", "update.mean", record.SameDirection, "smaller here"},
+		{"figure-3", "224", "update.mean", record.NotMeasured, "left out: to be done in ten minutes"},
+		{"figure-3", "32", "throughput", record.OnlyDrawn, ""},
+		{"figure-3", "32 → 256", "throughput", record.Agrees, "rises here"},
+		{"figure-7", "16C+64GB", "throughput", record.Disagrees, "no difference here"},
+		{"figure-7", "16C+96GB", "throughput", record.NotMeasured, "does not have this level"},
+		{"figure-7", "16C+128GB", "throughput", record.Disagrees, "the other way"},
+		{"figure-7", "32GB → 128GB", "read.mean", record.Agrees, "falls here"},
+		{"figure-7", "8 cores → 16 cores", "read.mean", record.NotTold, "of 2 pairs"},
+		{"figure-21", "enabled", "throughput", record.NotTold, "leaves out the document's ratio"},
+		{"figure-21", "enabled", "update.mean", record.Disagrees, "the other way"},
+		{"figure-21", "disabled → enabled", "read.mean", record.Disagrees, "rises here"},
+		{"table-7", "rs=1, host", "outage", record.Agrees, "interrupted, in the document and here"},
+		{"table-7", "rs=1, disk", "outage", record.NotMeasured, "no space left"},
+		{"table-7", "rs=3, host", "outage", record.NotMeasured, "no part is this level"},
+		{"figure-11", "2", "update.mean", record.NotMeasured, "there is no mongod here"},
+		{"figure-11", "2 → 8", "throughput", record.NotMeasured, "there is no mongod here"},
+	} {
+		got := statement(t, s, c.sweep, c.level, c.metric)
+		if got.Agreement != c.want || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s, %s, %s: %s (%s), want %s (%s)", c.sweep, c.level, c.metric, got.Agreement, got.Why, c.want, c.why)
+		}
+	}
+	sum, drawn := 0, 0
+	for _, n := range s.Counts() {
+		sum += n
+	}
+	for _, x := range s.Report().Statements {
+		if !x.Counted() {
+			drawn++
+		}
+	}
+	if sum+drawn != len(s.Report().Statements) || drawn == 0 {
+		t.Errorf("%d counted and %d not, of %d", sum, drawn, len(s.Report().Statements))
+	}
+	if got := statement(t, s, "figure-7", "16C+32GB", "throughput"); len(got.Contradictions) == 0 || !strings.Contains(strings.Join(got.Doubts, " "), "114,546 is less") {
+		t.Errorf("the contradiction of the document is not said: %+v", got)
+	}
+}
+
+func TestAdviceOfADocument(t *testing.T) {
+	found := map[string]string{}
+	for _, a := range policySuite(t).Advice {
+		found[a.Says] = a.Found + ": " + a.Why
+	}
+	for says, want := range map[string]string{
+		"use a proper number of client threads because more lead to higher latency": record.AdviceHolds,
+		"leave the checksum on": record.AdviceNotTold,
+		"choose cores and memory by the requirements; memory helps more than cores":   record.AdviceNotTold,
+		"always use sharding to distribute workloads across several virtual machines": record.AdviceNotMeasured,
+		"follow the MongoDB Production Notes":                                         record.AdviceNotMeasured,
+		"plan the database size and the required performance before the deployment":   record.AdviceNotMeasured,
+	} {
+		if !strings.HasPrefix(found[says], want+": ") {
+			t.Errorf("%s: %s, want %s", says, found[says], want)
+		}
+	}
+	disagree := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "checksum", Levels: []recordtest.Level{{Name: "disabled"}, {Name: "enabled", Ratios: map[string]float64{"throughput": 1.4, "update.mean": 0.5}}}})
+	s := suiteOf("policy-storage", report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-21"}}, Study: disagree})
+	if i := slices.IndexFunc(s.Advice, func(a record.SuiteAdvice) bool { return a.Says == "leave the checksum on" }); s.Advice[i].Found != record.AdviceDoesNot {
+		t.Errorf("%+v", s.Advice[i])
+	}
+}
+
+// The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The arithmetic of
+// package capacity gives the same from the trials of both levels, with an interval that overlaps.
+func TestMultipliersAndEquivalentServers(t *testing.T) {
+	ssd := func(workload string, ratio float64) report.SuitePart {
+		study := recordtest.Sweeps("w-"+workload, workload, recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"}, {Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
+		return report.SuitePart{Part: &record.Part{Name: "w-" + workload, Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"table-1"}}, Study: study}
+	}
+	a := ssd("a", 8.75)
+	s := suiteOf("ssd-vs-disk", a, ssd("b", 4))
+	for _, c := range []struct {
+		sweep, level, metric, found string
+		want                        record.Agreement
+	}{
+		{"multipliers", "A", "multiplier", "×8.75 [8.50, 9.01]", record.Agrees}, {"multipliers", "B", "multiplier", "×4.00 [3.88, 4.12]", record.SameDirection},
+		{"multipliers", "C", "multiplier", "", record.NotMeasured}, {"figure-1", "A", "nodes", "26.3 [25.5, 27.0] servers", record.Agrees},
+		{"figure-1", "B", "nodes", "12.0 [11.7, 12.4] servers", record.OnlyDrawn}, {"table-1-a", "SSD", "throughput", "", record.Agrees},
+	} {
+		got := statement(t, s, c.sweep, c.level, c.metric)
+		if got.Agreement != c.want || got.Found != c.found {
+			t.Errorf("%s, %s: %s, %q, want %s, %q", c.sweep, c.level, got.Agreement, got.Found, c.want, c.found)
+		}
+	}
+	values := map[string][]float64{}
+	for _, trial := range a.Study.Trials {
+		values[trial.Configuration] = append(values[trial.Configuration], trial.Values["throughput"])
+	}
+	m, err := capacity.Multiply(values["baseline"], values["disks=SSD"], 3, nil)
+	if err != nil || m.Nodes.High < 25.5 || m.Nodes.Low > 27.0 || math.Abs(m.Nodes.N-26.25) > 1 {
+		t.Errorf("package capacity has %+v, %v", m.Nodes, err)
+	}
+}
+
+// Drills that are one level each are held against the one that is the document's baseline, by rounds.
+func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
+	drill := func(name, level string, outages []float64, records int64, members int) report.SuitePart {
+		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
+		for i := range outages {
+			d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Members: members, Seeds: 2, SeedsFound: 2, Ledger: &record.LedgerResult{Acknowledged: records + int64(i)}})
+		}
+		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results"}, Level: level}, Drill: d}
+	}
+	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 21e9}, 1000, 1), drill("two", "replicated volume", []float64{5e9, 5.1e9}, 3195, 1),
+		drill("three", "replica set", []float64{30e9}, 900, 3))
+	for _, c := range []struct {
+		level, metric string
+		want          record.Agreement
+	}{
+		{"replicated volume", "outage", record.Agrees}, {"replicated volume", "records", record.Agrees}, {"replicated volume", "members", record.Agrees},
+		{"replica set", "outage", record.NotTold}, {"replica set", "members", record.Agrees},
+	} {
+		if got := statement(t, s, "results", c.level, c.metric); got.Agreement != c.want {
+			t.Errorf("%s of %s: %s (%s), want %s", c.metric, c.level, got.Agreement, got.Why, c.want)
+		}
+	}
+	var b strings.Builder
+	if err := report.SuiteMarkdown(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(b.String(), "<details>")
+	if strings.Contains(first, "20.5 s") || strings.Contains(first, "20.0 s") || !strings.Contains(first, "4 of 4 seed records found again") {
+		t.Errorf("measured seconds stand beside those of the document, or the seeds are not told:\n%s", first)
+	}
+}
+
+// A ramp of threads is held against its own first step, with a tenth up and down for an interval.
+func TestThreadRampsOfVolumes(t *testing.T) {
+	probe := func(name string, shows []string, rates ...float64) report.SuitePart {
+		p := &record.Probe{Kind: record.KindProbe, Status: record.Complete, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
+		for i, rate := range rates {
+			p.Steps = append(p.Steps, record.ProbeStep{Profile: record.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096})
+		}
+		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
+	}
+	s := suiteOf("storage-io", probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
+		probe("on-md", []string{"md", "volumes"}, 1000, 3000, 5000, 7400))
+	for _, c := range []struct {
+		sweep, level string
+		want         record.Agreement
+	}{
+		{"ext4", "2", record.Agrees}, {"ext4", "8", record.Disagrees}, {"ext4", "16", record.NotMeasured}, {"ext4", "2 → the most", record.Disagrees},
+		{"volumes", "striped md", record.Agrees}, {"volumes", "striped lvm", record.NotMeasured},
+	} {
+		if got := statement(t, s, c.sweep, c.level, "throughput"); got.Agreement != c.want {
+			t.Errorf("%s, %s: %s (%s), want %s", c.sweep, c.level, got.Agreement, got.Why, c.want)
+		}
+	}
+	if text := strings.Join(s.Figures[0].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document more than 2 threads did not") {
+		t.Errorf("where threads stop helping: %s", text)
+	}
+}
+
+// A document that states times of single calls is held against the mean of many; what has no baseline is not stated.
+func TestTimesOfCalls(t *testing.T) {
+	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
+	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
+		report.SuitePart{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
+	if got := statement(t, s, "write-concern", "w=0", "insert.min"); got.Agreement != record.Agrees || got.Measure != "insert.mean" {
+		t.Errorf("%+v", got)
+	}
+	if got := statement(t, s, "replication", "w=3", "insert.mean"); got.Agreement != record.NotStated || len(got.Contradictions) == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A suite without a document, with one that is not known, and with a part that cannot be read is shown all the same.
+func TestSuitesThatLackSomething(t *testing.T) {
+	for document, want := range map[string]string{"": "1 of 1 part", "nonsense": "no published document"} {
+		r := &record.Suite{Status: record.Running, Specification: record.SuiteSpec{Name: "x", Published: document}, Budget: record.BudgetSmoke,
+			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
+		s := report.NewSuite(r, func(*record.Part) (report.SuitePart, error) { return report.SuitePart{}, io.ErrUnexpectedEOF })
+		var b bytes.Buffer
+		if err := report.SuiteMarkdown(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range []string{want, "cannot be read: unexpected EOF", "proves nothing", "running"} {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%q: no %q in\n%s", document, w, b.String())
+			}
+		}
+	}
+}
+
+var update = flag.Lookup("update")
+
+func TestGoldenSuite(t *testing.T) {
+	s := policySuite(t)
+	var md, table bytes.Buffer
+	if err := report.SuiteMarkdown(&md, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.SuiteCSV(&table, s); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(table.Bytes())).ReadAll()
+	if err != nil || len(rows) != len(s.Report().Statements)+1 {
+		t.Errorf("%d rows of CSV for %d statements, %v", len(rows), len(s.Report().Statements), err)
+	}
+	first, _, _ := strings.Cut(md.String(), "<details>") // the parts have golden files of their own
+	for name, got := range map[string]string{"suite.md": first, "suite.csv": table.String()} {
+		path := filepath.Join("testdata", name)
+		if update != nil && update.Value.String() == "true" {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), got); d != "" {
+			t.Errorf("%s (want -, got +; -update writes it anew):\n%.3000s", name, d)
+		}
+	}
+	if !strings.Contains(md.String(), "<summary>client-b: ") || measure.Worst(s.Record.Validity) == measure.Invalid {
+		t.Error("the parts are not folded below")
+	}
+}
