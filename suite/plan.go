@@ -33,6 +33,8 @@ type PlanOptions struct {
 	Machine       Machine
 	// Study are the options of the plans of studies. CheckLab says whether this machine can bring a lab up.
 	Study study.PlanOptions
+	// CheckVolume says whether this machine can make the volume of a probe: a lab without servers; nil does not ask.
+	CheckVolume func(record.LabSpec) error
 	// ChooseEngine names the engine of a lab that names none; nil leaves it.
 	ChooseEngine func(*record.LabSpec)
 }
@@ -63,6 +65,20 @@ type Planned struct {
 
 // Out reports whether the part is left out.
 func (p *Planned) Out() bool { return p.Status == record.PartLeft }
+
+// Nothing says why there is nothing to do: every part is left out. It is "" if there is something.
+func (p *Plan) Nothing() string {
+	why := ""
+	for i := range p.Parts {
+		if !p.Parts[i].Out() {
+			return ""
+		}
+		if why == "" {
+			why = p.Parts[i].Name + ": " + p.Parts[i].Problem
+		}
+	}
+	return why
+}
 
 // Estimate is how long the suite will take.
 func (p *Plan) Estimate() time.Duration {
@@ -146,8 +162,9 @@ func (p *planner) left(part, what, from, to, why string) {
 	p.plan.Left = append(p.plan.Left, record.Left{Part: part, What: what, From: from, To: to, Why: why})
 }
 
-// leave leaves a part out.
+// leave leaves a part out. What was scaled of it says nothing any more.
 func (p *planner) leave(part *Planned, why string) {
+	p.plan.Left = slices.DeleteFunc(p.plan.Left, func(l record.Left) bool { return l.Part == part.Name })
 	part.Status, part.Problem, part.Study, part.Estimate = record.PartLeft, why, nil, 0
 	p.left(part.Name, "the part", "", "", why)
 }
@@ -160,7 +177,7 @@ func (p *planner) part(piece Piece) (Planned, error) {
 	}
 	switch {
 	case p.o.Against != "" && piece.Study == nil:
-		p.leave(&part, fmt.Sprintf("a %s breaks or fills something of a lab, and this suite loads %s; a deployment of your own can be drilled by hand (plimsoll drill --external)", part.Kind, shown(p.o.Against)))
+		p.leave(&part, whyNotAgainst(part.Kind, p.o.Against))
 		return part, nil
 	case p.o.Against == "":
 		for _, need := range piece.Spec.Needs {
@@ -172,11 +189,22 @@ func (p *planner) part(piece Piece) (Planned, error) {
 	}
 	switch {
 	case piece.Study != nil:
-		return part, p.study(&part, *piece.Study)
+		err := p.study(&part, *piece.Study)
+		return part, err
 	case piece.Drill != nil:
-		return part, p.drill(&part, *piece.Drill, piece.Spec.Repeat)
+		err := p.drill(&part, *piece.Drill, piece.Spec.Repeat)
+		return part, err
 	}
-	return part, p.probe(&part, *piece.Probe)
+	err := p.probe(&part, *piece.Probe)
+	return part, err
+}
+
+// whyNotAgainst says why a drill or a probe is not done where no lab is brought up.
+func whyNotAgainst(kind, against string) string {
+	if kind == record.KindDrill {
+		return fmt.Sprintf("it breaks a lab, and this suite loads %s; plimsoll drill --external is for a deployment that you break yourself", shown(against))
+	}
+	return fmt.Sprintf("it looks at the volume of a lab, and this suite loads %s; plimsoll disk DIR looks at a disk of yours", shown(against))
 }
 
 func (p *planner) lacks(need string) string {
@@ -272,8 +300,10 @@ func (p *planner) probe(part *Planned, spec record.PartProbeSpec) error {
 	}
 	part.Plan.Probe = &spec
 	part.Estimate = probeSeconds(spec)
-	if why := p.cannot(lab, record.RunSpec{}); why != "" {
-		p.leave(part, why)
+	if p.o.CheckVolume != nil {
+		if err := p.o.CheckVolume(lab); err != nil {
+			p.leave(part, "its volume cannot be made here: "+oneLine(err))
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,10 +31,7 @@ func (p *planner) study(part *Planned, spec record.StudySpec) error {
 	}
 	spec.Defaults()
 	if p.o.Against != "" {
-		if why := p.against(part, &spec); why != "" {
-			p.leave(part, why)
-			return nil
-		}
+		p.against(part, &spec)
 	}
 	if why, err := p.trim(part, &spec); err != nil {
 		return err
@@ -67,9 +63,9 @@ func (p *planner) scale(part *Planned, spec *record.StudySpec) error {
 
 const labPrefix = "lab."
 
-// against makes a study load a deployment that is there. Levels that vary the lab are left out. It returns why nothing is
-// left of the study, "" if something is.
-func (p *planner) against(part *Planned, spec *record.StudySpec) string {
+// against makes a study load a deployment that is there. Levels that vary the lab are left out; if there are no others its
+// baseline alone is measured, which can be compared with that of another deployment.
+func (p *planner) against(part *Planned, spec *record.StudySpec) {
 	spec.Lab, spec.Run.Target = nil, p.target(part.Name)
 	if spec.Run.Database == "" || spec.Run.Database == defaultDatabase() {
 		spec.Run.Database = databaseOf(part.Name)
@@ -84,9 +80,8 @@ func (p *planner) against(part *Planned, spec *record.StudySpec) string {
 	spec.Factors = kept
 	p.fewer(spec)
 	if had > 0 && len(kept) == 0 && spec.Procedures == nil {
-		return fmt.Sprintf("everything that it varies is of the lab, and this suite loads %s", shown(p.o.Against))
+		p.left(part.Name, "what is compared", "", "the baseline alone", "all levels are of the lab: run the suite against another deployment as well, and compare the two records of this part (plimsoll compare)")
 	}
-	return ""
 }
 
 // target is where a part has its documents.
@@ -122,6 +117,7 @@ func (p *planner) withoutLab(part *Planned, f record.FactorSpec) (record.FactorS
 		return f, false
 	}
 	var kept []record.LevelSpec
+	var gone []string
 	for i, l := range f.Levels {
 		if !setsLab(l) {
 			kept = append(kept, l)
@@ -131,11 +127,14 @@ func (p *planner) withoutLab(part *Planned, f record.FactorSpec) (record.FactorS
 			p.left(part.Name, f.Name, "", "", "its baseline "+l.Name+" is of the lab, and this suite loads "+shown(p.o.Against))
 			return f, false
 		}
-		p.left(part.Name, f.Name+"="+l.Name, "", "", why)
+		gone = append(gone, l.Name)
 	}
 	if len(kept) < 2 {
 		p.left(part.Name, f.Name, "", "", "there is nothing left to compare: "+why)
 		return f, false
+	}
+	for _, level := range gone {
+		p.left(part.Name, f.Name+"="+level, "", "", why)
 	}
 	f.Levels = kept
 	return f, true
