@@ -20,6 +20,7 @@ import (
 // studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
 type studyRunOptions struct {
 	flags       studyFlags
+	suite       suiteFlags
 	file        string // of resume
 	out         string // of run
 	format      string
@@ -37,22 +38,28 @@ early, 'plimsoll study resume DIR' goes on.`
 func newStudyRunCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE",
-		Short: "Do every trial of a study and say what is really different",
+		Use:   "run FILE|FOLDER",
+		Short: "Do every trial of a study, or every part of a suite, and say what is really different",
 		Long: `Do every trial of a study and say what is really different.
 
 Each trial leaves a record below the directory of the study before the next one begins. Ctrl-C ends
 the trial under way and the study; nothing that was finished is lost or repeated.
 
+A folder with suite.yaml is a suite: its studies, drills and probes are done one after the other, and
+one report holds them against the document that they repeat. --quick fits it into ten minutes, --smoke
+into one; what was scaled or left out for that is said, with the reason.
+
 ` + studyExits,
 		Example: `  plimsoll study run study.yaml
-  plimsoll study run study.yaml --out sweep --trials 10`,
-		Args: exactlyOne("study file"),
+  plimsoll study run study.yaml --out sweep --trials 10
+  plimsoll study run examples/write-concern --quick`,
+		Args: exactlyOne("study file or folder of a suite"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
+	o.suite.add(cmd)
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study (default plimsoll-data/studies/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study or suite (default plimsoll-data/studies/TIME-NAME)")
 	return cmd
 }
 
@@ -60,8 +67,8 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "Go on with a study that ended early",
-		Long: `Go on with a study that was interrupted, killed, or stopped because something was wrong.
+		Short: "Go on with a study or suite that ended early",
+		Long: `Go on with a study or a suite that was interrupted, killed, or stopped because something was wrong.
 
 Trials whose records are complete are kept, whatever ended the study; those that were lost are done
 once more. The specification is the one that the study began with. It is kept without credentials:
@@ -71,7 +78,7 @@ where the target needs some, give the file again.
 		Example: `  plimsoll study resume sweep
   plimsoll study resume sweep --retry-failed
   plimsoll study resume sweep --file study.yaml`,
-		Args: exactlyOne("study directory"),
+		Args: exactlyOne("directory of a study or suite"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
@@ -81,7 +88,8 @@ where the target needs some, give the file again.
 	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file"
 	o.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
-	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time as well")
+	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time, or parts that failed, as well")
+	cmd.Flags().StringVar(&o.suite.target, "target", "", "a suite: its target with the credentials, which are not kept")
 	return cmd
 }
 
@@ -94,6 +102,12 @@ func (o *studyRunOptions) add(cmd *cobra.Command) {
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
 	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	if isSuite(file) {
+		return o.runSuite(ctx, env, file)
+	}
+	if err := o.suite.refused(file); err != nil {
 		return err
 	}
 	spec, err := o.flags.readStudy(env, file)
@@ -111,6 +125,12 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
 	if err := checkFormat(o.format); err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err == nil {
+		return o.resumeSuite(ctx, env, dir)
+	}
+	if o.suite.target != "" {
+		return usageError("--target is for a suite, and %s is a study: give its file again (--file FILE)", dir)
 	}
 	var given *record.StudySpec
 	if o.file != "" {

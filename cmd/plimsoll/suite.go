@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/suite"
+)
+
+// suiteFlags are the flags of `plimsoll study run` and `plan` that are for suites.
+type suiteFlags struct {
+	quick, smoke  bool
+	scale, target string
+}
+
+func (f *suiteFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "a suite: fit it into ten minutes, and say what was left out for that")
+	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "a suite: fit it into a minute, which shows that it works and proves nothing")
+	cmd.Flags().StringVar(&f.scale, "scale", "", "a suite: how much smaller than the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
+	cmd.Flags().StringVar(&f.target, "target", "", "a suite: load this deployment instead of labs: mongodb://HOST, or embedded: for documents on this machine's disk")
+}
+
+// isSuite tells the folder of a suite from a file. A folder without suite.yaml is one that somebody takes for a suite.
+func isSuite(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// refused says that a flag for suites was given to a study.
+func (f *suiteFlags) refused(file string) error {
+	if *f == (suiteFlags{}) {
+		return nil
+	}
+	return usageError("--quick, --smoke, --scale and --target are for a suite, a folder with %s in it, and %s is a file: change its keys instead (trials, scale, run.target)", suite.File, file)
+}
+
+// plan makes the plan of a suite.
+func (f *suiteFlags) plan(env *environment, dir, out string, study *studyFlags) (*suite.Plan, error) {
+	if study.trials != "" || study.seed != 0 {
+		return nil, usageError("--trials and --seed change one study: a suite is made smaller as a whole, with --quick, --smoke or --budget")
+	}
+	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env), CheckVolume: checkVolume(env)}
+	if home, err := homeDir(env); err == nil {
+		o.ChooseEngine = func(l *record.LabSpec) { lab.ChooseEngine(context.Background(), home, l) }
+	}
+	switch {
+	case f.quick && f.smoke, study.budget != "" && (f.quick || f.smoke):
+		return nil, usageError("--quick, --smoke and --budget are three ways to say how long it may take: give one of them")
+	case f.quick:
+		o.Budget, o.Limit = record.BudgetQuick, suite.QuickTime
+	case f.smoke:
+		o.Budget, o.Limit = record.BudgetSmoke, suite.SmokeTime
+	case study.budget != "":
+		d, err := record.ParseDuration(study.budget)
+		if err != nil || d <= 0 {
+			return nil, usageError("--budget: %q is not a time; write it like 30m", study.budget)
+		}
+		o.Limit = d.Std()
+	}
+	var err error
+	if o.Scale, err = parseScale(f.scale); err != nil {
+		return nil, err
+	}
+	folder, err := suite.Open(dir)
+	if err != nil {
+		return nil, withExit(exitUsage, err)
+	}
+	p, err := suite.NewPlan(folder, o)
+	return p, withExit(exitUsage, err)
+}
+
+// parseScale reads data=1/64,workers=1/4.
+func parseScale(text string) (*record.ScaleSpec, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var s record.ScaleSpec
+	known := []string{"data", "workers", "cores", "rates"}
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		to := map[string]*record.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates}[key]
+		if to == nil {
+			return nil, usageError("--scale: there is no %q%s (known: %s); write it like data=1/64,workers=1/4", key, nearest.DidYouMean(key, known), strings.Join(known, ", "))
+		}
+		f, err := record.ParseFraction(value)
+		if err != nil {
+			return nil, usageError("--scale: %s: %v", key, err)
+		}
+		*to = f
+	}
+	return &s, nil
+}
+
+// checkVolume says whether this machine can make a lab that has volumes and no servers.
+func checkVolume(env *environment) func(record.LabSpec) error {
+	return func(l record.LabSpec) error {
+		home, err := homeDir(env)
+		if err == nil {
+			_, err = lab.Plan(context.Background(), home, l)
+		}
+		return err
+	}
+}
+
+// suiteMachine says what this machine has of what parts need. Each thing is looked at once.
+type suiteMachine struct {
+	env   *environment
+	known map[string]string
+}
+
+func newSuiteMachine(env *environment) suite.Machine {
+	return &suiteMachine{env: env, known: map[string]string{}}
+}
+
+// Lacks implements [suite.Machine].
+func (m *suiteMachine) Lacks(need string) string {
+	why, ok := m.known[need]
+	if !ok {
+		why = m.look(need)
+		m.known[need] = why
+	}
+	return why
+}
+
+func (m *suiteMachine) look(need string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	switch need {
+	case "root":
+		if os.Geteuid() != 0 {
+			return "this is not root; run it with sudo"
+		}
+	case record.LabMongod, record.LabDocumentDB:
+		home, err := homeDir(m.env)
+		if err != nil {
+			return err.Error()
+		}
+		e, err := engine.ByName(home, need)
+		if err == nil {
+			_, err = e.Installed(ctx)
+		}
+		if err != nil {
+			return "it is not installed here (plimsoll engine install " + need + ")"
+		}
+	case "md", "lvm":
+		f := volume.Detect(ctx)
+		s := map[string]volume.Support{"md": f.MD, "lvm": f.LVM}[need]
+		switch {
+		case !s.Kernel:
+			return "the kernel of this machine has no " + need
+		case !s.Tools:
+			return fmt.Sprintf("there is no %s", s.Missing)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/suite"
+)
+
+// planSuite prints what would be done of a folder.
+func planSuite(env *environment, p *suite.Plan, format string) error {
+	if format == "json" {
+		return printJSON(env.stdout, shownSuite(p))
+	}
+	return writeSuitePlan(env.stdout, p)
+}
+
+// suitePlanShown is the plan of a suite as JSON has it.
+type suitePlanShown struct {
+	Specification record.SuiteSpec `json:"specification"`
+	Budget        string           `json:"budget"`
+	Scale         record.ScaleSpec `json:"scale"`
+	Against       string           `json:"against,omitempty"`
+	Seconds       float64          `json:"estimate_seconds"`
+	Parts         []record.Part    `json:"parts"`
+	Left          []record.Left    `json:"left"`
+}
+
+func shownSuite(p *suite.Plan) suitePlanShown {
+	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
+	for i := range p.Parts {
+		s.Parts = append(s.Parts, p.Parts[i].Part)
+	}
+	return s
+}
+
+// writeSuitePlan prints the plan of a suite for people.
+func writeSuitePlan(w io.Writer, p *suite.Plan) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "suite %s: %s", report.Clean(p.Folder.Spec.Name), plural(len(p.Parts), "part"))
+	if p.Folder.Spec.Title != "" {
+		fmt.Fprintf(b, ", %s", report.Clean(p.Folder.Spec.Title))
+	}
+	fmt.Fprintln(b)
+	if p.Against != "" {
+		fmt.Fprintf(b, "loads %s instead of labs\n", store.Redact(p.Against))
+	}
+	if text := p.Scale.String(); text != "1" {
+		fmt.Fprintf(b, "scale: %s of the document's hardware\n", text)
+	}
+	fmt.Fprintln(b)
+	t := table{left: 5, last: 1}
+	t.row("part", "kind", "trials", "needs", "time", "shows")
+	for i := range p.Parts {
+		x := &p.Parts[i]
+		trials, took := "-", "left out"
+		if x.Study != nil {
+			trials = fmt.Sprint(len(x.Study.Trials))
+		}
+		if !x.Out() {
+			took = clock(time.Duration(x.Estimate * float64(time.Second)))
+		}
+		t.row(report.Clean(x.Name), x.Kind, trials, orElse(strings.Join(x.Needs, " "), "-"), took, report.Clean(orElse(showsText(&x.Part), "-")))
+	}
+	t.write(b, "")
+	fmt.Fprintf(b, "\ntime    about %s", clock(p.Estimate()))
+	if p.Limit > 0 {
+		fmt.Fprintf(b, ", to be fitted into %s", clock(p.Limit))
+	}
+	fmt.Fprintln(b)
+	writeLeft(b, p.Left)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// showsText is what a part shows of the document.
+func showsText(p *record.Part) string {
+	text := strings.Join(p.Shows, ", ")
+	if p.Level != "" {
+		text += " (" + p.Level + ")"
+	}
+	return text
+}
+
+// writeLeft prints what was scaled or left out, and why.
+func writeLeft(b *strings.Builder, left []record.Left) {
+	if len(left) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "\nscaled or left out")
+	for _, l := range together(left) {
+		fmt.Fprintf(b, "  %s\n", wrap(report.Clean(leftText(l)), textWidth-2, "    "))
+	}
+}
+
+// together puts parts of which the same is said into one line.
+func together(left []record.Left) []record.Left {
+	var list []record.Left
+	at := map[record.Left]int{}
+	for _, l := range left {
+		same := l
+		same.Part = ""
+		i, ok := at[same]
+		if !ok || l.Part == "" {
+			at[same] = len(list)
+			list = append(list, l)
+			continue
+		}
+		list[i].Part += ", " + l.Part
+	}
+	return list
+}
+
+// leftText is one step by which a suite is smaller, as a sentence.
+func leftText(l record.Left) string {
+	if l.What == "the part" {
+		verb := " is"
+		if strings.Contains(l.Part, ", ") {
+			verb = " are"
+		}
+		return l.Part + verb + " left out: " + l.Why
+	}
+	text := l.What
+	if l.Part != "" {
+		text = l.Part + ": " + text
+	}
+	switch {
+	case l.To == "":
+		text += " is left out"
+	case l.From != "":
+		text += " is " + l.To + " instead of " + l.From
+	default:
+		text += " is " + l.To
+	}
+	return text + ": " + l.Why
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/suite"
+)
+
+// suiteProgress shows on standard error how a suite goes: a line before and after each part, and in between what the part
+// shows alone.
+type suiteProgress struct{ *studyProgress }
+
+var _ suite.Progress = (*suiteProgress)(nil)
+
+// Begin announces a part.
+func (p *suiteProgress) Begin(s suite.Standing) {
+	text := fmt.Sprintf("part %d of %d: %s, a %s", s.Number, s.Total, s.Part.Name, s.Part.Kind)
+	if shows := showsText(&s.Part); shows != "" {
+		text += " for " + shows
+	}
+	if s.Left >= time.Second {
+		text += "; about " + clock(s.Left) + " left in all"
+	}
+	p.Note(text)
+}
+
+// End says what became of a part.
+func (p *suiteProgress) End(x record.Part) {
+	text := fmt.Sprintf("part %s: %s after %s", x.Name, x.Status, figure.Duration(time.Duration(x.Seconds*float64(time.Second))))
+	if x.Problem != "" {
+		text += ": " + report.Clean(x.Problem)
+	}
+	p.Note(text)
+}
