@@ -13,13 +13,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
+// ViaREST, in [RunSpec.Via], puts a REST service between the load and the target.
+const ViaREST = "rest"
+
 // Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a
 // default for the same thing.
 func (s *RunSpec) Defaults() {
 	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk the user stands on
 	def(&s.Database, "plimsoll")                      // never one that an application uses
-	def(&s.Client, "wire")                            // a load generator must not be the bottleneck
-	def(&s.Workload.Name, "a")                        // half reads, half updates: the one that everybody knows
+	if s.Via == ViaREST {
+		def(&s.Client, "driver") // is what the service has
+	}
+	def(&s.Client, "wire")     // a load generator must not be the bottleneck
+	def(&s.Workload.Name, "a") // half reads, half updates: the one that everybody knows
 	if s.Workload.Mode == "" {
 		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
 		if strings.HasPrefix(s.Workload.Name, "ycsb") {
@@ -34,9 +40,10 @@ func (s *RunSpec) Defaults() {
 		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
 	}
 	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
-	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") {
+	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
+		!strings.HasPrefix(s.Target, "http") {
 		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
-		// defaults of its own, in its address and in its server; they are what applications get. So has a lab.
+		// defaults of its own, in its address and in its server; they are what applications get. So has a lab, and so has a service.
 		s.Durability.Name = "durable"
 	}
 }
@@ -78,6 +85,7 @@ func def[T comparable](v *T, otherwise T) {
 func (s *RunSpec) Validate() error {
 	errs := []error{
 		oneOf("client", s.Client, "wire", "driver"),
+		oneOf("via", s.Via, ViaREST),
 		oneOf("workload.mode", s.Workload.Mode, "core", "ycsb"),
 		oneOf("load.arrivals", s.Load.Arrivals, "poisson", "constant"),
 		oneOf("load.late", s.Load.Late, "queue", "drop"),

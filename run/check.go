@@ -43,6 +43,9 @@ func NewCheck() func(record.RunSpec) error {
 		if err := CheckClients(spec); err != nil {
 			return err
 		}
+		if err := checkService(target, spec); err != nil || target.Kind == "http" {
+			return err
+		}
 		if target.Kind == "mongodb" {
 			return checkAddress(target.URI)
 		}

@@ -45,8 +45,13 @@ func (r *runner) openRecord() error {
 // clientSettings are the settings of this side that a result depends on.
 func (r *runner) clientSettings() map[string]string {
 	s := map[string]string{"client": r.spec.Client, "timeout": r.config.Timeout.String()}
-	if r.target.Kind == "embedded" || r.target.Kind == "null" {
+	switch {
+	case r.target.Kind == "embedded", r.target.Kind == "null":
 		s["client"] = "in-process"
+	case r.target.Kind == "http":
+		s["client"] = "rest"
+	case r.spec.Via == record.ViaREST:
+		s["client"] = "rest, and the driver in the service"
 	}
 	return s
 }
@@ -86,13 +91,13 @@ func (r *runner) finish(err error) (*record.Run, error) {
 func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Finding {
 	c := measure.Circumstances{
 		Cores:      r.cores,
-		InProcess:  r.target.Kind != "mongodb",
+		InProcess:  !r.target.remote(),
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
 		Rejected:   r.report.Rejected,
 		EventsLost: r.report.EventsLost,
 	}
-	if r.target.Kind == "mongodb" && r.opts.Ceiling != nil {
+	if r.target.Kind == "mongodb" && r.spec.Via == "" && r.opts.Ceiling != nil {
 		c.Ceiling = r.opts.Ceiling.Rate(r.spec.Client)
 	}
 	findings := measure.Judge(s, c)
@@ -112,6 +117,9 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	}
 	if r.target.Kind == "embedded" {
 		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB: the figures speak of this disk and this machine only")
+	}
+	if r.service != nil && r.service.lost() {
+		add("service-ended", measure.Invalid, "the REST service between load and target ended by itself before the load did")
 	}
 	if r.target.storesNothing() {
 		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")

@@ -90,6 +90,8 @@ type Options struct {
 
 	// Lab finds the lab that a target lab:NAME means; nil where there are none.
 	Lab func(ctx context.Context, name string) (Lab, error)
+	// Service starts the REST service of runs that say via: rest; nil where there are none.
+	Service func(ctx context.Context, b ServiceBrief) (*Service, error)
 	// Address, if it is not empty, is where the lab that is the target was found by whoever started this process, with
 	// credentials.
 	Address string
@@ -179,6 +181,7 @@ type runner struct {
 	watch    *observe.Watch // over what happens beside the load
 	unseen   int64          // events that it could not keep
 	lab      *labTarget     // nil if the target is none
+	service  *service       // between load and target, nil if there is none
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -194,6 +197,9 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 	}
 	target, err := ParseTarget(spec.Target)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkService(target, spec); err != nil {
 		return nil, err
 	}
 	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
@@ -338,16 +344,25 @@ func (r *runner) openTarget(ctx context.Context) error {
 			return err
 		}
 	}
-	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
+	open := r.openDirect
+	if r.spec.Via == record.ViaREST {
+		open = r.openService
+	}
+	st, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	r.store = st
-	if r.info, err = st.Info(ctx); err != nil {
+	if r.info, err = r.identify(ctx, st); err != nil {
 		r.closeTarget()
 		return fmt.Errorf("ask %s what it is: %w", r.target, err)
 	}
 	return nil
+}
+
+// openDirect opens the target with nothing in between.
+func (r *runner) openDirect(ctx context.Context) (store.Store, error) {
+	return r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 }
 
 // storeConfig is how the target is opened.
@@ -373,6 +388,7 @@ func (r *runner) sessions() int {
 // after an abort nobody waits at all: the result is written, and closing cannot change it.
 func (r *runner) closeTarget() {
 	r.lab.close()
+	defer r.service.close()
 	if r.store == nil {
 		return
 	}

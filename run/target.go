@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
 	"github.com/plimsoll-bench/plimsoll/store/null"
+	"github.com/plimsoll-bench/plimsoll/store/rest"
 	"github.com/plimsoll-bench/plimsoll/store/wire"
 )
 
@@ -30,11 +31,14 @@ const (
 
 // Target is a target as a user names it, taken apart.
 type Target struct {
-	Kind string // "mongodb", "lab" (until it is found; then "mongodb"), "embedded", "null" or "null-tcp"
-	URI  string // mongodb: the connection string, with credentials
+	Kind string // "mongodb", "lab" (until it is found; then "mongodb"), "http", "embedded", "null" or "null-tcp"
+	URI  string // mongodb: the connection string, with credentials; http: the address of the service
 	Dir  string // embedded: the directory
 	Lab  string // the name of the lab that it is
 }
+
+// remote reports whether the target is another process.
+func (t Target) remote() bool { return t.Kind == "mongodb" || t.Kind == "http" }
 
 // storesNothing reports whether the target answers without keeping anything.
 func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "null-tcp" }
@@ -55,8 +59,8 @@ func (t Target) String() string {
 	return store.Redact(t.URI)
 }
 
-// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, lab:NAME, embedded:DIR,
-// null: or null:tcp. An empty string is [DefaultTarget].
+// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, lab:NAME, http://HOST:PORT/,
+// embedded:DIR, null: or null:tcp. An empty string is [DefaultTarget].
 func ParseTarget(s string) (Target, error) {
 	if s == "" {
 		s = DefaultTarget
@@ -65,6 +69,8 @@ func ParseTarget(s string) (Target, error) {
 	switch {
 	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
 		return Target{Kind: "mongodb", URI: s}, nil
+	case strings.HasPrefix(s, "http://"), strings.HasPrefix(s, "https://"):
+		return Target{Kind: "http", URI: s}, nil
 	case found && scheme == "lab":
 		if err := record.CheckLabName(rest); err != nil {
 			return Target{}, fmt.Errorf("target %q: %w; write lab:NAME (plimsoll lab list)", store.Redact(s), err)
@@ -79,8 +85,8 @@ func ParseTarget(s string) (Target, error) {
 	case s == "null:tcp":
 		return Target{Kind: "null-tcp"}, nil
 	}
-	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "lab:NAME", "embedded:DIR", "null:", "null:tcp"}
-	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "lab", "embedded", "null"})
+	known := []string{"mongodb://HOST", "mongodb+srv://HOST", "lab:NAME", "http://HOST:PORT/", "embedded:DIR", "null:", "null:tcp"}
+	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "lab", "http", "embedded", "null"})
 	shown := store.Redact(s)
 	if !strings.Contains(s, "://") && strings.Contains(s, ":") {
 		// An address whose scheme was forgotten may begin with a user and a password.
@@ -102,6 +108,9 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 	switch t.Kind {
 	case "embedded":
 		return embedded.Open(ctx, t.Dir, cfg, embedded.Options{})
+	case "http":
+		cfg.Target = t.URI
+		return rest.Open(ctx, cfg)
 	case "null":
 		return null.Open(cfg, null.Options{Count: nullDocuments})
 	case "null-tcp":

@@ -128,7 +128,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, spec recor
 		return nil, err
 	}
 	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Launch: clientLauncher()}
-	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...))}
+	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if spec.External {
 		mark, done := drillMarks(env)
 		defer done()

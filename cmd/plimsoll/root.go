@@ -64,6 +64,7 @@ and durability, and what the numbers are worth.
 		newCalibrateCommand(env),
 		newResponderCommand(env),
 		newClientCommand(env),
+		newPersonsCommand(env),
 		newLabCommand(env),
 		newSupervisorCommand(env),
 		newFaultfsCommand(env),

@@ -36,8 +36,8 @@ func newRunCommand(env *environment) *cobra.Command {
 		Long: `Load a target and say what it carried, and whether that can be believed.
 
 TARGET is a mongodb:// or mongodb+srv:// URI, lab:NAME (a cluster that 'plimsoll lab up' brought up),
-embedded:DIR (documents on this machine's disk, the default), null: or null:tcp (a responder that stores
-nothing, to measure the client).
+http://HOST:PORT/ (a REST service for persons), embedded:DIR (documents on this machine's disk, the
+default), null: or null:tcp (a responder that stores nothing, to measure the client).
 
 Without --rate every worker sends its next operation when it has the answer to the last (closed
 loop): that finds saturation. With --rate operations fall due whether or not others are done (open
@@ -112,7 +112,7 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 		opts.Dir = recordDir(env, spec)
 	}
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
-	opts.Ceiling, opts.Lab = ceiling(env), findLab(env)
+	opts.Ceiling, opts.Lab, opts.Service = ceiling(env), findLab(env), startService
 	progress := newProgress(env, quiet)
 	if progress != nil {
 		opts.Progress = progress

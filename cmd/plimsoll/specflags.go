@@ -92,6 +92,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *record.RunSpec) *string { return &r.Durability.ReadConcern }))
 	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *record.RunSpec) *string { return &r.Durability.ReadPreference }))
 	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *record.RunSpec) *string { return &r.Client }))
+	one("via", "rest", "put a REST service for persons between the load and MongoDB; it ends with the run", text(func(r *record.RunSpec) *string { return &r.Via }))
 	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *record.RunSpec) *string { return &r.Database }))
 
 	many("slo", "objectives", "what must hold, for example 'p99<20ms,errors<0.1%'; a missed one ends with exit code 4", addObjectives)

@@ -158,7 +158,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env)}, Launch: clientLauncher()}
+	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env), Service: startService}, Launch: clientLauncher()}
 	c := conduct.Options{Runner: runs, Tool: tool(), Command: command, Abort: abort, Plan: planOptions(env), Drop: o.drop}
 	if c.Labs, err = newStudyLabs(env); err != nil {
 		return err

@@ -99,11 +99,11 @@ func (o *studyRunOptions) suiteParts(env *environment) (*suite.Parts, *suiteProg
 		return nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env)}, Launch: clientLauncher()}
+	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env), Service: startService}, Launch: clientLauncher()}
 	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Verdict: verdictOfPart, Failed: func(err error) int { return exitCode(studyError(err)) }}
 	p.Conduct = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: o.drop, Labs: labs}
 	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Launch: clientLauncher()}
-	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: command}
+	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: command, Service: startService}
 	if o.quiet {
 		return p, nil, nil
 	}

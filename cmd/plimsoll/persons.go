@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/examples/failover/persons"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// personsCommand is the hidden command that a run with via: rest starts this program with.
+const personsCommand = "persons-service"
+
+// How long the service may take to begin and to end.
+const (
+	serviceBeginAtMost = 30 * time.Second
+	serviceEndAtMost   = 15 * time.Second
+)
+
+// listeningMark begins the line by which the service says where it answers.
+const listeningMark = "listening at "
+
+// startService starts this program once more, as the REST service between a load and MongoDB. What it is told, with the
+// credentials of MongoDB, goes through its standard input: command lines can be read by everybody. The kernel ends it with
+// this program, however that ends.
+func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program again: %w", err)
+	}
+	brief, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p, err := process.Start(process.Spec{Role: personsCommand, Path: self, Args: []string{personsCommand}, Input: string(brief), Log: w})
+	w.Close() // the child has its own
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	url, err := listeningAt(ctx, r)
+	if err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return &run.Service{URL: url, Ended: p.Done, End: func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), serviceEndAtMost)
+		defer cancel()
+		return p.End(ctx, syscall.SIGTERM)
+	}}, nil
+}
+
+// listeningAt reads what the service says until it says where it answers; what it says later is read and forgotten, so
+// that it never waits for a reader.
+func listeningAt(ctx context.Context, r *os.File) (string, error) {
+	type line struct {
+		url  string
+		said string
+	}
+	first := make(chan line, 1)
+	go func() {
+		defer r.Close()
+		lines := bufio.NewReader(r)
+		var said bytes.Buffer
+		for {
+			text, err := lines.ReadString('\n')
+			if url, ok := strings.CutPrefix(strings.TrimSpace(text), listeningMark); ok {
+				first <- line{url: url}
+				_, _ = io.Copy(io.Discard, lines)
+				return
+			}
+			said.WriteString(text)
+			if err != nil {
+				first <- line{said: said.String()}
+				return
+			}
+		}
+	}()
+	select {
+	case l := <-first:
+		if l.url == "" {
+			return "", fmt.Errorf("it ended at once: %s", strings.TrimSpace(l.said))
+		}
+		return l.url, nil
+	case <-time.After(serviceBeginAtMost):
+		return "", fmt.Errorf("it did not say within %v where it answers", serviceBeginAtMost)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// newPersonsCommand is the other half of startService.
+func newPersonsCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:    personsCommand,
+		Short:  "Keep persons in MongoDB and speak REST, as told on standard input",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var b run.ServiceBrief
+			if err := json.NewDecoder(io.LimitReader(env.stdin, 1<<20)).Decode(&b); err != nil {
+				return withExit(exitUsage, errors.New("nobody says on standard input what to serve; examples/failover/service is the program for people"))
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout}, func(url string) {
+				fmt.Fprintln(env.stdout, listeningMark+url)
+			})
+		},
+	}
+}

@@ -1,0 +1,170 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/examples/failover/persons"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+func TestWithConcern(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		uri     string
+		concern store.Concern
+		want    string
+	}{
+		{"mongodb://h1:1,h2:2", store.Concern{}, "mongodb://h1:1,h2:2/"},
+		{"mongodb://h", store.Concern{W: "majority"}, "mongodb://h/?w=majority"},
+		{"mongodb://u:p@h/?replicaSet=rs&W=1", store.Concern{W: "2", Journal: &yes}, "mongodb://u:p@h/?journal=true&replicaSet=rs&w=2"},
+		{"mongodb://u:p%2F@h", store.Concern{Journal: &no}, "mongodb://u:p%2F@h/?journal=false"},
+		{"mongodb://h/db?authSource=admin", store.Concern{Read: "majority", Preference: "nearest"}, "mongodb://h/db?authSource=admin&readConcernLevel=majority&readPreference=nearest"},
+	} {
+		if got, err := withConcern(c.uri, c.concern); err != nil || got != c.want {
+			t.Errorf("%s with %+v: %q, %v, want %q", c.uri, c.concern, got, err, c.want)
+		}
+	}
+	if _, err := withConcern("mongodb://u:secret@h/?a=%zz", store.Concern{}); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("options that cannot be read: %v", err)
+	}
+}
+
+// What cannot be asked of a service is refused before anything is touched.
+func TestCheckService(t *testing.T) {
+	for _, c := range []struct {
+		change func(*record.RunSpec)
+		want   string
+	}{
+		{func(*record.RunSpec) {}, ""},
+		{func(s *record.RunSpec) { s.Target = "lab:three" }, ""},
+		{func(s *record.RunSpec) { s.Durability.Name = "durable" }, ""},
+		{func(s *record.RunSpec) { s.Target, s.Via = "http://127.0.0.1:1/", "" }, ""},
+		{func(s *record.RunSpec) { s.Workload.Name = "b" }, "only the workload person"},
+		{func(s *record.RunSpec) { s.Durability.W = "0" }, "w:0"},
+		{func(s *record.RunSpec) { s.Durability.Name = "throughput" }, "w:0"},
+		{func(s *record.RunSpec) { s.Target = "null:" }, "not before null:"},
+		{func(s *record.RunSpec) { s.Client = "wire" }, "official driver"},
+		{func(s *record.RunSpec) { s.Load.Clients = 2 }, "one load process"},
+		{func(s *record.RunSpec) { s.Target = "http://127.0.0.1:1/" }, "a service already"},
+		{func(s *record.RunSpec) { s.Target, s.Via, s.Durability.W = "http://127.0.0.1:1/", "", "majority" }, "the service decides"},
+		{func(s *record.RunSpec) { s.Target, s.Via, s.Workload.Name = "http://127.0.0.1:1/", "", "a" }, "only the workload person"},
+		{func(s *record.RunSpec) { s.Via = "rst" }, "did you mean rest"},
+	} {
+		s := record.RunSpec{Target: "mongodb://127.0.0.1:1/", Via: record.ViaREST, Workload: record.WorkloadSpec{Name: "person"}}
+		c.change(&s)
+		s.Defaults()
+		err := Check(s)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", s, err, c.want)
+		}
+	}
+}
+
+// serviceHere serves in this process, in the place of one of its own.
+func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, ServiceBrief) (*Service, error), kill func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	return func(_ context.Context, b ServiceBrief) (*Service, error) {
+		*told = b
+		url, ended := make(chan string, 1), make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout}, func(u string) { url <- u }); err != nil {
+				t.Error(err)
+			}
+		}()
+		return &Service{URL: <-url, Ended: ended, End: func() error { stop(); <-ended; return nil }}, nil
+	}, stop
+}
+
+func viaSpec(t *testing.T) record.RunSpec {
+	t.Helper()
+	r, err := null.Listen(null.Options{Count: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	s := record.RunSpec{Target: r.URI(), Via: record.ViaREST, Workload: record.WorkloadSpec{Name: "person", Records: 100},
+		Load: record.LoadSpec{Workers: 4, Operations: 200, Timeout: record.Duration(time.Minute)}, Durability: record.DurabilitySpec{W: "majority"},
+		LoadPhase: record.LoadPhaseSpec{Skip: true}}
+	s.Defaults()
+	return s
+}
+
+// A run via rest loads the service, which has the durability of the run, and ends it.
+func TestRunViaService(t *testing.T) {
+	var told ServiceBrief
+	start, _ := serviceHere(t, &told)
+	var service *Service
+	spec := viaSpec(t)
+	result, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(t.TempDir(), "record"), Service: func(ctx context.Context, b ServiceBrief) (*Service, error) {
+		var err error
+		service, err = start(ctx, b)
+		return service, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-service.Ended:
+	default:
+		t.Error("the service is still there after the run")
+	}
+	if !strings.Contains(told.URI, "w=majority") || told.Database != "plimsoll" || told.Timeout != 45*time.Second {
+		t.Errorf("the service was told %+v", told)
+	}
+	if result.Target.Kind == "REST service" || result.Target.Settings["via"] == "" || !strings.HasPrefix(result.ClientSettings["client"], "rest") {
+		t.Errorf("the record says of its target %+v, of its client %v", result.Target, result.ClientSettings)
+	}
+	if result.Status != record.Complete {
+		t.Errorf("the run is %s", result.Status)
+	}
+}
+
+func TestServiceThatEnds(t *testing.T) {
+	var told ServiceBrief
+	start, kill := serviceHere(t, &told)
+	spec := viaSpec(t)
+	var service *Service
+	result, err := Execute(t.Context(), spec, Options{
+		Dir: filepath.Join(t.TempDir(), "record"),
+		Service: func(ctx context.Context, b ServiceBrief) (*Service, error) {
+			var err error
+			service, err = start(ctx, b)
+			return service, err
+		},
+		Ready: func(context.Context) error { kill(); <-service.Ended; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, f := range result.Validity {
+		found = found || f.ID == "service-ended" && f.Severity == measure.Invalid
+	}
+	if !found {
+		t.Errorf("nobody says that the service was gone: %v", result.Validity)
+	}
+}
+
+func TestServiceThatCannotStart(t *testing.T) {
+	spec := viaSpec(t)
+	dir := t.TempDir()
+	if _, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "1")}); err == nil || !strings.Contains(err.Error(), "from here") {
+		t.Errorf("without a starter: %v", err)
+	}
+	_, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "2"), Service: func(context.Context, ServiceBrief) (*Service, error) {
+		return nil, errors.New("no room")
+	}})
+	if err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("one that fails: %v", err)
+	}
+}
