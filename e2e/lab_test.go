@@ -117,6 +117,7 @@ func TestLab(t *testing.T) {
 			t.Error(err)
 		}
 		member, host := l.Members[0].Name, l.Members[0].Host
+		testDoctor(t, engine, uri, password)
 		testKillAndHeal(t, name, member)
 		testExec(t, name, host)
 		testExecByMember(t, name, member, host)

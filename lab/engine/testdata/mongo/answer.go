@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -70,11 +71,23 @@ func (s *server) dispatch(st *state, db, name string, command bson.D) bson.D {
 	case "getCmdLineOpts":
 		return good(bson.E{Key: "argv", Value: os.Args}, bson.E{Key: "parsed", Value: s.parsed()})
 	case "getParameter":
-		return good(bson.E{Key: "journalCommitInterval", Value: int32(0)}, bson.E{Key: "syncdelay", Value: 60.0})
+		asked := []bson.E{{Key: "journalCommitInterval", Value: int32(0)}, {Key: "syncdelay", Value: 60.0}}
+		if get(command, "featureCompatibilityVersion") != nil { // manual: "View FeatureCompatibilityVersion"
+			asked = append(asked, bson.E{Key: "featureCompatibilityVersion", Value: bson.D{{Key: "version", Value: fmt.Sprintf("%d.%d", s.major, s.minor)}}})
+		}
+		return good(asked...)
 	case "serverStatus":
-		return good(bson.E{Key: "storageEngine", Value: bson.D{{Key: "name", Value: "wiredTiger"}, {Key: "persistent", Value: true}}})
+		return s.serverStatus()
+	case "listDatabases":
+		return good(bson.E{Key: "databases", Value: bson.A{bson.D{{Key: "name", Value: "admin"}, {Key: "sizeOnDisk", Value: int64(40960)}, {Key: "empty", Value: false}}}},
+			bson.E{Key: "totalSize", Value: int64(40960)}, bson.E{Key: "totalSizeMb", Value: int64(0)})
 	case "getDefaultRWConcern":
-		return good(bson.E{Key: "defaultReadConcern", Value: bson.D{{Key: "level", Value: "local"}}})
+		concerns := []bson.E{{Key: "defaultReadConcern", Value: bson.D{{Key: "level", Value: "local"}}}}
+		if s.atLeast(5, 0) { // release notes of 5.0: the implicit default write concern is w: "majority"
+			concerns = append(concerns, bson.E{Key: "defaultWriteConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(0)}}},
+				bson.E{Key: "defaultWriteConcernSource", Value: "implicit"})
+		}
+		return good(concerns...)
 	case "createUser":
 		return s.createUser(st, command)
 	case "insert", "find", "delete", "drop", "dropDatabase":
@@ -87,6 +100,18 @@ func (s *server) dispatch(st *state, db, name string, command bson.D) bson.D {
 		return failed(76, "NoReplicationEnabled", "not running with --replSet")
 	}
 	return s.dispatchSet(st, name, command)
+}
+
+// serverStatus is a part of what the manual's page of that name lists: the engine, its cache and its journal, which every
+// mongod has since 6.1 and mongos has not.
+func (s *server) serverStatus() bson.D {
+	if s.router {
+		return good()
+	}
+	cache := bson.D{{Key: "maximum bytes configured", Value: int64(512 << 20)}, {Key: "bytes currently in the cache", Value: int64(1 << 20)}}
+	log := bson.D{{Key: "maximum log file size", Value: int64(100 << 20)}, {Key: "log sync operations", Value: int64(7)}}
+	return good(bson.E{Key: "storageEngine", Value: bson.D{{Key: "name", Value: "wiredTiger"}, {Key: "persistent", Value: true}}},
+		bson.E{Key: "wiredTiger", Value: bson.D{{Key: "cache", Value: cache}, {Key: "log", Value: log}}})
 }
 
 // parsed is the command line as the server understood it.

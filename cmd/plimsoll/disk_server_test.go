@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/disk/doctor"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The doctor asks a mongod that answers as the manual says, and sends nothing that changes it. A real one takes the place
+// of the stand-in in e2e where there is one.
+func TestDoctorAsksMongod(t *testing.T) {
+	dir := t.TempDir()
+	uri := startStandin(t, "8.0.4", dir)
+	var s *doctor.Server
+	var err error
+	for end := time.Now().Add(time.Minute); ; { // until it listens
+		if s, err = askServer(t.Context(), uri); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := true
+	want := &doctor.Server{Version: "8.0.4", Engine: "wiredTiger", Journal: &on, Cache: 512 << 20, Data: 40960, DefaultW: "majority", FCV: "8.0", Local: true}
+	if d := cmp.Diff(want, s); d != "" {
+		t.Error(d)
+	}
+	got := map[string]string{}
+	for _, f := range doctor.Check(doctor.Input{Server: s}) {
+		got[f.ID] = f.Severity
+	}
+	if d := cmp.Diff(map[string]string{"cache-size": record.DoctorGood, "working-set": record.DoctorGood, "journal": record.DoctorGood,
+		"replica-set": record.DoctorAdvice, "version": record.DoctorGood, "feature-compatibility": record.DoctorGood}, got); d != "" {
+		t.Error(d)
+	}
+	for _, c := range commandsTo(t, dir) {
+		if !slices.Contains([]string{"buildInfo", "serverStatus", "listDatabases", "getDefaultRWConcern", "getParameter"}, c) {
+			t.Errorf("the doctor sent %s", c)
+		}
+	}
+}
+
+// startStandin starts a program that plays mongod and ends it with the test.
+func startStandin(t *testing.T, version, dir string) (uri string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(enginetest.StandinMongo(t, version), "--port", port, "--bind_ip", "127.0.0.1", "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return "mongodb://127.0.0.1:" + port + "/?directConnection=true"
+}
+
+// commandsTo are the names of the commands that a stand-in was sent, without those of drivers on their own account.
+func commandsTo(t *testing.T, dir string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "conversation.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		var entry map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if command, ok := entry["command"]; ok {
+			name, _, _ := strings.Cut(strings.TrimPrefix(string(command), `{"`), `"`)
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("nothing was sent:\n%s", text)
+	}
+	return names
+}
