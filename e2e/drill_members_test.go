@@ -143,8 +143,7 @@ func testDrillKept(t *testing.T, name string) {
 			kept++
 		}
 	}
-	// What is not found anywhere are updates: a log does not say of what they are.
-	if kept != l.Inserts[record.WriteLost] || int64(len(l.Lost)) != kept+l.Updates[record.WriteLost] || places["the old timeline of "+old+" "] == 0 {
+	if lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]; kept != lost || int64(len(l.Lost)) != lost || places["the old timeline of "+old+" "] == 0 {
 		t.Errorf("%s was cut off; %d inserts and %d updates are lost, named and found are %v; read were %+v",
 			old, l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places, l.Reads)
 	}

@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // log is a place of bytes.
@@ -49,5 +53,62 @@ func TestTraces(t *testing.T) {
 	}
 	if last := got.Reads[len(got.Reads)-1]; last.Source != "the old timeline" || last.Documents != 10 || last.Problem != "" {
 		t.Errorf("%+v", last)
+	}
+}
+
+// A log has a slot as it was after each of its updates, the last counter without its high bytes. Updates are found by the
+// weights that only they have: not those of other runs, nor damaged ones.
+func TestTracesOfUpdates(t *testing.T) {
+	const n, kept = 3 * slotCounters * liveSlots / 2, 200
+	l := New(Options{Run: 5, Writers: 1})
+	own, err := l.Workload(Params{Update: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, log5 := newWorld(nil, nil), &bytes.Buffer{}
+	s := own.Stream(0, 1)
+	var op workload.Op
+	for i := range int64(n) {
+		s.Next(&op)
+		slot, counter := slotOf(i)
+		id := bson.ObjectID(ownID(5, 0, updates, slot))
+		if i < kept {
+			w.apply(id, unmarshal(op.Requests[0].Updates[0].Update), 1)
+		}
+		d := bson.D{{Key: "_id", Value: id}}
+		for c := range counter + 1 {
+			d = append(d, bson.E{Key: string(rune('a' + c)), Value: int32(weightOf(5, 0, updateOf(slot, c)))})
+		}
+		raw := marshal(d)
+		switch {
+		case i == n-1: // another weight
+			raw[len(raw)-4]++
+		case i == n-2: // another run
+			raw[4+5]++
+		case i >= n-liveSlots-2:
+			raw = nil // nothing of it
+		case i%3 == 0: // stored as another type
+			raw = marshal(append(d[:len(d)-1:len(d)-1], bson.E{Key: d[len(d)-1].Key, Value: int64(d[len(d)-1].Value.(int32))}))
+		}
+		log5.WriteString("between")
+		log5.Write(raw[:max(0, len(raw)-2)])
+		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
+	}
+	place := &log{reader{name: "the old timeline"}, log5.Bytes()}
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{place}, MostLost: n})
+	if len(got.Lost) != n-kept {
+		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)
+	}
+	for _, x := range got.Lost {
+		want := "the old timeline"
+		if x.Sequence >= n-liveSlots-2 && x.Sequence != n-1-liveSlots { // that one stands before the one with another weight
+			want = ""
+		}
+		if x.Found != want {
+			t.Errorf("update %d (%s) is found in %q, want %q", x.Sequence, x.ID, x.Found, want)
+		}
+	}
+	if last := got.Reads[len(got.Reads)-1]; last.Documents != n-liveSlots-1 {
+		t.Errorf("%d updates were found, want %d", last.Documents, n-liveSlots-1)
 	}
 }
