@@ -127,6 +127,12 @@ func notWhole(before, now record.Lab, allowed lag) string {
 			missing = append(missing, fmt.Sprintf("%s is %.0f s behind", m.Name, *m.LagSeconds))
 		}
 	}
+	is := primaries(now)
+	for set, name := range primaries(before) {
+		if is[set] == "" { // a member that is dead for good is passed over above, and its place is not
+			missing = append(missing, fmt.Sprintf("nobody is the primary in the place of %s", name))
+		}
+	}
 	for _, v := range now.Volumes {
 		if v.Health == "degraded" || v.Health == "repairing" || v.Health == "failed" {
 			if !stays[v.Name] && !anyDisk(now.Faults, v.Name) && onDead(v, now.Faults) == "" {
@@ -137,9 +143,18 @@ func notWhole(before, now record.Lab, allowed lag) string {
 	return strings.Join(missing, ", ")
 }
 
-// lacking says which volumes lack copies as long as a host stays dead, "" if none does. Waiting for them would be in vain.
+// lacking says which members are away and which volumes lack copies as long as a host stays dead, "" if none does. Waiting
+// for them would be in vain.
 func lacking(l record.Lab) string {
-	var volumes, hosts []string
+	var volumes, hosts, away []string
+	for _, m := range l.Members {
+		if holdsData(m) && m.State != "running" && slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.Target == m.Host }) {
+			away = append(away, m.Name)
+			if !slices.Contains(hosts, m.Host) {
+				hosts = append(hosts, m.Host)
+			}
+		}
+	}
 	for _, v := range l.Volumes {
 		if host := onDead(v, l.Faults); host != "" && v.Health != "healthy" {
 			volumes = append(volumes, v.Name)
@@ -148,10 +163,17 @@ func lacking(l record.Lab) string {
 			}
 		}
 	}
-	if len(volumes) == 0 {
+	var what []string
+	if len(away) > 0 {
+		what = append(what, strings.Join(away, " and ")+" is away")
+	}
+	if len(volumes) > 0 {
+		what = append(what, "copies are missing of the volumes "+strings.Join(volumes, ", "))
+	}
+	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("redundancy was not all back: as long as %s stays dead, copies are missing of the volumes %s", strings.Join(hosts, " and "), strings.Join(volumes, ", "))
+	return fmt.Sprintf("redundancy was not all back: as long as %s stays dead, %s", strings.Join(hosts, " and "), strings.Join(what, ", and "))
 }
 
 // onDead is the host of one of a volume's disks that is broken, "" if there is none.
