@@ -21,7 +21,7 @@ func (s *StudySpec) labDefaults() {
 		return
 	}
 	for _, f := range s.Factors {
-		if f.changesLab() {
+		if f.ChangesLab() {
 			s.Batch = append(s.Batch, f.Name)
 		}
 	}
@@ -38,8 +38,8 @@ func labNameOf(study string) string {
 	return strings.TrimRight(name[:min(len(name), 32)], "-")
 }
 
-// changesLab reports whether a level of the factor sets a key of the lab.
-func (f *FactorSpec) changesLab() bool {
+// ChangesLab reports whether a level of the factor sets a key of the lab.
+func (f *FactorSpec) ChangesLab() bool {
 	if strings.HasPrefix(f.Path, "lab.") {
 		return true
 	}

@@ -91,7 +91,9 @@ func (p *Plan) estimate(o PlanOptions) {
 		e.DataBytes += s.Bytes
 	}
 	e.Seconds = e.spent()
-	e.Power = p.power()
+	if !o.onlyTime {
+		e.Power = p.power()
+	}
 	p.noteTrials()
 	p.noteData()
 }

@@ -1,12 +1,15 @@
 package study
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// FitPart is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given.
+// FitPart is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, unless it is out.
 type FitPart struct {
 	// Name is that of the part, for what is left out.
 	Name  string
@@ -20,10 +23,247 @@ type FitPart struct {
 	// Out is true if it is left out, and Why says so in a sentence.
 	Out bool
 	Why string
+
+	baseline map[string]string // levels of the baseline by factor, as planned
 }
 
+// kind is study, drill or probe.
+func (p *FitPart) kind() string {
+	switch {
+	case p.Study != nil:
+		return record.KindStudy
+	case p.Drill != nil:
+		return record.KindDrill
+	}
+	return record.KindProbe
+}
+
+// A shed makes a part smaller in place, and says how.
+type shed func(p *FitPart) []record.Left
+
+// quickSteps is the order in which a suite gets smaller: first what costs certainty, then what costs precision of each trial, then what
+// costs answers. Parts as a whole go last.
+func quickSteps() []shed {
+	return []shed{
+		fewerTrials(3, 2), fewerTrials(2, 1), withoutCanaries,
+		shorter(5*time.Second, time.Second, 45*time.Second),
+		levelsLeft(false, false), levelsLeft(true, true), labsOnce,
+		lessData(2, 0), lessData(2, 0), lessData(2.5, 0),
+		shorterProcedures, shorter(3*time.Second, time.Second, 30*time.Second),
+		levelsLeft(false, true),
+	}
+}
+
+// smokeSteps is the same, at once and as small as it goes: it shows that everything works, and proves nothing.
+func smokeSteps() []shed {
+	return []shed{
+		fewerTrials(1, 1), withoutCanaries, oneStepOfProcedures,
+		levelsLeft(false, true), levelsLeft(true, true), oneLabFactor, labsOnce,
+		shorter(2*time.Second, time.Second, 15*time.Second), lessData(10, 10_000), smallestProbe,
+	}
+}
+
+// smokeSlack is how much longer than its time a smoke may be: "about a minute".
+const smokeSlack = 1.25
+
 // Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed order. With a
-// budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so.
+// budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is given stays as it is. With
+// smoke everything is shed at once; of each kind of part one stays as long as one fits. The same parts give the same result.
 func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, left []record.Left) {
-	return append(fitted, parts...), nil
+	f := fitter{why: fmt.Sprintf("to be done in %v", record.Duration(budget)), limit: budget.Seconds()}
+	for _, p := range parts {
+		f.add(p)
+	}
+	steps := quickSteps()
+	if smoke {
+		f.why = "to show in about a minute that it works"
+		f.limit *= smokeSlack
+		steps = smokeSteps()
+	}
+	if budget > 0 {
+		for _, step := range steps {
+			if smoke || f.total() > f.limit {
+				f.apply(step)
+			}
+		}
+		f.leaveParts(smoke)
+	}
+	return f.parts, merged(f.kept())
+}
+
+// kept are the sheds of parts that are still there, and that others are not: nobody asks how small those were.
+func (f *fitter) kept() (left []record.Left) {
+	for _, l := range f.left {
+		i := slices.IndexFunc(f.parts, func(p FitPart) bool { return p.Name == l.Part })
+		if !f.parts[i].Out || l.What == wholePart {
+			left = append(left, l)
+		}
+	}
+	return left
+}
+
+// wholePart is what is left out where a part is.
+const wholePart = "the part"
+
+// fitter holds the parts while they get smaller.
+type fitter struct {
+	parts []FitPart
+	left  []record.Left
+	why   string
+	limit float64 // seconds
+}
+
+// add copies a part, with its scale applied and its defaults filled in, so that sheds see what would be run.
+func (f *fitter) add(p FitPart) {
+	p = p.copied()
+	if p.Study != nil && !p.Out {
+		if s := p.Study; s.Scale != nil && !s.Scale.Applied {
+			if scaled, floors, err := s.Scaled(*s.Scale); err == nil { // an error is found where it is planned
+				for _, l := range floors {
+					l.Part = p.Name
+					f.left = append(f.left, l)
+				}
+				p.Study = &scaled
+			}
+		}
+		p.Study.Defaults()
+	}
+	p.estimate()
+	f.parts = append(f.parts, p)
+}
+
+func (f *fitter) total() float64 {
+	sum := 0.0
+	for i := range f.parts {
+		sum += f.parts[i].Estimate
+	}
+	return sum
+}
+
+// apply takes one step with every part. A part that could no longer be planned stays as it was.
+func (f *fitter) apply(step shed) {
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.Out {
+			continue
+		}
+		smaller := p.copied()
+		left := step(&smaller)
+		if len(left) == 0 || !smaller.estimate() {
+			continue
+		}
+		*p = smaller
+		for _, l := range left {
+			l.Part = p.Name
+			if l.Why == "" {
+				l.Why = f.why
+			} else {
+				l.Why = f.why + ": " + l.Why
+			}
+			f.left = append(f.left, l)
+		}
+	}
+}
+
+// leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as long as there is
+// time. A smoke takes one of each kind before that.
+func (f *fitter) leaveParts(smoke bool) {
+	if f.total() <= f.limit {
+		return
+	}
+	taken := make([]bool, len(f.parts))
+	spent := 0.0
+	take := func(i int) {
+		taken[i] = true
+		spent += f.parts[i].Estimate
+	}
+	if smoke {
+		for _, i := range f.oneOfEachKind() {
+			take(i)
+		}
+	}
+	for _, vital := range []bool{true, false} {
+		for i := range f.parts {
+			if p := &f.parts[i]; !p.Out && !taken[i] && p.Vital == vital && (spent == 0 || spent+p.Estimate <= f.limit) {
+				take(i)
+			}
+		}
+	}
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.Out || taken[i] {
+			continue
+		}
+		p.Why = fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", record.Duration(time.Duration(p.Estimate*1e9).Round(time.Second)))
+		p.Out, p.Estimate = true, 0
+		f.left = append(f.left, record.Left{Part: p.Name, What: wholePart, Why: f.why + ": " + p.Why})
+	}
+}
+
+// oneOfEachKind is the first vital part of each kind, or else the first, or the shortest of each if that is too long; the longest
+// kinds are not there if that is too long as well.
+func (f *fitter) oneOfEachKind() []int {
+	first := func(a, b int) bool { return f.parts[a].Vital && !f.parts[b].Vital }
+	shortest := func(a, b int) bool { return f.parts[a].Estimate < f.parts[b].Estimate }
+	var list []int
+	for _, better := range []func(a, b int) bool{first, shortest} {
+		if list = f.ofEachKind(better); f.sum(list) <= f.limit {
+			return list
+		}
+	}
+	for len(list) > 1 && f.sum(list) > f.limit {
+		longest := 0
+		for i := range list {
+			if shortest(list[longest], list[i]) {
+				longest = i
+			}
+		}
+		list = slices.Delete(list, longest, longest+1)
+	}
+	return list
+}
+
+func (f *fitter) ofEachKind(better func(a, b int) bool) (list []int) {
+	for _, kind := range []string{record.KindStudy, record.KindDrill, record.KindProbe} {
+		best := -1
+		for i := range f.parts {
+			if p := &f.parts[i]; !p.Out && p.kind() == kind && (best < 0 || better(i, best)) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			list = append(list, best)
+		}
+	}
+	return list
+}
+
+func (f *fitter) sum(list []int) (seconds float64) {
+	for _, i := range list {
+		seconds += f.parts[i].Estimate
+	}
+	return seconds
+}
+
+// merged makes one entry of several steps that changed the same.
+func merged(all []record.Left) []record.Left {
+	var out []record.Left
+	for _, l := range all {
+		i := slices.IndexFunc(out, func(o record.Left) bool { return o.Part == l.Part && o.What == l.What && o.To != "" })
+		if i < 0 || l.What == wholePart {
+			out = append(out, l)
+			continue
+		}
+		out[i].To, out[i].Why = l.To, l.Why
+	}
+	return out
+}
+
+// names joins names of levels.
+func names(levels []record.LevelSpec) string {
+	var list []string
+	for _, l := range levels {
+		list = append(list, l.Name)
+	}
+	return strings.Join(list, ", ")
 }

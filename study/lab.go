@@ -72,6 +72,10 @@ func (e *estimator) deploy(configuration string) {
 	}
 	e.lab = key
 	seconds := e.options.Redeploy
+	if e.options.redeployOf != nil {
+		l := e.plan.labs[configuration]
+		seconds = e.options.redeployOf(&l)
+	}
 	if seconds <= 0 {
 		seconds = assumedRedeploy
 		e.assume("a lab is removed and another one brought up in %d s; how long it takes is known once it was done", assumedRedeploy)

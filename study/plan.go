@@ -61,6 +61,9 @@ type PlanOptions struct {
 	// Redeploy is the seconds that it takes to remove a lab and bring another one up where a measurement knows them, 0
 	// otherwise.
 	Redeploy float64
+
+	redeployOf func(*record.LabSpec) float64 // of a lab, in place of Redeploy
+	onlyTime   bool                          // what could be found is not asked
 }
 
 // maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.

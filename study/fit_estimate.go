@@ -1,0 +1,132 @@
+package study
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What parts of a suite are assumed to take, measured with documentdb on two cores: bringing a lab up and removing it, and loading its
+// documents on half a core (4 MB/s on a machine that had much else to do, 8 on one that had not).
+const (
+	fitLab      = 8.0     // seconds for one server
+	fitSet      = 12.0    // for a set of three
+	fitVolume   = 3.0     // for a volume without a server
+	fitFill     = 5 << 20 // bytes of documents per second
+	fitAudit    = 5.0     // seconds of a round of a drill to read back what was written
+	fitRecovery = 5.0     // until what was broken is whole again
+	fitFile     = 200e6   // bytes per second while the file of a probe is written
+	fitDocument = 1100    // bytes
+)
+
+// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of package
+// record sees to it.
+func (p FitPart) copied() FitPart {
+	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
+	return p
+}
+
+func throughJSON[T any](v *T) *T {
+	if v == nil {
+		return nil
+	}
+	out := new(T)
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(b, out)
+	}
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// estimate fills in how long a part takes, and reports whether it could be planned.
+func (p *FitPart) estimate() bool {
+	switch {
+	case p.Out:
+		p.Estimate = 0
+	case p.Study != nil:
+		return p.estimateStudy()
+	case p.Drill != nil:
+		p.Estimate = drillSeconds(p.Drill)
+	case p.Probe != nil:
+		p.Estimate = probeSeconds(p.Probe)
+	}
+	return true
+}
+
+func (p *FitPart) estimateStudy() bool {
+	spec := *p.Study
+	spec.Budget = 0
+	o := PlanOptions{Check: func(record.RunSpec) error { return nil }, onlyTime: true}
+	if spec.Lab != nil {
+		o.FillRate, o.redeployOf = fitFill, labSeconds
+	}
+	plan, err := NewPlan(spec, o)
+	if err != nil {
+		return false
+	}
+	p.Estimate = plan.Estimate.Seconds
+	if len(plan.Configurations) > 0 {
+		p.baseline = plan.Configurations[0].Levels
+	}
+	return true
+}
+
+// labSeconds is how long it takes to bring a lab up and to remove it.
+func labSeconds(l *record.LabSpec) float64 {
+	if l != nil && l.Topology.Kind != record.LabStandalone && l.Topology.Kind != "" {
+		return fitSet
+	}
+	return fitLab
+}
+
+func drillSeconds(s *record.DrillSpec) float64 {
+	d := *s
+	d.Defaults()
+	up := labSeconds(d.Lab)
+	if !d.Run.LoadPhase.Skip {
+		up += float64(d.Run.Workload.Records) * fitDocument / fitFill
+	}
+	rounds := max(1, float64(d.Repeat))
+	ups := 1.0
+	if d.Fresh {
+		ups = rounds
+	}
+	return ups*up + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
+}
+
+// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for other profiles.
+const (
+	probeOperations = 3
+	probeThreads    = 6
+	probeDuration   = 10 * time.Second
+)
+
+func probeSeconds(s *record.PartProbeSpec) float64 {
+	steps := 0
+	for _, profile := range s.Profiles {
+		if profile != record.ProbeRandom {
+			steps++
+			continue
+		}
+		operations, threads := len(s.Operations), len(s.Threads)
+		if operations == 0 {
+			operations = probeOperations
+		}
+		if threads == 0 {
+			threads = probeThreads
+		}
+		steps += operations * threads
+	}
+	if len(s.Profiles) == 0 {
+		steps = probeOperations * probeThreads
+	}
+	d := s.Duration.Std()
+	if d == 0 {
+		d = probeDuration
+	}
+	return fitVolume + float64(s.Size)/fitFile + float64(steps)*d.Seconds()
+}

@@ -1,0 +1,148 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// folder reads the parts of an example as a suite does, without looking at the machine.
+func folder(t *testing.T, name string) []FitPart {
+	t.Helper()
+	dir := filepath.Join("../examples", name)
+	suite := readPart(t, filepath.Join(dir, "suite.yaml"), func(f *os.File) (record.SuiteSpec, error) { return record.ReadSuiteSpec(f) })
+	var parts []FitPart
+	for _, p := range suite.Parts {
+		if slices.Contains(p.Needs, "mongod") || slices.Contains(p.Needs, "md") || slices.Contains(p.Needs, "lvm") {
+			continue // is not there
+		}
+		for _, set := range each(p) {
+			part := FitPart{Name: p.NameOf(), Vital: p.Vital}
+			switch {
+			case p.Study != "":
+				spec := readPart(t, filepath.Join(dir, p.Study), func(f *os.File) (record.StudySpec, error) { return record.ReadStudySpec(f) })
+				run, err := Apply(spec.Run, set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				spec.Run = run
+				part.Study = &spec
+			case p.Drill != "":
+				spec := readPart(t, filepath.Join(dir, p.Drill), func(f *os.File) (record.DrillSpec, error) { return record.ReadDrillSpec(f) })
+				run, err := Apply(spec.Run, set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				spec.Run, spec.Repeat = run, max(spec.Repeat, p.Repeat)
+				part.Drill = &spec
+			default:
+				part.Probe = p.Probe
+			}
+			for _, v := range set {
+				part.Name += "-" + fmt.Sprint(v)
+			}
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func each(p record.PartSpec) []map[string]any {
+	for _, key := range slices.Sorted(maps.Keys(p.Each)) {
+		var all []map[string]any
+		for _, v := range p.Each[key] {
+			all = append(all, map[string]any{key: v})
+		}
+		return all
+	}
+	return []map[string]any{nil}
+}
+
+func readPart[T any](t *testing.T, file string, read func(*os.File) (T, error)) T {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := read(f)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return v
+}
+
+// documents are the folders of the five documents.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../examples/*/suite.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, f := range files {
+		list = append(list, filepath.Base(filepath.Dir(f)))
+	}
+	return list
+}
+
+// Each document fits into ten minutes and into about one, with what it is mainly about still compared.
+func TestDocumentsAreFitted(t *testing.T) {
+	if len(documents(t)) < 3 {
+		t.Fatalf("only %v", documents(t))
+	}
+	for _, name := range documents(t) {
+		t.Run(name, func(t *testing.T) {
+			parts := folder(t, name)
+			full, _ := Fit(parts, 0, false)
+			quick, left := Fit(parts, 10*time.Minute, false)
+			describeFit(t, "quick", full, quick, left)
+			if s := seconds(quick); s > 600 {
+				t.Errorf("quick takes %.0f s", s)
+			}
+			for _, p := range quick {
+				if p.Vital && p.Out {
+					t.Errorf("%s is vital and left out of quick: %s", p.Name, p.Why)
+				}
+			}
+			smoke, left := Fit(parts, time.Minute, true)
+			describeFit(t, "smoke", full, smoke, left)
+			if s := seconds(smoke); s > 75 {
+				t.Errorf("smoke takes %.0f s", s)
+			}
+			for _, kind := range []string{record.KindStudy, record.KindDrill, record.KindProbe} {
+				if has(full, kind) && !has(smoke, kind) {
+					t.Errorf("smoke has no %s", kind)
+				}
+			}
+		})
+	}
+}
+
+func has(parts []FitPart, kind string) bool {
+	return slices.ContainsFunc(parts, func(p FitPart) bool { return !p.Out && p.kind() == kind })
+}
+
+func seconds(parts []FitPart) (sum float64) {
+	for _, p := range parts {
+		sum += p.Estimate
+	}
+	return sum
+}
+
+func describeFit(t *testing.T, what string, full, fitted []FitPart, left []record.Left) {
+	t.Helper()
+	t.Logf("%s: %.0f s of %.0f s", what, seconds(fitted), seconds(full))
+	for i, p := range fitted {
+		t.Logf("  %-28s %6.0f s -> %4.0f s %s", p.Name, full[i].Estimate, p.Estimate, p.Why)
+	}
+	for _, l := range left {
+		t.Logf("    %s: %s: %s -> %s (%s)", l.Part, l.What, l.From, l.To, l.Why)
+	}
+}

@@ -1,0 +1,442 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// lesser notes a change of a count, "" where nothing changed.
+func lesser[T fmt.Stringer](what string, from, to T) record.Left {
+	return record.Left{What: what, From: from.String(), To: to.String()}
+}
+
+// fewerTrials leaves so many trials of a study and so many rounds of a drill.
+func fewerTrials(trials, rounds record.Count) shed {
+	return func(p *FitPart) (left []record.Left) {
+		switch {
+		case p.Study != nil && p.Study.Trials > trials:
+			left = append(left, lesser("trials", p.Study.Trials, trials))
+			p.Study.Trials = trials
+		case p.Drill != nil && p.Drill.Repeat > rounds:
+			left = append(left, lesser("repeat", p.Drill.Repeat, rounds))
+			p.Drill.Repeat = rounds
+		}
+		return left
+	}
+}
+
+// withoutCanaries leaves the repeated baseline out: in batches each of them brings up another lab.
+func withoutCanaries(p *FitPart) []record.Left {
+	if p.Study == nil || p.Study.Canary < 0 || len(p.Study.Factors) == 0 {
+		return nil
+	}
+	p.Study.Canary = -1
+	return []record.Left{{What: "canaries", From: "the baseline now and then", Why: "drift between trials is not shown"}}
+}
+
+// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill so
+// much, all of its moments with it.
+func shorter(trial, warmup, round time.Duration) shed {
+	return func(p *FitPart) []record.Left {
+		switch {
+		case p.Study != nil:
+			return shorterStudy(p, trial, warmup)
+		case p.Drill != nil:
+			return shorterDrill(p.Drill, round)
+		}
+		if d := p.Probe.Duration; d == 0 || d.Std() > trial {
+			if d == 0 {
+				d = record.Duration(probeDuration)
+			}
+			p.Probe.Duration = record.Duration(trial)
+			return []record.Left{lesser("duration", d, p.Probe.Duration)}
+		}
+		return nil
+	}
+}
+
+// shortenLoad takes the measured time of a load to d, and returns by which share, and what it was.
+func shortenLoad(l *record.LoadSpec, d time.Duration) (share float64, was record.Duration) {
+	was = l.Duration
+	if was == 0 {
+		for _, s := range l.Stages {
+			was += s.Duration
+		}
+	}
+	if was == 0 {
+		was = record.Duration(time.Minute) // what a run has that says nothing
+	}
+	if was.Std() <= d {
+		return 1, was
+	}
+	share = d.Seconds() / was.Std().Seconds()
+	if len(l.Stages) == 0 || l.Duration > 0 {
+		l.Duration = record.Duration(d)
+	}
+	for i := range l.Stages {
+		l.Stages[i].Duration = tenths(share * l.Stages[i].Duration.Std().Seconds())
+	}
+	return share, was
+}
+
+// tenths makes a time of seconds, as whole tenths and at least one second.
+func tenths(seconds float64) record.Duration {
+	return record.Duration(max(time.Second, time.Duration(seconds*1e9).Round(100*time.Millisecond)))
+}
+
+func shorterStudy(p *FitPart, d, warmup time.Duration) (left []record.Left) {
+	l := &p.Study.Run.Load
+	share, was := shortenLoad(l, d)
+	if share < 1 {
+		left = append(left, lesser("load.duration", was, record.Duration(d)))
+		for i := range p.Study.Factors {
+			shortenLevels(&p.Study.Factors[i], share, p.baseline)
+		}
+	}
+	if l.Warmup.Std() > warmup {
+		left = append(left, lesser("load.warmup", l.Warmup, record.Duration(warmup)))
+		l.Warmup = record.Duration(warmup)
+	}
+	if s := &p.Study.Settle; s.Std() > time.Second {
+		left = append(left, lesser("settle", *s, record.Duration(time.Second)))
+		*s = record.Duration(time.Second)
+	}
+	return append(left, shorterTrialsOfProcedures(p.Study.Procedures, d)...)
+}
+
+// shortenLevels takes the times that levels set by the same share, and leaves out those that become as short as others.
+func shortenLevels(f *record.FactorSpec, share float64, baseline map[string]string) {
+	seen := map[record.Duration]bool{}
+	shorten := func(v any) (any, record.Duration) {
+		d, err := record.ParseDuration(fmt.Sprint(v))
+		if err != nil {
+			return v, 0
+		}
+		d = tenths(share * d.Std().Seconds())
+		return d.String(), d
+	}
+	levels := f.Levels[:0:0]
+	for _, l := range f.Levels {
+		var d record.Duration
+		if f.Path == "load.duration" {
+			l.Value, d = shorten(l.Value)
+		} else if v, ok := l.Set["load.duration"]; ok {
+			l.Set["load.duration"], d = shorten(v)
+			if len(l.Set) > 1 {
+				d = 0 // it differs by something else
+			}
+		}
+		if d > 0 && seen[d] && l.Name != baseline[f.Name] {
+			continue
+		}
+		seen[d] = d > 0
+		levels = append(levels, l)
+	}
+	if len(levels) > 1 {
+		f.Levels = levels
+	}
+}
+
+func shorterTrialsOfProcedures(p *record.ProceduresSpec, d time.Duration) (left []record.Left) {
+	if p == nil {
+		return nil
+	}
+	take := func(what string, to *record.Duration) {
+		if to.Std() > d || *to == 0 {
+			left = append(left, record.Left{What: what, From: orNone(*to), To: record.Duration(d).String()})
+			*to = record.Duration(d)
+		}
+	}
+	if p.Threads != nil {
+		take("procedures.threads.duration", &p.Threads.Duration)
+	}
+	if s := p.Steady; s != nil && s.By == "duration" && s.To > record.Count(2*cyclesToSettle) {
+		to := record.Count(2 * cyclesToSettle)
+		left = append(left, lesser("procedures.steady.to", record.Duration(time.Duration(s.To)*time.Second), record.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, record.Duration(time.Second)))
+		s.From, s.To, s.Factor, s.Cycle = cyclesToSettle, to, 2, record.Duration(time.Second)
+	}
+	if p.Capacity != nil {
+		take("procedures.capacity.duration", &p.Capacity.Duration)
+	}
+	return left
+}
+
+func orNone(d record.Duration) string {
+	if d == 0 {
+		return "that of the run"
+	}
+	return d.String()
+}
+
+// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because what a round
+// shows is their order.
+func shorterDrill(s *record.DrillSpec, d time.Duration) (left []record.Left) {
+	share, was := shortenLoad(&s.Run.Load, d)
+	if share == 1 {
+		return nil
+	}
+	left = append(left, lesser("load.duration", was, record.Duration(d)))
+	part := func(what string, to *record.Duration, least time.Duration) {
+		if to.Std() <= least {
+			return
+		}
+		shorter := record.Duration(max(least, time.Duration(share*float64(*to)).Round(time.Second)))
+		left = append(left, lesser(what, *to, shorter))
+		*to = shorter
+	}
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		if f.AtWorkers == 0 {
+			part("at of "+f.Fault, &f.At, 3*time.Second)
+		}
+		part("for of "+f.Fault, &f.For, 3*time.Second)
+	}
+	if s.Lab != nil {
+		part("availability.restart_after", &s.Lab.Availability.RestartAfter, 3*time.Second)
+	}
+	if s.Recovery == 0 || s.Recovery.Std() > d {
+		s.Recovery = record.Duration(d)
+	}
+	return left
+}
+
+// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of all factors
+// or of those that change the lab.
+func levelsLeft(labs, farthest bool) shed {
+	return func(p *FitPart) (left []record.Left) {
+		if p.Probe != nil {
+			return endsOfThreads(p.Probe, farthest)
+		}
+		if p.Study == nil {
+			return nil
+		}
+		for i := range p.Study.Factors {
+			f := &p.Study.Factors[i]
+			if labs && !f.ChangesLab() {
+				continue
+			}
+			kept := ends(f.Levels, p.baseline[f.Name], farthest)
+			if len(kept) == len(f.Levels) {
+				continue
+			}
+			left = append(left, record.Left{What: "levels of " + f.Name, From: names(f.Levels), To: names(kept)})
+			f.Levels = kept
+		}
+		if len(left) > 0 && p.Study.Combine == record.CombineFraction {
+			p.Study.Combine, p.Study.Fraction = record.CombineGrid, 0 // so few that all of them can be run
+		}
+		return left
+	}
+}
+
+// ends are the baseline and the first and last other level, or that of the two which is farther from it.
+func ends(levels []record.LevelSpec, baseline string, farthest bool) []record.LevelSpec {
+	at := max(0, slices.IndexFunc(levels, func(l record.LevelSpec) bool { return l.Name == baseline }))
+	keep := []int{0, at, len(levels) - 1}
+	if farthest {
+		keep = []int{at, 0}
+		if len(levels)-1-at >= at {
+			keep = []int{at, len(levels) - 1}
+		}
+	}
+	slices.Sort(keep)
+	var out []record.LevelSpec
+	for _, i := range slices.Compact(keep) {
+		out = append(out, levels[i])
+	}
+	return out
+}
+
+// endsOfThreads leaves the least, the middle and the most threads of a probe, or the least and the most.
+func endsOfThreads(s *record.PartProbeSpec, farthest bool) []record.Left {
+	n := len(s.Threads)
+	keep := []record.Count{}
+	switch {
+	case n > 2 && farthest:
+		keep = append(keep, s.Threads[0], s.Threads[n-1])
+	case n > 3:
+		keep = append(keep, s.Threads[0], s.Threads[n/2], s.Threads[n-1])
+	default:
+		return nil
+	}
+	left := record.Left{What: "threads", From: counts(s.Threads), To: counts(keep)}
+	s.Threads = keep
+	return []record.Left{left}
+}
+
+func counts(list []record.Count) string {
+	var texts []string
+	for _, c := range list {
+		texts = append(texts, c.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// labsOnce brings each lab up once instead of anew in every block.
+func labsOnce(p *FitPart) []record.Left {
+	s := p.Study
+	if s == nil || s.Lab == nil || s.Order == record.OrderBatched || !slices.ContainsFunc(s.Factors, func(f record.FactorSpec) bool { return f.ChangesLab() }) {
+		return nil
+	}
+	s.Order, s.Canary = record.OrderBatched, -1
+	for _, f := range s.Factors {
+		if f.ChangesLab() {
+			s.Batch = append(s.Batch, f.Name)
+		}
+	}
+	return []record.Left{{What: "order", From: record.OrderBlocks, To: record.OrderBatched, Why: "each lab is brought up once, and its effect cannot be told from drift"}}
+}
+
+// oneLabFactor leaves the first of the factors that change the lab: each of the others needs labs of its own.
+func oneLabFactor(p *FitPart) (left []record.Left) {
+	if p.Study == nil {
+		return nil
+	}
+	first := true
+	p.Study.Factors = slices.DeleteFunc(p.Study.Factors, func(f record.FactorSpec) bool {
+		if !f.ChangesLab() || first {
+			first = first && !f.ChangesLab()
+			return false
+		}
+		left = append(left, record.Left{What: "factor " + f.Name, From: names(f.Levels)})
+		p.Study.Batch = slices.DeleteFunc(p.Study.Batch, func(name string) bool { return name == f.Name })
+		return true
+	})
+	return left
+}
+
+// leastRecords is how many documents are left at least.
+const leastRecords = 1000
+
+// lessData divides the documents that are loaded; with least, as far as to so many, whatever that divides by.
+func lessData(by, most float64) shed {
+	return func(p *FitPart) (left []record.Left) {
+		divide := func(what string, c *record.Count) {
+			d := by
+			if most > 0 {
+				d = max(d, float64(*c)/most)
+			}
+			to := max(leastRecords, record.Count(float64(*c)/d))
+			if *c > to {
+				left = append(left, record.Left{What: what, From: c.String(), To: to.String(), Why: "they no longer have the document's ratio to memory"})
+				*c = to
+			}
+		}
+		switch {
+		case p.Study != nil:
+			base := p.Study.Run.Workload.Records
+			divide("workload.records", &p.Study.Run.Workload.Records)
+			if to := p.Study.Run.Workload.Records; base > to {
+				for i := range p.Study.Factors {
+					divideLevels(&p.Study.Factors[i], float64(base)/float64(to))
+				}
+			}
+		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" && p.Drill.Run.Workload.Name != record.WorkloadLedger:
+			divide("workload.records", &p.Drill.Run.Workload.Records)
+		case p.Probe != nil && float64(p.Probe.Size) > by*(64<<20):
+			to := record.Size(float64(p.Probe.Size)/by) >> 20 << 20
+			left = append(left, lesser("size", p.Probe.Size, to))
+			p.Probe.Size = to
+		}
+		return left
+	}
+}
+
+// divideLevels divides the documents that levels load as those of the base were.
+func divideLevels(f *record.FactorSpec, by float64) {
+	divided := func(v any) any {
+		c, err := record.ParseCount(fmt.Sprint(v))
+		if err != nil {
+			return v
+		}
+		return int(max(leastRecords, float64(c)/by))
+	}
+	for i := range f.Levels {
+		l := &f.Levels[i]
+		if f.Path == "workload.records" && l.Value != nil {
+			l.Value = divided(l.Value)
+		} else if v, ok := l.Set["workload.records"]; ok {
+			l.Set["workload.records"] = divided(v)
+		}
+	}
+}
+
+// shorterProcedures leaves two steps of each procedure.
+func shorterProcedures(p *FitPart) (left []record.Left) {
+	if p.Study == nil || p.Study.Procedures == nil {
+		return nil
+	}
+	x := p.Study.Procedures
+	if t := x.Threads; t != nil {
+		if levels := threadLevels(t); len(levels) > 2 {
+			t.Levels, t.From, t.To = []record.Count{levels[0], levels[len(levels)-1]}, 0, 0
+			left = append(left, record.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
+		}
+		t.Trials = 1
+	}
+	if c := x.Capacity; c != nil && c.Confirm > 1 {
+		left = append(left, lesser("procedures.capacity.confirm", c.Confirm, 1), record.Left{What: "procedures.capacity.precision", From: figure.Percent(float64(c.Precision)), To: "20 %"})
+		c.Confirm, c.Precision = 1, max(c.Precision, 0.2)
+	}
+	return left
+}
+
+// threadLevels are the numbers of workers that are tried.
+func threadLevels(t *record.ThreadsSpec) []record.Count {
+	levels := slices.Clone(t.Levels)
+	for w := t.From; len(levels) == 0 || len(t.Levels) == 0 && w <= t.To && w > 0; w *= 2 {
+		levels = append(levels, w)
+	}
+	return levels
+}
+
+// oneStepOfProcedures leaves one number of workers to be tried, and no other procedure.
+func oneStepOfProcedures(p *FitPart) (left []record.Left) {
+	if p.Study == nil || p.Study.Procedures == nil {
+		return nil
+	}
+	x := p.Study.Procedures
+	if t := x.Threads; t != nil {
+		levels := threadLevels(t)
+		t.Levels, t.From, t.To, t.Trials = levels[:1], 0, 0, 1
+		if slices.Contains(levels, p.Study.Run.Load.Workers) {
+			t.Levels = []record.Count{p.Study.Run.Load.Workers}
+		}
+		left = append(left, record.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
+	}
+	if x.Steady != nil {
+		left = append(left, record.Left{What: "procedure steady", From: "steady"})
+		x.Steady = nil
+	}
+	if x.Capacity != nil {
+		left = append(left, record.Left{What: "procedure capacity", From: "capacity"})
+		x.Capacity = nil
+	}
+	if x.Threads == nil {
+		p.Study.Procedures = nil
+	}
+	return left
+}
+
+// smallestProbe leaves two numbers of threads, one second and one operation of each profile.
+func smallestProbe(p *FitPart) (left []record.Left) {
+	s := p.Probe
+	if s == nil {
+		return nil
+	}
+	left = endsOfThreads(s, true)
+	if s.Duration.Std() != time.Second {
+		left = append(left, record.Left{What: "duration", From: orNone(s.Duration), To: "1s"})
+		s.Duration = record.Duration(time.Second)
+	}
+	if len(s.Operations) > 1 {
+		left = append(left, record.Left{What: "operations", From: strings.Join(s.Operations, ", "), To: s.Operations[0]})
+		s.Operations = s.Operations[:1]
+	}
+	return left
+}
