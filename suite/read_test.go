@@ -1,0 +1,225 @@
+package suite
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+)
+
+const (
+	plainStudy = "{name: threads, run: {target: 'null:', workload: {name: a, records: 100k}, load: {duration: 5s}}, trials: 2, factors: [{path: load.workers, levels: [8, 16]}]}"
+	foundStudy = "{name: base, run: {target: 'null:', workload: {records: 1000}, load: {duration: 5s}}, procedures: {threads: {levels: [1, 2]}}}"
+	labStudy   = `
+name: policy
+lab: {name: policy, engine: {name: documentdb}}
+run: {workload: {records: 10k}, load: {duration: 5s}}
+trials: 2
+factors:
+  - {name: members, path: lab.topology.members, levels: [1, 3]}
+  - {name: mixed, levels: [{name: eight, set: {load.workers: 8}}, {name: sixteen, set: {load.workers: 16}}, {name: more, set: {load.workers: 32, lab.topology.members: 3}}]}
+`
+	aDrill = "{name: kill, lab: {name: kill, engine: {name: documentdb}}, run: {load: {duration: 5s}}, faults: [{fault: 'kill:primary', at: 1s, for: 1s}]}"
+)
+
+// folder writes the files of a suite.
+func folder(t *testing.T, suite string, more map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "my-suite")
+	files := map[string]string{File: suite, "threads.yaml": plainStudy, "base.yaml": foundStudy, "lab.yaml": labStudy, "../drill/kill.yaml": aDrill}
+	maps.Copy(files, more)
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestSuiteIsRead(t *testing.T) {
+	f, err := Open(folder(t, `
+published: policy-storage
+scale: {data: 1/100}
+parts:
+  - {study: base.yaml, gives: [load.workers], vital: true}
+  - {study: threads.yaml, each: {workload.name: [a, b], workload.seed: [1]}, shows: [figure-2, figure-4]}
+  - {drill: ../drill/kill.yaml, shows: [table-7], level: "rs=1, host", repeat: 3, needs: [documentdb]}
+  - {name: ext4, probe: {storage: {backend: directory}, threads: [1, 4]}}
+`, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range f.Pieces {
+		names = append(names, p.Name)
+	}
+	if got, want := strings.Join(names, " "), "base threads-a-1 threads-b-1 kill ext4"; got != want || f.Spec.Name != "my-suite" {
+		t.Errorf("%s: %s, want %s", f.Spec.Name, got, want)
+	}
+	if f.Pieces[2].Study.Run.Workload.Name != "b" || f.Pieces[2].Study.Name != "threads-b-1" || f.Pieces[1].Study.Run.Workload.Name != "a" {
+		t.Errorf("%+v", f.Pieces[2].Study)
+	}
+}
+
+func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"parts: []":                                                                             "parts: there is none",
+		"prats: []":                                                                             `did you mean parts?`,
+		"parts: [{study: gone.yaml}]":                                                           "part 1 (gone): study: there is no file",
+		"parts: [{study: /etc/x.yaml}]":                                                         "part 1 (x): study: /etc/x.yaml is neither below",
+		"parts: [{study: ../../x.yaml}]":                                                        "is neither below the folder nor in one beside it",
+		"parts: [{}]":                                                                           "part 1: exactly one of study, drill and probe",
+		"parts: [{probe: {storage: {}}}]":                                                       "part 1: name: a probe needs one",
+		"parts: [{name: a/b, study: base.yaml}]":                                                `name: "a/b" cannot be the name of a directory`,
+		"parts: [{study: base.yaml, needs: [rot]}]":                                             `needs: there is no "rot", did you mean root?`,
+		"parts: [{study: base.yaml}, {study: base.yaml}]":                                       "part 2 (base): it has the same name as part 1",
+		"parts: [{study: threads.yaml, each: {load.workers: [1, '1']}}]":                        "two parts called threads-1",
+		"parts: [{study: threads.yaml, each: {load.wokers: [1]}}]":                              "load.wokers",
+		"parts: [{study: threads.yaml, gives: [load.workers]}]":                                 "gives: threads.yaml has no procedures",
+		"parts: [{study: base.yaml, gives: [load.worker]}]":                                     `no procedure finds "load.worker", did you mean load.workers?`,
+		"parts: [{drill: ../drill/kill.yaml, gives: [load.workers]}]":                           "gives: only the procedures of a study",
+		"parts: [{study: base.yaml, level: x}]":                                                 "level: a study has levels of its own",
+		"parts: [{study: base.yaml, repeat: 2}]":                                                "repeat: only drills are repeated",
+		"parts: [{study: base.yaml, shows: [figure-2]}]":                                        "the suite names no document",
+		"{published: policy-storag, parts: [{study: base.yaml}]}":                               "published: ",
+		"{published: policy-storage, parts: [{study: base.yaml, shows: [figure-999]}]}":         "part 1 (base): shows: ",
+		"parts: [{study: broken.yaml}]":                                                         "part 1 (broken): study: broken.yaml: ",
+		"{scale: {data: 1/0}, parts: [{study: base.yaml}]}":                                     "scale.data",
+		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: applied is written by plimsoll",
+		"parts: [{study: base.yaml}, {name: threads, study: threads.yaml}, {study: gone.yaml}]": "part 3 (gone)",
+	} {
+		_, err := Read(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), File) {
+		t.Errorf("a folder without a suite: %v", err)
+	}
+}
+
+// machine lacks what it is told to.
+type machine map[string]string
+
+func (m machine) Lacks(need string) string { return m[need] }
+
+// planFor plans a folder on a machine that can bring any lab up.
+func planFor(t *testing.T, dir string, o PlanOptions) *Plan {
+	t.Helper()
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func leftOf(p *Plan) string {
+	var all []string
+	for _, l := range p.Left {
+		all = append(all, l.Part+" "+l.What+" "+l.From+">"+l.To)
+	}
+	return strings.Join(all, "; ")
+}
+
+const allKinds = `
+scale: {data: 1/10, workers: 1/4}
+parts:
+  - {study: threads.yaml}
+  - {study: lab.yaml, needs: [mongod]}
+  - {drill: ../drill/kill.yaml, repeat: 2}
+  - {name: dir, probe: {storage: {backend: directory}, threads: [4, 8], duration: 1s}}
+`
+
+func TestPlanHasTheScale(t *testing.T) {
+	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Machine: machine{"mongod": "it is not installed"}, Scale: &record.ScaleSpec{Workers: 0.5}})
+	spec := p.Parts[0].Study.Spec
+	if spec.Run.Workload.Records != 10_000 || spec.Factors[0].Levels[1].Value != 8 || spec.Factors[0].Levels[1].Name != "16" {
+		t.Errorf("%+v", spec)
+	}
+	if !p.Parts[1].Out() || !strings.Contains(p.Parts[1].Problem, "it needs mongod: it is not installed") {
+		t.Errorf("%+v", p.Parts[1].Part)
+	}
+	if p.Parts[2].Plan.Drill.Repeat != 2 || p.Parts[3].Plan.Probe.Threads[1] != 4 {
+		t.Errorf("%+v %+v", p.Parts[2].Plan.Drill, p.Parts[3].Plan.Probe)
+	}
+	if p.Estimate() < 20*time.Second {
+		t.Errorf("all in %v", p.Estimate())
+	}
+	if !strings.Contains(p.Left[0].To, "data=1/10,workers=1/2") {
+		t.Errorf("%+v", p.Left)
+	}
+}
+
+// What this machine cannot do is left out with the reason, level by level.
+func TestPlanOfAMachineThatCannotAll(t *testing.T) {
+	check := func(l record.LabSpec, _ record.RunSpec) error {
+		if l.Topology.Members == 3 {
+			return errors.New("there is room\nfor one member")
+		}
+		return nil
+	}
+	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(record.LabSpec) error { return errors.New("no loop devices") }})
+	if got := leftOf(p); !strings.Contains(got, "lab members=3 >") || !strings.Contains(got, "lab mixed=more >") || !strings.Contains(got, "lab members >") || !strings.Contains(got, "dir the part >") {
+		t.Errorf("%s", got)
+	}
+	if f := p.Parts[1].Study.Spec.Factors; len(f) != 1 || len(f[0].Levels) != 2 {
+		t.Errorf("%+v", f)
+	}
+	p = planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: func(record.LabSpec, record.RunSpec) error { return errors.New("needs root") }}})
+	if !p.Parts[1].Out() || !p.Parts[2].Out() || p.Parts[0].Out() || p.Nothing() != "" {
+		t.Errorf("%s", leftOf(p))
+	}
+}
+
+// A deployment of one's own is loaded with what is not of the lab.
+func TestPlanAgainstADeployment(t *testing.T) {
+	dir := folder(t, allKinds, nil)
+	p := planFor(t, dir, PlanOptions{Against: "mongodb://app:secret@db1/", Machine: machine{"mongod": "it is not installed"}})
+	spec := p.Parts[1].Study.Spec
+	if spec.Lab != nil || spec.Run.Target != "mongodb://app:secret@db1/" || !strings.HasSuffix(spec.Run.Database, "_lab") {
+		t.Errorf("%+v", spec.Run)
+	}
+	if len(spec.Factors) != 1 || len(spec.Factors[0].Levels) != 2 {
+		t.Errorf("%+v", spec.Factors)
+	}
+	if !p.Parts[2].Out() || !p.Parts[3].Out() || strings.Contains(p.Parts[2].Problem, "secret") {
+		t.Errorf("%+v", p.Parts)
+	}
+	p = planFor(t, dir, PlanOptions{Against: embedded, Data: "/data"})
+	if got := p.Parts[0].Study.Spec.Run.Target; got != "embedded:/data/threads" {
+		t.Errorf("%s", got)
+	}
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewPlan(f, PlanOptions{Against: "mongo://h"}); err == nil || !strings.Contains(err.Error(), "--target") {
+		t.Errorf("%v", err)
+	}
+}
+
+// If everything that is varied is of the lab, the baseline alone is measured.
+func TestPlanOfABaselineAlone(t *testing.T) {
+	only := "{lab: {name: x, engine: {name: documentdb}}, run: {workload: {records: 1000}, load: {duration: 2s}}, trials: 2, factors: [{path: lab.topology.members, levels: [1, 3]}]}"
+	p := planFor(t, folder(t, "parts: [{study: only.yaml}]", map[string]string{"only.yaml": only}), PlanOptions{Against: embedded, Data: t.TempDir()})
+	if n := len(p.Parts[0].Study.Configurations); n != 1 || p.Parts[0].Out() {
+		t.Errorf("%d configurations: %s", n, leftOf(p))
+	}
+	if got := leftOf(p); !strings.Contains(got, "only what is compared >the baseline alone") {
+		t.Errorf("%s", got)
+	}
+}
