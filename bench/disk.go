@@ -34,7 +34,8 @@ const diskTurn = 1500 * time.Millisecond
 type diskPlace struct {
 	dir, name string
 	pairs     int // rounds of both, without the one to warm up
-	threads   []int
+	// readers and writers are the numbers of threads that are compared.
+	readers, writers []int
 	// busy says that requests are so many that processor time is about them, and the device one that flushes and counters
 	// are worth comparing of.
 	busy bool
@@ -54,7 +55,7 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nDisk, beside fio (psync) on the same file. Turns of %s in the order fio, probe, probe, fio; the first pair warms up; medians of the\n", diskTurn)
 	fmt.Fprintf(w, "ratios of pairs with their 95 %% interval. Both write blocks of their own (fio: refill_buffers); the probe also checks what it reads.\n")
 	fmt.Fprintf(w, "Goals: rate ±%.0f %%, processor time ≤ %.1f, flush ±%.0f %%. Open: outside, with an interval that reaches the goal.\n", 100*diskRate, diskCPU, 100*diskFlush)
-	failed := diskCompare(ctx, w, diskPlace{dir: dir, name: "the disk of this directory", pairs: 3 * c.rounds, threads: []int{1, 4, 16}, busy: true})
+	failed := diskCompare(ctx, w, diskPlace{dir: dir, name: "the disk of this directory", pairs: 3 * c.rounds, readers: []int{1, 4, 16}, writers: []int{1, 4, 16}, busy: true})
 	return errors.Join(failed, fixedDisk(ctx, w, c))
 }
 
@@ -62,11 +63,14 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 func diskCompare(ctx context.Context, w io.Writer, at diskPlace) error {
 	at.pairs += at.pairs % 2 // with the pair that warms up their number is odd, so that the last turn is the probe's
 	fmt.Fprintf(w, "On %s, %d pairs\n", at.name, at.pairs)
-	for _, op := range []string{disk.Read, disk.Write} {
-		for _, threads := range at.threads {
-			if err := randomRatio(ctx, w, at, op, threads); err != nil {
-				return err
-			}
+	for _, threads := range at.readers {
+		if err := randomRatio(ctx, w, at, disk.Read, threads); err != nil {
+			return err
+		}
+	}
+	for _, threads := range at.writers {
+		if err := randomRatio(ctx, w, at, disk.Write, threads); err != nil {
+			return err
 		}
 	}
 	if at.busy {
@@ -208,7 +212,7 @@ func paired(list []float64, low, high float64) string {
 	median = math.Exp(median)
 	word := verdict(median >= low && median <= high)
 	if !ok {
-		return fmt.Sprintf("× %.3f %s", median, word)
+		return fmt.Sprintf("× %.3f (too few pairs to judge)", median)
 	}
 	from, to := math.Exp(iv.Low), math.Exp(iv.High)
 	if word == verdict(false) && to >= low && from <= high {

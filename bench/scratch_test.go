@@ -16,6 +16,9 @@ import (
 const scratchVariable = "PLIMSOLL_BENCH_TEST_SCRATCH"
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" { // a child of a part: without this it would be all tests again
+		exit(playRole(role, os.Args[1:]))
+	}
 	parent := os.Getenv(scratchVariable)
 	if parent == "" {
 		os.Exit(m.Run())
