@@ -148,6 +148,10 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		return number("integer", `^\s*[0-9.]+\s*(B|kB|[KMGT]i?B)?\s*$`, "64GiB")
 	case reflect.TypeFor[record.Share]():
 		return number("number", `^[-+0-9.eE]+\s*%?$`, "3%")
+	case reflect.TypeFor[record.Fraction]():
+		return number("number", `^\s*[-+0-9.eE]+\s*(/\s*[-+0-9.eE]+\s*)?$`, "1/128")
+	case reflect.TypeFor[record.Fraction]():
+		return number("number", `^\s*[+0-9.eE]+\s*(/\s*[+0-9.eE]+\s*)?$`, "1/128")
 	case reflect.TypeFor[record.LevelSpec]():
 		// A level may be written as its value alone.
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
