@@ -35,10 +35,12 @@ type documentDB struct {
 
 	mu       sync.Mutex
 	primary  *pgMember // the last one, dead or alive; nil before the start
+	elected  *pgMember // was asked to lead in place of primary, and whether it does is not known yet; nil mostly
 	history  history   // of the primary
 	told     string    // the last problem that was told, not to tell it again and again
 	stopping bool
 	watching bool                     // Watch runs
+	pulse    time.Time                // when Watch last saw that time goes by; see stoodStill
 	readers  map[*engine.Gateway]bool // for reading single members; true while in use
 }
 

@@ -76,7 +76,7 @@ func (c *documentDB) crown(ctx context.Context, m *pgMember) error {
 	if c.primary != nil && c.primary != m {
 		c.primary.diverged = true
 	}
-	c.primary, c.history = m, history{at.Timeline, forks}
+	c.primary, c.history, c.elected = m, history{at.Timeline, forks}, nil
 	m.at, m.seen, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
 	for _, o := range c.members {
 		o.deaf = time.Time{}

@@ -29,15 +29,9 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	defer cancel()
 	c.endGateways()
 	c.fence(old)
-	best, others, err := c.best(ctx)
+	best, others, err := c.succeed(ctx)
 	if err != nil {
 		return errors.Join(err, c.unfence(ctx, old))
-	}
-	if err := best.node.Promote(ctx); err != nil {
-		return err
-	}
-	if err := c.crown(ctx, best); err != nil {
-		return err
 	}
 	c.mu.Lock()
 	at := best.at
@@ -46,7 +40,47 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name, took.Round(time.Millisecond)),
 		map[string]string{"member": best.plan.Name, "from": old.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
 			"away_ms": strconv.FormatInt(took.Milliseconds(), 10), "why": why})
-	return c.regroup(ctx, best, others)
+	if err := c.regroup(ctx, best, others); err != nil {
+		// Gateways and standbys that were not reached are mended, or the next one is promoted.
+		c.site.Event("problem", fmt.Sprintf("%s was promoted, and not all others could be told yet: %v", best.plan.Name, err),
+			map[string]string{"member": best.plan.Name})
+	}
+	return nil
+}
+
+// succeed makes the standby with the most data the primary. One that was asked to lead before, and did not say in time
+// that it does, leads if it left recovery since: nothing was acknowledged meanwhile, because there were no gateways, and
+// nobody else could be promoted past it.
+func (c *documentDB) succeed(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+	c.mu.Lock()
+	elected := c.elected
+	c.mu.Unlock()
+	if elected != nil && elected.node.Status().Running && reachable(elected) {
+		limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+		at, err := elected.node.Position(limit)
+		cancel()
+		if err == nil && !at.Standby {
+			c.mu.Lock()
+			others = c.standbys()
+			c.mu.Unlock()
+			return elected, others, c.crown(ctx, elected)
+		}
+	}
+	if best, others, err = c.best(ctx); err != nil {
+		return nil, nil, err
+	}
+	return best, others, c.enthrone(ctx, best)
+}
+
+// enthrone promotes a standby. That it was asked to lead is kept until it is known what became of that.
+func (c *documentDB) enthrone(ctx context.Context, m *pgMember) error {
+	c.mu.Lock()
+	c.elected = m
+	c.mu.Unlock()
+	if err := m.node.Promote(ctx); err != nil {
+		return err
+	}
+	return c.crown(ctx, m)
 }
 
 // fence makes sure that the old primary does nothing any more and does not start as a primary again.
@@ -91,8 +125,15 @@ func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
 }
 
 // regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a
-// majority need both.
+// majority need both. It gives up when that primary is lost: then the next one has to be promoted, which this would hold
+// up.
 func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+	ctx, cancel := c.whileAlive(ctx, leader)
+	defer cancel()
+	return whyEnded(ctx, c.regroupAll(ctx, leader, standbys))
+}
+
+func (c *documentDB) regroupAll(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
 	gateways := make(chan error, 1)
 	go func() { gateways <- c.restartGateways(ctx) }()
 	err := leader.node.MakeSlots(ctx)
@@ -121,6 +162,11 @@ func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
 	if err := m.node.Wait(ctx); err != nil {
 		return err
 	}
+	return c.reign(ctx, m)
+}
+
+// reign notes that the last primary is one again, and lets the others know it at its address.
+func (c *documentDB) reign(ctx context.Context, m *pgMember) error {
 	if err := c.crown(ctx, m); err != nil {
 		return err
 	}

@@ -10,57 +10,104 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
+// returnLimit is how long a return may take: all data of a member may have to be copied.
+const returnLimit = 5 * time.Minute
+
+// returnTries is how many attempts at a return may fail while there is a primary that answers. Those for which a primary
+// went away do not count.
+const returnTries = 3
+
 // Return starts a member again. The last primary becomes primary again if nothing was promoted meanwhile; another
 // member becomes a standby, and a former primary gives up what the others do not have. One that was primary and has to
-// follow, while there is no primary, waits for one as long as ctx allows.
+// follow, while there is no primary, waits for one. What fails because a primary went away, or this machine stood still
+// for seconds, is tried again, for as long as ctx and [returnLimit] allow; then the lab itself goes on trying.
 func (c *documentDB) Return(ctx context.Context, member string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
+	defer cancel()
 	for _, g := range c.gateways {
 		if g.plan.Name == member {
-			return c.returnGateway(ctx, g)
+			return c.tryAgain(ctx, member, func() (bool, error) { return c.tryGateway(ctx, g) })
 		}
 	}
 	for _, m := range c.members {
 		if m.plan.Name == member {
-			return c.returnMember(ctx, m)
+			return c.tryAgain(ctx, member, func() (bool, error) {
+				done, err := c.tryReturn(ctx, m)
+				if done && err == nil {
+					err = c.waitReturned(ctx, m)
+				}
+				return done, err
+			})
 		}
 	}
 	return fmt.Errorf("there is no member %s", member)
 }
 
-func (c *documentDB) returnGateway(ctx context.Context, g *pgGateway) error {
-	c.op.Lock()
-	defer c.op.Unlock()
-	leader := c.leader()
-	if leader == nil {
-		return errors.New("the cluster has not been started")
-	}
-	if !g.node.Status().Running {
-		if leader.node.Status().Running {
-			return c.startGateway(ctx, g, leader.node.Upstream())
+// errStopping is what whoever wants to start something is told while the cluster ends.
+var errStopping = errors.New("the lab is going down")
+
+// tryAgain tries to return a server until that is done, until it fails for a reason of its own, or until ctx ends.
+func (c *documentDB) tryAgain(ctx context.Context, name string, try func() (done bool, err error)) error {
+	var last error
+	for failed := 0; ; {
+		done, err := try()
+		switch {
+		case done && err == nil:
+			return nil
+		case err == nil:
+			last = errors.New("there is no primary")
+		case errors.Is(err, errPrimaryLost):
+			last = err
+		default:
+			last = err
+			failed++
 		}
-		g.node.SetPrimary(leader.node.Upstream())
-		return g.node.Start(ctx) // it answers when there is a primary
+		if failed == returnTries || errors.Is(err, errStopping) || c.leader() == nil {
+			return last
+		}
+		if err := rest(ctx, 100*time.Millisecond<<failed); err != nil {
+			return fmt.Errorf("%s is not back: %w (%w; %s was the last primary); the lab tries it again by itself\n%s",
+				name, err, last, c.leader().plan.Name, c.statusLines())
+		}
 	}
-	if !leader.node.Status().Running {
-		return nil
-	}
-	return g.node.Wait(ctx)
 }
 
-func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
-	for {
-		done, err := c.tryReturn(ctx, m)
-		if err != nil {
-			return err
-		}
-		if done {
-			return c.waitReturned(ctx, m)
-		}
-		if err := rest(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("%s cannot join yet, because there is no primary (%s was the last one); it joins when there is one: %w\n%s",
-				m.plan.Name, c.leader().plan.Name, err, c.statusLines())
-		}
+// tryGateway starts a gateway if it does not run, and waits until it answers if there is a primary.
+func (c *documentDB) tryGateway(ctx context.Context, g *pgGateway) (done bool, err error) {
+	c.op.Lock()
+	defer c.op.Unlock()
+	leader, err := c.ready()
+	if err != nil {
+		return false, err
 	}
+	if !leader.node.Status().Running {
+		if g.node.Status().Running {
+			return true, nil
+		}
+		g.node.SetPrimary(leader.node.Upstream())
+		return true, g.node.Start(ctx) // it answers when there is a primary
+	}
+	ctx, cancel := c.whileAlive(ctx, leader)
+	defer cancel()
+	if g.node.Status().Running {
+		err = g.node.Wait(ctx)
+	} else {
+		err = c.startGateway(ctx, g, leader.node.Upstream())
+	}
+	return true, whyEnded(ctx, err)
+}
+
+// ready is the primary, dead or alive, of a cluster that was started and is not being stopped. The caller holds op.
+func (c *documentDB) ready() (*pgMember, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.stopping:
+		return nil, errStopping
+	case c.primary == nil:
+		return nil, errors.New("the cluster has not been started")
+	}
+	return c.primary, nil
 }
 
 // waitReturned waits until a member that was started answers. Nobody holds op meanwhile: a standby that was rewound may
@@ -89,9 +136,9 @@ func (c *documentDB) restarted(m *pgMember) bool {
 func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err error) {
 	c.op.Lock()
 	defer c.op.Unlock()
-	leader := c.leader()
-	if leader == nil {
-		return false, errors.New("the cluster has not been started")
+	leader, err := c.ready()
+	if err != nil {
+		return false, err
 	}
 	if m.node.Status().Running {
 		return true, nil
@@ -112,6 +159,9 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 	switch {
 	case err == nil && !at.Standby:
 		if err := c.rejoin(ctx, leader, m); err != nil {
+			c.mu.Lock()
+			m.waiting, m.tried = true, time.Now() // who watches tries it again when nobody else does
+			c.mu.Unlock()
 			return false, err
 		}
 		return true, c.waitFollower(ctx, leader, m)
@@ -153,6 +203,10 @@ func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
 func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
 	ctx, cancel := c.whileAlive(ctx, leader)
 	defer cancel()
+	return whyEnded(ctx, c.rejoinAs(ctx, leader, m))
+}
+
+func (c *documentDB) rejoinAs(ctx context.Context, leader, m *pgMember) error {
 	if err := m.node.Stop(ctx); err != nil {
 		return err
 	}
@@ -225,7 +279,7 @@ func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) erro
 			last = err.Error()
 		}
 		if err := rest(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err)
+			return whyEnded(ctx, fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err))
 		}
 	}
 }
@@ -243,6 +297,15 @@ func (c *documentDB) inStep(ctx context.Context, m *pgMember) bool {
 
 // errPrimaryLost says that a primary went away while something was done with it.
 var errPrimaryLost = errors.New("the primary went away meanwhile")
+
+// whyEnded is an error that is that of a lost primary if one was the reason for it: programs that are ended with a ctx
+// say only that they were ended.
+func whyEnded(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), errPrimaryLost) || errors.Is(err, errPrimaryLost) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errPrimaryLost, err)
+}
 
 // whileAlive is ctx for as long as a member's process runs and the primary is not lost.
 func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {

@@ -93,13 +93,10 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 	stopErr := old.node.Stop(limit) // killed if it takes longer, which is no loss: it accepts no writes
 	cancel()
 	if err := old.node.Retire(); err != nil {
-		return errors.Join(stopErr, err)
+		return errors.Join(stopErr, err, c.lead(ctx, old))
 	}
-	if err := next.node.Promote(ctx); err != nil {
-		return errors.Join(err, c.lead(ctx, old))
-	}
-	if err := c.crown(ctx, next); err != nil {
-		return err
+	if err := c.enthrone(ctx, next); err != nil {
+		return errors.Join(err, c.undoHandOver(ctx, old, next))
 	}
 	var others []*pgMember
 	for _, m := range c.members {
@@ -107,8 +104,29 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 			others = append(others, m)
 		}
 	}
-	if err := c.regroup(ctx, next, others); err != nil {
-		return err
+	err := c.regroup(ctx, next, others)
+	if err == nil {
+		err = c.rejoin(ctx, next, old)
 	}
-	return c.rejoin(ctx, next, old)
+	if err != nil {
+		c.mu.Lock()
+		old.waiting = !old.node.Status().Running // it is tried again
+		c.mu.Unlock()
+		c.site.Event("problem", fmt.Sprintf("%s handed over, and not all could follow yet: %v", old.plan.Name, err), map[string]string{"member": old.plan.Name})
+	}
+	return nil
+}
+
+// undoHandOver lets the old primary lead again when the next one was not promoted, which has to be certain: whether it
+// was is not known when it did not answer in time. Then the old one stays down, and the one who watches finds out.
+func (c *documentDB) undoHandOver(ctx context.Context, old, next *pgMember) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteLimit)
+	defer cancel()
+	if at, err := next.node.Position(limit); err == nil && at.Standby {
+		return c.lead(limit, old)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old.fenced, old.problem = true, "stopped, because another member is promoted"
+	return fmt.Errorf("%s was asked to lead and did not say in time whether it does; the lab finds out", next.plan.Name)
 }

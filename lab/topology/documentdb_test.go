@@ -61,6 +61,7 @@ func TestDocumentDBSet(t *testing.T) {
 			{"two members fail and return", doubleFailure},
 			{"all members fail and return", allFail},
 			{"members are killed at random", randomKills},
+			{"servers stand still for seconds", standStill},
 			{"no secrets in logs", noSecretsInLogs},
 		},
 		"in doubt": {
@@ -69,6 +70,7 @@ func TestDocumentDBSet(t *testing.T) {
 			{"a primary whose disk lied", lyingPrimary},
 			{"two timelines of one number", sameNumberTwice},
 			{"killed at the fork", killedAtTheFork},
+			{"one that leads unheard", electedUnheard},
 			{"a member returns with an empty volume", emptyVolume},
 		},
 	} {

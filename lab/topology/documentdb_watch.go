@@ -20,21 +20,49 @@ func (c *documentDB) Watch(ctx context.Context) {
 	c.setWatching(true)
 	defer c.setWatching(false)
 	var all sync.WaitGroup
+	all.Go(func() { c.beat(ctx) })
 	for _, m := range c.members {
 		all.Go(func() { c.ask(ctx, m) })
 	}
-	for {
-		before := time.Now()
-		tick := min(c.heartbeat/2, time.Second)
-		if rest(ctx, tick) != nil {
-			break
+	for rest(ctx, min(c.heartbeat/2, time.Second)) == nil {
+		if !c.stoodStill() {
+			c.look(ctx)
 		}
-		if time.Since(before) > tick+c.timeout/4 {
-			c.forgive() // this machine stood still, and so did the questions
-		}
-		c.look(ctx)
 	}
 	all.Wait()
+}
+
+// beatEvery is how often it is looked whether this machine, or this process, stands still.
+const beatEvery = 100 * time.Millisecond
+
+// beat notes again and again that time goes by. When it did not for a while, the questions to members stood still as
+// well, so their silence says nothing: they get all of the timeout again.
+func (c *documentDB) beat(ctx context.Context) {
+	for rest(ctx, beatEvery) == nil {
+		now := time.Now()
+		c.mu.Lock()
+		still := c.stillness()
+		if !still {
+			c.pulse = now
+		}
+		c.mu.Unlock()
+		if still {
+			c.forgive()
+		}
+	}
+}
+
+// stoodStill says whether this process has only just gone on after it stood still: nobody may be judged before that is
+// forgiven.
+func (c *documentDB) stoodStill() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stillness()
+}
+
+// stillness is stoodStill for a caller that holds mu.
+func (c *documentDB) stillness() bool {
+	return c.watching && time.Since(c.pulse) > beatEvery+c.timeout/4
 }
 
 func (c *documentDB) setWatching(on bool) {
@@ -88,6 +116,7 @@ func (c *documentDB) forgive() {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pulse = now
 	for _, m := range c.members {
 		if m.node.Status().Running {
 			m.seen = now
@@ -148,7 +177,7 @@ func (c *documentDB) tell(problem, member string) {
 func (c *documentDB) lost() (why string, since time.Time, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.primary == nil || c.stopping {
+	if c.primary == nil || c.stopping || c.stillness() {
 		return "", since, false
 	}
 	if silent := time.Since(c.primary.seen); silent > c.timeout {
@@ -211,6 +240,9 @@ func (c *documentDB) mend(ctx context.Context) {
 	if leader == nil || !reachable(leader) {
 		return
 	}
+	if err := c.mendLeader(ctx, leader); err != nil && ctx.Err() == nil {
+		c.site.Event("problem", fmt.Sprintf("%s leads, and the others could not be told: %v", leader.plan.Name, err), map[string]string{"member": leader.plan.Name})
+	}
 	if err := c.mendGateways(ctx, leader); err != nil && ctx.Err() == nil {
 		c.site.Event("problem", fmt.Sprintf("a gateway could not be started again: %v", err), nil)
 	}
@@ -219,6 +251,26 @@ func (c *documentDB) mend(ctx context.Context) {
 			c.mendOne(ctx, leader, m)
 		}
 	}
+}
+
+// mendLeader ends the return of a primary that did not answer in time when it was made to lead again, and does now.
+func (c *documentDB) mendLeader(ctx context.Context, leader *pgMember) error {
+	c.mu.Lock()
+	due := leader.fenced && !leader.replace && leader.node.Status().Running && time.Since(leader.tried) > mendAfter
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	c.op.Lock()
+	defer c.op.Unlock()
+	c.mu.Lock()
+	leader.tried = time.Now()
+	stale := c.primary != leader || c.stopping || !leader.fenced || !leader.node.Status().Running
+	c.mu.Unlock()
+	if stale || !c.askOnce(ctx, leader) {
+		return nil
+	}
+	return c.reign(ctx, leader)
 }
 
 // mendAfter is how long a standby has to connect again by itself, which it does within a fraction of that, and how long
@@ -282,15 +334,18 @@ func (c *documentDB) mendGateways(ctx context.Context, leader *pgMember) error {
 	}
 	c.op.Lock()
 	defer c.op.Unlock()
-	if c.leader() != leader {
+	if c.leader() != leader || !leader.node.Status().Running {
 		return nil
 	}
-	return each(c.gateways, func(g *pgGateway) error {
+	// Gateways answer when the primary does. Who waits here could not promote another one if that went away meanwhile.
+	ctx, cancel := c.whileAlive(ctx, leader)
+	defer cancel()
+	return whyEnded(ctx, each(c.gateways, func(g *pgGateway) error {
 		if !g.waits(c) {
 			return nil
 		}
 		return c.startGateway(ctx, g, leader.node.Upstream())
-	})
+	}))
 }
 
 // waits says whether a gateway was ended for a promotion and could be started now.
