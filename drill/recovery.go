@@ -218,7 +218,8 @@ func (x *round) timeline(ctx context.Context, result *record.Run, redundant time
 				x.changed = true
 			}
 		}
-		x.r.CPUSeconds = max(0, x.cpu(ctx)-x.used)
+		used := x.resources(ctx)
+		x.r.CPUSeconds, x.r.WrittenBytes = max(0, used.cpu-x.used.cpu), max(0, used.written-x.used.written)
 	}
 	events = append(events, x.views(c)...)
 	x.r.Moments = timelineOf(x.r, x.courses, events, c, x.shift)

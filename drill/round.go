@@ -27,7 +27,7 @@ type round struct {
 	before  record.Lab
 	seq     int64 // of the last event of the lab before
 	shift   int64 // from run time zero of the record to that of the measured load, whose clock the operations have
-	used    float64
+	used    resources
 	number  uint32 // of the run, in each write
 	books   books  // of this process, and in the end of all load processes
 	courses []course
@@ -159,7 +159,7 @@ func (x *round) openLab(ctx context.Context, name string) (err error) {
 	if events, err := x.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
 		x.seq = events[len(events)-1].Seq
 	}
-	x.used = x.cpu(ctx)
+	x.used = x.resources(ctx)
 	return nil
 }
 
@@ -178,15 +178,21 @@ func holdsData(m record.LabMember) bool {
 	return m.Kind == "postgres" || m.Kind == "mongod" && m.Role != "arbiter" && m.Role != "config"
 }
 
-// cpu is what all hosts of the lab used until now, in seconds.
-func (x *round) cpu(ctx context.Context) float64 {
+// resources are what all hosts of a lab used since they were made.
+type resources struct {
+	cpu     float64 // seconds
+	written int64   // bytes
+}
+
+// resources are what all hosts of the lab used until now, nothing where nobody says.
+func (x *round) resources(ctx context.Context) (sum resources) {
 	list, err := x.lab.Usage(ctx)
 	if err != nil {
-		return 0
+		return sum
 	}
-	sum := 0.0
 	for _, u := range list {
-		sum += u.CPUSeconds
+		sum.cpu += u.CPUSeconds
+		sum.written += u.WriteBytes
 	}
 	return sum
 }

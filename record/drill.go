@@ -78,6 +78,8 @@ type DrillRound struct {
 	SeedsFound int `json:"seeds_found,omitempty"`
 	// CPUSeconds is what all hosts of the lab used from before the load until redundancy was back.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	// WrittenBytes is what they wrote in the same time, where the hosts know it.
+	WrittenBytes int64 `json:"written_bytes,omitempty"`
 	// Unread are members that no read of the audit covered, with the reason.
 	Unread []string `json:"unread,omitempty"`
 	// Faults are what was broken, as it happened.

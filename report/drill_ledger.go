@@ -37,7 +37,11 @@ func drillLedger(r *record.DrillRound, name string) Section {
 		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
 	}
 	if r.Members > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s with data used %s of CPU.", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9)))
+		line := fmt.Sprintf("%s with data used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
+		if r.WrittenBytes > 0 {
+			line += " and wrote " + figure.Bytes(r.WrittenBytes)
+		}
+		s.Lines = append(s.Lines, line+".")
 	}
 	return s
 }
