@@ -19,6 +19,8 @@ import (
 var hostile = `</script><script>window.harmed=1</script><img src=x onerror="window.harmed=1"><svg onload=alert(1)>` +
 	"\x1b[31m\u202e'\"`${window.harmed=1}" + `{{template "x"}} javascript:alert(1) ` + strings.Repeat("A", 1<<20)
 
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
+
 // write makes a page about records.
 func write(t *testing.T, paths ...string) string {
 	t.Helper()
@@ -118,56 +120,132 @@ func aProbe(t *testing.T, name string) string {
 	return dir
 }
 
-// TestPages opens each kind of page in every way that people do.
+// kinds is a page of each kind: what it is about, and how many drawings it has at least.
+func kinds(t *testing.T) []kind {
+	t.Helper()
+	run, _ := aRun(t, nil)
+	second, _ := aRun(t, func(o *recordtest.Run) { o.Rate, o.Seed = 1200, 12 })
+	onLab, _ := aRun(t, func(o *recordtest.Run) { o.OnLab = true })
+	bad, _ := aRun(t, func(o *recordtest.Run) {
+		o.Name, o.OnLab = hostile, true
+		o.Validity = append(o.Validity, measure.Finding{ID: "null", Severity: measure.Invalid, Text: hostile})
+	})
+	return []kind{
+		{"run", []string{run}, 12},
+		{"study", []string{aStudy(t, "threads")}, 12},
+		{"comparison", []string{aComparison(t, "after")}, 4},
+		{"several", []string{run, second}, 24},
+		{"drill", []string{aDrill(t, "pg-1")}, 12},
+		{"probe", []string{aProbe(t, "/data")}, 12},
+		{"lab", []string{onLab}, 12},
+		{"suite", []string{aSuite(t, "")}, 8},
+		{"hostile", []string{bad, aSuite(t, hostile), aStudy(t, hostile), aComparison(t, hostile), aDrill(t, hostile), aProbe(t, hostile)}, 40},
+	}
+}
+
+type kind struct {
+	name  string
+	paths []string
+	svgs  int
+}
+
+func aSuite(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "suite")
+	if _, err := (recordtest.Suite{Name: name}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestPages opens each kind of page in every way that people do: in light and dark colours, on a phone, on paper, and
+// with scripts turned off.
 func TestPages(t *testing.T) {
-	b, ok := browsertest.Start(t)
+	b, ok := browsertest.Shared(t)
 	if !ok {
 		return
 	}
-	run, _ := aRun(t, nil)
-	second, _ := aRun(t, func(o *recordtest.Run) { o.Rate, o.Seed = 1200, 12 })
-	bad, _ := aRun(t, func(o *recordtest.Run) {
-		o.Name = hostile
-		o.Validity = append(o.Validity, measure.Finding{ID: "null", Severity: measure.Invalid, Text: hostile})
-	})
-	for _, c := range []struct {
-		name  string
-		paths []string
-		svgs  int  // at least
-		every bool // in every way; the parts of the others are the same
-	}{
-		{"run", []string{run}, 12, true},
-		{"study", []string{aStudy(t, "threads")}, 12, true},
-		{"comparison", []string{aComparison(t, "after")}, 4, false},
-		{"several", []string{run, second}, 24, false},
-		{"drill", []string{aDrill(t, "pg-1")}, 12, false},
-		{"probe", []string{aProbe(t, "/data")}, 12, false},
-		{"hostile", []string{bad, aStudy(t, hostile), aComparison(t, hostile)}, 20, false},
-	} {
+	for _, c := range kinds(t) {
+		path := write(t, c.paths...)
 		t.Run(c.name, func(t *testing.T) {
-			path := write(t, c.paths...)
+			t.Parallel()
 			p := b.Page(t)
+			p.Size(1200, 800, false)
+			p.Media("screen", "light")
+			p.Open("file://" + path)
+			p.Wait(`document.readyState === "complete"`)
+			if c.name != "hostile" { // whose reasons for being invalid fill the screen
+				checkFirstScreen(t, p)
+			}
 			for _, look := range []struct {
 				name          string
 				width         int64
 				phone         bool
 				medium, shade string
 			}{
-				{"light", 1120, false, "screen", "light"}, {"dark", 1120, false, "screen", "dark"},
+				{"light", 1200, false, "screen", "light"}, {"dark", 1200, false, "screen", "dark"},
 				{"phone", 390, true, "screen", "light"}, {"print", 760, false, "print", "dark"},
 			} {
-				if !c.every && (look.name == "dark" || look.name == "print") {
-					continue
-				}
-				p.Size(look.width, 900, look.phone)
+				p.Size(look.width, 800, look.phone)
 				p.Media(look.medium, look.shade)
-				p.Open("file://" + path)
-				p.Wait(`document.readyState === "complete"`)
 				checkLook(t, p, look.name, c.svgs)
 				picture(t, p, c.name+"-"+look.name)
 			}
+			checkPaper(t, p)
 			checkHarmless(t, p, path)
+			p.Media("screen", "light")
+			checkWithoutScripts(t, p, path, c.svgs)
 		})
+	}
+}
+
+// checkFirstScreen makes sure that what a page answers is there without scrolling: whether it holds, how much, what was
+// lost, and whether it can be believed.
+func checkFirstScreen(t *testing.T, p *browsertest.Page) {
+	t.Helper()
+	var below []string
+	p.Eval(`[".verdict", ".tiles", ".badges", ".facts"].filter(s => {
+		const e = document.querySelector(".answer " + s); return !e || e.getBoundingClientRect().top > innerHeight - 40; })`, &below)
+	if len(below) > 0 {
+		t.Errorf("the first screen does not have %q", below)
+	}
+}
+
+// checkPaper looks at a page as it is printed: no heading stands there alone, and what is folded on a screen is there.
+func checkPaper(t *testing.T, p *browsertest.Page) {
+	t.Helper()
+	var alone []string
+	p.Eval(`(() => {
+		const shown = e => e.checkVisibility({contentVisibilityAuto: true}) && e.getBoundingClientRect().height > 0;
+		const all = Array.from(document.querySelectorAll("main h2, main h3, main summary, main figure, main table, main p, main ul, main dl, main pre")).filter(shown);
+		const rank = e => ({H2: 1, H3: 2, SUMMARY: 3})[e.tagName] || 9;
+		return all.filter((e, i) => rank(e) < 9 && !e.closest("details.long") && (i + 1 === all.length || rank(all[i + 1]) <= rank(e))).map(e => e.tagName + " " + e.textContent.slice(0, 80));
+	})()`, &alone)
+	if len(alone) > 0 {
+		t.Errorf("on paper these headings have nothing below them: %q", alone)
+	}
+	if n := p.Text(`Array.from(document.querySelectorAll("figure details, figure .tools, nav")).filter(e => e.checkVisibility()).length`); n != "0" {
+		t.Errorf("on paper there are %s things to press", n)
+	}
+}
+
+// checkWithoutScripts makes sure that all but zooming is there where scripts are off.
+func checkWithoutScripts(t *testing.T, p *browsertest.Page, path string, svgs int) {
+	t.Helper()
+	p.NoScript(true)
+	p.Size(1200, 800, false)
+	p.Open("file://" + path)
+	p.Wait(`document.readyState === "complete"`)
+	var drawn, buttons, tables int
+	p.Eval(`Array.from(document.querySelectorAll("figure svg.wide")).filter(s => s.getBoundingClientRect().height > 50).length`, &drawn)
+	p.Eval(`document.querySelectorAll("button").length`, &buttons)
+	p.Eval(`document.querySelectorAll("figure details table").length`, &tables)
+	if drawn*2 < svgs || buttons > 0 || tables == 0 {
+		t.Errorf("without scripts there are %d charts (want %d), %d tables behind charts, and %d buttons that do nothing", drawn, svgs/2, tables, buttons)
+	}
+	p.Eval(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil) // as a press does, which needs no script
+	if got := p.Text(`Array.from(document.querySelectorAll("details")).every(d => d.querySelector("table, p, figure").checkVisibility())`); got != "true" {
+		t.Error("without scripts what is folded cannot be opened")
 	}
 }
 
@@ -190,6 +268,7 @@ func checkLook(t *testing.T, p *browsertest.Page, look string, svgs int) {
 	var wide []string
 	p.Eval(`(() => { const max = document.documentElement.clientWidth; return [document.documentElement.scrollWidth > max ? "the page" : "",
 		...Array.from(document.querySelectorAll("body *"), e => {
+			if (!e.checkVisibility({contentVisibilityAuto: true})) return "";
 			if (e.closest(".scroll, pre, svg, .skip") && !e.matches("svg, .scroll, pre")) return "";
 			const r = e.getBoundingClientRect();
 			return r.width > 0 && (r.right > max + 1 || r.left < -1) ? e.tagName + "." + e.className + " " + r.left + " to " + r.right : ""; })]
@@ -210,10 +289,15 @@ func checkLook(t *testing.T, p *browsertest.Page, look string, svgs int) {
 	if len(outside) > 0 {
 		t.Errorf("%s: texts that stick out of their charts: %q", look, outside)
 	}
-	if look == "light" || look == "dark" { // a phone has the same elements, only smaller
-		for _, f := range p.Faults() {
-			t.Errorf("%s: %s", look, f)
-		}
+	var faults []browsertest.Fault
+	switch look { // a phone has the same elements, only smaller, and nobody reads paper with a screen reader
+	case "light":
+		faults = p.Faults()
+	case "dark":
+		faults = p.Contrast()
+	}
+	for _, f := range faults {
+		t.Errorf("%s: %s", look, f)
 	}
 	if got := p.Problems(); len(got) > 0 {
 		t.Errorf("%s: the browser complains: %q", look, got)

@@ -26,9 +26,22 @@ func (f Fault) String() string {
 // Faults lets axe-core look at the page as it is now and returns the faults that are serious or critical.
 func (p *Page) Faults() []Fault {
 	p.t.Helper()
-	p.Eval(axe+"; true", nil)
+	return p.faults(`{resultTypes: ["violations"], preload: false}`)
+}
+
+// Contrast is [Page.Faults] for what colours alone can do wrong: enough where the page was looked at in other ones.
+func (p *Page) Contrast() []Fault {
+	p.t.Helper()
+	return p.faults(`{resultTypes: ["violations"], preload: false, runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`)
+}
+
+func (p *Page) faults(options string) []Fault {
+	p.t.Helper()
+	if p.Text(`typeof window.axe`) == "undefined" {
+		p.Eval(axe+"; true", nil)
+	}
 	var all []Fault
-	p.Eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+	p.Eval(`axe.run(document, `+options+`).then(r => r.violations.map(v => ({
 		id: v.id, impact: v.impact || "", help: v.help,
 		nodes: v.nodes.slice(0, 5).map(n => n.html.slice(0, 200) + " — " + (n.failureSummary || "").replace(/\s+/g, " ").slice(0, 300)),
 	})))`, &all)

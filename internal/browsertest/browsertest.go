@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -45,44 +47,100 @@ func find() (string, error) {
 // is required.
 func Start(t testing.TB) (b *Browser, ok bool) {
 	t.Helper()
-	path, err := find()
+	b, end, err := start(t.TempDir())
 	if err == nil {
-		b, err = start(t, path)
+		t.Cleanup(end)
 	}
-	if err == nil {
-		return b, true
-	}
-	if os.Getenv("PLIMSOLL_REQUIRE_BROWSER") == "1" {
-		t.Fatalf("PLIMSOLL_REQUIRE_BROWSER=1, but: %v", err)
-	}
-	t.Logf("NOT TESTED in a browser: %v", err)
-	return nil, false
+	return b, found(t, err)
 }
 
-func start(t testing.TB, path string) (*Browser, error) {
+// found says whether there is a browser.
+func found(t testing.TB, err error) bool {
+	t.Helper()
+	if err != nil && os.Getenv("PLIMSOLL_REQUIRE_BROWSER") == "1" {
+		t.Fatalf("PLIMSOLL_REQUIRE_BROWSER=1, but: %v", err)
+	}
+	if err != nil {
+		t.Logf("NOT TESTED in a browser: %v", err)
+	}
+	return err == nil
+}
+
+// shared is the one browser of a test program.
+var shared struct {
+	once    sync.Once
+	run     bool // by Main
+	browser *Browser
+	end     func()
+	err     error
+}
+
+// Main runs the tests of a package that use [Shared], and ends its browser.
+func Main(m *testing.M) (code int) {
+	shared.run = true
+	code = m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	return code
+}
+
+// Shared is one Chromium for all tests of a package, whose TestMain calls [Main]. Starting one takes seconds; pages
+// have nothing in common.
+func Shared(t testing.TB) (b *Browser, ok bool) {
+	t.Helper()
+	if !shared.run {
+		t.Fatal("a package that shares a browser ends it by calling browsertest.Main in its TestMain")
+	}
+	shared.once.Do(func() {
+		var profile string
+		if profile, shared.err = os.MkdirTemp("", "plimsoll-browser-"); shared.err != nil {
+			return
+		}
+		shared.end = func() { _ = os.RemoveAll(profile) }
+		b, end, err := start(profile)
+		if err != nil {
+			shared.err = err
+			return
+		}
+		shared.browser = b
+		shared.end = func() { end(); _ = os.RemoveAll(profile) }
+	})
+	return shared.browser, found(t, shared.err)
+}
+
+// start starts Chromium with a profile in a directory.
+func start(profile string) (b *Browser, end func(), err error) {
+	path, err := find()
+	if err != nil {
+		return nil, nil, err
+	}
 	var output strings.Builder
 	allocator, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.CombinedOutput(&output),
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.CombinedOutput(&output),
 		chromedp.WSURLReadTimeout(Limit), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-extensions", true),
 		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-domain-reliability", true), chromedp.Flag("disable-breakpad", true),
 		chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions"),
-		chromedp.Flag("metrics-recording-only", true), chromedp.Flag("password-store", "basic"), chromedp.Flag("mute-audio", true),
+		// A tab behind others is what most tests look at.
+		chromedp.Flag("disable-background-timer-throttling", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
+		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("metrics-recording-only", true), chromedp.Flag("password-store", "basic"), chromedp.Flag("mute-audio", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"),
 	)
 	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
+	end = func() {
 		// A closed browser still writes to its profile for a moment; Cancel waits until the process is gone.
 		_ = chromedp.Cancel(ctx)
 		cancel()
 		stop()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		return nil, fmt.Errorf("start %s: %w\n%s", path, err, output.String())
 	}
-	return &Browser{ctx: ctx}, nil
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("start %s: %w\n%s", path, err, output.String())
+	}
+	return &Browser{ctx: ctx}, end, nil
 }
 
 // Page opens an empty tab in a context of its own: no cookie and no cache is shared with another one.
@@ -94,7 +152,8 @@ func (b *Browser) Page(t testing.TB) *Page {
 	if err := chromedp.Listen(ctx, p.listen); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	if err := chromedp.Do(ctx, chromedp.Func(p.watch)); err != nil {
+	focused := command(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	if err := chromedp.Do(ctx, chromedp.Func(p.watch), focused); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
 	return p

@@ -7,6 +7,8 @@ import (
 	"testing"
 )
 
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
 func pageFile(t *testing.T, html string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
@@ -18,7 +20,7 @@ func pageFile(t *testing.T, html string) string {
 
 // What finds no fault in anything would let every page pass.
 func TestFindsWhatIsWrong(t *testing.T) {
-	b, ok := Start(t)
+	b, ok := Shared(t)
 	if !ok {
 		return
 	}
@@ -35,6 +37,9 @@ func TestFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("the problems do not have %q:\n%s", want, all)
 		}
 	}
+	if got := p.Contrast(); len(got) != 1 || got[0].ID != "color-contrast" {
+		t.Errorf("faults of colours %v", got)
+	}
 	var ids []string
 	for _, f := range p.Faults() {
 		ids = append(ids, f.ID)
@@ -46,12 +51,29 @@ func TestFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A browser of its own ends with its test; pages of the shared one have no cookies in common.
+func TestStartsAndShares(t *testing.T) {
+	t.Run("own", func(t *testing.T) {
+		if b, ok := Start(t); ok {
+			b.Page(t).Open(pageFile(t, "<!doctype html><title>x</title>"))
+		}
+	})
+	b, ok := Shared(t)
+	if !ok {
+		return
+	}
+	if again, _ := Shared(t); again != b {
+		t.Error("a second browser is shared")
+	}
+}
+
 func TestMouseKeysAndMedia(t *testing.T) {
-	b, ok := Start(t)
+	b, ok := Shared(t)
 	if !ok {
 		return
 	}
 	p := b.Page(t)
+	b.Page(t) // another tab is in front
 	p.Size(390, 800, true)
 	p.Media("screen", "dark")
 	p.Open(pageFile(t, `<!doctype html><html lang=en><meta name=viewport content="width=device-width"><title>x</title>

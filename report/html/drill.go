@@ -68,7 +68,7 @@ func drillTitle(d *record.Drill) string { return report.DrillTitle(d) }
 func drillAnswer(s *Source, prefix string) Answer {
 	d := s.Drill
 	a := Answer{ID: prefix + "answer", Headline: report.DrillTitle(d), Kind: "warn", Verdict: report.DrillVerdict(d), Problem: d.Problem,
-		Findings: findingPoints(d.Validity)}
+		Findings: append(drillReasons(d), findingPoints(d.Validity)...), Badges: drillBadges(d)}
 	switch {
 	case d.Verdict == record.Violated || d.Status == record.Failed:
 		a.Kind = "bad"

@@ -46,7 +46,7 @@ func probeAnswer(p *record.Probe, prefix string) Answer {
 	case worst == measure.Warning || p.Status != record.Complete || p.Verdict != record.Honest:
 		a.Kind = "warn"
 	}
-	a.Objectives, a.Findings = objectivePoints(p.Objectives), findingPoints(p.Validity)
+	a.Objectives, a.Findings, a.Badges = objectivePoints(p.Objectives), findingPoints(p.Validity), probeBadges(p)
 	if j := p.Journal; j != nil && j.Flush != nil {
 		a.Tiles = append(a.Tiles, Tile{"journaled commits", figure.Rate(j.Ceiling) + "/s", figure.Plural(j.Clients, "client")},
 			Tile{"j:true", probeTime(j.One), probeTime(j.Many) + " among others"})

@@ -238,7 +238,7 @@ func (t *timeline) measured(name string) []float64 {
 
 // table has the numbers of all charts over time.
 func (t *timeline) table() *Table {
-	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Columns: []Column{
+	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: []Column{
 		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
 		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "max", Number: true}, {Name: "under way", Number: true},
 	}}

@@ -58,6 +58,23 @@ type Table struct {
 	// Folded tables are shown when they are asked for; the caption of Quiet ones repeats a heading and is not shown.
 	Folded bool
 	Quiet  bool
+	// Charted tables have the numbers of charts that stand before them.
+	Charted bool
+}
+
+// mostPrinted is how many rows a folded table may have to be printed; more than some sheets help nobody.
+const mostPrinted = 150
+
+// Class says what becomes of a folded table on paper: the numbers of charts are left out, and of a long one its name
+// is printed, with where it is.
+func (t *Table) Class() string {
+	switch {
+	case t.Charted:
+		return "numbers"
+	case len(t.Rows) > mostPrinted:
+		return "long"
+	}
+	return ""
 }
 
 // Column is the head of a column.
@@ -116,7 +133,7 @@ func newFigure(c chart.Chart, note string, numbers *Table) *Figure {
 	about := c.About()
 	if numbers != nil {
 		numbers.Caption = "The numbers behind “" + about.Title + "”"
-		numbers.Folded = true
+		numbers.Folded, numbers.Charted = true, true
 	}
 	//nolint:gosec // package chart escapes every text it draws
 	return &Figure{ID: about.ID, Title: about.Title, Note: note, SVG: template.HTML(chart.Both(c)), Numbers: numbers}
