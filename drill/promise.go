@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -53,10 +54,13 @@ func (c circumstances) promise() (loss, why string) {
 		return record.LossAny, "durable: a write is on the disk of one member when it is acknowledged, and another member took over; what that one had not yet received may be lost"
 	case level == levelDurable:
 		return record.LossNone, "durable: a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"
-	case c.members > 1 && c.struck > 1:
-		return record.LossAny, "majority: several members failed at once, which a majority does not have to survive when the rest takes over"
+	case c.members > 1 && c.struck > max(1, (c.members-1)/2):
+		return record.LossAny, fmt.Sprintf("majority: %d of %d members failed at once, so what they alone had may be lost when the rest takes over", c.struck, c.members)
 	case c.members == 1:
 		return record.LossNone, "majority of one member: a write is on its disk when it is acknowledged, so nothing may be lost"
+	}
+	if c.struck > 1 {
+		return record.LossNone, fmt.Sprintf("majority: a write is on most of %d members when it is acknowledged, so the failure of %d may lose none", c.members, c.struck)
 	}
 	return record.LossNone, "majority: a write is on most members when it is acknowledged, so no single failure may lose any"
 }

@@ -95,7 +95,7 @@ func idAndBody(doc []byte) (id []byte, body uint32, ok bool) {
 		return nil, 0, false
 	}
 	// Nearly always _id comes first and there is no tag: then the rest is one piece.
-	if e, after, ok := bsoncore.ReadElement(rest); ok && isKey(e, "_id") && !bytes.Contains(after, tagBytes) {
+	if e, after, ok := bsoncore.ReadElement(rest); ok && isKey(e, "_id") && !mayHaveTag(after) {
 		return e, crc32.Update(0, castagnoli, after), true
 	}
 	for len(rest) > 0 {
@@ -111,6 +111,44 @@ func idAndBody(doc []byte) (id []byte, body uint32, ok bool) {
 		}
 	}
 	return id, body, true
+}
+
+// mayHaveTag reports whether one of some elements may be a tag. It goes from name to name, which is quicker than to search
+// what lies between them; where it does not know how long a value is, it searches.
+func mayHaveTag(rest []byte) bool {
+	for len(rest) > 0 {
+		end := 1
+		for end < len(rest) && rest[end] != 0 {
+			end++
+		}
+		if string(rest[1:max(end, 1)]) == tagName {
+			return true
+		}
+		size := 0
+		switch v := rest[min(end+1, len(rest)):]; bsoncore.Type(rest[0]) {
+		case bsoncore.TypeString, bsoncore.TypeBinary:
+			if len(v) < 5 {
+				return bytes.Contains(rest, tagBytes)
+			}
+			size = 4 + int(binary.LittleEndian.Uint32(v))
+			if bsoncore.Type(rest[0]) == bsoncore.TypeBinary {
+				size++ // the subtype
+			}
+		case bsoncore.TypeInt32:
+			size = 4
+		case bsoncore.TypeInt64, bsoncore.TypeDouble, bsoncore.TypeDateTime:
+			size = 8
+		case bsoncore.TypeObjectID:
+			size = 12
+		default:
+			return bytes.Contains(rest, tagBytes)
+		}
+		if end+1+size > len(rest) {
+			return bytes.Contains(rest, tagBytes)
+		}
+		rest = rest[end+1+size:]
+	}
+	return false
 }
 
 // inside returns the elements of a document, without its length and final zero.
