@@ -36,7 +36,7 @@ func withoutCanaries(p *FitPart) []record.Left {
 		return nil
 	}
 	p.Study.Canary = -1
-	return []record.Left{{What: "canaries", From: "the baseline now and then", Why: "drift between trials is not shown"}}
+	return []record.Left{{What: "the canary", Why: "drift between trials is not shown"}}
 }
 
 // shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill so

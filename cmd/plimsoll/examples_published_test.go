@@ -2,38 +2,35 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
 // repeats says which sweeps of its document each example repeats, level by level; a report sets them side by side.
 var repeats = map[string]string{
 	"policy-storage/baseline.yaml": "",
-	"policy-storage/client-a.yaml": "policy-storage/figure-2,figure-4,figure-8,figure-18",
-	"policy-storage/client-b.yaml": "policy-storage/figure-3,figure-5,figure-9,figure-19",
-	"policy-storage/policy-a.yaml": "policy-storage/figure-6,figure-12,figure-14,figure-16,figure-20,figure-22",
-	"policy-storage/policy-b.yaml": "policy-storage/figure-7,figure-13,figure-15,figure-17,figure-21,figure-23",
-	"policy-storage/nodes-a.yaml":  "policy-storage/figure-10,table-6",
-	"policy-storage/nodes-b.yaml":  "policy-storage/figure-11,table-6",
+	"policy-storage/client.yaml":   "policy-storage/figure-2,figure-3,figure-4,figure-5,figure-8,figure-9,figure-18,figure-19",
+	"policy-storage/policy.yaml":   "policy-storage/figure-6,figure-7,figure-12,figure-13,figure-14,figure-15,figure-16,figure-17,figure-20,figure-21,figure-22,figure-23",
+	"policy-storage/nodes.yaml":    "policy-storage/figure-10,figure-11,table-6",
 	"write-concern/latency.yaml":   "write-concern/write-concern,journal",
 	"write-concern/journal.yaml":   "write-concern/journal",
-	"write-concern/members.yaml":   "",
+	"write-concern/members.yaml":   "write-concern/replication",
 	"failover/cost.yaml":           "failover/results",
 	"storage-io/volumes.yaml":      "",
-	"ssd-vs-disk/workload-a.yaml":  "ssd-vs-disk/table-1-a",
-	"ssd-vs-disk/workload-b.yaml":  "ssd-vs-disk/table-1-b",
-	"ssd-vs-disk/workload-c.yaml":  "ssd-vs-disk/table-1-c",
-	"ssd-vs-disk/workload-d.yaml":  "ssd-vs-disk/table-1-d",
-	"ssd-vs-disk/workload-f.yaml":  "ssd-vs-disk/table-1-f",
+	"ssd-vs-disk/workloads.yaml":   "ssd-vs-disk/table-1-a,table-1-b,table-1-c,table-1-d,table-1-f",
 }
 
 // Each document has its folder, and each study there fits the schema, names its levels as the document does, and can be
@@ -52,7 +49,7 @@ func TestExamplesOfDocuments(t *testing.T) {
 		for _, file := range found {
 			name := source.Name + "/" + filepath.Base(file)
 			have = append(have, name)
-			t.Run(name, func(t *testing.T) { checkExample(t, file, repeats[name]) })
+			t.Run(name, func(t *testing.T) { checkExample(t, file, name) })
 		}
 	}
 	for name := range repeats {
@@ -62,11 +59,67 @@ func TestExamplesOfDocuments(t *testing.T) {
 	}
 }
 
-func checkExample(t *testing.T, file, repeated string) {
+// checkExample looks at a file of a document: its suite, a drill or a study.
+func checkExample(t *testing.T, file, name string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, isStudy := repeats[name]
+	switch {
+	case filepath.Base(file) == suite.File:
+		checkSuiteExample(t, filepath.Dir(file))
+	case isStudy:
+		checkStudyExample(t, file, text, repeats[name])
+	default:
+		checkDrillExample(t, file, text)
+	}
+}
+
+// checkSuiteExample reads a suite with all its files. Its parts show every figure that its studies have, and no other studies
+// lie beside it.
+func checkSuiteExample(t *testing.T, dir string) {
+	spec, err := suite.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Name != filepath.Base(dir) || spec.Published != spec.Name {
+		t.Errorf("the suite %s shows %s", spec.Name, spec.Published)
+	}
+	used := map[string]bool{}
+	for _, p := range spec.Parts {
+		used[p.Study] = true
+		if of := repeats[spec.Name+"/"+p.Study]; of != "" {
+			for _, id := range strings.Split(strings.TrimPrefix(of, spec.Name+"/"), ",") {
+				if !slices.Contains(p.Shows, id) {
+					t.Errorf("part %s: its study repeats %s, and the part does not show it", p.NameOf(), id)
+				}
+			}
+		}
+	}
+	for name := range repeats {
+		if of, file, _ := strings.Cut(name, "/"); of == spec.Name && !used[file] {
+			t.Errorf("%s is no part of its suite", name)
+		}
+	}
+}
+
+func checkDrillExample(t *testing.T, file string, text []byte) {
+	spec, err := record.ReadDrillSpec(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitsSchema(t, file, text, schema.DrillSpec)
+	spec.Defaults()
+	if err := drill.Check(spec); err != nil {
+		t.Error(err)
+	}
+	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want || spec.Lab == nil {
+		t.Errorf("the drill is called %s, and has the lab %v", spec.Name, spec.Lab)
+	}
+}
+
+func checkStudyExample(t *testing.T, file string, text []byte, repeated string) {
 	fitsSchema(t, file, text, schema.StudySpec)
 	spec, err := record.ReadStudySpec(bytes.NewReader(text))
 	if err != nil {
@@ -168,23 +221,41 @@ func TestPagesOfDocuments(t *testing.T) {
 	}
 }
 
-// planDocumented performs a command of a page: one that plans, in this environment, because a plan looks for the engine.
+// planDocumented performs a command of a page: one that plans, in this environment, because a plan looks for the engine. What
+// would run a suite is planned as well.
 func planDocumented(t *testing.T, line string) {
 	t.Helper()
-	file, plans := strings.CutPrefix(line, "plimsoll study plan ")
-	if !plans {
+	words := strings.Fields(line)
+	if len(words) < 4 || words[1] != "study" || words[2] != "plan" && words[2] != "run" {
 		runDocumented(t, line)
 		return
 	}
-	text, err := os.ReadFile(file)
+	if suite.Is(words[3]) {
+		planSuiteDocumented(t, words)
+		return
+	}
+	text, err := os.ReadFile(words[3])
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	spec, err := record.ReadStudySpec(bytes.NewReader(text))
 	if err != nil {
-		t.Errorf("%s: %v", file, err)
+		t.Errorf("%s: %v", words[3], err)
 		return
 	}
 	planExample(t, spec)
+}
+
+func planSuiteDocumented(t *testing.T, words []string) {
+	t.Helper()
+	args := append([]string{"study", "plan"}, words[3:]...)
+	var stdout, stderr bytes.Buffer
+	code := mainRun(context.Background(), &environment{
+		args: args, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 },
+		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+	})
+	if code != exitSuccess || !strings.Contains(stdout.String(), "suite ") {
+		t.Errorf("%s: exit code %d: %s", strings.Join(words, " "), code, stderr.String())
+	}
 }
