@@ -98,8 +98,18 @@ func (x *round) throughReader(ctx context.Context, m record.LabMember) (*source,
 		return nil, err
 	}
 	s.lab = reading
-	if reading.Behind > 0 {
-		s.behind = figure.Bytes(reading.Behind) + " of the primary's log were not applied"
-	}
+	s.behind = behindText(reading.Behind)
 	return s, nil
+}
+
+// behindText says how much of its primary's log a member had not applied, in bytes; below 0 nobody knows. It is empty if it had
+// applied everything: only then is a member that differs one that diverged.
+func behindText(n int64) string {
+	switch {
+	case n < 0:
+		return "how much of the primary's log it had not applied is not known"
+	case n > 0:
+		return figure.Bytes(n) + " of the primary's log were not applied"
+	}
+	return ""
 }

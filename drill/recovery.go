@@ -121,6 +121,8 @@ func notWhole(before, now record.Lab, allowed lag) string {
 			missing = append(missing, fmt.Sprintf("%s is %s", m.Name, m.State))
 		case roleOf(before, m.Name) != "" && (m.Role == "" || m.Role == "unknown"):
 			missing = append(missing, m.Name+" has no role")
+		case m.LagBytes == nil && m.LagSeconds == nil && m.Role == "secondary" && follows(before, m.Name):
+			missing = append(missing, m.Name+" does not receive from the primary")
 		case m.LagBytes != nil && *m.LagBytes > allowed.bytes:
 			missing = append(missing, fmt.Sprintf("%s is %d bytes behind", m.Name, *m.LagBytes))
 		case m.LagBytes == nil && m.LagSeconds != nil && *m.LagSeconds > allowed.seconds:
@@ -193,6 +195,17 @@ func anyDisk(faults []record.LabFault, volume string) bool {
 		}
 	}
 	return false
+}
+
+// follows says whether it is told of some member of a lab how far it is behind: then it is told of all that receive.
+func follows(l record.Lab, member string) bool {
+	set := ""
+	for _, m := range l.Members {
+		if m.Name == member {
+			set = m.Set
+		}
+	}
+	return slices.ContainsFunc(l.Members, func(m record.LabMember) bool { return m.Set == set && (m.LagBytes != nil || m.LagSeconds != nil) })
 }
 
 func roleOf(l record.Lab, member string) string {

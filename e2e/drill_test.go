@@ -52,14 +52,17 @@ func TestDrill(t *testing.T) {
 	t.Run("durable", func(t *testing.T) { testDrillKept(t, name) })
 }
 
-// TestDrillEnded has faults that somebody else causes, and drills that end early: the lab heals.
+// TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once, and
+// drills that end early: the lab heals.
 func TestDrillEnded(t *testing.T) {
 	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
 	const name = "e2e-drill-ended"
-	labOf(t, name, "--engine", "documentdb", "--members", "3", "--election", "elect-fast")
+	labOf(t, name, "--engine", "documentdb", "--members", "5", "--election", "elect-fast", "--hosts", "isolated")
+	t.Run("two of five", func(t *testing.T) { testDrillTwoOfFive(t, name) })
+	t.Run("cut off", func(t *testing.T) { testDrillCutOff(t, name) })
 	t.Run("external", func(t *testing.T) { testDrillExternal(t, name) })
 	t.Run("client killed", func(t *testing.T) { testDrillClientKilled(t, name) })
 	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
@@ -167,6 +170,41 @@ func testDrillBalanced(t *testing.T, name string) {
 		return
 	}
 	t.Errorf("nothing was ever lost under asynchronous replication")
+}
+
+// testDrillTwoOfFive kills the primary and a standby of five members at once: three are left, which have all that a majority
+// acknowledged.
+func testDrillTwoOfFive(t *testing.T, name string) {
+	d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
+		"--rate", "200", "--w", "majority", "--format", "json", "--quiet").must(t, 0))
+	r := d.Rounds[0]
+	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != record.LossNone || r.Ledger.LostWrites() != 0 {
+		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
+	}
+	testAllAgree(t, r, "pg-1", "pg-2", "pg-3", "pg-4", "pg-5")
+}
+
+// testDrillCutOff cuts the primary's host off: connections hang, another member takes over, and what the earlier primary had
+// acknowledged without anybody else having it is named.
+func testDrillCutOff(t *testing.T, name string) {
+	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
+	for range attempts {
+		d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+			"--durability", "balanced", "--format", "json", "--quiet").must(t, 0))
+		r := d.Rounds[0]
+		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) || !has(r, record.MomentElected) {
+			t.Errorf("the verdict is %s because of %q, the manner %q, the timeline %+v", d.Verdict, d.Reasons, r.Manner(), r.Moments)
+		}
+		l := r.Ledger
+		if l.LostWrites() == 0 {
+			continue
+		}
+		if len(l.Lost) == 0 || l.Lost[0].ID == "" || len(l.LostRanges) == 0 || l.LossWindow < 0 {
+			t.Errorf("%d writes are lost and not named: %+v", l.LostWrites(), l)
+		}
+		return
+	}
+	t.Errorf("a primary that was cut off never lost anything under asynchronous replication")
 }
 
 func testDrillExternal(t *testing.T, name string) {

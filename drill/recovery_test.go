@@ -1,0 +1,39 @@
+package drill
+
+import (
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A standby that runs and receives nothing is not as it was, although nobody says how far it is behind. Where that is never
+// said, its absence means nothing.
+func TestWholeNeedsThatStandbysReceive(t *testing.T) {
+	zero, much := int64(0), int64(1<<20)
+	lab := func(lag *int64) record.Lab {
+		return record.Lab{Members: []record.LabMember{{Name: "pg-1", Set: "rs", State: "running", Role: "primary"},
+			{Name: "pg-2", Set: "rs", State: "running", Role: "secondary", LagBytes: lag}, {Name: "gateway", State: "running", Role: "gateway"}}}
+	}
+	for _, c := range []struct {
+		before, now record.Lab
+		want        string
+	}{
+		{lab(&zero), lab(&zero), ""},
+		{lab(&zero), lab(nil), "pg-2 does not receive from the primary"},
+		{lab(&zero), lab(&much), "pg-2 is 1048576 bytes behind"},
+		{lab(nil), lab(nil), ""},
+	} {
+		if got := notWhole(c.before, c.now, noLag); got != c.want {
+			t.Errorf("missing is %q, want %q", got, c.want)
+		}
+	}
+}
+
+// Only of a member that is known to have applied everything can be said that it diverged.
+func TestBehindText(t *testing.T) {
+	for n, want := range map[int64]string{0: "", -1: "how much of the primary's log it had not applied is not known", 2048: "2.00 KiB of the primary's log were not applied"} {
+		if got := behindText(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}
