@@ -46,6 +46,8 @@ func generate(root string) (map[string][]byte, error) {
 			"What a run of plimsoll is asked to do.", false},
 		"study.schema.json":       {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
 		"suitereport.schema.json": {record.SuiteReport{}, "plimsoll report of a suite", "What plimsoll report says of a suite: suite.json with each statement of the document held against what was measured.", true},
+		"suite.schema.json":       {record.Suite{}, "plimsoll suite.json", "What one suite of plimsoll left.", true},
+		"suitespec.schema.json":   {record.SuiteSpec{}, "plimsoll suite specification", "What a suite of plimsoll is asked to do.", false},
 		"comparison.schema.json":  {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
 		"history.schema.json":     {record.HistoryReport{}, "plimsoll history", "What plimsoll history found.", true},
 		"size.schema.json":        {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
