@@ -153,11 +153,16 @@ func (s *Suite) itemText(name string) string {
 
 // takers are what measured a sweep. There is always one, if only to say why nothing was.
 func (s *Suite) takers(sweep *published.Sweep) []taker {
+	if settings(sweep) {
+		return []taker{{take: func(string, string) (*taken, string) { return nil, "" }}}
+	}
 	var list []taker
 	var single []*SuitePart
-	why := []string{}
+	why, lines := []string{}, []string{}
 	for _, p := range s.showing(sweep) {
 		switch {
+		case p.Kind == record.KindDrill && !ofDrills(sweep): // what it lost belongs to what is measured here
+			lines = append(lines, p.besides())
 		case p.Study != nil:
 			if t := s.studyTaker(p, sweep); t != nil {
 				list = append(list, *t)
@@ -170,14 +175,38 @@ func (s *Suite) takers(sweep *published.Sweep) []taker {
 			why = append(why, p.Name+" "+p.Finding())
 		}
 	}
-	if len(single) > 0 {
-		list = append(list, s.levelTaker(single, sweep))
+	for _, group := range alikeSet(single) {
+		list = append(list, s.levelTaker(group, sweep))
 	}
 	if len(list) == 0 {
 		reason := cmp.Or(strings.Join(why, "; "), "no part measured it")
 		list = append(list, taker{take: func(string, string) (*taken, string) { return nil, reason }})
 	}
+	list[0].lines = append(list[0].lines, lines...)
 	return list
+}
+
+// settings says whether a table of the document has what was set, and no results.
+func settings(sweep *published.Sweep) bool {
+	return !slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m != "records" && m != "threads" })
+}
+
+// ofDrills says whether a sweep has what drills measure.
+func ofDrills(sweep *published.Sweep) bool { return slices.Contains(sweep.Metrics, "outage") }
+
+// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each level
+// once.
+func alikeSet(parts []*SuitePart) (groups [][]*SuitePart) {
+	at := map[string]int{}
+	for _, p := range parts {
+		key := fmt.Sprint(p.Set)
+		if _, ok := at[key]; !ok {
+			at[key] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[key]] = append(groups[at[key]], p)
+	}
+	return groups
 }
 
 // statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured have
@@ -285,6 +314,8 @@ func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, ma
 		st.Agreement = record.OnlyDrawn
 	case st.Published == nil:
 		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines say nothing"
+	case m == nil && why == "":
+		st.Agreement, st.Why = record.NotStated, "it is a setting, and no result"
 	case m == nil:
 		st.Agreement, st.Why = record.NotMeasured, why
 	case st.Ratio == nil:
@@ -345,7 +376,7 @@ func (s *Suite) studyTaker(p *SuitePart, sweep *published.Sweep) *taker {
 		case other != "":
 			return nil, fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
 		case c == nil:
-			return nil, s.absent(p, level)
+			return nil, s.absent(p, sweep, level)
 		}
 		x, name := v.comparison(c.ID, metric)
 		if x == nil {
@@ -417,11 +448,16 @@ func (v *studyView) comparison(configuration, metric string) (*record.Comparison
 }
 
 // absent says why a level was not measured.
-func (s *Suite) absent(p *SuitePart, level string) string {
+func (s *Suite) absent(p *SuitePart, sweep *published.Sweep, level string) string {
+	has := func(list string) bool {
+		return slices.ContainsFunc(append(strings.Split(list, ", "), list), func(name string) bool {
+			l := sweep.Level(name)
+			return l != nil && l.Name == level
+		})
+	}
 	for _, l := range s.leftOf(p.Name) {
-		if l.What == level || strings.HasSuffix(l.What, " "+level) || strings.HasSuffix(l.What, "="+level) || l.From == level ||
-			slices.Contains(strings.Split(l.From, ", "), level) && !slices.Contains(strings.Split(l.To, ", "), level) {
-			return "left out: " + l.Why
+		if l.What == level || has(l.From) && !has(l.To) {
+			return "left out: " + cmp.Or(l.Why, "to be done in time")
 		}
 	}
 	return p.Name + " does not have this level"

@@ -28,11 +28,11 @@ func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
 	for i := range sweep.Levels {
 		name := sweep.Levels[i].Name
 		for _, p := range parts {
-			if at[name] == nil && sweep.Level(s.levelIn(p, sweep)) == &sweep.Levels[i] {
-				at[name] = p
+			if sweep.Level(s.levelIn(p, sweep)) == &sweep.Levels[i] && (at[name] == nil || !at[name].measured() && p.measured()) {
+				at[name] = p // one that was measured in the place of one that was left out
 			}
 		}
-		if p := at[name]; p != nil && (p.Drill != nil || p.Probe != nil) {
+		if p := at[name]; p != nil && p.measured() {
 			t.levels = append(t.levels, name)
 		}
 	}
@@ -45,7 +45,7 @@ func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
 			if x.part == nil {
 				return nil, "no part is the level " + x.name
 			}
-			if x.part.Drill == nil && x.part.Probe == nil {
+			if !x.part.measured() {
 				return nil, x.part.Name + " " + x.part.Finding()
 			}
 		}
@@ -68,10 +68,21 @@ func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
 	}
 	for _, name := range t.levels {
 		if d := at[name].Drill; d != nil {
-			t.lines = append(t.lines, name+": "+drillBeside(d))
+			t.lines = append(t.lines, name+" ("+at[name].Name+"): "+drillBeside(d))
 		}
 	}
 	return t
+}
+
+// measured says whether a part has a record that is no study.
+func (p *SuitePart) measured() bool { return p.Drill != nil || p.Probe != nil }
+
+// besides is what a drill found that the document only writes about.
+func (p *SuitePart) besides() string {
+	if p.Drill == nil {
+		return cmp.Or(p.Level, p.Name) + " (" + p.Name + "): " + p.Finding()
+	}
+	return cmp.Or(p.Level, p.Name) + " (" + p.Name + "): " + drillBeside(p.Drill)
 }
 
 // levelIn is the level of a sweep that a part is: the one that the suite says, or another figure that it shows and that
@@ -180,6 +191,10 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 // drillBeside is what the documents did not look at.
 func drillBeside(d *record.Drill) string {
 	text := DrillVerdict(d) + ", " + DrillLoss(d)
+	if d.Losses != nil && d.Losses.Max > 0 {
+		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
+		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
+	}
 	seeds, found := 0, 0
 	for i := range d.Rounds {
 		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
@@ -208,7 +223,7 @@ func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
 		base, ok := at[sweep.Baseline]
 		value, okValue := at[level]
 		if !ok || !okValue {
-			return nil, s.absent(p, level)
+			return nil, s.absent(p, sweep, level)
 		}
 		x, b := rampValue(value, metric), rampValue(base, metric)
 		if x <= 0 || b <= 0 {

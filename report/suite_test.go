@@ -177,7 +177,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results"}, Level: level}, Drill: d}
 	}
 	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 21e9}, 1000, 1), drill("two", "replicated volume", []float64{5e9, 5.1e9}, 3195, 1),
-		drill("three", "replica set", []float64{30e9}, 900, 3))
+		drill("three", "replica set", []float64{30e9}, 900, 3), drill("rest", "re-attached disk", []float64{40e9}, 1, 1))
 	for _, c := range []struct {
 		level, metric string
 		want          record.Agreement
@@ -208,8 +208,10 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 		}
 		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
 	}
-	s := suiteOf("storage-io", probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
-		probe("on-md", []string{"md", "volumes"}, 1000, 3000, 5000, 7400))
+	parts := []report.SuitePart{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
+		probe("on-btrfs", []string{"md", "volumes"}, 1000, 3000, 5000, 7400)}
+	out := report.SuitePart{Part: &record.Part{Name: "by-md", Kind: record.KindProbe, Status: record.PartLeft, Problem: "no md here", Shows: []string{"md", "volumes"}, Level: "striped md"}}
+	s := suiteOf("storage-io", append([]report.SuitePart{out}, parts...)...)
 	for _, c := range []struct {
 		sweep, level string
 		want         record.Agreement
@@ -221,7 +223,8 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 			t.Errorf("%s, %s: %s (%s), want %s", c.sweep, c.level, got.Agreement, got.Why, c.want)
 		}
 	}
-	if text := strings.Join(s.Figures[0].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document more than 2 threads did not") {
+	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
+	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document more than 2 threads did not") {
 		t.Errorf("where threads stop helping: %s", text)
 	}
 }
@@ -230,7 +233,12 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 func TestTimesOfCalls(t *testing.T) {
 	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
 	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
+		report.SuitePart{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
+			Drill: &record.Drill{Status: record.Complete, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
 		report.SuitePart{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
+	if n := len(s.Figures[0].Statements); n != 2 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
+		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
+	}
 	if got := statement(t, s, "write-concern", "w=0", "insert.min"); got.Agreement != record.Agrees || got.Measure != "insert.mean" {
 		t.Errorf("%+v", got)
 	}
