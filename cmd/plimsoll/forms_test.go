@@ -20,7 +20,12 @@ func TestFormsOfReports(t *testing.T) {
 	if _, err := (recordtest.Probe{}).Write(probe); err != nil {
 		t.Fatal(err)
 	}
+	suite := filepath.Join(t.TempDir(), "suite")
+	if _, err := (recordtest.Suite{}).Write(suite); err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct{ dir, format, want string }{
+		{suite, "md", "| 192 | ops/s | +20.2 % |"}, {suite, "csv", "published_ratio"}, {suite, "json", `"agreement": "same direction"`}, {suite, "html", "a suite has no form html"},
 		{drill, "md", "diverged"}, {drill, "csv", "loss_window_s"}, {drill, "json", `"kind": "drill"`}, {drill, "ycsb", "a drill has no form ycsb (it has: csv, md, json)"},
 		{probe, "md", "|"}, {probe, "csv", "flushes_per_sync"}, {probe, "json", `"kind": "probe"`}, {probe, "ycsb", "a probe has no form ycsb"},
 	} {
