@@ -69,7 +69,7 @@ func ParseTarget(s string) (Target, error) {
 	switch {
 	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
 		return Target{Kind: "mongodb", URI: s}, nil
-	case strings.HasPrefix(s, "http://"), strings.HasPrefix(s, "https://"):
+	case !strings.Contains(s, "@") && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")): // services are told no passwords
 		return Target{Kind: "http", URI: s}, nil
 	case found && scheme == "lab":
 		if err := record.CheckLabName(rest); err != nil {

@@ -17,6 +17,7 @@ func TestParseTarget(t *testing.T) {
 		{"null:", Target{Kind: "null"}},
 		{"null", Target{Kind: "null"}},
 		{"null:tcp", Target{Kind: "null-tcp"}},
+		{"http://127.0.0.1:8080/", Target{Kind: "http", URI: "http://127.0.0.1:8080/"}},
 	} {
 		if got, err := ParseTarget(c.text); err != nil || got != c.want {
 			t.Errorf("%q: %+v, error %v", c.text, got, err)
