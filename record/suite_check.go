@@ -128,8 +128,29 @@ func (p *PartSpec) mistakes() []error {
 	if p.Repeat < 0 {
 		bad("repeat: %d is less than 1", p.Repeat)
 	}
+	if p.Probe != nil {
+		errs = append(errs, p.Probe.mistakes()...)
+	}
 	if p.Level != "" && kind == KindStudy {
 		bad("level: a study has levels of its own; level is for drills and probes")
+	}
+	return errs
+}
+
+// mistakes are words that no probe knows.
+func (p *PartProbeSpec) mistakes() []error {
+	var errs []error
+	known := func(key, word string, words ...string) {
+		if word != "" && !slices.Contains(words, word) {
+			errs = append(errs, fmt.Errorf("probe.%s: there is no %q%s (known: %s)", key, word, nearest.DidYouMean(word, words), strings.Join(words, ", ")))
+		}
+	}
+	known("mode", p.Mode, "direct", "buffered", "mmap")
+	for _, word := range p.Profiles {
+		known("profiles", word, ProbeRandom, ProbeJournal, ProbeCheckpoint, ProbeSustained)
+	}
+	for _, word := range p.Operations {
+		known("operations", word, "read", "write", "mixed")
 	}
 	return errs
 }

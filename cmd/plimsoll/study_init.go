@@ -55,13 +55,20 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 }
 
 func newStudySchemaCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var ofSuite bool
+	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of a study file, for editors that check YAML against it",
+		Short: "Print the JSON schema of a study file or suite.yaml, for editors that check YAML against it",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := env.stdout.Write(schema.StudySpec)
+			text := schema.StudySpec
+			if ofSuite {
+				text = schema.SuiteSpec
+			}
+			_, err := env.stdout.Write(text)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&ofSuite, "suite", false, "that of suite.yaml")
+	return cmd
 }

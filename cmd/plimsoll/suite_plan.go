@@ -129,13 +129,17 @@ func leftText(l record.Left) string {
 	if l.Part != "" {
 		text = l.Part + ": " + text
 	}
+	verb := " is "
+	if strings.HasPrefix(l.What, "levels ") {
+		verb = " are "
+	}
 	switch {
 	case l.To == "":
-		text += " is left out"
+		text += verb + "left out"
 	case l.From != "":
-		text += " is " + l.To + " instead of " + l.From
+		text += verb + l.To + " instead of " + l.From
 	default:
-		text += " is " + l.To
+		text += verb + l.To
 	}
 	return text + ": " + l.Why
 }

@@ -49,7 +49,7 @@ var rooms = map[string]rule{
 	"disk/...":          {[]string{"disk/...", "record", "measure/...", "fault/..."}, "a probe measures storage without a database and without the load of one"},
 	"drill":             {[]string{"drill/...", "fault/...", "lab/...", "run/...", "load", "store/...", "workload", "measure/...", "record"}, "a drill is a run with something broken in it: it joins load, faults and ledger"},
 	"drill/...":         {[]string{"drill/...", "load", "store", "workload", "measure", "record"}, "a ledger knows writes and answers, not what broke"},
-	"suite":             {[]string{"study", "study/conduct", "drill", "disk", "run", "measure", "record", "published"}, "a suite puts studies, drills and probes one after the other; it makes no load and no verdict of its own"},
+	"suite":             {[]string{"study", "study/conduct", "drill", "disk", "run", "store", "measure", "record", "published"}, "a suite puts studies, drills and probes one after the other; it makes no load and no verdict of its own"},
 	"fault":             {[]string{"fault/...", "lab", "lab/host", "record"}, "a fault knows what it breaks, and not which load feels it"},
 	"fault/...":         {[]string{"fault/..."}, "a fault knows what it breaks, and not which load feels it"},
 	"internal/nearest":  {nil, "it is used from everywhere"},

@@ -81,3 +81,13 @@ var DrillSpec []byte
 //
 //go:embed suitereport.schema.json
 var SuiteReport []byte
+
+// Suite is the JSON schema of suite.json.
+//
+//go:embed suite.schema.json
+var Suite []byte
+
+// SuiteSpec is the JSON schema of suite.yaml.
+//
+//go:embed suitespec.schema.json
+var SuiteSpec []byte
