@@ -18,7 +18,7 @@ PARALLEL := 3
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo test fmt vet staticcheck vuln rules unit race bench man engine clean help
+.PHONY: all build demo test smoke fmt vet staticcheck vuln rules unit race bench man engine clean help
 
 all: build
 
@@ -37,6 +37,9 @@ test: ## everything that must pass
 		$(MAKE) --no-print-directory $$check || exit 1; \
 		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
 	done
+
+smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
+	@tools/smoke.sh $(BIN)
 
 fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
