@@ -19,6 +19,7 @@ import (
 // A user and a certificate: only they get in, only the address knows the password, and the next start on
 // the same data makes both anew.
 func TestDocumentDBAccess(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return

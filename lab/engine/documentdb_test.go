@@ -13,6 +13,7 @@ import (
 )
 
 func TestDocumentDBSettings(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return
@@ -36,6 +37,7 @@ func TestDocumentDBSettings(t *testing.T) {
 }
 
 func TestDocumentDBRefuses(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return
@@ -73,6 +75,7 @@ func TestDocumentDBRefuses(t *testing.T) {
 
 // A start that is interrupted leaves no process, no journal, and data that a later start can use.
 func TestDocumentDBStartInterrupted(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return

@@ -99,6 +99,7 @@ func born(pids []int) map[int]uint64 {
 }
 
 func TestServer(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	forEachEngine(t, func(t *testing.T, c candidate) {
 		s := enginetest.Start(t, c.engine, engine.StartOptions{Binary: c.binary})
 		ctx := t.Context()
@@ -133,6 +134,7 @@ func TestServer(t *testing.T) {
 }
 
 func TestKillKeepsData(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	forEachEngine(t, func(t *testing.T, c candidate) {
 		dir := filepath.Join(t.TempDir(), "data")
 		opts := engine.StartOptions{DataDir: dir, Binary: c.binary}
@@ -180,6 +182,7 @@ func writeUntilKilled(t *testing.T, s engine.Server) int64 {
 
 // When Plimsoll is killed, its servers die with it, and a later cleanup removes the rest.
 func TestKilledPlimsollLeavesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	forEachEngine(t, func(t *testing.T, c candidate) {
 		binary := c.binary
 		if binary == "" {
@@ -231,6 +234,7 @@ func checkInUse(t *testing.T, home string) {
 }
 
 func TestEndedByItself(t *testing.T) {
+	t.Parallel() // it mostly waits for a server
 	forEachEngine(t, func(t *testing.T, c candidate) {
 		s := enginetest.Start(t, c.engine, engine.StartOptions{Binary: c.binary})
 		p, err := os.FindProcess(s.Status().Processes[0].PID)
