@@ -2,7 +2,6 @@ package study
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,15 +52,18 @@ func folder(t *testing.T, name string) []FitPart {
 	return parts
 }
 
+// each are the values that a part is repeated for: of one key, as all documents have it.
 func each(p record.PartSpec) []map[string]any {
-	for _, key := range slices.Sorted(maps.Keys(p.Each)) {
-		var all []map[string]any
-		for _, v := range p.Each[key] {
+	all := []map[string]any{}
+	for key, values := range p.Each {
+		for _, v := range values {
 			all = append(all, map[string]any{key: v})
 		}
-		return all
 	}
-	return []map[string]any{nil}
+	if len(all) == 0 {
+		all = append(all, nil)
+	}
+	return all
 }
 
 func readPart[T any](t *testing.T, file string, read func(*os.File) (T, error)) T {

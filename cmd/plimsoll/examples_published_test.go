@@ -27,7 +27,7 @@ var repeats = map[string]string{
 	"policy-storage/nodes.yaml":    "policy-storage/figure-10,figure-11,table-6",
 	"write-concern/latency.yaml":   "write-concern/write-concern,journal",
 	"write-concern/journal.yaml":   "write-concern/journal",
-	"write-concern/members.yaml":   "write-concern/replication",
+	"write-concern/members.yaml":   "",
 	"failover/cost.yaml":           "failover/results",
 	"storage-io/volumes.yaml":      "",
 	"ssd-vs-disk/workloads.yaml":   "ssd-vs-disk/table-1-a,table-1-b,table-1-c,table-1-d,table-1-f",

@@ -1,0 +1,177 @@
+package study
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+const fitStudy = `
+lab: {engine: {name: documentdb}, topology: {kind: standalone}}
+scale: {workers: 1/2}
+run:
+  workload: {name: a, records: 100k}
+  load: {workers: 32, warmup: 10s, duration: 60s}
+factors:
+  - {path: load.workers, levels: [8, 16, 32, 64]}
+  - {path: lab.storage.stripe, levels: [1, 2, 4]}
+  - {name: length, levels: [{name: short, set: {load.duration: 6s}}, {name: long, set: {load.duration: 60s}, baseline: true}]}
+`
+
+func fitParts(t *testing.T) []FitPart {
+	t.Helper()
+	a, b := read(t, fitStudy), read(t, fitStudy)
+	drill, err := record.ReadDrillSpec(strings.NewReader(`
+lab: {engine: {name: documentdb}, topology: {kind: replica-set, members: 3}, availability: {restart: true, restart_after: 30s}}
+run: {workload: {name: a, records: 100k}, load: {rate: 100, duration: 180s}}
+faults: [{fault: "power-off:primary", at: 20s, for: 60s}]
+repeat: 3
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := record.PartProbeSpec{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []record.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: record.Duration(10 * time.Second)}
+	return []FitPart{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
+}
+
+func asText(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// What is given stays as it is, and the same parts give the same result.
+func TestFitIsPure(t *testing.T) {
+	parts := fitParts(t)
+	before := asText(t, parts)
+	one, left := Fit(parts, 5*time.Minute, false)
+	if d := cmp.Diff(before, asText(t, parts)); d != "" {
+		t.Errorf("the parts were changed:\n%s", d)
+	}
+	again, leftAgain := Fit(parts, 5*time.Minute, false)
+	if asText(t, one) != asText(t, again) || asText(t, left) != asText(t, leftAgain) {
+		t.Error("the same parts give different results")
+	}
+	// What is fitted fits, and is not shed again.
+	twice, left := Fit(one, 5*time.Minute, false)
+	if d := cmp.Diff(asText(t, one), asText(t, twice)); d != "" || len(left) > 0 {
+		t.Errorf("fitted twice: %v\n%s", left, d)
+	}
+}
+
+// Without a budget nothing is shed, and everything has an estimate.
+func TestFitOnlyEstimates(t *testing.T) {
+	parts := fitParts(t)
+	fitted, left := Fit(parts, 0, false)
+	if len(left) > 0 || len(fitted) != len(parts) {
+		t.Errorf("left %v of %d parts", left, len(fitted))
+	}
+	for _, p := range fitted[:4] {
+		if p.Estimate < 60 || p.Out {
+			t.Errorf("%s takes %v s, out: %v", p.Name, p.Estimate, p.Out)
+		}
+	}
+	if last := fitted[4]; !last.Out || last.Estimate != 0 || last.Why != "it is not there" {
+		t.Errorf("%+v", last)
+	}
+	if s := fitted[0].Study; s.Run.Load.Workers != 16 || !s.Scale.Applied || s.Factors[0].Levels[3].Value != 32 {
+		t.Errorf("it was not scaled: %+v", s)
+	}
+}
+
+// Certainty goes first, then length, then levels, then data, then parts; those that are vital last.
+func TestFitShedsInOrder(t *testing.T) {
+	parts := fitParts(t)
+	order := []string{"trials", "load.duration", "levels of workers", "levels of stripe", "workload.records", wholePart}
+	var last int
+	for budget := 3 * time.Hour; budget > 20*time.Second; budget = budget * 9 / 10 {
+		fitted, left := Fit(parts, budget, false)
+		if total := seconds(fitted); total > budget.Seconds() && !(fitted[1].Out && fitted[2].Out && fitted[3].Out) {
+			t.Errorf("%v: it takes %.0f s", budget, total)
+		}
+		if fitted[0].Out {
+			t.Errorf("%v: the vital part is out", budget)
+		}
+		reached := 0
+		for i, what := range order {
+			if i > 0 && hasLeft(left, "a", what) || what == wholePart && hasLeft(left, "probe", what) || i == 0 && hasLeft(left, "a", what) {
+				reached = i + 1
+				for _, before := range order[:i] {
+					if !hasLeft(left, "a", before) {
+						t.Errorf("%v: %s was shed before %s: %v", budget, what, before, left)
+					}
+				}
+			}
+		}
+		if reached < min(last, len(order)-1) { // which parts are out depends on what fits beside each other
+			t.Errorf("%v: less was shed than with more time", budget)
+		}
+		last = max(last, reached)
+	}
+	if last != len(order) {
+		t.Errorf("only %d of %v were reached", last, order)
+	}
+}
+
+func hasLeft(left []record.Left, part, what string) bool {
+	for _, l := range left {
+		if l.Part == part && l.What == what {
+			return true
+		}
+	}
+	return false
+}
+
+// A smoke keeps one part of each kind, as small as it goes.
+func TestFitSmoke(t *testing.T) {
+	fitted, left := Fit(fitParts(t), 90*time.Second, true)
+	s, d, p := fitted[0].Study, fitted[1].Drill, fitted[3].Probe
+	if fitted[0].Out || fitted[1].Out || fitted[3].Out {
+		t.Fatalf("not one of each kind: %+v", left)
+	}
+	if s.Trials != 1 || s.Run.Load.Duration.Std() != 2*time.Second || len(s.Factors[0].Levels) != 2 || len(s.Factors[1].Levels) != 2 || s.Run.Workload.Records != 10_000 || s.Order != record.OrderBatched {
+		t.Errorf("study %+v", s)
+	}
+	if s.Factors[0].Levels[0].Name != "8" && s.Factors[0].Levels[1].Name != "32" || s.Factors[1].Levels[1].Name != "4" {
+		t.Errorf("levels %+v", s.Factors)
+	}
+	f := d.Faults[0]
+	if d.Repeat != 1 || d.Measured() != 15*time.Second || f.At.Std() != 3*time.Second || f.For.Std() != 5*time.Second || d.Lab.Availability.RestartAfter.Std() != 3*time.Second {
+		t.Errorf("drill %+v, %+v", d, f)
+	}
+	if len(p.Threads) != 2 || p.Duration.Std() != time.Second || len(p.Operations) != 1 {
+		t.Errorf("probe %+v", p)
+	}
+	if total := seconds(fitted); total > 90*smokeSlack {
+		t.Errorf("it takes %v s", total)
+	}
+}
+
+// Procedures get two steps, or one.
+func TestFitProcedures(t *testing.T) {
+	spec := read(t, `
+run: {target: "null:", workload: {name: a, records: 1000}, load: {workers: 16, duration: 60s}}
+procedures:
+  baseline: {threads: {from: 4, to: 64, duration: 30s}, steady: {from: 60, to: 480}}
+factors: [{path: workload.name, levels: [a, b]}]
+`)
+	parts := []FitPart{{Name: "baseline", Study: &spec}}
+	quick, _ := Fit(parts, 45*time.Second, false)
+	p := quick[0].Study.Procedures
+	if d := cmp.Diff([]record.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 || quick[0].Estimate > 60 {
+		t.Errorf("%+v %+v %s", p.Threads, p.Steady, d)
+	}
+	smoke, _ := Fit(parts, time.Minute, true)
+	p = smoke[0].Study.Procedures
+	if d := cmp.Diff([]record.Count{16}, p.Threads.Levels); d != "" || p.Steady != nil {
+		t.Errorf("%+v %s", p, d)
+	}
+}
