@@ -71,7 +71,6 @@ type conductor struct {
 	suite *record.Suite
 	plans []record.PartPlan // as suite.Parts
 	began time.Time         // of this session
-	dirty error             // the first thing that could not be written down
 }
 
 // Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also beside
