@@ -275,6 +275,9 @@ func (s *LabSpec) checkEngineAndTopology() error {
 	if s.Engine.Name == LabNone {
 		return s.checkBare()
 	}
+	if s.Engine.Name != LabDocumentDB && s.Topology.Acknowledge != 0 {
+		return errors.New("topology.acknowledge: it is for documentdb, where one number holds for all; with mongod clients say w with each write")
+	}
 	if s.Engine.Name != LabDocumentDB {
 		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
 			return errors.New("availability: promote_after and no_promotion are for documentdb; mongod elects by itself (topology.settings.electionTimeoutMillis)")
@@ -284,6 +287,9 @@ func (s *LabSpec) checkEngineAndTopology() error {
 	var errs []error
 	if s.Topology.Kind == LabSharded {
 		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod}, or kind: replica-set"))
+	}
+	if a, n := s.Topology.Acknowledge, s.Topology.Members; a != 0 && (n < 2 || a < n/2+1 || a > n) {
+		errs = append(errs, fmt.Errorf("topology.acknowledge: %d of %d members: it is a number from a majority (%d) to all of a replica set", a, n, n/2+1))
 	}
 	if s.Topology.Arbiter {
 		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter would do nothing; leave it out"))
@@ -298,7 +304,7 @@ func (s *LabSpec) checkEngineAndTopology() error {
 func (s *LabSpec) checkBare() error {
 	t := s.Topology
 	var errs []error
-	if t.Kind == LabSharded || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 {
+	if t.Kind == LabSharded || t.Acknowledge != 0 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 {
 		errs = append(errs, errors.New("topology: without a database (engine: none) there are no shards, arbiters, priorities or elections; members says how many volumes there are"))
 	}
 	if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {

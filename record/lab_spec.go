@@ -110,6 +110,9 @@ type TopologySpec struct {
 	Kind string `json:"kind,omitempty" yaml:"kind,omitempty" jsonschema:"enum=standalone,enum=replica-set,enum=sharded"`
 	// Members is how many members with data a replica set, or each shard, has.
 	Members Count `json:"members,omitempty" yaml:"members,omitempty"`
+	// Acknowledge is how many members have a write before it is acknowledged at the levels above one member, the primary
+	// included: documentdb waits for that number in all sessions alike. Absent, a majority. It cannot be fewer.
+	Acknowledge Count `json:"acknowledge,omitempty" yaml:"acknowledge,omitempty"`
 	// Arbiter adds a member without data to each set.
 	Arbiter bool `json:"arbiter,omitempty" yaml:"arbiter,omitempty"`
 	// Priorities are those of the members, in order; absent, 1 for each.

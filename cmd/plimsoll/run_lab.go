@@ -179,6 +179,13 @@ func checkLabDurability(l record.LabSpec, d record.DurabilitySpec) error {
 	for _, level := range levelsOfDocumentDB {
 		addresses[level] = level
 	}
+	if n := l.Topology.Acknowledge; n > 0 { // as many levels, which wait for another number
+		for _, level := range []string{"majority-unjournaled", "majority"} {
+			delete(addresses, level)
+			by := strings.Replace(level, "majority", fmt.Sprintf("w%d", n), 1)
+			addresses[by] = by
+		}
+	}
 	_, _, err := topology.AddressFor(addresses, d, int(max(l.Topology.Members, 1)))
 	return err
 }

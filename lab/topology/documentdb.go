@@ -94,7 +94,7 @@ func newDocumentDB(site Site) (Cluster, error) {
 		switch plan.Kind {
 		case "postgres":
 			node, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: site.Home, Name: plan.Name, Host: h, Log: log,
-				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names, Quorum: quorum(len(names)),
+				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names, Quorum: c.acknowledging(len(names)),
 				Sessions: sessions, Cache: int64(site.Spec.Engine.Cache), Receive: max(2*c.timeout, 5*time.Second),
 				Parameters: site.Spec.Engine.Parameters})
 			if err != nil {
@@ -120,7 +120,7 @@ func newDocumentDB(site Site) (Cluster, error) {
 func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string) (*pgGateway, error) {
 	commit := ""
 	names, _ := c.names()
-	for _, l := range gatewayLevels(len(names)) {
+	for _, l := range gatewayLevels(len(names), waits(c.site.Spec)) {
 		if l.name == plan.Durability {
 			commit = l.commit
 		}

@@ -20,7 +20,10 @@ import (
 //	majority-unjournaled  w:majority, j:false   remote_write        k standbys' systems have it, the primary has it on disk
 //	majority              w:majority, j:true    on                  k standbys and the primary have it on disk
 //
-// k standbys and the primary are a majority: the members' synchronous_standby_names is ANY k of all others, whether
+// A specification with topology.acknowledge: N has the levels wN and wN-unjournaled in the place of the last two: k is then N-1.
+// synchronous_standby_names holds for the whole server, so that no other number can be waited for beside it.
+//
+// k standbys and the primary are a majority otherwise: the members' synchronous_standby_names is ANY k of all others, whether
 // they live or not. It is never lowered when standbys are away; writes of a majority then wait, as in MongoDB.
 // A single member is its own majority: it has the gateways balanced and durable only, and durable is majority's too.
 const (
@@ -38,11 +41,47 @@ type gatewayLevel struct {
 }
 
 // gatewayLevels are the gateways of a cluster, the one to use by default first.
-func gatewayLevels(members int) []gatewayLevel {
+func gatewayLevels(members, waits int) []gatewayLevel {
 	if members == 1 {
 		return []gatewayLevel{{levelDurable, "on"}, {levelBalanced, "off"}}
 	}
-	return []gatewayLevel{{levelMajority, "on"}, {levelDurable, "local"}, {levelBalanced, "off"}, {levelMajorityUnjournaled, "remote_write"}}
+	many, unjournaled := levelMajority, levelMajorityUnjournaled
+	if waits > 0 {
+		many = levelOfNumber(waits)
+		unjournaled = many + unjournaledSuffix
+	}
+	return []gatewayLevel{{many, "on"}, {levelDurable, "local"}, {levelBalanced, "off"}, {unjournaled, "remote_write"}}
+}
+
+// unjournaledSuffix is the end of levels whose standbys need not have a write on disk.
+const unjournaledSuffix = "-unjournaled"
+
+// waits is the number of members that the levels above one wait for, 0 for a majority.
+func waits(spec record.LabSpec) int {
+	if documentDBMembers(spec) == 1 {
+		return 0
+	}
+	return int(spec.Topology.Acknowledge)
+}
+
+// acknowledging is how many standbys a commit waits for that waits for standbys at all.
+func (c *documentDB) acknowledging(members int) int {
+	if n := waits(c.site.Spec); n > 0 {
+		return n - 1
+	}
+	return quorum(members)
+}
+
+func levelOfNumber(n int) string { return "w" + strconv.Itoa(n) }
+
+// numberOf is the number of members that a level by number waits for, and 0 of any other level.
+func numberOf(level string) int {
+	text, ok := strings.CutPrefix(strings.TrimSuffix(level, unjournaledSuffix), "w")
+	n, err := strconv.Atoi(text)
+	if !ok || err != nil {
+		return 0
+	}
+	return n
 }
 
 // levelNames are the names under which a gateway is found among the addresses, the default address included.
@@ -53,7 +92,7 @@ func levelNames(level string, members int) []string {
 		names = append(names, levelThroughput)
 	case level == levelDurable && members == 1:
 		names = append(names, "", levelMajority)
-	case level == levelMajority:
+	case level == levelMajority, numberOf(level) > 0 && !strings.HasSuffix(level, unjournaledSuffix):
 		names = append(names, "")
 	}
 	return names
@@ -81,7 +120,14 @@ func LevelMeans(level string, members int) string {
 	case levelMajorityUnjournaled:
 		return "acknowledged when a majority has it, the primary on disk (w:majority, j:false)"
 	}
-	return ""
+	switch n := numberOf(level); {
+	case n == 0:
+		return ""
+	case strings.HasSuffix(level, unjournaledSuffix):
+		return fmt.Sprintf("acknowledged when %d members have it, the primary on disk (w:%[1]d, j:false)", n)
+	default:
+		return fmt.Sprintf("acknowledged when %d members have it on disk (w:%[1]d, j:true)", n)
+	}
 }
 
 // quorum is how many standbys make a majority together with the primary.
@@ -94,7 +140,11 @@ func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (u
 	if err := checkReads(d); err != nil {
 		return "", "", err
 	}
-	level, err = levelFor(d, members)
+	waits := 0
+	for name := range uris {
+		waits = max(waits, numberOf(name))
+	}
+	level, err = levelFor(d, members, waits)
 	if err != nil {
 		return "", "", err
 	}
@@ -115,7 +165,7 @@ func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (u
 }
 
 // levelFor translates a write concern.
-func levelFor(d record.DurabilitySpec, members int) (string, error) {
+func levelFor(d record.DurabilitySpec, members, waits int) (string, error) {
 	w, journal := d.W, false
 	switch d.Name {
 	case levelThroughput:
@@ -125,20 +175,24 @@ func levelFor(d record.DurabilitySpec, members int) (string, error) {
 	case levelDurable:
 		w, journal = firstNonEmpty(w, "1"), true
 	case "":
-		w = firstNonEmpty(w, levelMajority) // what MongoDB does when nothing is said
-		journal = w == levelMajority        // writeConcernMajorityJournalDefault
+		journal = w == "" || w == levelMajority // writeConcernMajorityJournalDefault
+		w = firstNonEmpty(w, usual(waits))
 	default:
 		return "", fmt.Errorf("the durability level %q is not known: say throughput, balanced or durable, or w and journal", d.Name)
 	}
 	if d.Journal != nil {
 		journal = *d.Journal
 	}
-	many, err := wantsMajority(w, members)
+	many, err := wantsMany(w, members, waits)
 	switch {
 	case err != nil:
 		return "", err
 	case w == "0":
 		return levelThroughput, nil
+	case many && waits > 0 && journal:
+		return levelOfNumber(waits), nil
+	case many && waits > 0:
+		return levelOfNumber(waits) + unjournaledSuffix, nil
 	case many && journal:
 		return levelMajority, nil
 	case many:
@@ -149,20 +203,33 @@ func levelFor(d record.DurabilitySpec, members int) (string, error) {
 	return levelBalanced, nil
 }
 
-// wantsMajority says whether w is about more than the primary, and refuses a number that no gateway means: one
-// setting of PostgreSQL's says for all sessions how many standbys are waited for, and here it is a majority.
-func wantsMajority(w string, members int) (bool, error) {
+// usual is what is waited for when nothing is said: a majority as in MongoDB, or the number that the lab was made for.
+func usual(waits int) string {
+	if waits > 0 {
+		return strconv.Itoa(waits)
+	}
+	return levelMajority
+}
+
+// wantsMany says whether w is about more than the primary, and refuses a number that no gateway means: one setting of
+// PostgreSQL's says for all sessions how many standbys are waited for. It is a majority unless the lab was made for a number.
+func wantsMany(w string, members, waits int) (bool, error) {
+	majority := quorum(members) + 1
+	if waits > 0 && (w == levelMajority && waits != majority || w != levelMajority && w != "0" && w != "1" && w != strconv.Itoa(waits)) {
+		return false, fmt.Errorf("w: %s: this lab waits for %d members in all its sessions (topology.acknowledge: %[2]d); its levels are w: 0, 1 and %[2]d. Leave acknowledge out for a majority", w, waits)
+	}
 	if w == levelMajority {
 		return true, nil
 	}
-	majority := quorum(members) + 1
 	n, err := strconv.Atoi(w)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("w: %s: documentdb has no tags of members; its levels are w: 0, 1 and majority", w)
 	case n < 0 || n > members:
 		return false, fmt.Errorf("w: %d: the lab has %d members with data; its levels are w: 0, 1 and majority (%d)", n, members, majority)
-	case n > 1 && n != majority:
+	case n > majority && waits == 0:
+		return false, fmt.Errorf("w: %d: no gateway waits for %d of %d members; the levels of documentdb are w: 0, 1 and majority (%d), or bring the lab up with topology: {acknowledge: %[1]d}", n, n, members, majority)
+	case n > 1 && n < majority:
 		return false, fmt.Errorf("w: %d: no gateway waits for %d of %d members; the levels of documentdb are w: 0, 1 and majority (%d)", n, n, members, majority)
 	}
 	return n > 1, nil

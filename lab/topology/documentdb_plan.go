@@ -46,22 +46,26 @@ func planDocumentDB(spec record.LabSpec) (Layout, error) {
 		l.Members = append(l.Members, MemberPlan{Name: "pg-" + strconv.Itoa(i+1), Kind: "postgres", Set: pgSet,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true, Priority: 1})
 	}
-	for _, g := range gatewayLevels(n) {
+	for _, g := range gatewayLevels(n, waits(spec)) {
 		l.Members = append(l.Members, MemberPlan{Name: "gateway-" + g.name, Kind: "gateway", Set: pgSet,
 			Host: "gateway1", Role: "gateway", Durability: g.name})
 	}
-	l.Notes = documentDBNotes(n)
+	l.Notes = documentDBNotes(n, waits(spec))
 	return l, nil
 }
 
 // documentDBNotes say where documentdb is not what a reader who knows MongoDB expects.
-func documentDBNotes(members int) []string {
+func documentDBNotes(members, waits int) []string {
 	notes := []string{"gateways do not read write concerns: the address decides about durability"}
 	if members == 1 {
 		return notes
 	}
+	if waits > 0 {
+		notes = append(notes, fmt.Sprintf("writes of the level w%d wait for the primary and %d of %d standbys, whoever is away; there is no level that waits for a majority", waits, waits-1, members-1))
+	} else {
+		notes = append(notes, fmt.Sprintf("a majority is the primary and %d of %d standbys; with fewer alive, writes of a majority wait, and others go on", quorum(members), members-1))
+	}
 	notes = append(notes,
-		fmt.Sprintf("a majority is the primary and %d of %d standbys; with fewer alive, writes of a majority wait, and others go on", quorum(members), members-1),
 		"a standby is promoted while a majority of members is alive, as MongoDB elects; plimsoll decides it, not the members among themselves")
 	if members == 2 {
 		notes = append(notes, "with two members the loss of either leaves no majority, so nothing is promoted, as in MongoDB")

@@ -95,7 +95,7 @@ func TestElectionTimes(t *testing.T) {
 // uris are those of a cluster whose gateways are called by their levels.
 func uris(members int) map[string]string {
 	all := map[string]string{}
-	for _, g := range gatewayLevels(members) {
+	for _, g := range gatewayLevels(members, 0) {
 		for _, name := range levelNames(g.name, members) {
 			all[name] = g.name
 		}
@@ -154,8 +154,46 @@ func TestAddressFor(t *testing.T) {
 			t.Errorf("%d members, %+v: %q at level %q, error %v; want %q", c.members, c.d, got, level, err, c.gateway)
 		}
 	}
+	testLevelsByNumber(t)
 	if _, _, err := AddressFor(map[string]string{"": "x"}, d("durable", "", nil), 3); err == nil {
 		t.Error("a level without a gateway was found")
+	}
+}
+
+// testLevelsByNumber asks a lab that was made for three of three members: its majority would be another number.
+func testLevelsByNumber(t *testing.T) {
+	t.Helper()
+	yes, no := true, false
+	all := map[string]string{}
+	for _, g := range gatewayLevels(3, 3) {
+		for _, name := range levelNames(g.name, 3) {
+			all[name] = g.name
+		}
+	}
+	for _, c := range []struct {
+		d       record.DurabilitySpec
+		gateway string
+	}{
+		{record.DurabilitySpec{}, "w3"},
+		{record.DurabilitySpec{W: "3", Journal: &yes}, "w3"},
+		{record.DurabilitySpec{Name: "durable", W: "3"}, "w3"},
+		{record.DurabilitySpec{W: "3", Journal: &no}, "w3-unjournaled"},
+		{record.DurabilitySpec{Name: "durable"}, "durable"},
+		{record.DurabilitySpec{W: "1"}, "balanced"},
+		{record.DurabilitySpec{W: "0"}, "balanced"},
+		{record.DurabilitySpec{W: "2"}, ""},
+		{record.DurabilitySpec{W: "majority"}, ""},
+	} {
+		got, level, err := AddressFor(all, c.d, 3)
+		if c.gateway == "" {
+			if err == nil || !strings.Contains(err.Error(), "topology.acknowledge: 3") {
+				t.Errorf("%+v: %q, %v; want a refusal that names the key", c.d, got, err)
+			}
+			continue
+		}
+		if err != nil || got != c.gateway || LevelMeans(level, 3) == "" {
+			t.Errorf("%+v: %q at level %q (%s), %v; want %q", c.d, got, level, LevelMeans(level, 3), err, c.gateway)
+		}
 	}
 }
 
