@@ -49,7 +49,7 @@ func keepPicture(p *browsertest.Page, name string) {
 
 func TestBrowserShowsAFolder(t *testing.T) {
 	t.Parallel()
-	b, ok := browsertest.Start(t)
+	b, ok := browsertest.Shared(t)
 	if !ok {
 		return
 	}
@@ -102,7 +102,7 @@ func TestBrowserShowsAFolder(t *testing.T) {
 
 func TestBrowserWithoutScripts(t *testing.T) {
 	t.Parallel()
-	b, ok := browsertest.Start(t)
+	b, ok := browsertest.Shared(t)
 	if !ok {
 		return
 	}
@@ -123,7 +123,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 
 func TestBrowserFollowsARun(t *testing.T) {
 	t.Parallel()
-	b, ok := browsertest.Start(t)
+	b, ok := browsertest.Shared(t)
 	if !ok {
 		return
 	}
@@ -206,7 +206,7 @@ func keepsItsPlace(t *testing.T, p *browsertest.Page) {
 // A page of somebody else that runs in the same browser, which has the cookie, gets nothing.
 func TestBrowserForeignPageGetsNothing(t *testing.T) {
 	t.Parallel()
-	b, ok := browsertest.Start(t)
+	b, ok := browsertest.Shared(t)
 	if !ok {
 		return
 	}
@@ -240,4 +240,126 @@ func TestBrowserForeignPageGetsNothing(t *testing.T) {
 	if got := other.Text(`document.querySelectorAll("#actions button").length`); got != "0" {
 		t.Errorf("with a wrong token there are %s buttons", got)
 	}
+}
+
+// followed opens the live page of something, as it is on a screen, on a phone and in the dark, and says what the line
+// above the picture has.
+func followed(t *testing.T, p *browsertest.Page, name, address, now string) {
+	t.Helper()
+	p.Size(1200, 800, false)
+	p.Open(address)
+	p.Wait(fmt.Sprintf(`document.getElementById("now").textContent.includes(%q)`, now))
+	sound(t, name, p)
+	keepPicture(p, name)
+	p.Media("screen", "dark")
+	for _, f := range p.Contrast() {
+		t.Errorf("%s, dark: %v", name, f)
+	}
+	keepPicture(p, name+"-dark")
+	p.Size(390, 844, true)
+	fits(t, name+" on a phone", p)
+	keepPicture(p, name+"-phone")
+	p.Size(1200, 800, false)
+	p.Media("screen", "light")
+	p.Reload()
+	p.Wait(fmt.Sprintf(`document.getElementById("now").textContent.includes(%q)`, now))
+	if got := p.Text(`typeof window.harmed + document.querySelectorAll("main img, main script:not([type='application/json'])").length`); got != "undefined0" {
+		t.Errorf("%s: a name became code: %s", name, got)
+	}
+}
+
+// lostAndFound ends the server of a live page and starts it again at the same place.
+func lostAndFound(t *testing.T, p *browsertest.Page, s *Server, port *door, o Options, now string) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	p.Wait(`document.querySelector(".live.lost")`)
+	startAt(t, port.open(), o)
+	p.Wait(fmt.Sprintf(`!document.querySelector(".live.lost") && document.getElementById("now").textContent.includes(%q)`, now))
+}
+
+// A drill is followed in a browser: it shows its stages, survives a reload and a lost connection, and ends as its report.
+func TestBrowserFollowsADrill(t *testing.T) {
+	t.Parallel()
+	b, ok := browsertest.Shared(t)
+	if !ok {
+		return
+	}
+	dir, release := liveDrill(t)
+	o, port := Options{Dir: dir, Labs: &fakeLabs{broken: true}}, newDoor(t)
+	s := startAt(t, port.open(), o)
+	p := b.Page(t)
+	p.Open(s.url("/?token=" + testToken))
+	const now = "the fault is in place"
+	followed(t, p, "live-drill", s.url("/live/"+idOf("drill")), now)
+	p.Wait(`[...document.querySelectorAll("#actions button")].map(b => b.textContent).join().includes("Heal the lab three")`)
+	lostAndFound(t, p, s, port, o, now)
+	if err := os.Remove(filepath.Join(dir, "drill", record.StandingFile)); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	p.Wait(`document.querySelector(".live.ended") && location.pathname.startsWith("/record/")`)
+}
+
+// A probe is followed in a browser.
+func TestBrowserFollowsAProbe(t *testing.T) {
+	t.Parallel()
+	b, ok := browsertest.Shared(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	probe := filepath.Join(dir, "probe")
+	release, err := record.Hold(probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: `/data<img src=x onerror="window.harmed=1">`}, Started: recordtest.Started})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Second(record.ProbeSecond{Step: 2, At: 3e9, Length: 1e9, Operations: 2000, Bytes: 4096e3, P50: 1e5, P99: 2e6}); err != nil {
+		t.Fatal(err)
+	}
+	o, port := Options{Dir: dir}, newDoor(t)
+	s := startAt(t, port.open(), o)
+	p := b.Page(t)
+	p.Open(s.url("/?token=" + testToken))
+	const now = "step 3, 4s: 2,000 op/s"
+	followed(t, p, "live-probe", s.url("/live/"+idOf("probe")), now)
+	lostAndFound(t, p, s, port, o, now)
+	if err := w.Second(record.ProbeSecond{Step: 2, At: 4e9, Length: 1e9, Operations: 2100, Bytes: 4096e3, P50: 1e5, P99: 2e6}); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(`document.getElementById("now").textContent.includes("2,100 op/s")`)
+}
+
+// A lab is followed in a browser, healed with the token, and not without.
+func TestBrowserFollowsALab(t *testing.T) {
+	t.Parallel()
+	b, ok := browsertest.Shared(t)
+	if !ok {
+		return
+	}
+	labs := &fakeLabs{broken: true}
+	o, port := Options{Dir: t.TempDir(), Labs: labs}, newDoor(t)
+	s := startAt(t, port.open(), o)
+	other := b.Page(t) // with a wrong token
+	other.Open(s.url("/lab/three?token=wrong-token-of-some-length"))
+	other.Wait(`document.querySelector("#actions")`)
+	if got := other.Text(`document.querySelectorAll("#actions button").length`); got != "0" {
+		t.Errorf("with a wrong token there are %s buttons", got)
+	}
+	p := b.Page(t)
+	p.Open(s.url("/?token=" + testToken))
+	const now = "hosts on"
+	followed(t, p, "live-lab", s.url("/lab/three"), now)
+	p.Wait(`document.querySelector("main").textContent.includes("power-off of host1")`)
+	lostAndFound(t, p, s, port, o, now)
+	// The picture may be drawn anew at any moment, so looking for the button and pressing it is one step.
+	p.Wait(`(() => { const b = [...document.querySelectorAll("#actions button")].find(b => b.textContent.includes("Heal everything")); if (b) b.click(); return b; })()`)
+	await(t, "the lab is healed", func() (healed bool) { labs.set(func() { healed = labs.healed == 1 }); return healed })
+	p.Wait(`document.querySelector("main") && !document.querySelector("main").textContent.includes("power-off of host1")`)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(browsertest.Main(m))
 }
 
 // limit is how long anything may take on a machine that is busy with other things.

@@ -207,7 +207,7 @@ func TestPages(t *testing.T) {
 func checkFirstScreen(t *testing.T, p *browsertest.Page) {
 	t.Helper()
 	var below []string
-	p.Eval(`[".verdict", ".tiles", ".badges", ".facts"].filter(s => {
+	p.Eval(`[".verdict", ".tiles", ".points, .badges", ".facts"].filter(s => {
 		const e = document.querySelector(".answer " + s); return !e || e.getBoundingClientRect().top > innerHeight - 40; })`, &below)
 	if len(below) > 0 {
 		t.Errorf("the first screen does not have %q", below)
