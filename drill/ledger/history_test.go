@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -50,15 +51,21 @@ func drive(t testing.TB, w workload.Workload, st store.Store, workers int, opera
 func (w *world) expected(k kind) map[string]int64 {
 	out := map[string]int64{}
 	for _, f := range w.fates {
-		if class := f.class(); f.kind == k && class != "" {
+		if class := w.class(f); f.kind == k && class != "" {
 			out[class]++
+		}
+	}
+	for key, n := range w.forged {
+		if w.shown(key) && n[k] > 0 {
+			out[record.WriteUnexpected] += n[k]
 		}
 	}
 	return out
 }
 
-// history is one seeded run of the own workload in which everything goes wrong, with random chances.
-func history(t *testing.T, seed uint64) {
+// history is one seeded run of the own workload in which everything goes wrong, with random chances. It returns what was
+// found.
+func history(t *testing.T, seed uint64) *record.LedgerResult {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	chances := map[mishap]float64{}
 	for m := lose; m < mishapsTotal; m++ {
@@ -78,16 +85,93 @@ func history(t *testing.T, seed uint64) {
 	for _, undo := range world.rolling {
 		undo()
 	}
+	l = travelled(t, l, rng)
+	world.forge(rng, l, own.(*ownWorkload))
 	member := &reader{name: "b", w: world, without: map[string]bool{}}
 	world.diverge(rng, member)
-	l = travelled(t, l, rng)
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: world},
-		Members: []Source{member}, Faults: []int64{1 << 40}, MostLost: 1 << 20})
+	broken := &reader{name: "c", w: world, most: 1 + rng.IntN(len(world.docs))}
+	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []int64{1 << 40}, MostLost: 1 << 20}
+	if final := world.lastRead(rng, seed); final != nil {
+		opts.Final = final
+	}
+	result, err := l.Audit(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.contents(t, seed, member, result)
+	if !world.final.broke {
+		world.contents(t, seed, member, result)
+	}
 	world.judge(t, seed, result)
+	for _, r := range result.Reads {
+		if never := r.State == record.MemberNeverRead; r.Source != FinalRead && never != (world.final.broke || r.Source == "c" && broken.broke) {
+			t.Errorf("seed %d: the state of member %s is %q", seed, r.Source, r.State)
+		}
+	}
+	return result
+}
+
+// lastRead chooses how the final read of a history goes: to its end, until the connection breaks, or, where nil is returned,
+// not at all.
+func (w *world) lastRead(rng *rand.Rand, seed uint64) *reader {
+	w.final = &reader{name: FinalRead, w: w, saw: map[string]bool{}}
+	switch seed % 5 {
+	case 0:
+		w.final.broke = true
+		return nil
+	case 1:
+		w.final.most = 1 + rng.IntN(len(w.docs))
+	}
+	return w.final
+}
+
+// forge adds up to three documents that carry the proof of this run though nobody ever attempted what they stand for: of
+// writers that there are and of some that there never were. As many documents of another run, of which nothing may be said,
+// lie beside them.
+func (w *world) forge(rng *rand.Rand, l *Ledger, own *ownWorkload) {
+	for range rng.IntN(4) {
+		number, next := 5000+rng.IntN(100), [kinds]int64{}
+		if all := l.writers(); rng.IntN(2) == 0 {
+			known := all[rng.IntN(len(all))]
+			number, next = known.number, [kinds]int64{known.inserts.next, known.updates.next}
+		}
+		for run := range uint32(2) {
+			run += l.opts.Run
+			k := kind(rng.IntN(int(kinds)))
+			key, added := w.forgeOne(own, run, number, k, next[k]+rng.Int64N(500))
+			if !added || run != l.opts.Run {
+				continue
+			}
+			if w.forged[key] == nil {
+				w.forged[key] = new([kinds]int64)
+			}
+			w.forged[key][k]++
+		}
+	}
+}
+
+// forgeOne adds one write that nobody attempted, unless it is there already.
+func (w *world) forgeOne(own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string, added bool) {
+	if k == inserts {
+		doc, _ := appendTagged(nil, own.appendOwn(nil, run, number, sequence), run, int32(number), sequence)
+		d := unmarshal(doc)
+		key = keyOf(field(d, "_id"))
+		_, there := w.docs[key]
+		w.docs[key] = d
+		return key, !there
+	}
+	slot, counter := slotOf(sequence)
+	id := bson.ObjectID(ownID(run, number, updates, slot))
+	key = keyOf(id)
+	d := w.docs[key]
+	name := string(rune('a' + counter))
+	if field(d, name) != nil {
+		return key, false
+	}
+	if d == nil {
+		d = bson.D{{Key: "_id", Value: id}}
+	}
+	w.docs[key] = append(d, bson.E{Key: name, Value: weightOf(run, number, sequence)})
+	return key, true
 }
 
 // contents checks what is said about documents that differ while no write has the class diverged: one that holds
@@ -149,7 +233,7 @@ func (w *world) judge(t *testing.T, seed uint64, result *record.LedgerResult) {
 	lost := map[string]bool{}
 	for name, f := range w.fates {
 		told[f.told]++
-		if f.class() == record.WriteLost {
+		if w.class(f) == record.WriteLost {
 			lost[w.document(name, f)] = true
 		}
 	}
@@ -180,12 +264,31 @@ func (w *world) document(name string, f *fate) string {
 	return f.document
 }
 
+// allClasses are those that the package comment tells of.
+var allClasses = []string{record.WriteCorrupt, record.WriteDuplicated, record.WritePhantom, record.WriteLost, record.WriteNeverRead, record.WriteStale,
+	record.WriteDiverged, record.WriteOK, record.WriteRecovered, record.WriteDropped, record.WriteUnexpected}
+
+// Each write of each history gets the class that is true of it, and over all histories every class occurs.
 func TestHistories(t *testing.T) {
 	first := firstSeed(t)
+	found := map[string]int64{}
 	for i := range uint64(200 / fewer) {
-		history(t, first+i)
+		result := history(t, first+i)
 		if t.Failed() {
 			return
 		}
+		for _, list := range []map[string]int64{result.Inserts, result.Updates} {
+			for class, n := range list {
+				found[class] += n
+			}
+		}
+	}
+	for _, class := range allClasses {
+		if found[class] == 0 {
+			t.Errorf("no history had a write that is %s: found %v", class, found)
+		}
+	}
+	if len(found) != len(allClasses) {
+		t.Errorf("classes that are not known: %v", found)
 	}
 }

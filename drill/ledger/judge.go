@@ -129,18 +129,19 @@ func (j *judge) ordinary(n, width int64) bool {
 // one gives one write its class.
 func (j *judge) one(n int64) {
 	s, there, odd := j.l.state(n), j.final.present.has(n), j.final.odd.has(n)
-	differs := j.diverged(n/64)>>(n%64)&1 == 1
+	known := there || j.a.final.complete // otherwise it may be among what was not read
+	differs := known && j.diverged(n/64)>>(n%64)&1 == 1
 	begun, stale := j.stale[n]
 	switch {
-	case j.final.bad.has(n), odd && !there:
+	case j.final.bad.has(n), odd && !there && known:
 		j.wrong(record.WriteCorrupt, n, "is there with other content than was written")
-	case odd, j.final.again.has(n):
+	case odd && there, j.final.again.has(n):
 		j.wrong(record.WriteDuplicated, n, "was applied more than once")
 	case there && s == notApplied:
 		j.wrong(record.WritePhantom, n, "was declared not applied, and is there")
-	case !there && s == acknowledged && j.a.final.complete:
+	case !there && s == acknowledged && known:
 		j.lost = append(j.lost, n)
-	case !there && s != notApplied && !j.a.final.complete:
+	case !known && s != notApplied:
 		j.a.add(j.k, record.WriteNeverRead, 1)
 	case stale && there:
 		at, _ := j.l.acknowledgedAt(n)

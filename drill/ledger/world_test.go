@@ -47,16 +47,20 @@ type fate struct {
 	document, member string // key of the document; "missing" on the member, or ""
 }
 
-// class is what the ledger has to find.
-func (f *fate) class() string {
-	present := f.applied > 0
+// class is what the ledger has to find, in what the final read showed it.
+func (w *world) class(f *fate) string {
+	present := f.applied > 0 && w.shown(f.document)
+	copied := f.copied && w.shown(keyOf("copy of "+f.document))
+	unread := !present && w.final != nil && w.final.broke
 	switch {
-	case present && f.spoiled, f.copied && !present:
+	case present && f.spoiled, copied && !present && !unread:
 		return record.WriteCorrupt
-	case present && (f.applied > 1 || f.copied):
+	case present && (f.applied > 1 || copied):
 		return record.WriteDuplicated
 	case present && f.told == notApplied:
 		return record.WritePhantom
+	case unread && f.told != notApplied:
+		return record.WriteNeverRead
 	case !present && f.told == acknowledged:
 		return record.WriteLost
 	case present && f.stale:
@@ -87,12 +91,18 @@ type world struct {
 	hanging  int
 	hung     chan struct{}
 	loaded   bool // the load phase is over
+
+	forged map[string]*[kinds]int64 // writes by document that nobody ever attempted
+	final  *reader                  // the read that decides; nil stands for one that showed everything
 }
 
 func newWorld(rng *rand.Rand, chances map[mishap]float64) *world {
 	return &world{rng: rng, chances: chances, docs: map[string]bson.D{}, hidden: map[string]bool{}, fates: map[string]*fate{}, inserted: map[string]*fate{},
-		hung: make(chan struct{})}
+		hung: make(chan struct{}), forged: map[string]*[kinds]int64{}}
 }
+
+// shown reports whether the final read came to a document.
+func (w *world) shown(key string) bool { return w.final == nil || w.final.saw[key] }
 
 // choose picks a mishap.
 func (w *world) choose() mishap {
@@ -365,12 +375,15 @@ func set(doc bson.D, path []string, to func(any) any) bson.D {
 	return out
 }
 
-// reader is a source over the documents of a world, without some of them and up to a number.
+// reader is a source over the documents of a world, without some of them and up to a number. It remembers what it showed if
+// there is room for that.
 type reader struct {
 	name    string
 	w       *world
 	without map[string]bool
 	most    int
+	saw     map[string]bool
+	broke   bool
 }
 
 func (r *reader) Name() string { return r.name }
@@ -383,7 +396,11 @@ func (r *reader) Scan(_ context.Context, _ string, each func([]byte) error) erro
 			continue
 		}
 		if n++; r.most > 0 && n > r.most {
+			r.broke = true
 			return fmt.Errorf("the connection broke after %d documents", r.most)
+		}
+		if r.saw != nil {
+			r.saw[key] = true
 		}
 		if err := each(marshal(doc)); err != nil {
 			return err
