@@ -44,6 +44,11 @@ and durability, and what the numbers are worth.
   plimsoll run --workload a                       try it: documents on this machine's disk
   plimsoll run mongodb://host/ --workload b       load a deployment
   plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
+  plimsoll study init study.yaml                  a study to start from: what makes a difference
+  plimsoll study run examples/storage-io --quick  repeat a published measurement (in a clone, as root)
+  plimsoll lab up --members 3                     a real cluster on this machine, to be broken
+  plimsoll drill lab:NAME --fault kill:primary    fail it under load, and know what was lost
+  plimsoll disk DIR                               what a disk can do, and whether it tells the truth
   plimsoll show DIR                               print a recorded result again
   plimsoll report DIR                             a page with charts, to decide from
   plimsoll serve                                  all records in the browser, and what runs now`,

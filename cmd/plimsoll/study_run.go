@@ -59,7 +59,7 @@ into one; what was scaled or left out for that is said, with the reason.
 	o.flags.add(cmd)
 	o.suite.add(cmd)
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study or suite (default plimsoll-data/studies/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study or suite (default plimsoll-data/studies/TIME-NAME, of a suite plimsoll-data/suites/TIME-NAME)")
 	return cmd
 }
 

@@ -24,6 +24,7 @@ func planSuite(env *environment, p *suite.Plan, format string) error {
 type suitePlanShown struct {
 	Specification record.SuiteSpec `json:"specification"`
 	Budget        string           `json:"budget"`
+	Limit         record.Duration  `json:"limit,omitempty"`
 	Scale         record.ScaleSpec `json:"scale"`
 	Against       string           `json:"against,omitempty"`
 	Seconds       float64          `json:"estimate_seconds"`
@@ -32,7 +33,7 @@ type suitePlanShown struct {
 }
 
 func shownSuite(p *suite.Plan) suitePlanShown {
-	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
+	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: record.Duration(p.Limit), Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
 	for i := range p.Parts {
 		s.Parts = append(s.Parts, p.Parts[i].Part)
 	}
@@ -130,7 +131,8 @@ func leftText(l record.Left) string {
 		text = l.Part + ": " + text
 	}
 	verb := " is "
-	if strings.HasPrefix(l.What, "levels ") {
+	switch name := l.What[strings.LastIndexByte(l.What, '.')+1:]; {
+	case strings.HasPrefix(name, "levels "), name == "trials", name == "threads", name == "records", name == "workers", name == "cores":
 		verb = " are "
 	}
 	switch {
