@@ -20,6 +20,7 @@ const (
 // Budgets that a suite may be fitted into.
 const (
 	BudgetFull  = "full"  // as written
+	BudgetTime  = "time"  // a time that a person gave
 	BudgetQuick = "quick" // ten minutes in all
 	BudgetSmoke = "smoke" // about a minute: shows that it works, and proves nothing
 )
@@ -40,8 +41,10 @@ type Suite struct {
 	Specification SuiteSpec   `json:"specification"`
 	Source        string      `json:"source,omitempty"`
 	Environment   Environment `json:"environment"`
-	// Budget is full, quick or smoke. Scale is what was applied, and Against the deployment that is loaded instead of labs.
-	Budget  string    `json:"budget" jsonschema:"enum=full,enum=quick,enum=smoke"`
+	// Budget is full, time, quick or smoke, and Limit the time that it was fitted into; absent where it is full.
+	Budget string   `json:"budget" jsonschema:"enum=full,enum=time,enum=quick,enum=smoke"`
+	Limit  Duration `json:"limit,omitempty"`
+	// Scale is what was applied, and Against the deployment that is loaded instead of labs.
 	Scale   ScaleSpec `json:"scale"`
 	Against string    `json:"against,omitempty"`
 	// Parts are all parts in their order, those that were left out too.

@@ -19,7 +19,7 @@ import (
 // SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
 // each part found, how the document's statements stand to it, and what its advice is worth here.
 func SuiteSections(s *Suite) []Section {
-	list := appendFilled([]Section{s.head()}, s.doubts(), s.partsSection(), s.leftSection())
+	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.leftSection())
 	for i := range s.Figures {
 		list = appendFilled(list, s.figureSection(&s.Figures[i]))
 	}
@@ -89,12 +89,26 @@ func (s *Suite) Facts() [][2]string {
 	add("here", s.here())
 	add("scale", ScaleText(r.Scale))
 	add("took", s.took())
-	add("budget", map[string]string{record.BudgetFull: "full: as written", record.BudgetQuick: "quick: fitted into ten minutes",
-		record.BudgetSmoke: "smoke: shows that every part works, and proves nothing about figures"}[r.Budget])
+	add("budget", BudgetText(r))
 	if s.Source != nil {
 		add("figures", "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other")
 	}
 	return list
+}
+
+// BudgetText is the time that a suite was fitted into.
+func BudgetText(r *record.Suite) string {
+	switch r.Budget {
+	case record.BudgetFull:
+		return "full: as written"
+	case record.BudgetTime:
+		return "fitted into " + r.Limit.String()
+	case record.BudgetQuick:
+		return "quick: fitted into ten minutes"
+	case record.BudgetSmoke:
+		return "smoke: shows that every part works, and proves nothing about figures"
+	}
+	return r.Budget
 }
 
 func publisher(s *published.Source) string {

@@ -18,6 +18,9 @@ type FitPart struct {
 	Probe *record.PartProbeSpec
 	// Vital parts are kept longest.
 	Vital bool
+	// Variant parts repeat one before them for another value, such as a second workload: they are left out before trials become so few
+	// that nothing can be told.
+	Variant bool
 	// Estimate is how many seconds it takes as it is now; 0 if it is left out.
 	Estimate float64
 	// Out is true if it is left out, and Why says so in a sentence.
@@ -41,25 +44,41 @@ func (p *FitPart) kind() string {
 // A shed makes a part smaller in place, and says how.
 type shed func(p *FitPart) []record.Left
 
-// quickSteps is the order in which a suite gets smaller: first what costs certainty, then what costs precision of each trial, then what
-// costs answers. Parts as a whole go last.
-func quickSteps() []shed {
-	return []shed{
-		fewerTrials(3, 2), fewerTrials(2, 1), withoutCanaries,
-		shorter(5*time.Second, time.Second, 45*time.Second),
-		levelsLeft(false, false), levelsLeft(true, true), labsOnce,
-		lessData(2, 0), lessData(2, 0), lessData(2.5, 0),
-		shorterProcedures, shorter(3*time.Second, time.Second, 30*time.Second),
-		levelsLeft(false, true),
+// A step makes all parts smaller.
+type step func(f *fitter)
+
+// all takes a step with every part.
+func all(s shed) step { return func(f *fitter) { f.apply(s) } }
+
+// toldTrials are how many trials a verdict needs that the rank test confirms. With leastTrials there is one that rests on the t
+// distribution alone, and with fewer there is none.
+const (
+	toldTrials  = 4
+	leastTrials = 3
+)
+
+// quickSteps is the order in which a suite gets smaller, so that what is left can be answered: trials as far as verdicts allow, then
+// the length of each, then levels and data, then second values of what is repeated. Only then there are fewer trials than a verdict
+// needs. Other parts as a whole go last.
+func quickSteps() []step {
+	return []step{
+		all(withoutCanaries), all(fewerTrials(toldTrials, 2)),
+		all(shorter(5*time.Second, time.Second, 45*time.Second)),
+		all(levelsLeft(false, false)), all(levelsLeft(true, true)), all(labsOnce),
+		all(lessData(2, 0)), all(lessData(2, 0)), all(lessData(2.5, 0)),
+		all(shorterProcedures), all(shorter(3*time.Second, time.Second, 30*time.Second)),
+		all(levelsLeft(false, true)),
+		(*fitter).leaveVariants,
+		all(fewerTrials(leastTrials, 1)), all(fewerTrials(2, 1)),
 	}
 }
 
 // smokeSteps is the same, at once and as small as it goes: it shows that everything works, and proves nothing.
-func smokeSteps() []shed {
-	return []shed{
-		fewerTrials(1, 1), withoutCanaries, oneStepOfProcedures,
-		levelsLeft(false, true), levelsLeft(true, true), oneLabFactor, labsOnce,
-		shorter(2*time.Second, time.Second, 15*time.Second), lessData(10, 10_000), smallestProbe,
+func smokeSteps() []step {
+	return []step{
+		all(fewerTrials(1, 1)), all(withoutCanaries), all(oneStepOfProcedures),
+		all(levelsLeft(false, true)), all(levelsLeft(true, true)), all(oneLabFactor), all(labsOnce),
+		all(shorter(2*time.Second, time.Second, 15*time.Second)), all(lessData(10, 10_000)), all(smallestProbe),
 	}
 }
 
@@ -81,9 +100,9 @@ func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, l
 		steps = smokeSteps()
 	}
 	if budget > 0 {
-		for _, step := range steps {
+		for _, take := range steps {
 			if smoke || f.total() > f.limit {
-				f.apply(step)
+				take(&f)
 			}
 		}
 		f.leaveParts(smoke)
@@ -141,14 +160,14 @@ func (f *fitter) total() float64 {
 }
 
 // apply takes one step with every part. A part that could no longer be planned stays as it was.
-func (f *fitter) apply(step shed) {
+func (f *fitter) apply(smallerBy shed) {
 	for i := range f.parts {
 		p := &f.parts[i]
 		if p.Out {
 			continue
 		}
 		smaller := p.copied()
-		left := step(&smaller)
+		left := smallerBy(&smaller)
 		if len(left) == 0 || !smaller.estimate() {
 			continue
 		}
@@ -163,6 +182,21 @@ func (f *fitter) apply(step shed) {
 			f.left = append(f.left, l)
 		}
 	}
+}
+
+// leaveVariants leaves parts out that repeat another one for a second and later value, from the last one on, as many as have to go.
+func (f *fitter) leaveVariants() {
+	for i := len(f.parts) - 1; i >= 0 && f.total() > f.limit; i-- {
+		if p := &f.parts[i]; p.Variant && !p.Out {
+			f.leave(p, "another value of the same part is measured, and with this one there would be too few trials of each to tell anything")
+		}
+	}
+}
+
+// leave leaves a part out.
+func (f *fitter) leave(p *FitPart, why string) {
+	p.Why, p.Out, p.Estimate = why, true, 0
+	f.left = append(f.left, record.Left{Part: p.Name, What: wholePart, Why: f.why + ": " + why})
 }
 
 // leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as long as there is
@@ -194,9 +228,7 @@ func (f *fitter) leaveParts(smoke bool) {
 		if p.Out || taken[i] {
 			continue
 		}
-		p.Why = fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", record.Duration(time.Duration(p.Estimate*1e9).Round(time.Second)))
-		p.Out, p.Estimate = true, 0
-		f.left = append(f.left, record.Left{Part: p.Name, What: wholePart, Why: f.why + ": " + p.Why})
+		f.leave(p, fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", record.Duration(time.Duration(p.Estimate*1e9).Round(time.Second))))
 	}
 }
 

@@ -36,7 +36,7 @@ repeat: 3
 		t.Fatal(err)
 	}
 	probe := record.PartProbeSpec{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []record.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: record.Duration(10 * time.Second)}
-	return []FitPart{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
+	return []FitPart{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
 }
 
 func asText(t *testing.T, v any) string {
@@ -87,10 +87,24 @@ func TestFitOnlyEstimates(t *testing.T) {
 	}
 }
 
-// Certainty goes first, then length, then levels, then data, then parts; those that are vital last.
+// Certainty goes first, as far as something can be told with what is left of it, then length, then levels, then data, then second
+// values of a part. Only then there are too few trials to tell anything, and last parts are out; those that are vital not at all.
 func TestFitShedsInOrder(t *testing.T) {
 	parts := fitParts(t)
-	order := []string{"trials", "load.duration", "levels of workers", "levels of stripe", "workload.records", wholePart}
+	of := func(part, what string) func([]record.Left) bool {
+		return func(left []record.Left) bool { return hasLeft(left, part, what) }
+	}
+	order := []struct {
+		name string
+		shed func([]record.Left) bool
+	}{
+		{"the canary", of("a", "the canary")}, {"trials", of("a", "trials")}, {"length", of("a", "load.duration")}, {"levels of the run", of("a", "levels of workers")},
+		{"levels of the lab", of("a", "levels of stripe")}, {"data", of("a", "workload.records")}, {"the second value", of("b", wholePart)},
+		{"trials below what verdicts need", func(left []record.Left) bool {
+			return leftTo(left, "a", "trials") == "3" || leftTo(left, "a", "trials") == "2"
+		}},
+		{"other parts", of("probe", wholePart)},
+	}
 	var last int
 	for budget := 3 * time.Hour; budget > 20*time.Second; budget = budget * 9 / 10 {
 		fitted, left := Fit(parts, budget, false)
@@ -102,12 +116,13 @@ func TestFitShedsInOrder(t *testing.T) {
 		}
 		reached := 0
 		for i, what := range order {
-			if i > 0 && hasLeft(left, "a", what) || what == wholePart && hasLeft(left, "probe", what) || i == 0 && hasLeft(left, "a", what) {
-				reached = i + 1
-				for _, before := range order[:i] {
-					if !hasLeft(left, "a", before) {
-						t.Errorf("%v: %s was shed before %s: %v", budget, what, before, left)
-					}
+			if !what.shed(left) {
+				continue
+			}
+			reached = i + 1
+			for _, before := range order[:i] {
+				if !before.shed(left) {
+					t.Errorf("%v: %s was shed before %s: %v", budget, what.name, before.name, left)
 				}
 			}
 		}
@@ -117,7 +132,46 @@ func TestFitShedsInOrder(t *testing.T) {
 		last = max(last, reached)
 	}
 	if last != len(order) {
-		t.Errorf("only %d of %v were reached", last, order)
+		t.Errorf("only %d of %d steps were reached", last, len(order))
+	}
+}
+
+// leftTo is what something was taken to, "" if it was not.
+func leftTo(left []record.Left, part, what string) string {
+	for _, l := range left {
+		if l.Part == part && l.What == what {
+			return l.To
+		}
+	}
+	return ""
+}
+
+// Second values of a part are left out one by one, from the last, and no more of them than have to be.
+func TestFitLeavesSecondValues(t *testing.T) {
+	var parts []FitPart
+	for _, name := range []string{"w-a", "w-b", "w-c"} {
+		spec := read(t, fitStudy)
+		parts = append(parts, FitPart{Name: name, Study: &spec, Vital: true, Variant: name != "w-a"})
+	}
+	outs := map[string]bool{}
+	for budget := time.Hour; budget > time.Minute; budget = budget * 19 / 20 {
+		fitted, left := Fit(parts, budget, false)
+		out := ""
+		for _, p := range fitted {
+			if p.Out {
+				out += p.Name + " "
+				if p.Why == "" || !hasLeft(left, p.Name, wholePart) {
+					t.Errorf("%v: nobody says why %s is out", budget, p.Name)
+				}
+			}
+		}
+		outs[out] = true
+		if s := fitted[0].Study; out == "" && s.Trials < toldTrials {
+			t.Errorf("%v: %s trials of all three", budget, s.Trials)
+		}
+	}
+	if len(outs) != 3 || !outs[""] || !outs["w-c "] || !outs["w-b w-c "] {
+		t.Errorf("%v", outs)
 	}
 }
 

@@ -20,6 +20,8 @@ func findings(s *record.Suite) []measure.Finding {
 		add("smoke", measure.Warning, "this was fitted into a minute to show that it works: too little was measured to compare anything; --quick takes ten minutes, and without either it is done as it is written")
 	case record.BudgetQuick:
 		add("quick", measure.Note, "this was fitted into ten minutes: with fewer trials smaller differences are not found")
+	case record.BudgetTime:
+		add("time", measure.Note, "this was fitted into %v: with fewer trials smaller differences are not found", s.Limit)
 	}
 	var failed, left []string
 	for _, p := range s.Parts {

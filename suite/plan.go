@@ -22,7 +22,8 @@ const (
 
 // PlanOptions say what a suite is to be made of its files.
 type PlanOptions struct {
-	// Budget is full, quick or smoke; Limit the time that it is fitted into, 0 for none.
+	// Budget is full, time, quick or smoke; Limit the time that it is fitted into, 0 for none. Without Budget it is full, or time
+	// where there is a limit.
 	Budget string
 	Limit  time.Duration
 	// Scale overrules that of the suite, fraction by fraction; nil for none.
@@ -59,6 +60,8 @@ type Planned struct {
 	// Needs are as in the specification.
 	Needs []string
 	Vital bool
+	// Of is the name of the part in suite.yaml: parts that repeat it for several values have it in common.
+	Of string
 	// Study is the plan of a study that is not left out.
 	Study *study.Plan
 }
@@ -102,6 +105,9 @@ type planner struct {
 func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	if o.Budget == "" {
 		o.Budget = record.BudgetFull
+		if o.Limit > 0 {
+			o.Budget = record.BudgetTime
+		}
 	}
 	if o.Study.Check == nil {
 		o.Study.Check = run.NewCheck()
@@ -173,7 +179,7 @@ func (p *planner) leave(part *Planned, why string) {
 func (p *planner) part(piece Piece) (Planned, error) {
 	part := Planned{
 		Part: record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
-		Plan: record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece)}, Needs: piece.Spec.Needs, Vital: piece.Spec.Vital,
+		Plan: record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece)}, Needs: piece.Spec.Needs, Vital: piece.Spec.Vital, Of: piece.Spec.NameOf(),
 	}
 	switch {
 	case p.o.Against != "" && piece.Study == nil:

@@ -239,12 +239,14 @@ func (p *planner) impossible(plan *study.Plan, id string) string {
 // fit takes the parts to the time that there is, and plans what is left.
 func (p *planner) fit() error {
 	var parts []study.FitPart
+	has := map[string]bool{} // names in suite.yaml of which a value is done
 	for i := range p.plan.Parts {
 		x := &p.plan.Parts[i]
-		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Vital, Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
+		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Vital, Variant: has[x.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
 		if part.Out {
 			part.Study, part.Drill, part.Probe = nil, nil, nil
 		}
+		has[x.Of] = has[x.Of] || !part.Out
 		parts = append(parts, part)
 	}
 	fitted, left := study.Fit(parts, p.o.Limit, p.o.Budget == record.BudgetSmoke)
@@ -268,7 +270,8 @@ func (p *planner) fit() error {
 	return nil
 }
 
-// settle plans a study as it will be done, and keeps its estimate.
+// settle plans a study as it will be done. Its time is the one that it was fitted into the whole with, where there is one: a plan
+// alone assumes another machine.
 func (p *planner) settle(x *Planned) error {
 	if x.Plan.Study == nil {
 		return nil
@@ -277,6 +280,9 @@ func (p *planner) settle(x *Planned) error {
 	if err != nil {
 		return err
 	}
-	x.Study, x.Estimate = plan, plan.Estimate.Seconds
+	x.Study = plan
+	if x.Estimate == 0 {
+		x.Estimate = plan.Estimate.Seconds
+	}
 	return nil
 }

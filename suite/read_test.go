@@ -223,3 +223,42 @@ func TestPlanOfABaselineAlone(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// The time that is printed is the one that the suite was fitted into, and a second value of a part is left out before too few trials
+// of both are done. Where the first cannot be done here, the second is no second value.
+func TestPlanOfATimeThatWasGiven(t *testing.T) {
+	const each = `
+parts:
+  - {study: lab.yaml, each: {workload.name: [a, b]}, vital: true}
+  - {name: dir, probe: {storage: {backend: directory}, threads: [4, 8], duration: 1s}}
+`
+	dir := folder(t, each, map[string]string{"lab.yaml": strings.Replace(labStudy, "trials: 2", "trials: 6", 1)})
+	whole := planFor(t, dir, PlanOptions{})
+	if whole.Budget != record.BudgetFull || len(whole.Parts) != 3 || whole.Parts[0].Of != "lab" || whole.Parts[1].Of != "lab" {
+		t.Fatalf("%s, %+v", whole.Budget, whole.Parts)
+	}
+	second := false
+	for limit := whole.Estimate(); limit > 20*time.Second; limit = limit * 9 / 10 {
+		p := planFor(t, dir, PlanOptions{Limit: limit})
+		if p.Budget != record.BudgetTime || p.Estimate() > limit && !p.Parts[2].Out() {
+			t.Errorf("%s: %v for %v", p.Budget, p.Estimate(), limit)
+		}
+		if p.Parts[0].Out() {
+			t.Errorf("%v: %s", limit, p.Parts[0].Problem)
+		}
+		second = second || p.Parts[1].Out() && strings.Contains(p.Parts[1].Problem, "another value") && p.Parts[0].Study.Spec.Trials >= 4 && !p.Parts[2].Out()
+	}
+	if !second {
+		t.Error("the second value was never left out alone")
+	}
+	cannot := func(_ record.LabSpec, spec record.RunSpec) error {
+		if spec.Workload.Name == "a" {
+			return errors.New("there is no room for a")
+		}
+		return nil
+	}
+	p := planFor(t, dir, PlanOptions{Limit: whole.Estimate() / 20, Study: study.PlanOptions{CheckLab: cannot}})
+	if !p.Parts[0].Out() || strings.Contains(p.Parts[1].Problem, "another value") {
+		t.Errorf("%s, %s", p.Parts[0].Problem, p.Parts[1].Problem)
+	}
+}

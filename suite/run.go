@@ -94,7 +94,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	c := &conductor{o: o, w: w, began: o.Now(), suite: &record.Suite{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
 		Specification: plan.Folder.Spec, Source: plan.Folder.Dir, Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
-		Budget: plan.Budget, Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
+		Budget: plan.Budget, Limit: record.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
 	}}
 	for _, p := range plan.Parts {
 		c.suite.Parts = append(c.suite.Parts, p.Part)

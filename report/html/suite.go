@@ -55,7 +55,6 @@ func suiteAnswer(s *report.Suite, prefix string) Answer {
 	counts := s.Counts()
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		a.Findings = append(a.Findings, partPoint(p))
 		switch k := partKind(p); {
 		case k == "bad" && len(p.Problem)+len(p.Unread) == 0: // its figures must not be used
 			a.Kind = k
@@ -69,12 +68,44 @@ func suiteAnswer(s *report.Suite, prefix string) Answer {
 	if r.Status == record.Running {
 		a.Kind = "warn"
 	}
+	a.Findings = suitePoints(s)
 	a.Tiles = suiteTiles(s, counts)
 	a.Badges = suiteBadges(s)
 	for _, f := range s.Facts() {
 		a.Facts = append(a.Facts, Fact{capital(f[0]), f[1]})
 	}
 	return a
+}
+
+// suitePoints are what the document says and what was found here, and the parts whose figures must not be used. As long as nothing
+// can be held against the document, and while the suite goes on, they are its parts.
+func suitePoints(s *report.Suite) []Point {
+	var points []Point
+	headlines := s.Headlines()
+	for _, h := range headlines {
+		points = append(points, Point{agreementKind(h.Agreement), h.What, fmt.Sprintf("there %s, here %s: %s", h.There, h.Here, h.Agreement)})
+	}
+	whole := len(headlines) > 0 && s.Record.Status != record.Running
+	if !whole {
+		points = nil
+	}
+	for i := range s.Parts {
+		if p := &s.Parts[i]; !whole || partKind(p) == "bad" {
+			points = append(points, partPoint(p))
+		}
+	}
+	return points
+}
+
+// agreementKind is the colour of an agreement.
+func agreementKind(a record.Agreement) string {
+	switch a {
+	case record.Agrees, record.SameDirection:
+		return "good"
+	case record.Disagrees:
+		return "warn"
+	}
+	return "note"
 }
 
 // partPoint is a part with what it found, in a sentence.
@@ -226,7 +257,7 @@ func suiteDisclosure(src *Source, prefix string) Section {
 	}
 	sec.Blocks = []Block{commandBlock(src.command), again,
 		{Heading: "Environment", Facts: environmentFacts(s.Environment)},
-		{Heading: "Record", Facts: facts("Directory", visible(src.Dir), "Folder of the suite", s.Source, "Status", string(s.Status), "Budget", s.Budget, "Loaded", s.Against,
+		{Heading: "Record", Facts: facts("Directory", visible(src.Dir), "Folder of the suite", s.Source, "Status", string(s.Status), "Budget", report.BudgetText(s), "Loaded", s.Against,
 			"Written by", Version(s.Tool), "Schema", s.SchemaVersion)}}
 	return sec
 }
