@@ -106,8 +106,12 @@ const (
 )
 
 func probeSeconds(s *record.PartProbeSpec) float64 {
+	profiles := s.Profiles
+	if len(profiles) == 0 {
+		profiles = []string{record.ProbeRandom} // what a probe does that names none
+	}
 	steps := 0
-	for _, profile := range s.Profiles {
+	for _, profile := range profiles {
 		if profile != record.ProbeRandom {
 			steps++
 			continue
@@ -120,9 +124,6 @@ func probeSeconds(s *record.PartProbeSpec) float64 {
 			threads = probeThreads
 		}
 		steps += operations * threads
-	}
-	if len(s.Profiles) == 0 {
-		steps = probeOperations * probeThreads
 	}
 	d := s.Duration.Std()
 	if d == 0 {
