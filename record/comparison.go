@@ -76,6 +76,25 @@ type ComparisonSide struct {
 	N       int      `json:"n"`
 	// Values are those of its trials, by metric, in order of time.
 	Values map[string][]float64 `json:"values"`
+	// Spectra are the distributions of its operations; only a comparison that is kept as a record has them, because they
+	// are read from the whole of each record. Of many sides the first [MaxSpectra] have them.
+	Spectra []SideSpectrum `json:"spectra,omitempty"`
+}
+
+// MaxSpectra is how many sides of a comparison are kept with their spectra: as many as can be told apart in one chart.
+const MaxSpectra = 6
+
+// SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side together.
+type SideSpectrum struct {
+	Class string `json:"class"`
+	// Time is "response", counted from when an operation was due, or "service", counted from sending.
+	Time string `json:"time" jsonschema:"enum=response,enum=service"`
+	// Records is how many records it was merged from, N how many operations there are, Max the longest one in nanoseconds.
+	Records int   `json:"records"`
+	N       int64 `json:"n"`
+	Max     int64 `json:"max_ns"`
+	// Histogram is an HdrHistogram V2 in base64.
+	Histogram string `json:"histogram"`
 }
 
 // Difference is something in which the sides differ.

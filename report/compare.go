@@ -27,8 +27,8 @@ func CompareTitle(r *record.ComparisonReport) string {
 // CompareSections says everything about a comparison: what it is worth, the changes, and in what the sides differ.
 func CompareSections(r *record.ComparisonReport) []Section {
 	lines := []string{"verdict: " + validityWords(r.Validity)}
-	if words := verdictCounts(r.Comparisons); words != "" {
-		lines = append(lines, "comparisons: "+words+marginText(r.Comparisons))
+	if words := ComparisonsText(r.Comparisons); words != "" {
+		lines = append(lines, "comparisons: "+words)
 	}
 	list := []Section{{Lines: lines}}
 	list = appendFilled(list, findingsSection(r.Validity))

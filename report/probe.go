@@ -97,15 +97,24 @@ func probeAnswer(p *record.Probe) Section {
 	if p.Class != nil {
 		s.Lines = append(s.Lines, p.Class.Text+".")
 	}
-	if j := p.Journal; j != nil && j.Flush != nil {
-		why := ""
-		if float64(j.Many) > 2.2*float64(j.One) {
-			why = " (more than two mean flushes, because most commits come while a slow one runs)"
-		}
-		s.Lines = append(s.Lines, fmt.Sprintf("j:true takes %s alone and %s among others%s; the journal carries %s commits/s with %s, and %s/s for each client that waits.",
-			ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1)))))
+	if text := ProbeCommits(p); text != "" {
+		s.Lines = append(s.Lines, text+".")
 	}
 	return s
+}
+
+// ProbeCommits says what a journaled commit costs here and how many there can be; empty where that was not measured.
+func ProbeCommits(p *record.Probe) string {
+	j := p.Journal
+	if j == nil || j.Flush == nil {
+		return ""
+	}
+	why := ""
+	if float64(j.Many) > 2.2*float64(j.One) {
+		why = " (more than two mean flushes, because most commits come while a slow one runs)"
+	}
+	return fmt.Sprintf("j:true takes %s alone and %s among others%s; the journal carries %s commits/s with %s, and %s/s for each client that waits",
+		ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1))))
 }
 
 func ns64(n int64) string { return figure.Duration(time.Duration(n)) }

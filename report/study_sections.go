@@ -217,10 +217,19 @@ func (v *studyView) verdict() Section {
 	if s.Capacity != nil {
 		lines = append(lines, "capacity: "+capacityText(s.Capacity))
 	}
-	if words := verdictCounts(s.Comparisons); words != "" {
-		lines = append(lines, "comparisons: "+words+marginText(s.Comparisons))
+	if words := ComparisonsText(s.Comparisons); words != "" {
+		lines = append(lines, "comparisons: "+words)
 	}
 	return Section{Lines: lines}
+}
+
+// ComparisonsText counts the verdicts and says which change does not matter; empty if nothing is compared.
+func ComparisonsText(list []record.Comparison) string {
+	words := verdictCounts(list)
+	if words == "" {
+		return ""
+	}
+	return words + marginText(list)
 }
 
 // marginText says which change does not matter.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,7 +204,8 @@ func keepsItsPlace(t *testing.T, p *browsertest.Page) {
 	}
 }
 
-// A page of somebody else that runs in the same browser, which has the cookie, gets nothing.
+// A page of somebody else that runs in the same browser, which has the cookie, gets nothing. What no browser can be made to
+// send, a Host header of another name, is tested in TestGuard and TestMetricsAndClosing without one.
 func TestBrowserForeignPageGetsNothing(t *testing.T) {
 	t.Parallel()
 	b, ok := browsertest.Shared(t)
@@ -300,6 +302,55 @@ func TestBrowserFollowsADrill(t *testing.T) {
 	}
 	release()
 	p.Wait(`document.querySelector(".live.ended") && location.pathname.startsWith("/record/")`)
+}
+
+// A study is followed in a browser: which trial runs, whose own page it leads to, and how many are done.
+func TestBrowserFollowsAStudy(t *testing.T) {
+	t.Parallel()
+	b, ok := browsertest.Shared(t)
+	if !ok {
+		return
+	}
+	dir := t.TempDir()
+	study := filepath.Join(dir, "study")
+	x := recordtest.Study{Workers: []int{8, 16}, Blocks: 2, Seed: 5, Name: `<img src=x onerror="window.harmed=1">`}.Make()
+	x.Status = record.Running
+	for i := range x.Trials {
+		x.Trials[i].Status, x.Trials[i].Record = record.TrialPlanned, ""
+	}
+	x.Trials = slices.DeleteFunc(x.Trials, func(t record.Trial) bool { return t.Kind == record.TrialSearch })
+	first := &x.Trials[0]
+	first.Status, first.Record, first.Configuration = record.TrialRunning, record.TrialsDir+"/0001", `<img src=y onerror="window.harmed=1">`
+	if err := writeJSON(filepath.Join(study, record.StudyFile), x); err != nil {
+		t.Fatal(err)
+	}
+	release, err := record.Hold(study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	startRun(t, filepath.Join(study, record.TrialsDir, "0001"))
+	o, port := Options{Dir: dir}, newDoor(t)
+	s := startAt(t, port.open(), o)
+	p := b.Page(t)
+	p.Open(s.url("/?token=" + testToken))
+	now := fmt.Sprintf("0 of %d trials done; trial %d (", len(x.Trials), first.Number)
+	followed(t, p, "live-study", s.url("/live/"+idOf("study")), now)
+	lostAndFound(t, p, s, port, o, now)
+	p.Click("#now a")
+	p.Wait(`location.pathname.startsWith("/live/") && document.getElementById("now").textContent.includes("ok/s")`)
+	p.Open(s.url("/live/" + idOf("study")))
+	first.Status = record.TrialDone
+	if err := writeJSON(filepath.Join(study, record.StudyFile), x); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(fmt.Sprintf(`document.getElementById("now").textContent.trim() === "1 of %d trials done"`, len(x.Trials)))
+	x.Status = record.Complete
+	if err := writeJSON(filepath.Join(study, record.StudyFile), x); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	p.Wait(`location.pathname.startsWith("/record/")`)
 }
 
 // A probe is followed in a browser.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,6 +21,7 @@ type fakeLabs struct {
 	broken bool
 	gone   bool
 	healed int
+	name   string // what servers in it are called; hostileName if empty
 }
 
 const hostileName = "<script>harm()</script>"
@@ -33,10 +35,11 @@ func (f *fakeLabs) set(change func()) {
 func (f *fakeLabs) lab() record.Lab {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	name := cmp.Or(f.name, hostileName)
 	if f.broken {
-		return recordtest.LabAfter(hostileName)
+		return recordtest.LabAfter(name)
 	}
-	return recordtest.Lab(hostileName)
+	return recordtest.Lab(name)
 }
 
 func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
@@ -45,7 +48,7 @@ func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
 }
 
 func (f *fakeLabs) View(_ context.Context, name string) (html.LabView, error) {
-	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "pg-1 was elected " + hostileName}}}
+	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "pg-1 was elected " + cmp.Or(f.name, hostileName)}}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if name != "three" || f.gone {

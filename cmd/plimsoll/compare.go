@@ -143,6 +143,9 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 		return withExit(exitUsage, err)
 	}
 	if out != "" {
+		if err := judge.AddSpectra(result); err != nil {
+			return err
+		}
 		if err := record.WriteComparison(out, result); err != nil {
 			return err
 		}

@@ -108,15 +108,9 @@ func textLoad(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 	if r.Lab != nil {
 		fmt.Fprintf(b, "lab         %s\n", wrap(report.LabLine(r.Lab), textWidth-12, strings.Repeat(" ", 12)))
 	}
-	achieved := formatRate(p.Rates.Achieved) + " ok/s"
-	if p.Offered > 0 {
-		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", formatRate(p.Rates.Achieved), formatRate(p.Rates.Offered),
-			formatPercent(p.Rates.Achieved/p.Rates.Offered))
-	}
-	fmt.Fprintf(b, "achieved    %s\n", achieved)
-	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
-		fmt.Fprintf(b, "attempted   %s/s, of which %s/s failed and %s/s indeterminate\n", formatRate(p.Rates.Attempted),
-			formatRate(p.Rates.Failed), formatRate(p.Rates.Indeterminate))
+	fmt.Fprintf(b, "achieved    %s\n", html.Achieved(p))
+	if text := html.Attempted(p); text != "" {
+		fmt.Fprintf(b, "attempted   %s\n", text)
 	}
 	if n := r.Course.Dropped; n > 0 {
 		fmt.Fprintf(b, "dropped     %s operations were given up because they were too late\n", formatCount(n))

@@ -61,100 +61,106 @@ const (
 	maxBoth     = 2
 )
 
+// distribution is how the times of one class of operations of a side are distributed.
+type distribution struct {
+	side int // which of the names it belongs to
+	time string
+	n    *course.Counts
+	most int64 // the longest time in nanoseconds
+}
+
 // overlaid draws the distributions of all runs over each other, a chart for each operation class.
 func overlaid(sources []*Source, names []string) Section {
-	sec := Section{ID: "vs-spectra", Title: "Percentile spectra, overlaid"}
+	of, scheduled := map[string][]distribution{}, true
 	var classes []string
-	scheduled := true
-	for _, s := range sources {
+	for i, s := range sources {
 		if s.Run == nil {
 			return Section{}
 		}
 		scheduled = scheduled && s.Run.Scheduled
 		for _, sp := range spectraOf(s.Course) {
-			if !sp.Part && !slices.Contains(classes, sp.Class) {
+			if sp.Part {
+				continue
+			}
+			if of[sp.Class] == nil {
 				classes = append(classes, sp.Class)
 			}
+			result := classOf(s, sp.Class)
+			of[sp.Class] = append(of[sp.Class], distribution{i, "response", sp.Response, longestOf(result.Response)}, distribution{i, "service", sp.Service, longestOf(result.Service)})
 		}
 	}
+	return overlaidSection("vs-", classes, of, names, scheduled)
+}
+
+// overlaidSection has a chart for each class.
+func overlaidSection(prefix string, classes []string, of map[string][]distribution, names []string, scheduled bool) Section {
+	sec := Section{ID: prefix + "spectra", Title: "Percentile spectra, overlaid"}
 	left := max(0, len(classes)-maxClasses)
 	for i, class := range classes[:len(classes)-left] {
-		if f := overlaidClass(sources, names, class, scheduled, fmt.Sprintf("vs-spectrum-%d", i)); f != nil {
+		if f := overlaidClass(of[class], names, class, scheduled, fmt.Sprintf("%sspectrum-%d", prefix, i)); f != nil {
 			sec.Blocks = append(sec.Blocks, Block{Figure: f})
 		}
 	}
 	if left > 0 {
-		sec.Lead = fmt.Sprintf("%s more are with the records below.", figure.Plural(left, "class"))
+		sec.Lead = fmt.Sprintf("%s more are with the records below.", figure.Plural(left, "operation"))
 	}
 	return sec
 }
 
-// overlaidClass draws one class of all runs. Response times are compared only where all runs had a schedule; of two
-// runs the service times are there as well.
-func overlaidClass(sources []*Source, names []string, class string, scheduled bool, id string) *Figure {
+// overlaidClass draws one class of all sides. Response times are compared only where all runs had a schedule; of two
+// sides the service times are there as well.
+func overlaidClass(list []distribution, names []string, class string, scheduled bool, id string) *Figure {
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: "Percentile spectrum of " + chart.Shorten(class, 40)},
 		Y:     chart.Axis{Label: "service time of an operation (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 320,
 	}
-	note := "Service times; a schedule is needed for what users would wait. "
+	main, note := "service", "Service times; a schedule is needed for what users would wait. "
 	if scheduled {
 		c.Y.Label = "time of an operation (logarithmic)"
-		note = "Solid: response time, what a user feels. "
+		main, note = "response", "Solid: response time, what a user feels. "
 	}
 	var counts []*course.Counts
 	var largest []int64
 	var heads, words []string
 	total := int64(0)
-	draw := func(i int, kind string, n *course.Counts, most int64, style chart.Style, name string) {
-		if n.Total() == 0 {
-			return
-		}
-		counts, largest, heads = append(counts, n), append(largest, most), append(heads, names[i]+" "+kind)
-		total = max(total, n.Total())
-		if i < maxOverlaid {
-			x, y := spectrumLine(n, most)
-			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Colour: i, Style: style})
-		}
-		if style == chart.Solid && n.Total() >= measure.MinCount(0.99) {
-			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[i], duration(float64(n.Quantile(0.99, most)))))
-		}
-	}
-	for i, s := range sources {
-		sp, of := classOf(s, class)
-		if !scheduled {
-			draw(i, "service", sp.Service, longestOf(of.Service), chart.Solid, names[i])
+	for _, d := range list {
+		if d.n.Total() == 0 || d.time != main && (!scheduled || len(names) > maxBoth) {
 			continue
 		}
-		draw(i, "response", sp.Response, longestOf(of.Response), chart.Solid, names[i])
-		if len(sources) <= maxBoth {
-			draw(i, "service", sp.Service, longestOf(of.Service), chart.Dashed, names[i]+", service")
+		counts, largest, heads = append(counts, d.n), append(largest, d.most), append(heads, names[d.side]+" "+d.time)
+		total = max(total, d.n.Total())
+		name, style := names[d.side], chart.Solid
+		if d.time != main {
+			name, style = name+", service", chart.Dashed
+		}
+		if d.side < maxOverlaid {
+			x, y := spectrumLine(d.n, d.most)
+			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Colour: d.side, Style: style})
+		}
+		if d.time == main && d.n.Total() >= measure.MinCount(0.99) {
+			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[d.side], duration(float64(d.n.Quantile(0.99, d.most)))))
 		}
 	}
 	if len(c.Series) == 0 {
 		return nil
 	}
-	if scheduled && len(sources) <= maxBoth {
+	if scheduled && len(names) <= maxBoth {
 		note += "Dashed: service time. "
 	}
-	if len(sources) > maxOverlaid {
-		note += fmt.Sprintf("The first %d of %d records are drawn; the table has all. ", maxOverlaid, len(sources))
+	if len(names) > maxOverlaid {
+		note += fmt.Sprintf("The first %d of %d records are drawn; the table has all. ", maxOverlaid, len(names))
 	}
 	spectrumAxes(c, &record.Run{}, total)
 	c.Description = strings.Join(words, "; ") + "."
 	return newFigure(c, note+"In the shaded part there are too few values to state a percentile with 95 % confidence.", spectrumTable(heads, counts, largest))
 }
 
-// classOf returns the distribution of a class and its result, empty ones where a run has none.
-func classOf(s *Source, class string) (sp course.Spectrum, of record.ClassResult) {
-	for _, x := range spectraOf(s.Course) {
-		if x.Class == class {
-			sp = x
-		}
-	}
+// classOf returns the result of a class, an empty one where a run has none.
+func classOf(s *Source, class string) record.ClassResult {
 	if p := s.Run.Phase("measure"); p != nil && p.Class(class) != nil {
-		of = *p.Class(class)
+		return *p.Class(class)
 	}
-	return sp, of
+	return record.ClassResult{}
 }
 
 func longestOf(l *record.Latency) int64 {

@@ -45,7 +45,7 @@ func answerOf(r *record.Run) Answer {
 	} else {
 		a.Tiles = tiles(r, p)
 		a.Badges = badges(r, p)
-		a.Facts = append(a.Facts, Fact{"Load", Load(r, p)})
+		a.Facts = append(a.Facts, facts("Load", Load(r, p), "Achieved", Achieved(p), "Attempted", Attempted(p))...)
 	}
 	a.Facts = append(a.Facts, Fact{"Durability", Durability(r)}, Fact{"Data", Data(r)}, Fact{"Target", targetText(r)})
 	if r.Lab != nil {

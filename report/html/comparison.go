@@ -59,7 +59,7 @@ func comparisonAnswer(c *record.ComparisonReport, prefix string) Answer {
 		}
 		a.Facts = append(a.Facts, Fact{name, c.Sides[i].Name + ", n = " + fmt.Sprint(c.Sides[i].N)})
 	}
-	a.Facts = append(a.Facts, facts("Compared with", Version(c.Tool))...)
+	a.Facts = append(a.Facts, facts("Comparisons", report.ComparisonsText(c.Comparisons), "Compared with", Version(c.Tool))...)
 	return a
 }
 
@@ -94,7 +94,7 @@ func comparisonSections(src *Source, prefix string) []Section {
 	if f := sideFigure(c, prefix); f != nil {
 		ratios.Blocks = append(ratios.Blocks, Block{Figure: f})
 	}
-	list := []Section{ratios}
+	list := []Section{ratios, src.kept.section(c, prefix)}
 	all := report.CompareSections(c)
 	for i := 1; i < len(all); i++ { // the first one is the answer, which has the findings too
 		if all[i].Title == "validity" {
@@ -104,9 +104,13 @@ func comparisonSections(src *Source, prefix string) []Section {
 		sec.ID = fmt.Sprintf("%s%s-%d", prefix, sec.ID, i)
 		list = append(list, sec)
 	}
-	return append(list, Section{ID: prefix + "disclosure", Title: "Disclosure", Blocks: []Block{{Facts: facts(
+	end := Section{ID: prefix + "disclosure", Title: "Disclosure", Blocks: []Block{{Facts: facts(
 		"File", visible(src.Dir), "Written by", Version(c.Tool), "Schema", c.SchemaVersion,
-	)}}})
+	)}}}
+	if len(src.Problems) > 0 {
+		end.Blocks = append(end.Blocks, Block{Heading: "What could not be read", Lines: src.Problems})
+	}
+	return append(list, end)
 }
 
 // sideFigure shows every trial of each side: n is small, so all of them are shown.

@@ -64,6 +64,7 @@ func probeAnswer(p *record.Probe, prefix string) Answer {
 		}
 		a.Tiles = append(a.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
 	}
+	a.Facts = append(a.Facts, facts("Commits", report.ProbeCommits(p))...)
 	if p.Class != nil {
 		a.Facts = append(a.Facts, Fact{"Class", p.Class.Text}, Fact{"Class from", p.Class.Provenance})
 	}

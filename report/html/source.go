@@ -28,6 +28,8 @@ type Source struct {
 
 	Study      *record.Study
 	Comparison *record.ComparisonReport
+	// kept are the distributions that a comparison was kept with.
+	kept keptSpectra
 
 	// Drill is a drill; its rounds are records of runs. Round is the run of the round that is shown over time, nil if none
 	// can be: the one under way, or one that has the verdict of the drill. Standing is how a drill stands that goes on.
@@ -201,7 +203,7 @@ func (s *Source) openComparison(path string) error {
 	if c.Kind != record.KindComparison {
 		return fmt.Errorf("%s is a record of kind %q: give the directory of a run or a study, or the file of a comparison", path, c.Kind)
 	}
-	Tidy(&c)
+	s.openSpectra(&c)
 	s.Comparison = &c
 	return nil
 }

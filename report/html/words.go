@@ -73,6 +73,22 @@ func Load(r *record.Run, p *record.PhaseResult) string {
 	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
 }
 
+// Achieved says how much succeeded, and of how much where there was a schedule.
+func Achieved(p *record.PhaseResult) string {
+	if p.Offered > 0 {
+		return fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved), figure.Rate(p.Rates.Offered), figure.Percent(p.Rates.Achieved/p.Rates.Offered))
+	}
+	return figure.Rate(p.Rates.Achieved) + " ok/s"
+}
+
+// Attempted says how much was tried and did not succeed; empty where all did.
+func Attempted(p *record.PhaseResult) string {
+	if p.Rates.Attempted <= 0 || p.Counts.Bad() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted), figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
+}
+
 // Durability says what writes were asked to wait for, and what the server's own default is where nothing was asked.
 func Durability(r *record.Run) string {
 	d := r.Specification.Durability

@@ -32,6 +32,15 @@ type decoder struct {
 	inflater
 }
 
+// Decode reads the counts of a histogram of package measure in its encoded form.
+func Decode(text string) (*Counts, error) {
+	c := newCounts()
+	if err := new(decoder).decode([]byte(text), c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // decode adds the counts of an encoded histogram. Of one that is refused nothing is added.
 func (d *decoder) decode(payload []byte, to *Counts) error {
 	n, err := d.unpack(payload)

@@ -179,12 +179,35 @@ func Comparison(path, name string) (*record.ComparisonReport, error) {
 			x.Records = append(x.Records, fmt.Sprintf("runs/%s-%d", side, k+1))
 			x.Values["throughput"] = append(x.Values["throughput"], throughputOf(8<<i)*(1+0.01*float64(k-2)))
 		}
+		var err error
+		if x.Spectra, err = spectra(time.Duration(8<<i) * 200 * time.Microsecond); err != nil {
+			return nil, err
+		}
 		c.Sides = append(c.Sides, x)
 	}
 	if path == "" {
 		return c, nil
 	}
 	return c, writeJSON(path, c)
+}
+
+// spectra are those of a side that had a schedule and two operations around a time.
+func spectra(around time.Duration) (list []record.SideSpectrum, err error) {
+	for c, class := range []string{"read", "update"} {
+		for k, kind := range []string{"response", "service"} {
+			h := measure.NewHistogram()
+			for i := range 5000 { // evenly over the ranks, with a long tail
+				rank := (float64(i) + 0.5) / 5000
+				h.Record(int64(float64(around) * (1 + float64(c)) / (1 + float64(k)) * math.Exp(0.3*rank) / math.Sqrt(1-rank)))
+			}
+			s := record.SideSpectrum{Class: class, Time: kind, Records: 5, N: h.Count(), Max: h.Max()}
+			if s.Histogram, err = h.Encode(); err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+	}
+	return list, nil
 }
 
 func writeJSON(path string, v any) error {
