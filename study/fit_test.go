@@ -154,7 +154,7 @@ func TestFitLeavesSecondValues(t *testing.T) {
 		parts = append(parts, FitPart{Name: name, Study: &spec, Vital: true, Variant: name != "w-a"})
 	}
 	outs := map[string]bool{}
-	for budget := time.Hour; budget > time.Minute; budget = budget * 19 / 20 {
+	for budget := 30 * time.Minute; budget > time.Minute; budget = budget * 9 / 10 {
 		fitted, left := Fit(parts, budget, false)
 		out := ""
 		for _, p := range fitted {
