@@ -35,6 +35,9 @@ func (x *round) audit(ctx context.Context) string {
 	if x.books.wrapped == nil || x.uri == "" {
 		return "the target keeps nothing that could be read back"
 	}
+	if x.dead != nil {
+		return "there was no final read: " + x.dead.Error()
+	}
 	x.c.stands.enter(record.StageAudit)
 	x.c.o.Progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)

@@ -2,11 +2,13 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -61,6 +63,11 @@ func (x *round) recover(ctx context.Context) time.Time {
 	missing := "nobody said how it stands"
 	for {
 		l, err := x.lab.Describe(ctx, true)
+		if errors.Is(err, lab.ErrGone) { // and with it all members, which end with it
+			x.r.Problem = "nothing heals in it any more: " + err.Error()
+			x.dead = err
+			return time.Time{}
+		}
 		if err == nil {
 			x.compare(l)
 			missing = notWhole(x.before, l, noLag)

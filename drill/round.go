@@ -47,6 +47,8 @@ type round struct {
 	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
 	rebuilt    []string
 	notRebuilt string
+	// dead says that the lab is gone with its supervisor: there is nobody to be read.
+	dead error
 }
 
 // round does one repetition. An error is one after which no other is tried.

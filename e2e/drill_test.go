@@ -50,10 +50,11 @@ func TestDrill(t *testing.T) {
 	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
 	t.Run("durable", func(t *testing.T) { testDrillKept(t, name) })
+	t.Run("through a service", func(t *testing.T) { testDrillService(t, name) })
 }
 
 // TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once, and
-// drills that end early: the lab heals.
+// drills that end early: the lab heals. In the end the lab itself is killed, and removed nevertheless.
 func TestDrillEnded(t *testing.T) {
 	t.Parallel()
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -67,6 +68,7 @@ func TestDrillEnded(t *testing.T) {
 	t.Run("client killed", func(t *testing.T) { testDrillClientKilled(t, name) })
 	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
 	t.Run("killed", func(t *testing.T) { testDrillKilled(t, name) })
+	t.Run("supervisor killed", func(t *testing.T) { testDrillSupervisorKilled(t, name) })
 }
 
 func testDrillMajority(t *testing.T, name string) {
