@@ -47,7 +47,7 @@ func ledgerTargets() []ledgerTarget {
 	return []ledgerTarget{
 		{"null, in the process", 0, 50_000, 1, false, openNull},
 		{"null, over loopback", 0, 5_000, 16, true, openResponder},
-		{"embedded", 5000, 1000, 16, true, openEmbedded},
+		{"embedded", 5000, 4000, 16, true, openEmbedded},
 		{"documentdb", 2000, 300, 16, true, openDocumentDB},
 	}
 }
@@ -98,10 +98,16 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 		}
 	}
 	books := ledger.New(ledger.Options{Run: 1, Writers: t.workers})
-	pair := [2]workload.Workload{inner, books.Wrap(inner)}
+	open := func() (workload.Workload, error) { return inner, nil } // of which each run inserts what comes next
+	if spec.Params == nil {
+		open = func() (workload.Workload, error) {
+			spec.Seed++
+			return workload.Open(spec)
+		}
+	}
 	var c ledgerRatios
 	for began := time.Now(); len(c.rate) < blocks && (len(c.rate) < ledgerBlocks || time.Since(began) < ledgerBudget); {
-		sum, err := t.block(ctx, pair, st, len(c.rate)%2)
+		sum, err := t.block(ctx, open, books, st, len(c.rate)%2)
 		if err != nil {
 			return err
 		}
@@ -113,14 +119,23 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 	return c.print(w, t, name)
 }
 
-// block does two runs of each side: without, with, with, without, or the other way round. What drifts meets both alike.
-func (t ledgerTarget) block(ctx context.Context, pair [2]workload.Workload, st store.Store, first int) (sum [2]ledgerRun, err error) {
+// block does two runs of each side: without, with, with, without, or the other way round. What drifts meets both alike. Each
+// run has a workload of its own: one that set the values of the run before again would change nothing, which a store
+// notices, unless there is a ledger, whose counters always change.
+func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload, error), books *ledger.Ledger, st store.Store, first int) (sum [2]ledgerRun, err error) {
 	for i := range 4 {
 		at := (i + 1) / 2 % 2
 		if first == 1 {
 			at = 1 - at
 		}
-		r, err := t.run(ctx, pair[at], st)
+		wl, err := open()
+		if err != nil {
+			return sum, err
+		}
+		if at == 1 {
+			wl = books.Wrap(wl)
+		}
+		r, err := t.run(ctx, wl, st)
 		if err != nil {
 			return sum, err
 		}
