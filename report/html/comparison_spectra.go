@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -69,18 +70,15 @@ func (k *keptSpectra) section(c *record.ComparisonReport, prefix string) Section
 		return Section{}
 	}
 	names := make([]string, len(c.Sides))
-	lead := "Over all records of a side together: "
+	var of []string
 	for i := range c.Sides {
 		names[i] = c.Sides[i].Name
 		if n := k.records[i]; n > 0 {
-			if i > 0 {
-				lead += ", "
-			}
-			lead += fmt.Sprintf("%s of %s", figure.Plural(n, "record"), c.Sides[i].Name)
+			of = append(of, fmt.Sprintf("%s of %s", figure.Plural(n, "record"), c.Sides[i].Name))
 		}
 	}
 	sec := overlaidSection(prefix, k.classes, k.of, names[:min(len(names), record.MaxSpectra)], k.scheduled)
-	sec.Lead = lead + "."
+	sec.Lead = "Over all records of a side together: " + strings.Join(of, ", ") + "."
 	if left := len(k.classes) - maxClasses; left > 0 {
 		sec.Lead += fmt.Sprintf(" Of %s the first %d are drawn.", figure.Plural(len(k.classes), "operation"), maxClasses)
 	}
