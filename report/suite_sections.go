@@ -163,13 +163,27 @@ func (s *Suite) took() string {
 func (s *Suite) doubts() Section {
 	d := findingsSection(s.Record.Validity)
 	d.Title = "can it be believed"
+	where := map[measure.Finding][]string{} // what several parts say is said once
+	var said []measure.Finding
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		for _, f := range p.findings() {
-			if f.Severity != measure.Note {
-				d.Points = append(d.Points, fmt.Sprintf("%s %s: %s: %s", f.Severity, p.Name, f.ID, f.Text))
+			key := measure.Finding{ID: f.ID, Severity: f.Severity, Text: f.Text}
+			switch {
+			case f.Severity == measure.Note:
+			case where[key] == nil:
+				said = append(said, key)
+				fallthrough
+			default:
+				where[key] = append(where[key], p.Name)
 			}
 		}
+	}
+	for _, f := range said {
+		d.Points = append(d.Points, fmt.Sprintf("%s %s: %s: %s", f.Severity, strings.Join(where[f], ", "), f.ID, f.Text))
+	}
+	for i := range s.Parts {
+		p := &s.Parts[i]
 		if p.Unread != "" {
 			d.Points = append(d.Points, "warning "+p.Name+": its record cannot be read: "+p.Unread)
 		}
@@ -210,10 +224,26 @@ const manyLeft = 12
 // leftSection is what is smaller here, and what is missing.
 func (s *Suite) leftSection() Section {
 	x := Section{Title: "scaled or left out", Long: len(s.Record.Left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
-	for _, l := range s.Record.Left {
+	for _, l := range together(s.Record.Left) {
 		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
 	}
 	return x
+}
+
+// together puts parts of which the same is said into one line.
+func together(left []record.Left) (list []record.Left) {
+	at := map[record.Left]int{}
+	for _, l := range left {
+		same := l
+		same.Part = ""
+		if i, ok := at[same]; ok && l.Part != "" {
+			list[i].Part += ", " + l.Part
+			continue
+		}
+		at[same] = len(list)
+		list = append(list, l)
+	}
+	return list
 }
 
 // Title names a figure of the document.
@@ -323,6 +353,10 @@ func statedCell(st *record.SuiteStatement) string {
 		return word
 	case st.Kind == record.StatementWords:
 		return st.Stated
+	case st.Metric == "multiplier" && st.Published != nil:
+		return "×" + st.Stated
+	case st.Metric == "nodes" && st.Published != nil:
+		return st.Stated + " servers"
 	case st.Metric == "multiplier" || st.Metric == "nodes":
 		return st.Stated
 	}

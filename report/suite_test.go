@@ -300,3 +300,21 @@ func TestGoldenSuite(t *testing.T) {
 		t.Error("the parts are not folded below")
 	}
 }
+
+// The first thing that is said of a suite is what the document says most strongly of each figure, with what was measured.
+func TestHeadlinesOfASuite(t *testing.T) {
+	s := policySuite(t)
+	var lines []string
+	for _, h := range s.Headlines() {
+		lines = append(lines, h.What+" | "+h.There+" | "+h.Here+" | "+string(h.Agreement))
+		if h.Agreement == record.NotMeasured {
+			t.Errorf("nothing was measured of %s", h.What)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{"figure 3, workload B: client threads 192, ops/s | +20.2 % | +19.0 % [+15.5 %, +22.6 %] | agrees", "rs=1, host | about 120 s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}

@@ -171,7 +171,7 @@ func suiteBadges(s *report.Suite) []Point {
 			if measure.Worst(p.Study.Validity) == measure.Invalid {
 				invalid++
 			}
-			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool { return f.ID == "few-trials" }) {
+			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool { return f.ID == "few-trials" && f.Severity != measure.Note }) {
 				few++
 			}
 		}
