@@ -66,14 +66,14 @@ func quickSteps() []step {
 		all(shorter(5*time.Second, time.Second, 45*time.Second)),
 		all(levelsLeft(false, false)), all(levelsLeft(true, true)), all(labsOnce),
 		all(lessData(2, 0)), all(lessData(2, 0)), all(lessData(2.5, 0)),
-		all(shorterProcedures), all(shorter(3*time.Second, time.Second, 30*time.Second)),
+		all(shorterProcedures), all(shorter(3*time.Second, time.Second, 30*time.Second)), all(fewerThreads(false)),
 	}
 }
 
 // lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do.
 func lastSteps() []step {
 	return []step{
-		all(levelsLeft(false, true)),
+		all(levelsLeft(false, true)), all(fewerThreads(true)),
 		(*fitter).leaveVariants,
 		all(fewerTrials(leastTrials, 1)), all(fewerTrials(2, 1)),
 	}

@@ -21,3 +21,20 @@ func TestProbeWithoutProfilesIsRandom(t *testing.T) {
 		}
 	}
 }
+
+// The ramps of examples/storage-io keep all their points in ten minutes: the study beside them, which takes longer, gets smaller first.
+func TestFitKeepsRamps(t *testing.T) {
+	fitted, _ := Fit(folder(t, "storage-io"), 10*time.Minute, false)
+	ramps := 0
+	for _, p := range fitted {
+		if p.Probe == nil || p.Out {
+			continue
+		}
+		if ramps++; len(p.Probe.Threads) != 11 {
+			t.Errorf("%s has threads %v", p.Name, p.Probe.Threads)
+		}
+	}
+	if ramps != 3 {
+		t.Errorf("%d ramps", ramps)
+	}
+}

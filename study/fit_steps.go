@@ -209,9 +209,6 @@ func shorterDrill(s *record.DrillSpec, d time.Duration) (left []record.Left) {
 // or of those that change the lab.
 func levelsLeft(labs, farthest bool) shed {
 	return func(p *FitPart) (left []record.Left) {
-		if p.Probe != nil {
-			return endsOfThreads(p.Probe, farthest)
-		}
 		if p.Study == nil {
 			return nil
 		}
@@ -250,6 +247,17 @@ func ends(levels []record.LevelSpec, baseline string, farthest bool) []record.Le
 		out = append(out, levels[i])
 	}
 	return out
+}
+
+// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes after what takes
+// studies minutes.
+func fewerThreads(farthest bool) shed {
+	return func(p *FitPart) []record.Left {
+		if p.Probe == nil {
+			return nil
+		}
+		return endsOfThreads(p.Probe, farthest)
+	}
 }
 
 // endsOfThreads leaves the least, the middle and the most threads of a probe, or the least and the most.
