@@ -24,7 +24,7 @@ func testDrillService(t *testing.T, name string) {
 	if err != nil || !strings.Contains(string(line), "persons-service") {
 		t.Errorf("the child of the drill is %q: %v", line, err)
 	}
-	d := drillOf(t, c.wait(t).must(t, 0))
+	d := drillOf(t, c.wait(t).judged(t))
 	l := d.Rounds[0].Ledger
 	if d.Verdict != record.Holds || l == nil || l.Acknowledged < 100 || l.LostWrites() != 0 {
 		t.Fatalf("the verdict is %s because of %q, the ledger is %+v", d.Verdict, d.Reasons, l)

@@ -28,6 +28,22 @@ func drillOf(t *testing.T, e ended) record.Drill {
 	return d
 }
 
+// drilled does a drill whose verdict must be known. On a machine that has much else to do a primary may be silent for so long that it is
+// replaced before it is broken, or hardly anything is written meanwhile: then the verdict is unknown, as it should be, and it is
+// done again.
+func drilled(t *testing.T, args ...string) (record.Drill, ended) {
+	t.Helper()
+	const attempts = 5
+	for n := 1; ; n++ {
+		e := plimsoll(t, append([]string{"drill"}, append(args, "--format", "json")...)...).judged(t)
+		d := drillOf(t, e)
+		if d.Verdict != record.Unknown || n == attempts {
+			return d, e
+		}
+		t.Logf("attempt %d of %q is unknown: %q", n, args, d.Reasons)
+	}
+}
+
 // has says whether the timeline of a round has a step.
 func has(r record.DrillRound, kind string) bool {
 	for _, m := range r.Moments {
@@ -60,7 +76,7 @@ func TestDrillEnded(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
-	const name = "e2e-drill-ended"
+	const name = "e2e-ended-drills"
 	labOf(t, name, "--engine", "documentdb", "--members", "5", "--election", "elect-fast", "--hosts", "isolated")
 	t.Run("two of five", func(t *testing.T) { testDrillTwoOfFive(t, name) })
 	t.Run("cut off", func(t *testing.T) { testDrillCutOff(t, name) })
@@ -72,9 +88,8 @@ func TestDrillEnded(t *testing.T) {
 }
 
 func testDrillMajority(t *testing.T, name string) {
-	e := plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
-		"--clients", "2", "--w", "majority", "--format", "json", "--quiet", "--out", out).must(t, 0)
-	d := drillOf(t, e)
+	d, e := drilled(t, "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
+		"--clients", "2", "--w", "majority", "--quiet", "--out", out)
 	r := d.Rounds[0]
 	testDrillClients(t, r)
 	if d.Verdict != record.Holds || d.Status != record.Complete || r.Level != "majority" || !r.Faults[0].Hit {
@@ -159,8 +174,8 @@ func testDrillShown(t *testing.T, dir string) {
 func testDrillBalanced(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
-			"--durability", "balanced", "--format", "json", "--quiet").must(t, 0))
+		d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
+			"--durability", "balanced", "--quiet")
 		l := d.Rounds[0].Ledger
 		lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
 		if lost == 0 {
@@ -177,8 +192,8 @@ func testDrillBalanced(t *testing.T, name string) {
 // testDrillTwoOfFive kills the primary and a standby of five members at once: three are left, which have all that a majority
 // acknowledged.
 func testDrillTwoOfFive(t *testing.T, name string) {
-	d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
-		"--rate", "200", "--w", "majority", "--format", "json", "--quiet").must(t, 0))
+	d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
+		"--rate", "200", "--w", "majority", "--quiet")
 	r := d.Rounds[0]
 	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != record.LossNone || r.Ledger.LostWrites() != 0 {
 		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
@@ -191,8 +206,8 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d := drillOf(t, plimsoll(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
-			"--durability", "balanced", "--format", "json", "--quiet").must(t, 0))
+		d, _ := drilled(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) || !has(r, record.MomentElected) {
 			t.Errorf("the verdict is %s because of %q, the manner %q, the timeline %+v", d.Verdict, d.Reasons, r.Manner(), r.Moments)
@@ -224,7 +239,7 @@ func testDrillExternal(t *testing.T, name string) {
 	still := secondary(t, name)
 	goOn := holdReplay(t, name, still)
 	defer goOn()
-	d := drillOf(t, c.wait(t).must(t, 0))
+	d := drillOf(t, c.wait(t).judged(t))
 	if got := standing(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
 	}
@@ -308,8 +323,11 @@ func TestDrillPowerLoss(t *testing.T) {
 	const name = "drill-power-loss-durable"
 	removeAfter(t, name)
 	leaveLab(t, name, file)
-	e := plimsoll(t, "drill", file, "--format", "json").must(t, 0)
+	e := plimsoll(t, "drill", file, "--format", "json").judged(t) // the first one finds what the killed one left
 	d := drillOf(t, e)
+	if d.Verdict == record.Unknown {
+		d, _ = drilled(t, file)
+	}
 	if d.Verdict != record.Holds {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
