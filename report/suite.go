@@ -185,11 +185,11 @@ func (s *Suite) countWords() string {
 	for _, x := range []struct {
 		of   record.Agreement
 		text string
-	}{{record.Agrees, "agree"}, {record.SameDirection, "go in the same direction"}, {record.Disagrees, "disagree"},
-		{record.NotTold, "could not be told"}, {record.NotMeasured, "were not measured"}} {
+	}{{record.Agrees, "agreeing"}, {record.SameDirection, "in the same direction"}, {record.Disagrees, "disagreeing"},
+		{record.NotTold, "not told"}, {record.NotMeasured, "not measured"}} {
 		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
 	}
-	return fmt.Sprintf("of %s of the document %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
+	return fmt.Sprintf("of %s of the document: %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
 }
 
 // findings are the doubts about a part.
