@@ -14,7 +14,8 @@ type DrillManner struct {
 	Rounds  int `json:"rounds"`
 	Unended int `json:"unended"`
 	Lossy   int `json:"lossy"`
-	// Outages are those that ended, Losses those of rounds in which everything was read back.
+	// Outages are those that ended, Losses those of rounds in which something was acknowledged and
+	// everything was read back.
 	Outages *Spread `json:"outages,omitempty"`
 	Losses  *Spread `json:"losses,omitempty"`
 	// Statement is what so many rounds allow to say.
@@ -81,7 +82,7 @@ func (d *Drill) ByManner() []DrillManner {
 		} else if e != nil && e.OutageFrom >= 0 {
 			m.Unended++
 		}
-		if r.Ledger != nil && r.Ledger.ReadBack() {
+		if r.Ledger != nil && r.Ledger.ReadBack() && r.Ledger.Acknowledged > 0 { // where nothing was acknowledged, nothing could be lost
 			losses[at] = append(losses[at], float64(r.Ledger.LostWrites()))
 			if r.Ledger.LostWrites() > 0 {
 				m.Lossy++

@@ -103,7 +103,7 @@ func TestDrillFiles(t *testing.T) {
 func TestDrillByManner(t *testing.T) {
 	round := func(outage, lost int64, faults ...string) DrillRound {
 		r := DrillRound{Status: Complete, Effects: []DrillEffect{{Client: 0, Outage: 1}, {Client: -1, Outage: outage, OutageFrom: 5}},
-			Ledger: &LedgerResult{Inserts: map[string]int64{WriteLost: lost}, Updates: map[string]int64{WriteLost: 1}, Reads: []LedgerRead{{Source: FinalSource}}}}
+			Ledger: &LedgerResult{Acknowledged: 100, Inserts: map[string]int64{WriteLost: lost}, Updates: map[string]int64{WriteLost: 1}, Reads: []LedgerRead{{Source: FinalSource}}}}
 		for _, m := range faults {
 			r.Faults = append(r.Faults, DrillFault{Manner: m, Injected: 1})
 		}
@@ -119,6 +119,11 @@ func TestDrillByManner(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.ByManner()); diff != "" {
 		t.Error(diff)
+	}
+	silent := round(3, 0, "crash")
+	silent.Ledger.Acknowledged, silent.Ledger.Updates = 0, nil
+	if got := (&Drill{Rounds: []DrillRound{silent}}).ByManner(); got[0].Losses != nil {
+		t.Errorf("a round in which nothing was acknowledged lost %+v", got[0].Losses)
 	}
 	nothing := &Drill{Rounds: []DrillRound{round(1, 0)}}
 	if got := nothing.ByManner(); len(got) != 1 || got[0].Manner != "" {

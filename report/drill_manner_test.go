@@ -19,7 +19,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	d := &record.Drill{Specification: record.DrillSpec{Name: "drill"}, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{
 		round(1, "crash", 1e9, 0), round(2, "black-hole", 12e9, 0), round(3, "crash", 3e9, 0), round(4, "black-hole", -1, 0), round(5, "slow", 0, 250)}}
 	for i := range d.Rounds[:4] {
-		d.Rounds[i].Ledger = &record.LedgerResult{LossWindow: -1, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}
+		d.Rounds[i].Ledger = &record.LedgerResult{Acknowledged: 100, LossWindow: -1, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}
 	}
 	d.Rounds[1].Ledger.Inserts[record.WriteLost], d.Rounds[1].Ledger.LossWindow = 7, 80e6
 	d.Manners = d.ByManner()

@@ -70,7 +70,7 @@ func TestDrillPartsByManner(t *testing.T) {
 	for n := range 12 {
 		r := record.DrillRound{Number: n + 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Manner: []string{"crash", "black-hole"}[n%2], Injected: 1}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(1+n%2*9) * 1e9}},
-			Ledger:  &record.LedgerResult{Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}}
+			Ledger:  &record.LedgerResult{Acknowledged: 100, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}}
 		d.Rounds = append(d.Rounds, r)
 	}
 	d.Manners = d.ByManner()
