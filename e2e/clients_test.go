@@ -21,14 +21,21 @@ import (
 // children returns the load processes of a run, once there are n of them.
 func (c *command) children(t *testing.T, n int) []int {
 	t.Helper()
+	return c.childrenNamed(t, n, "")
+}
+
+// childrenNamed waits for so many processes below a command whose own command line has a word: others may come and go.
+func (c *command) childrenNamed(t *testing.T, n int, word string) []int {
+	t.Helper()
 	var pids []int
-	until(t, fmt.Sprintf("%d load processes", n), func() bool {
+	until(t, fmt.Sprintf("%d processes %s below the command", n, word), func() bool {
 		pids = nil
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.cmd.Process.Pid))
 		for _, name := range lists {
 			b, _ := os.ReadFile(name) // a thread may have ended
-			for _, word := range strings.Fields(string(b)) {
-				if pid, err := strconv.Atoi(word); err == nil {
+			for _, field := range strings.Fields(string(b)) {
+				line, _ := os.ReadFile("/proc/" + field + "/cmdline") // it may have ended
+				if pid, err := strconv.Atoi(field); err == nil && strings.Contains(string(line), word) {
 					pids = append(pids, pid)
 				}
 			}

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +18,7 @@ import (
 func testDrillService(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "9s", "--rate", "100", "--w", "majority",
 		"--via", "rest", "--workload", "person", "--records", "100", "--format", "json", "--quiet", "--out", out)
-	pids := c.children(t, 1)
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pids[0]))
-	if err != nil || !strings.Contains(string(line), "persons-service") {
-		t.Errorf("the child of the drill is %q: %v", line, err)
-	}
+	pids := c.childrenNamed(t, 1, "persons-service")
 	d := drillOf(t, c.wait(t).judged(t))
 	l := d.Rounds[0].Ledger
 	if d.Verdict != record.Holds || l == nil || l.Acknowledged < 100 || l.LostWrites() != 0 {

@@ -53,7 +53,7 @@ func testServiceData(t *testing.T, s *server) {
 
 func testServiceKilled(t *testing.T, s *server) {
 	c := start(t, slices.Concat(personsOnly(s.uri, newDatabase("service")), []string{"--via", "rest", "--duration", "30m"})...)
-	pids := c.children(t, 1)
+	pids := c.childrenNamed(t, 1, "persons-service")
 	untilMeasured(t, c)
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pids[0]))
 	if err != nil || !bytes.HasSuffix(line, []byte("\x00persons-service\x00")) {
