@@ -77,15 +77,7 @@ func (w *StudyWriter) Append(e StudyEvent) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	if _, err := w.journal.Write(append(b, '\n')); err != nil {
-		_ = endLine(w.journal) // what did get there must not spoil the next line
-		return explainStudy(w.dir, err)
-	}
-	if err := w.journal.Sync(); err != nil {
+	if err := appendLine(w.journal, e); err != nil {
 		return explainStudy(w.dir, err)
 	}
 	return nil

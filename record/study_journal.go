@@ -1,11 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -64,26 +59,7 @@ type TrialData struct {
 // ReadJournal reads the journal of a study, in the order in which it was written. Lines that cannot be read, such as
 // a last one that a power cut tore, are left out and counted.
 func ReadJournal(dir string) (events []StudyEvent, unreadable int, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, JournalFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("cannot read the study in %s: %w", dir, cause(err))
-	}
-	for line := range bytes.Lines(b) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			continue
-		}
-		var e StudyEvent
-		if json.Unmarshal(line, &e) != nil || !e.whole() {
-			unreadable++
-			continue
-		}
-		events = append(events, e)
-	}
-	return events, unreadable, nil
+	return readLines(filepath.Join(dir, JournalFile), "the study in "+dir, (*StudyEvent).whole)
 }
 
 // whole reports whether an event has what its kind needs.

@@ -1,12 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -35,27 +29,11 @@ func (e *SuiteEvent) whole() bool {
 // ReadSuiteJournal reads the journal of a suite, in the order in which it was written. Lines that cannot be read, such as
 // a last one that a power cut tore, are left out and counted.
 func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, SuiteJournal))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("cannot read the suite in %s: %w", dir, cause(err))
-	}
-	for line := range bytes.Lines(b) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			continue
+	events, unreadable, err = readLines(filepath.Join(dir, SuiteJournal), "the suite in "+dir, (*SuiteEvent).whole)
+	for i := range events {
+		if p := events[i].Part; p != nil {
+			Plain(p.Set)
 		}
-		var e SuiteEvent
-		if json.Unmarshal(line, &e) != nil || !e.whole() {
-			unreadable++
-			continue
-		}
-		if e.Part != nil {
-			Plain(e.Part.Set)
-		}
-		events = append(events, e)
 	}
-	return events, unreadable, nil
+	return events, unreadable, err
 }

@@ -1,0 +1,48 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// appendLine adds an event to a journal as one line of JSON and waits until it is on the disk.
+func appendLine(journal *os.File, event any) error {
+	b, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	if _, err := journal.Write(append(b, '\n')); err != nil {
+		_ = endLine(journal) // what did get there must not spoil the next line
+		return err
+	}
+	return journal.Sync()
+}
+
+// readLines reads a journal in the order in which it was written; there being none is no error. Lines that cannot be read or
+// are not whole are left out and counted. What the journal is of stands in errors: "the study in DIR".
+func readLines[E any](path, of string, whole func(*E) bool) (events []E, unreadable int, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot read %s: %w", of, cause(err))
+	}
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		var e E
+		if json.Unmarshal(line, &e) != nil || !whole(&e) {
+			unreadable++
+			continue
+		}
+		events = append(events, e)
+	}
+	return events, unreadable, nil
+}
