@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -70,7 +72,10 @@ func (x *round) audit(ctx context.Context) string {
 	}
 	x.r.Ledger = result
 	if x.seeds != nil {
-		x.r.SeedsFound = x.seeds.found(ctx)
+		if x.r.SeedsFound, err = x.seeds.found(ctx, final.db); err != nil {
+			x.r.Seeds = 0 // nothing is known of them
+			return "the seed records could not be looked for: " + store.Redact(store.OneLine(err.Error()))
+		}
 	}
 	return ""
 }
@@ -91,6 +96,8 @@ type source struct {
 	db     *mongo.Database
 	behind string    // how far a member is behind its primary, in words
 	lab    io.Closer // what the lab keeps for the reading, if it has to
+	// session has seen the fence, so that all shards answer as of then; nil where nobody reads what a majority has.
+	session *mongo.Session
 }
 
 // open opens one way to read everything back, and waits until it answers.
@@ -100,7 +107,7 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
 	case x.r.Level == "": // gateways of documentdb read what their level means
-		o.SetReadConcern(readconcern.Majority())
+		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
 	}
 	c, err := mongo.Connect(o)
 	if err != nil {
@@ -110,7 +117,10 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for {
-		if err = c.Ping(ctx, nil); err == nil {
+		if err = c.Ping(ctx, nil); err == nil && !direct {
+			err = s.fence(ctx, x.r.Level == "")
+		}
+		if err == nil {
 			return s, nil
 		}
 		select {
@@ -122,10 +132,40 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	}
 }
 
+// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of the last
+// moment that the primary knows a majority to have, which is a little behind what it acknowledged with less, far behind as long
+// as no majority answers, and behind what an earlier primary acknowledged until it has written something itself. All of that is
+// over when it confirms a write of now with a majority. A member that is no primary refuses the write.
+func (s *source) fence(ctx context.Context, majority bool) error {
+	if majority && s.session == nil {
+		session, err := s.client.StartSession()
+		if err != nil {
+			return err
+		}
+		s.session = session
+	}
+	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "fence", Value: true}})
+	if err != nil {
+		return fmt.Errorf("it confirms no write before the read, so the read could be of an earlier time: %w", err)
+	}
+	return nil
+}
+
+// within puts what is read after what the session has seen.
+func (s *source) within(ctx context.Context) context.Context {
+	if s.session == nil {
+		return ctx
+	}
+	return mongo.NewSessionContext(ctx, s.session)
+}
+
 // close gives back the connections, and what the lab keeps for them.
 func (s *source) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	if s.session != nil {
+		s.session.EndSession(ctx)
+	}
 	_ = s.client.Disconnect(ctx) // nothing is under way
 	if s.lab != nil {
 		_ = s.lab.Close() // the lab ends it in any case
@@ -140,7 +180,7 @@ func (s *source) Behind() string { return s.behind }
 
 // Scan implements [ledger.Source].
 func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
-	return Scan(ctx, s.db.Collection(collection), each)
+	return Scan(s.within(ctx), s.db.Collection(collection), each)
 }
 
 // scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many per
@@ -179,7 +219,9 @@ const (
 
 // writeSeeds writes the seed records.
 func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second))
+	// Whatever the address says, these are confirmed: otherwise they could be missed for nothing.
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second).
+		SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return nil, err
 	}
@@ -199,17 +241,20 @@ func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
 
 func (s *seeds) count() int { return len(s.ids) }
 
-// found is how many are still there.
-func (s *seeds) found(ctx context.Context) int {
+// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers are not the
+// same: an error says that it is not known.
+func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
-	n := 0
 	for _, id := range s.ids {
-		if s.collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Err() == nil {
+		switch err := db.Collection(seedCollection).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Err(); {
+		case err == nil:
 			n++
+		case !errors.Is(err, mongo.ErrNoDocuments):
+			return n, err
 		}
 	}
-	return n
+	return n, nil
 }
 
 func (s *seeds) close() {

@@ -23,6 +23,7 @@ type circumstances struct {
 	members    int    // with data; 0 if that is not known
 	changed    bool   // another member is the primary than before
 	struck     int    // members with data that were down or away at the same time
+	hidden     bool   // nobody tells here whether another member took over
 }
 
 // levelOf names the durability level that a run asked for.
@@ -50,8 +51,10 @@ func (c circumstances) promise() (loss, why string) {
 		return record.LossAny, "throughput: nobody confirms these writes, so any of the last of them may be lost; the window is measured"
 	case level == levelBalanced:
 		return record.LossAny, "balanced: a write is acknowledged before it is on any disk, so the last ones may be lost; the window is measured"
-	case level == levelDurable && c.members > 1 && c.changed:
+	case level == levelDurable && c.changed:
 		return record.LossAny, "durable: a write is on the disk of one member when it is acknowledged, and another member took over; what that one had not yet received may be lost"
+	case level == levelDurable && c.hidden:
+		return record.LossAny, "durable: a write is on the disk of one member when it is acknowledged, and whether another member took over cannot be seen from here; so losses are counted and not judged, unless the drill says what is expected (--expect-loss none)"
 	case level == levelDurable:
 		return record.LossNone, "durable: a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"
 	case c.members > 1 && c.struck > max(1, (c.members-1)/2):

@@ -25,7 +25,7 @@ func (x *round) guard(ctx context.Context, healed <-chan struct{}) {
 	}
 	for ctx.Err() == nil {
 		l, err := x.lab.Describe(ctx, true)
-		if err == nil && ctx.Err() == nil && notWhole(x.before, l, lagUnderLoad) == "" && lacking(l) == "" {
+		if err == nil && ctx.Err() == nil && x.notWhole(l, lagUnderLoad) == "" && lacking(l) == "" {
 			x.redundant = time.Now()
 			return
 		}
@@ -70,7 +70,7 @@ func (x *round) recover(ctx context.Context) time.Time {
 		}
 		if err == nil {
 			x.compare(l)
-			missing = notWhole(x.before, l, noLag)
+			missing = x.notWhole(l, noLag)
 			if missing == "" {
 				if x.r.Problem = lacking(l); x.r.Problem != "" {
 					return time.Time{}
@@ -110,6 +110,25 @@ func primaries(l record.Lab) map[string]string {
 		}
 	}
 	return by
+}
+
+// notWhole says what of the lab is not as it was, "" if everything is but for what is meant to stay broken until the audit. Another
+// fault that is still there could not be healed, and all that it touches is not as it was.
+func (x *round) notWhole(now record.Lab, allowed lag) string {
+	meant := map[int]bool{}
+	for _, b := range x.breaks.list() {
+		x.breaks.set(func() { meant[b.what.ID] = b.spec.Stay && b.injected })
+	}
+	var missing []string
+	for _, f := range now.Faults {
+		if !meant[f.ID] {
+			missing = append(missing, fmt.Sprintf("%s %s is still in place", f.Action, f.Target))
+		}
+	}
+	if text := notWhole(x.before, now, allowed); text != "" {
+		missing = append(missing, text)
+	}
+	return strings.Join(missing, ", ")
 }
 
 // notWhole says what of a lab is not as it was, "" if everything is. Faults that stay are known.
@@ -225,11 +244,11 @@ func roleOf(l record.Lab, member string) string {
 }
 
 // timeline puts what happened on one clock.
-func (x *round) timeline(ctx context.Context, result *record.Run, redundant time.Time) {
+func (x *round) timeline(ctx context.Context, redundant time.Time) {
 	if x.courses == nil {
 		return
 	}
-	c := clock{result.Started}
+	c := x.clock()
 	var events []record.LabEvent
 	if x.lab != nil {
 		events, _ = x.lab.EventsSince(ctx, x.seq) // what is missing is not on the timeline
@@ -243,8 +262,8 @@ func (x *round) timeline(ctx context.Context, result *record.Run, redundant time
 	}
 	events = append(events, x.views(c)...)
 	x.r.Moments = timelineOf(x.r, x.courses, events, c, x.shift)
-	if !redundant.IsZero() && len(x.r.Faults) > 0 {
-		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: len(x.r.Faults) - 1,
+	if !redundant.IsZero() && broke(x.r.Faults) {
+		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: lastBefore(x.r.Faults, c.at(redundant)),
 			Text: "all members run, none is behind, all volumes are healthy"})
 		slices.SortStableFunc(x.r.Moments, earlier)
 	}

@@ -37,3 +37,20 @@ func TestBehindText(t *testing.T) {
 		}
 	}
 }
+
+// A fault that could not be healed is not one that was meant to stay: with it nothing is as it was.
+func TestWholeNeedsThatFaultsAreHealed(t *testing.T) {
+	x := &round{before: record.Lab{Members: []record.LabMember{{Name: "pg-1", State: "running", Role: "primary"}}}}
+	x.breaks = newBreaker(x)
+	now := x.before
+	now.Faults = []record.LabFault{{ID: 3, Action: "pause", Target: "pg-1"}}
+	if got, want := x.notWhole(now, noLag), "pause pg-1 is still in place"; got != want {
+		t.Errorf("missing is %q, want %q", got, want)
+	}
+	stays := &broken{spec: record.DrillFaultSpec{Fault: "pause:pg-1", Stay: true}, injected: true}
+	stays.what.ID = 3
+	x.breaks.add(stays)
+	if got := x.notWhole(now, noLag); got != "" {
+		t.Errorf("missing is %q of a fault that was meant to stay", got)
+	}
+}

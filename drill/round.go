@@ -42,6 +42,9 @@ type round struct {
 	gone      []string
 	// gonePrimaries are the moments at which the primary went from the view of a client that only looks.
 	gonePrimaries []record.LabEvent
+	// sees is how a client that only looks takes the target, and kind what the target says that it is.
+	sees seen
+	kind string
 	// redundant is when everything was as before while the load still went on, zero if that was not seen.
 	redundant time.Time
 	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
@@ -70,7 +73,7 @@ func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
 	after, stop := x.untilAborted(ctx) // what was written is audited also when nobody wants more load
 	defer stop()
 	redundant := x.recover(after)
-	x.timeline(after, result, redundant)
+	x.timeline(after, redundant)
 	problem := x.audit(after)
 	x.breaks.healRest(context.WithoutCancel(ctx))
 	r.Faults = x.breaks.faults()
@@ -233,14 +236,16 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 func (x *round) look(result *record.Run) {
 	r := x.r
 	r.WindowStart, r.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
-	x.breaks.clock = clock{result.Started}
 	x.shift = r.WindowStart - int64(x.c.spec.Run.Load.Warmup)
 	if x.clients() > 1 { // their common window begins with the last of them
 		x.shift = int64(x.zero.Sub(result.Started))
 	}
+	x.breaks.clock = x.clock()
+	x.kind = result.Target.Kind
 	r.Faults = x.breaks.faults()
 	x.gather(result)
-	if len(r.Faults) == 0 {
+	r.ClientCPUSeconds, r.ServiceCPUSeconds = usedBeside(result)
+	if !broke(r.Faults) {
 		return
 	}
 	x.effects(-1, x.courses)
@@ -248,6 +253,23 @@ func (x *round) look(result *record.Run) {
 		x.effects(client, list)
 	}
 }
+
+// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all phases: the
+// documents that were loaded first are among the work of the servers too.
+func usedBeside(result *record.Run) (client, service float64) {
+	for i := range result.Phases {
+		p := &result.Phases[i]
+		client += p.Client.CPUSeconds
+		if p.Service != nil {
+			service += p.Service.CPUSeconds
+		}
+	}
+	return client, service
+}
+
+// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic clock goes on
+// evenly when the wall clock of the machine is set; a record knows the wall clock only.
+func (x *round) clock() clock { return clock{x.zero.Add(-time.Duration(x.shift))} }
 
 // effects says what the faults meant for the operations of one client, or of all.
 func (x *round) effects(client int, list []course) {
@@ -280,7 +302,8 @@ func (x *round) settle(ctx context.Context, result *record.Run, err error, probl
 	}
 	x.remains()
 	x.expect()
-	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, problem: problem})
+	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, planned: len(x.c.spec.Faults),
+		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
 		x.c.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", r.Number, ids,
 			filepath.Join(x.c.o.Dir, r.Record))
@@ -298,6 +321,9 @@ func doubts(all []measure.Finding) string {
 	return strings.Join(ids, ", ")
 }
 
+// kindGateway is what a target is called that stands before a database which it says nothing of.
+const kindGateway = "ferretdb"
+
 // expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.
 func (x *round) expect() {
 	r := x.r
@@ -310,12 +336,13 @@ func (x *round) expect() {
 	}
 	r.Expect.Loss, r.Promise = circumstances{
 		durability: x.c.spec.Run.Durability, level: r.Level, members: r.Members, changed: x.changed, struck: x.breaks.struck(),
+		hidden: x.lab == nil && (x.sees == seesRouters || x.kind == kindGateway),
 	}.promise()
 }
 
 // acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
 func (x *round) acknowledgedBefore() int64 {
-	if len(x.r.Faults) == 0 || x.courses == nil {
+	if !broke(x.r.Faults) || x.courses == nil {
 		return -1
 	}
 	at := x.r.Faults[0].Injected - x.shift

@@ -15,7 +15,7 @@ func upperBound(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
 func statement(n, lossy int) string {
 	switch {
 	case n == 0:
-		return "No round ended with an audit, so nothing can be said about losses."
+		return "No round shows anything about losses: none ended with an audit and a verdict."
 	case lossy > 0 && n == 1:
 		return "The round lost acknowledged writes; repeat it (--repeat) to see how many others do."
 	case lossy > 0:

@@ -15,7 +15,7 @@ func (c clock) at(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
 // timelineOf puts everything that happened after the first fault on the clock of the run, in order.
 func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
-	if len(r.Faults) == 0 {
+	if !broke(r.Faults) {
 		return nil
 	}
 	var moments []record.DrillMoment
@@ -25,6 +25,9 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 		}
 	}
 	for i, f := range r.Faults {
+		if f.Injected <= 0 {
+			continue // it could not be done
+		}
 		add(record.MomentFault, f.Injected, i, f.Fault+" "+f.Target)
 		if f.Healed > 0 {
 			add(record.MomentHealed, f.Healed, i, f.Fault+" "+f.Target)
@@ -51,6 +54,9 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 	return moments
 }
 
+// broke says whether anything was broken. The faults that could be done come first.
+func broke(faults []record.DrillFault) bool { return len(faults) > 0 && faults[0].Injected > 0 }
+
 // earlier orders moments by time.
 func earlier(a, b record.DrillMoment) int { return cmp.Compare(a.At, b.At) }
 
@@ -72,7 +78,7 @@ const primaryGone = "primary-gone"
 func lastBefore(faults []record.DrillFault, at int64) int {
 	last := 0
 	for i, f := range faults {
-		if f.Injected <= at {
+		if f.Injected > 0 && f.Injected <= at {
 			last = i
 		}
 	}

@@ -19,6 +19,8 @@ type evidence struct {
 	acknowledged int64
 	// mustChange: another member had to become the primary; changed: one did.
 	mustChange, changed bool
+	// planned is how many faults the drill was to cause itself.
+	planned int
 	// problem is why the round could not be done as it was meant.
 	problem string
 }
@@ -37,6 +39,10 @@ func judge(e evidence) (verdict string, reasons []string) {
 
 // holding says what held.
 func holding(r *record.DrillRound) string {
+	if l := r.Ledger; l.Acknowledged == 0 {
+		return fmt.Sprintf("no write was acknowledged (w:0), so none had to survive; %s of %s are there", figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]),
+			figure.Plural(int(l.Attempted), "write"))
+	}
 	text := fmt.Sprintf("%s acknowledged writes were all there afterwards", figure.Count(r.Ledger.Acknowledged))
 	if n := lostOf(r.Ledger); n > 0 {
 		text = fmt.Sprintf("%s of %s acknowledged writes are lost, which this durability level allows (measured window %s)",
@@ -55,7 +61,7 @@ func violations(r *record.DrillRound) []string {
 		case lost == 0:
 		case r.Expect.Loss == record.LossNone || r.Expect.Loss == "":
 			add("%s lost: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
-		case r.Expect.Loss == record.LossWindow && (l.LossWindow < 0 || l.LossWindow > int64(r.Expect.LossWindow)):
+		case r.Expect.Loss == record.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
 			add("%s lost, the oldest acknowledged %s before the fault; %s were allowed", figure.Plural(int(lost), "acknowledged write"), shortly(l.LossWindow), r.Expect.LossWindow)
 		}
 		for _, c := range []struct{ class, text string }{
@@ -73,30 +79,47 @@ func violations(r *record.DrillRound) []string {
 	if r.Seeds > 0 && r.SeedsFound < r.Seeds && r.Ledger != nil {
 		add("%d of %d seed records are gone", r.Seeds-r.SeedsFound, r.Seeds)
 	}
-	if all := r.Whole(); all != nil {
-		wrong = append(wrong, tooLong(r.Expect, all)...)
-	}
-	return wrong
+	late, _ := tooLong(r)
+	return append(wrong, late...)
 }
 
-// tooLong is what took longer, or failed more, than was asked for.
-func tooLong(x record.ExpectSpec, all *record.DrillEffect) []string {
-	var wrong []string
-	add := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
-	if x.Outage > 0 && all.Outage < 0 {
-		add("no operation succeeded any more; an outage of %s was allowed", x.Outage)
-	} else if x.Outage > 0 && all.Outage > int64(x.Outage) {
-		add("the outage was %s; %s was allowed", shortly(all.Outage), x.Outage)
+// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended within the
+// time that was allowed shows neither that it would have been enough nor that it would not.
+func tooLong(r *record.DrillRound) (wrong, open []string) {
+	all := r.Whole()
+	if all == nil {
+		return nil, nil
 	}
-	if x.Recovery > 0 && all.Recovery < 0 {
-		add("the throughput did not come back; %s was allowed", x.Recovery)
-	} else if x.Recovery > 0 && all.Recovery > int64(x.Recovery) {
-		add("the throughput was back after %s; %s was allowed", shortly(all.Recovery), x.Recovery)
+	add := func(to *[]string, format string, a ...any) { *to = append(*to, fmt.Sprintf(format, a...)) }
+	x := r.Expect
+	switch silent := r.WindowEnd - all.OutageFrom; {
+	case x.Outage == 0:
+	case all.Outage > int64(x.Outage):
+		add(&wrong, "the outage was %s; %s was allowed", shortly(all.Outage), x.Outage)
+	case all.Outage >= 0:
+	case all.OutageFrom < 0:
+		add(&open, "no operation succeeded before the fault, so nothing shows how long it was out")
+	case silent > int64(x.Outage):
+		add(&wrong, "no operation succeeded any more; an outage of %s was allowed", x.Outage)
+	default:
+		add(&open, "no operation succeeded any more, and the load ended %s later; an outage of %s was allowed: load it for longer (--duration)", shortly(silent), x.Outage)
+	}
+	switch {
+	case x.Recovery == 0:
+	case all.Recovery > int64(x.Recovery):
+		add(&wrong, "the throughput was back after %s; %s was allowed", shortly(all.Recovery), x.Recovery)
+	case all.Recovery >= 0:
+	case all.Before == 0:
+		add(&open, "no operation succeeded before the fault, so there is no throughput to come back to")
+	case r.WindowEnd-r.Faults[0].Injected-spanOf(all.Before) > int64(x.Recovery):
+		add(&wrong, "the throughput did not come back; %s was allowed", x.Recovery)
+	default:
+		add(&open, "the throughput did not come back, and the load ended too soon to tell whether it does within %s: load it for longer (--duration)", x.Recovery)
 	}
 	if x.NoErrors && all.Failed > 0 {
-		add("%s failed; none was allowed", figure.Plural(int(all.Failed), "operation"))
+		add(&wrong, "%s failed; none was allowed", figure.Plural(int(all.Failed), "operation"))
 	}
-	return wrong
+	return wrong, open
 }
 
 // unknowns are the reasons why a round shows nothing.
@@ -109,6 +132,8 @@ func unknowns(e evidence) []string {
 	}
 	if len(r.Faults) == 0 {
 		add("nothing was broken")
+	} else if n := e.planned - len(r.Faults); n > 0 {
+		add("%d of %s did not come about: the load had ended before", n, figure.Plural(e.planned, "fault"))
 	}
 	for _, f := range r.Faults {
 		if !f.Hit {
@@ -124,8 +149,13 @@ func unknowns(e evidence) []string {
 	}
 	if why := unread(r.Ledger); why != "" {
 		add("%s", why)
+	} else if r.Ledger.Acknowledged == 0 && r.Expect.Loss != record.LossAny {
+		add("no write was acknowledged, so none could be lost")
+	} else if r.Expect.Loss == record.LossWindow && r.Ledger.LossWindow < 0 && lostOf(r.Ledger) > 0 {
+		add("%s lost, and when they were acknowledged is not known", figure.Plural(int(lostOf(r.Ledger)), "acknowledged write"))
 	}
-	return open
+	_, late := tooLong(r)
+	return append(open, late...)
 }
 
 // unread is why the final read does not tell.

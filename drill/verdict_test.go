@@ -13,12 +13,16 @@ import (
 func goodRound() *record.DrillRound {
 	return &record.DrillRound{
 		Number: 1, Expect: record.ExpectSpec{Loss: record.LossNone}, Promise: "majority",
-		Faults:  []record.DrillFault{{Fault: "kill:primary", Target: "pg-1", Hit: true}},
-		Effects: []record.DrillEffect{{Class: "", Client: -1, Outage: int64(2 * time.Second), Recovery: int64(3 * time.Second), Failed: 7}},
+		WindowStart: int64(time.Second), WindowEnd: int64(61 * time.Second),
+		Faults: []record.DrillFault{{Fault: "kill:primary", Target: "pg-1", Injected: int64(21 * time.Second), Hit: true}},
+		Effects: []record.DrillEffect{{Class: "", Client: -1, Before: 200, OutageFrom: int64(21 * time.Second), Outage: int64(2 * time.Second),
+			Recovery: int64(3 * time.Second), Failed: 7}},
 		Ledger: &record.LedgerResult{Acknowledged: 1000, Inserts: map[string]int64{record.WriteOK: 1000}, LossWindow: -1,
 			Reads: []record.LedgerRead{{Source: finalRead, Documents: 1000}}},
 	}
 }
+
+func seconds(n int) record.Duration { return record.Duration(time.Duration(n) * time.Second) }
 
 func TestVerdict(t *testing.T) {
 	lose := func(class string) func(*evidence) {
@@ -29,29 +33,49 @@ func TestVerdict(t *testing.T) {
 		want   string
 		says   string
 	}{
-		"holds":              {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
-		"lost":               {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
-		"corrupt":            {lose(record.WriteCorrupt), record.Violated, "other content"},
-		"duplicated":         {lose(record.WriteDuplicated), record.Violated, "more than once"},
-		"phantom":            {lose(record.WritePhantom), record.Violated, "not applied"},
-		"diverged":           {lose(record.WriteDiverged), record.Violated, "all members"},
-		"recovered":          {lose(record.WriteRecovered), record.Holds, ""},
-		"dropped":            {lose(record.WriteDropped), record.Holds, ""},
-		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},
-		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
-		"nothing broken":     {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
-		"role did not move":  {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
-		"role moved":         {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
-		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
-		"no final read":      {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
-		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
-		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
-		"could not be done":  {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
-		"seed records":       {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
-		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
-		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
-		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
-		"never back":         {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = 1 }, record.Violated, "no operation"},
+		"holds":             {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
+		"lost":              {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
+		"corrupt":           {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"duplicated":        {lose(record.WriteDuplicated), record.Violated, "more than once"},
+		"phantom":           {lose(record.WritePhantom), record.Violated, "not applied"},
+		"diverged":          {lose(record.WriteDiverged), record.Violated, "all members"},
+		"recovered":         {lose(record.WriteRecovered), record.Holds, ""},
+		"dropped":           {lose(record.WriteDropped), record.Holds, ""},
+		"never read":        {lose(record.WriteNeverRead), record.Unknown, "not covered"},
+		"no hit":            {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
+		"nothing broken":    {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
+		"role did not move": {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
+		"role moved":        {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
+		"too few writes":    {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
+		"no final read":     {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
+		"final read failed": {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
+		"no ledger":         {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
+		"could not be done": {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
+		"seed records":      {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
+		"out for too long":  {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
+		"back too late":     {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
+		"errors":            {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
+		"never back":        {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(39) }, record.Violated, "no operation"},
+		"load ended sooner than the outage that is allowed": {
+			func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(40) }, record.Unknown, "the load ended 40.0 s later"},
+		"nothing succeeded before": {func(e *evidence) {
+			e.round.Effects[0].Outage, e.round.Effects[0].OutageFrom, e.round.Expect.Outage = -1, -1, seconds(1)
+		}, record.Unknown, "before the fault"},
+		"never as fast again": {func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(34) }, record.Violated, "did not come back"},
+		"load ended sooner than the recovery that is allowed": {
+			func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(35) }, record.Unknown, "too soon to tell"},
+		"could not be broken": {func(e *evidence) {
+			e.round.Faults[0].Injected, e.round.Faults[0].Hit, e.round.Effects, e.round.Expect.Outage = 0, false, nil, seconds(1)
+		}, record.Unknown, "did not hit"},
+		"one fault of two":     {func(e *evidence) { e.planned = 2 }, record.Unknown, "1 of 2 faults did not come about"},
+		"nothing acknowledged": {func(e *evidence) { e.round.Ledger.Acknowledged = 0 }, record.Unknown, "none could be lost"},
+		"nothing acknowledged, none asked for": {func(e *evidence) {
+			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, record.LossAny
+		}, record.Holds, "none had to survive"},
+		"lost, nobody knows when": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow = record.LossWindow, record.Duration(time.Second)
+		}, record.Unknown, "when they were acknowledged is not known"},
 		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
 		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = record.LossAny }, record.Holds, "allows"},
 		"lost in the window": {func(e *evidence) {
@@ -93,6 +117,10 @@ func TestPromise(t *testing.T) {
 		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &yes}, members: 1}, record.LossNone},
 		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &no}, members: 1}, record.LossAny},
 		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, level: "majority-unjournaled", members: 3, changed: true}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, changed: true}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}}, record.LossNone},
+		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, hidden: true}, record.LossAny},
+		{circumstances{durability: record.DurabilitySpec{W: "majority"}, hidden: true}, record.LossNone},
 		{circumstances{durability: record.DurabilitySpec{W: "0"}, members: 1}, record.LossAny},
 	} {
 		if got, why := c.c.promise(); got != c.want || why == "" {

@@ -35,7 +35,10 @@ type view struct {
 	mu   sync.Mutex
 	sees seen
 	gone bool
-	list []record.LabEvent // when it went
+	// primary is the last one that was known, and moved that it was not always the same.
+	primary string
+	moved   bool
+	list    []record.LabEvent // when it went
 }
 
 // seen is how the driver takes the target.
@@ -105,6 +108,10 @@ func (v *view) changed(e *event.TopologyDescriptionChangedEvent) {
 	v.mu.Lock()
 	v.sees = seesOf(e.NewDescription, v.sees)
 	sees := v.sees
+	if is != "" {
+		v.moved = v.moved || v.primary != "" && v.primary != is
+		v.primary = is
+	}
 	v.mu.Unlock()
 	if sees == seesSet && was != is {
 		if was != "" {
@@ -180,7 +187,8 @@ func (x *round) watchPrimary(ctx context.Context) (stop func()) {
 		group.Wait()
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		x.gonePrimaries = v.list
+		x.gonePrimaries, x.sees = v.list, v.sees
+		x.changed = x.changed || v.moved
 	}
 }
 
@@ -194,7 +202,7 @@ func (x *round) views(c clock) []record.LabEvent {
 	seen := map[int]bool{}
 	for _, e := range x.gonePrimaries {
 		at := c.at(e.Time)
-		if len(x.r.Faults) == 0 || at < x.r.Faults[0].Injected {
+		if !broke(x.r.Faults) || at < x.r.Faults[0].Injected {
 			continue
 		}
 		if fault := lastBefore(x.r.Faults, at); !seen[fault] {

@@ -56,6 +56,9 @@ func TestViewOfASet(t *testing.T) {
 	for i := range steps[1:] {
 		v.changed(&event.TopologyDescriptionChangedEvent{PreviousDescription: steps[i], NewDescription: steps[i+1]})
 	}
+	if !v.moved {
+		t.Error("it did not see that another member is the primary")
+	}
 	if !l.is(primaryGone, primaryBack, primaryGone, primaryBack) {
 		t.Errorf("the view told %q", l.list)
 	}

@@ -14,8 +14,8 @@ type DrillManner struct {
 	Rounds  int `json:"rounds"`
 	Unended int `json:"unended"`
 	Lossy   int `json:"lossy"`
-	// Outages are those that ended, Losses those of rounds in which something was acknowledged and
-	// everything was read back.
+	// Outages are those that ended, Losses those of rounds that show something about losses: something was acknowledged, everything
+	// was read back, and the verdict is known, or writes were lost all the same.
 	Outages *Spread `json:"outages,omitempty"`
 	Losses  *Spread `json:"losses,omitempty"`
 	// Statement is what so many rounds allow to say.
@@ -58,6 +58,13 @@ func (l *LedgerResult) ReadBack() bool {
 	return final >= 0 && l.Reads[final].Problem == "" && l.Inserts[WriteNeverRead]+l.Updates[WriteNeverRead] == 0
 }
 
+// showsLosses says whether the round is one of those whose losses count. Where nothing was acknowledged nothing could be lost; and where
+// the fault did not hit, or the verdict is unknown for another reason, that nothing was lost says nothing about faults like it.
+func (r *DrillRound) showsLosses() bool {
+	l := r.Ledger
+	return l != nil && l.ReadBack() && l.Acknowledged > 0 && (r.Verdict != Unknown || l.LostWrites() > 0)
+}
+
 // ByManner puts the rounds together in which clients noticed the same: a broken connection is noticed at once, one that hangs
 // only after a time limit, so their outages are not compared. Rounds that go on are left out, and so are those in which
 // nothing was broken, if in others something was.
@@ -82,7 +89,7 @@ func (d *Drill) ByManner() []DrillManner {
 		} else if e != nil && e.OutageFrom >= 0 {
 			m.Unended++
 		}
-		if r.Ledger != nil && r.Ledger.ReadBack() && r.Ledger.Acknowledged > 0 { // where nothing was acknowledged, nothing could be lost
+		if r.showsLosses() {
 			losses[at] = append(losses[at], float64(r.Ledger.LostWrites()))
 			if r.Ledger.LostWrites() > 0 {
 				m.Lossy++

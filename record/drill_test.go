@@ -125,6 +125,15 @@ func TestDrillByManner(t *testing.T) {
 	if got := (&Drill{Rounds: []DrillRound{silent}}).ByManner(); got[0].Losses != nil {
 		t.Errorf("a round in which nothing was acknowledged lost %+v", got[0].Losses)
 	}
+	missed := round(3, 0, "crash")
+	missed.Verdict, missed.Ledger.Updates = Unknown, nil
+	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Losses != nil {
+		t.Errorf("a round whose fault did not hit shows that %+v is lost", got[0].Losses)
+	}
+	missed.Ledger.Inserts[WriteLost] = 1
+	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Lossy != 1 {
+		t.Error("what was lost counts whatever the verdict")
+	}
 	nothing := &Drill{Rounds: []DrillRound{round(1, 0)}}
 	if got := nothing.ByManner(); len(got) != 1 || got[0].Manner != "" {
 		t.Errorf("a drill that broke nothing is %+v", got)

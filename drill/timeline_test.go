@@ -1,0 +1,39 @@
+package drill
+
+import (
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// What could not be broken is no moment on the timeline, and nothing follows it.
+func TestFaultThatCouldNotBeDone(t *testing.T) {
+	c := made(20*time.Second, time.Millisecond, 0, 0)
+	r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Fault: "kill:primary", Injected: int64(5 * time.Second), Hit: true}, {Fault: "kill:pg-9"}}}
+	zero := time.Now()
+	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
+	moments := timelineOf(r, []course{c}, elected, clock{zero}, 0)
+	if len(moments) != 2 || moments[0].Kind != record.MomentFault || moments[0].At != int64(5*time.Second) ||
+		moments[1].Kind != record.MomentElected || moments[1].Fault != 0 {
+		t.Errorf("the timeline is %+v", moments)
+	}
+	r.Faults = r.Faults[1:]
+	if moments := timelineOf(r, []course{c}, elected, clock{zero}, 0); moments != nil {
+		t.Errorf("nothing was broken, and the timeline is %+v", moments)
+	}
+}
+
+// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what was broken
+// must not move against those of the operations.
+func TestClockThatIsSet(t *testing.T) {
+	zero := time.Now()
+	x := &round{zero: zero, shift: int64(3 * time.Second)}
+	fault := zero.Add(10 * time.Second)
+	if got, want := x.clock().at(fault)-x.shift, int64(10*time.Second); got != want {
+		t.Errorf("a fault 10 s into the load is at %v", time.Duration(got))
+	}
+	if x.clock().zero.Round(0) == x.clock().zero {
+		t.Error("the clock has no monotonic reading, so it jumps when the wall clock is set")
+	}
+}
