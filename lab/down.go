@@ -59,6 +59,9 @@ func Down(ctx context.Context, home, name string, progress func(record.LabEvent)
 func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (release func(), err error) {
 	release, err = lock(filepath.Join(dir, aliveFile))
 	if !errors.Is(err, errBusy) {
+		if err == nil {
+			endLate(dir)
+		}
 		return release, err
 	}
 	tell("ending the servers")
@@ -79,6 +82,17 @@ func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (
 		return nil, context.Cause(ctx)
 	}
 	return killSupervisor(ctx, dir, tell)
+}
+
+// endLate ends a supervisor that was started and does not hold its lab yet, because whoever started it was killed. It has made
+// nothing, and would find out by itself that the lab is gone.
+func endLate(dir string) {
+	var s processID
+	if readJSON(dir, supervisorFile, &s) != nil || !s.alive() || s.PID == os.Getpid() {
+		return
+	}
+	_ = syscall.Kill(s.PID, syscall.SIGKILL)                   // it may have ended in between
+	_ = process.Gone(map[int]uint64{s.PID: s.Born}, stopLimit) // one that does not go finds no lab any more
 }
 
 // killSupervisor kills a supervisor that did not end in order. The kernel ends what it started.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -36,6 +37,23 @@ func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	}
 	if _, err := h.send(t.Context(), http.MethodGet, pathLab, nil, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("no answer of a dead supervisor: %v", err)
+	}
+}
+
+// A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the lab.
+func TestSupervisorThatIsLate(t *testing.T) {
+	home := t.TempDir()
+	makeDir(t, Dir(home, "late"))
+	p, err := process.Start(process.Spec{Role: "supervisor", Path: "/bin/sleep", Args: []string{"1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	if err := writeJSON(Dir(home, "late"), supervisorFile, processID{p.PID, p.Born}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Down(t.Context(), home, "late", nil); err != nil || p.Running() && process.Alive(p.PID, p.Born) {
+		t.Errorf("after its lab was removed it runs: %v (%v)", p.Running(), err)
 	}
 }
 

@@ -121,6 +121,13 @@ func (h *Handle) startSupervisor(opts Options) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot start the supervisor of the lab: %w", err)
 	}
+	// It writes the same when it has the lab. Whoever removes the lab before, because this process was killed, ends it.
+	born, _ := process.StartTime(cmd.Process.Pid) // it is there at least as a zombie
+	if err := writeJSON(h.dir, supervisorFile, processID{cmd.Process.Pid, born}); err != nil {
+		process.KillTree(cmd.Process.Pid)
+		_ = cmd.Wait() // it was killed
+		return fmt.Errorf("cannot write down the supervisor of the lab: %w", err)
+	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // how it ended is in its log
 	for limit := time.After(time.Minute); ; {
