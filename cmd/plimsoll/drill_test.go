@@ -49,10 +49,13 @@ func TestShippedDrills(t *testing.T) {
 func TestExitCodesOfDrills(t *testing.T) {
 	lost := record.DrillRound{Verdict: record.Violated, Expect: record.ExpectSpec{Loss: record.LossNone},
 		Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}
+	late := lost // and violated for another reason: what is lost is within the window
+	late.Expect, late.Ledger = record.ExpectSpec{Loss: record.LossWindow, LossWindow: record.Duration(2e9)}, &record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
 	for _, c := range []struct {
 		d    record.Drill
 		want int
 	}{
+		{record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{late}}, exitObjective},
 		{record.Drill{Status: record.Complete, Verdict: record.Holds}, exitSuccess},
 		{record.Drill{Status: record.Complete, Verdict: record.Unknown}, exitInvalid},
 		{record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
