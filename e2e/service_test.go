@@ -36,6 +36,9 @@ func testServiceData(t *testing.T, s *server) {
 	if r.Status != record.Complete || p.Counts.Succeeded != 400 || p.Counts.Bad() != 0 || r.Fill == nil || r.Fill.Inserted != 300 {
 		t.Fatalf("status %s, counts %+v, load phase %+v\n%s", r.Status, p.Counts, r.Fill, e.stderr)
 	}
+	if s := p.Service; s == nil || s.CPUSeconds <= 0 || s.CPUPerOperation <= 0 || s.MemoryBytes <= 0 {
+		t.Errorf("what the service used is %+v", s)
+	}
 	if r.Target.Kind == "REST service" || r.Target.Settings["via"] == "" {
 		t.Errorf("the record does not say what was loaded, and through what: %+v", r.Target)
 	}

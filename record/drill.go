@@ -80,6 +80,10 @@ type DrillRound struct {
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
 	// WrittenBytes is what they wrote in the same time, where the hosts know it.
 	WrittenBytes int64 `json:"written_bytes,omitempty"`
+	// ClientCPUSeconds is what the load processes used while they loaded, and ServiceCPUSeconds what the REST service between them
+	// and the target did (via: rest). Neither is among CPUSeconds, nor in each other.
+	ClientCPUSeconds  float64 `json:"client_cpu_seconds,omitempty"`
+	ServiceCPUSeconds float64 `json:"service_cpu_seconds,omitempty"`
 	// Unread are members that no read of the audit covered, with the reason.
 	Unread []string `json:"unread,omitempty"`
 	// Faults are what was broken, as it happened.

@@ -201,6 +201,8 @@ type PhaseResult struct {
 	Lateness *Latency `json:"lateness,omitempty"`
 	// Client is what the client itself used.
 	Client ClientResult `json:"client"`
+	// Service is what the REST service between load and target used, where plimsoll started one (via: rest).
+	Service *ServiceResult `json:"service,omitempty"`
 }
 
 // Class returns the result of an operation class, nil if there is none.
@@ -289,6 +291,17 @@ type ClientResult struct {
 	GCPauseSum   int64  `json:"gc_pause_sum_ns"`
 	HeapBytes    uint64 `json:"heap_bytes"`
 	LatenessOver int64  `json:"lateness_over_1ms"`
+}
+
+// ServiceResult is what a REST service used during a phase. It is a process of its own: the client has nothing of it, and
+// neither have the servers.
+type ServiceResult struct {
+	// CPUSeconds is user and system time.
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// CPUPerOperation is nanoseconds per operation that ended within the phase.
+	CPUPerOperation float64 `json:"cpu_per_operation_ns"`
+	// MemoryBytes is the most that was resident when an interval closed.
+	MemoryBytes int64 `json:"memory_bytes"`
 }
 
 // File is a file of a record.

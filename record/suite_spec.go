@@ -58,6 +58,10 @@ type PartProbeSpec struct {
 	// Threads are the numbers of threads, in order; Duration is of each step.
 	Threads  []Count  `json:"threads,omitempty" yaml:"threads,omitempty"`
 	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
+	// PowerCut takes the power of the volume's disks after the last step and reads back what had been acknowledged: a rate of
+	// durable writes is worth nothing where they are not. The disks stand on plimsoll's own fault filesystem, as those of a
+	// device class do anyway.
+	PowerCut bool `json:"power_cut,omitempty" yaml:"power_cut,omitempty"`
 }
 
 // ScaleSpec is how much smaller than the document's hardware something is. Each is a fraction of one, written as 1/128 or

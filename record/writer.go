@@ -38,6 +38,7 @@ type Writer struct {
 	events    *lineFile
 	samples   *samplesFile // nil as long as there are none
 	series    seriesSums
+	services  map[string]*ServiceResult // what the REST service used, by phase
 	rewritten time.Duration
 	failed    error
 	finished  bool
@@ -257,6 +258,38 @@ func (w *Writer) line(l IntervalLine) error {
 	return errors.Join(w.compress.Flush(), w.intervals.Flush())
 }
 
+// AddService adds what the REST service between load and target used since the interval before, which was of the same phase or
+// of an earlier one: processor time, and the memory that is resident now. What it does after the phase is not of it, as with the
+// client.
+func (w *Writer) AddService(phase string, cpu time.Duration, memory int64) {
+	if w.services == nil {
+		w.services = map[string]*ServiceResult{}
+	}
+	s := w.services[phase]
+	if s == nil {
+		s = &ServiceResult{}
+		w.services[phase] = s
+	}
+	s.CPUSeconds += cpu.Seconds()
+	s.MemoryBytes = max(s.MemoryBytes, memory)
+}
+
+// withServices puts what the service used beside what the client used.
+func (w *Writer) withServices(results []PhaseResult) {
+	for i := range results {
+		p := &results[i]
+		have := w.services[p.Phase]
+		if have == nil {
+			continue
+		}
+		s := *have
+		if n := p.Ended.Attempted; n > 0 {
+			s.CPUPerOperation = s.CPUSeconds * 1e9 / float64(n)
+		}
+		p.Service = &s
+	}
+}
+
 // Event stores an event.
 func (w *Writer) Event(e measure.Event) error {
 	if w.failed != nil {
@@ -293,6 +326,7 @@ func (w *Writer) Run() (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.withServices(results)
 	r := w.run
 	r.Phases = results
 	r.Series = seriesOf(&w.sums, &w.series)

@@ -128,6 +128,23 @@ func finishTest(t testing.TB, w *Writer) *Run {
 	return r
 }
 
+// What a REST service used stands beside what the client used, phase by phase, and nowhere where there was none.
+func TestServiceOfARun(t *testing.T) {
+	w := newTestWriter(t, filepath.Join(t.TempDir(), "record"))
+	feed(t, w, testIntervals(t, 1))
+	w.AddService("measure", 2*time.Second, 50<<20)
+	w.AddService("measure", time.Second, 40<<20)
+	r := finishTest(t, w)
+	p := r.Phase("measure")
+	want := &ServiceResult{CPUSeconds: 3, CPUPerOperation: 3e9 / float64(p.Ended.Attempted), MemoryBytes: 50 << 20}
+	if diff := cmp.Diff(want, p.Service); diff != "" {
+		t.Error(diff)
+	}
+	if p := r.Phase("warmup"); p == nil || p.Service != nil {
+		t.Errorf("the service did nothing in the warm-up, and yet %+v", p)
+	}
+}
+
 func writeTestRecord(t testing.TB) (string, *Run) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "record")

@@ -13,7 +13,7 @@ import (
 func DrillCSV(w io.Writer, d *record.Drill) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "drill", "target", "round", "status", "verdict", "level", "manner", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
-		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "record"}
+		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "members", "cpu_s", "service_cpu_s", "client_cpu_s", "written_bytes", "record"}
 	if err := out.Write(header); err != nil {
 		return err
 	}
@@ -51,5 +51,16 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 		ledger = []string{whole(l.Attempted), whole(l.Acknowledged), whole(l.Indeterminate), whole(l.NotApplied),
 			whole(l.LostWrites()), time(l.LossWindow)}
 	}
-	return append(append(row, ledger...), r.Record)
+	return append(append(append(row, ledger...), drillUsed(r)...), r.Record)
+}
+
+// drillUsed are the members of a round and what it used, empty where nothing is known.
+func drillUsed(r *record.DrillRound) []string {
+	known := func(x float64) string {
+		if x <= 0 {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return []string{known(float64(r.Members)), known(r.CPUSeconds), known(r.ServiceCPUSeconds), known(r.ClientCPUSeconds), known(float64(r.WrittenBytes))}
 }

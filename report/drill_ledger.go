@@ -36,14 +36,33 @@ func drillLedger(r *record.DrillRound, name string) Section {
 	if r.Seeds > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
 	}
-	if r.Members > 0 {
-		line := fmt.Sprintf("%s with data used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
-		if r.WrittenBytes > 0 {
-			line += " and wrote " + figure.Bytes(r.WrittenBytes)
-		}
-		s.Lines = append(s.Lines, line+".")
+	if text := drillUse(r); text != "" {
+		s.Lines = append(s.Lines, text)
 	}
 	return s
+}
+
+// drillUse is what a round used, the servers first: from before the load until redundancy was back, the load processes and the REST
+// service while there was load. Empty where nothing is known.
+func drillUse(r *record.DrillRound) string {
+	var parts []string
+	if r.Members > 0 {
+		text := fmt.Sprintf("%s with data used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
+		if r.WrittenBytes > 0 {
+			text += " and wrote " + figure.Bytes(r.WrittenBytes)
+		}
+		parts = append(parts, text)
+	}
+	if r.ServiceCPUSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("the REST service used %s of CPU", nanoseconds(r.ServiceCPUSeconds*1e9)))
+	}
+	if r.ClientCPUSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("the load generator used %s of CPU", nanoseconds(r.ClientCPUSeconds*1e9)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return capitalised(strings.Join(parts, "; ")) + "."
 }
 
 // foundElsewhere says where lost writes still are, so that somebody can fetch them: the old timeline of a member, its

@@ -147,6 +147,10 @@ func conditions(r *record.Run) Section {
 		add("level of the lab's servers", r.Target.Level)
 	}
 	add("client", r.Specification.Client)
+	if p := r.Phase("measure"); p != nil && p.Service != nil {
+		add("REST service", fmt.Sprintf("%s of CPU per operation, %s in all, %s of memory at most", nanoseconds(p.Service.CPUPerOperation),
+			nanoseconds(p.Service.CPUSeconds*1e9), figure.Bytes(p.Service.MemoryBytes)))
+	}
 	if r.Fill != nil {
 		add("data", figure.Count(r.Fill.Records)+" records")
 	}

@@ -11,11 +11,16 @@ import (
 )
 
 // startWatch begins to look at what happens beside the load: at this machine, at the processes that make the
-// load, and at the server. One of several load processes looks at itself alone.
+// load, at the service that it goes through, and at the server. One of several load processes looks at itself alone.
 func (r *runner) startWatch() {
 	var sources []observe.Source
 	if client, err := observe.NewClient(r.opts.Processes); err == nil { // where it cannot be seen there is nothing to say
 		sources = append(sources, client)
+	}
+	if r.service != nil && r.service.PID > 0 {
+		if service, err := observe.NewService(r.service.PID); err == nil {
+			sources = append(sources, service)
+		}
 	}
 	if r.opts.Clients <= 1 {
 		if host, err := observe.NewHost(); err == nil {

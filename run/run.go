@@ -260,8 +260,9 @@ func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
 	return err
 }
 
-// sink sends what a load reports to the record and to whoever watches.
+// sink sends what a load, which begins now, reports to the record and to whoever watches.
 func (r *runner) sink(scheduled bool) *tee {
+	_, _, _ = r.service.use() // what it used until now is of no phase
 	return &tee{run: r, dims: load.Dims(r.workload, scheduled)}
 }
 
@@ -301,6 +302,9 @@ func (t *tee) Interval(iv *measure.Interval) error {
 		return err
 	}
 	t.run.opts.Progress.Interval(t.dims, iv)
+	if cpu, memory, ok := t.run.service.use(); ok {
+		t.run.writer.AddService(iv.Phase, cpu, memory)
+	}
 	if err := t.beside(); err != nil {
 		return err
 	}

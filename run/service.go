@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/rest"
 )
@@ -29,6 +30,8 @@ type ServiceBrief struct {
 type Service struct {
 	// URL is where it answers.
 	URL string
+	// PID is its process, 0 if it has none of its own: then what it uses is not told.
+	PID int
 	// Ended is closed when its process is gone.
 	Ended <-chan struct{}
 	// End ends it after the requests that it has. It says how it ended if that was not in order.
@@ -39,6 +42,23 @@ type Service struct {
 type service struct {
 	*Service
 	closing atomic.Bool
+	used    time.Duration // of processor time, at the last look
+	looked  bool
+}
+
+// use is the processor time that the service used since the last look, and the memory that it has now; ok is false at the first
+// look, and where nothing is known. There may be no service.
+func (s *service) use() (cpu time.Duration, memory int64, ok bool) {
+	if s == nil || s.PID <= 0 || s.lost() { // another process may have the number of one that is gone
+		return 0, 0, false
+	}
+	total, memory, ok := observe.ProcessUse(s.PID)
+	if !ok {
+		return 0, 0, false
+	}
+	cpu, ok = total-s.used, s.looked
+	s.used, s.looked = total, true
+	return max(0, cpu), memory, ok
 }
 
 // checkService refuses what cannot be asked of a REST service.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, 
 				t.Error(err)
 			}
 		}()
-		return &Service{URL: <-url, Ended: ended, End: func() error { stop(); <-ended; return nil }}, nil
+		return &Service{URL: <-url, PID: os.Getpid(), Ended: ended, End: func() error { stop(); <-ended; return nil }}, nil
 	}, stop
 }
 
@@ -126,6 +127,9 @@ func TestRunViaService(t *testing.T) {
 	}
 	if result.Status != record.Complete {
 		t.Errorf("the run is %s", result.Status)
+	}
+	if s := result.Phase("measure").Service; s == nil || s.MemoryBytes <= 0 || s.CPUSeconds < 0 {
+		t.Errorf("what the service used is %+v", s)
 	}
 }
 

@@ -60,7 +60,7 @@ func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error)
 		p.Kill()
 		return nil, err
 	}
-	return &run.Service{URL: url, Ended: p.Done, End: func() error {
+	return &run.Service{URL: url, PID: p.PID, Ended: p.Done, End: func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), serviceEndAtMost)
 		defer cancel()
 		return p.End(ctx, syscall.SIGTERM)

@@ -240,4 +240,8 @@ func textClient(b *bytes.Buffer, r *record.Run, p *record.PhaseResult) {
 		fmt.Fprintf(b, ", sent late by p99 %s", formatDuration(time.Duration(*l.P99)))
 	}
 	fmt.Fprintln(b)
+	if s := p.Service; s != nil {
+		fmt.Fprintf(b, "service     %s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers\n",
+			formatDuration(time.Duration(s.CPUPerOperation)), formatSeconds(s.CPUSeconds), formatBytes(s.MemoryBytes))
+	}
 }

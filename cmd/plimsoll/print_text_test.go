@@ -75,7 +75,9 @@ func TestTextOfResults(t *testing.T) {
 	invalid.Status, invalid.Validity[0].Severity, invalid.Objectives, invalid.Scheduled = record.Complete, measure.Invalid, nil, false
 	invalid.Specification.Load = record.LoadSpec{}
 	invalid.Specification.Durability = record.DurabilitySpec{}
-	for name, r := range map[string]*record.Run{"troubled": troubled(), "nothing": nothing, "invalid": invalid} {
+	service := troubled()
+	service.Phases[0].Service = &record.ServiceResult{CPUSeconds: 61.2, CPUPerOperation: 204_000, MemoryBytes: 48 << 20}
+	for name, r := range map[string]*record.Run{"troubled": troubled(), "nothing": nothing, "invalid": invalid, "service": service} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			if err := writeText(&b, r); err != nil {

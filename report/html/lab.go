@@ -15,8 +15,11 @@ import (
 // maxHosts is how many hosts one chart of a lab shows, those with the highest means; the tables have all of them.
 const maxHosts = 6
 
-// theLoad is what the load processes are called beside hosts.
-const theLoad = "the load"
+// besideHosts are what processes on this side are called beside the hosts of a lab: those that make the load, and the REST service
+// that it goes through.
+var besideHosts = map[string]string{"client": "the load", "service": "the REST service"}
+
+func noHost(name string) bool { return name == besideHosts["client"] || name == besideHosts["service"] }
 
 // ofLab reports whether a source is a host or a member of a lab.
 func ofLab(source, lab string) bool {
@@ -62,7 +65,7 @@ func labBlock(part report.Section) Block {
 type labChart struct {
 	subject, kind, name string
 	unit                string
-	load                bool // what the load processes used is drawn beside it
+	load                bool // what processes on this side used is drawn beside it
 }
 
 var labChartList = []labChart{
@@ -94,14 +97,14 @@ func labCharts(s *Source, prefix string, track *Track) []Block {
 	return blocks
 }
 
-// group collects the series of one chart: that of each host, or member, by its name.
+// group collects the series of one chart: that of each host, or member, by its name, and those of this side.
 func (c labChart) group(s *Source) sampleGroup {
 	g := sampleGroup{subject: c.subject, unit: c.unit, lines: maxHosts, marked: true}
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
 		name, ok := strings.CutPrefix(source.Name, c.kind+":"+s.Run.Lab.Name+"/")
-		if source.Name == "client" && c.load {
-			name, ok = theLoad, true
+		if beside := besideHosts[source.Name]; beside != "" && c.load {
+			name, ok = beside, true
 		}
 		for j := range source.Series {
 			if x := source.Series[j]; ok && x.Name == c.name {
@@ -113,7 +116,7 @@ func (c labChart) group(s *Source) sampleGroup {
 	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
 	g.series = g.series[:min(len(g.series), maxHosts)]
 	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { // a host has the same colour in all charts
-		return cmp.Or(cmp.Compare(number(a.Name == theLoad), number(b.Name == theLoad)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(number(noHost(a.Name)), number(noHost(b.Name))), cmp.Compare(a.Name, b.Name))
 	})
 	return g
 }

@@ -31,6 +31,16 @@ func TestLabOfARun(t *testing.T) {
 			t.Errorf("the page has %q", no)
 		}
 	}
+	if strings.Contains(page, "REST service") {
+		t.Error("a run without a service tells of one")
+	}
+	o.Service = true
+	page = pageOf(t, openAll(t, run(t, o))...)
+	for _, want := range []string{"The REST service between load and target in the measured time", "All figures of the REST service", "the REST service: mean", "48.0 MiB"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of a run through a service does not have %q", want)
+		}
+	}
 	if strings.Contains(pageOf(t, openAll(t, run(t, small()))...), `id="lab"`) {
 		t.Error("a run without a lab has a section about one")
 	}

@@ -23,6 +23,9 @@ const (
 func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Track) Section {
 	sec := Section{ID: prefix + "resources", Title: "Machines and server"}
 	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(s.Run, p)})
+	if p.Service != nil {
+		sec.Blocks = append(sec.Blocks, Block{Table: serviceTable(p.Service)})
+	}
 	if s.Samples == nil {
 		return sec
 	}
@@ -57,8 +60,11 @@ func sourceName(s string) string {
 			return what + rest
 		}
 	}
-	if s == "client" {
+	switch s {
+	case "client":
 		return "Load process"
+	case "service":
+		return "The REST service"
 	}
 	return s
 }
@@ -188,6 +194,15 @@ func perOperation(v float64, unit string) string {
 		return text(v, "B")
 	}
 	return figure.Significant(v)
+}
+
+// serviceTable says what the REST service between load and target used.
+func serviceTable(s *record.ServiceResult) *Table {
+	return &Table{Caption: "The REST service between load and target in the measured time, a process of its own", Columns: columns(1, "what", "value"), Rows: [][]string{
+		{"processor time per operation", duration(s.CPUPerOperation)},
+		{"processor time", duration(s.CPUSeconds * 1e9)},
+		{"memory, at most", figure.Bytes(s.MemoryBytes)},
+	}}
 }
 
 // clientTable says what the load cost on the side that makes it.

@@ -10,21 +10,51 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// client is the processes that make the load.
+// client is processes of this side: those that make the load, or the service that stands before the target.
 type client struct {
-	proc  procfs.FS
-	pids  func() []int
-	rates rates
+	source string
+	proc   procfs.FS
+	pids   func() []int
+	rates  rates
 }
 
 // NewClient returns this process as a source called "client", together with the processes that pids names at
 // the time, if it is not nil.
 func NewClient(pids func() []int) (Source, error) {
+	return newProcesses("client", func() []int {
+		list := []int{os.Getpid()}
+		if pids != nil {
+			list = append(list, pids()...)
+		}
+		return list
+	})
+}
+
+// NewService returns the process of a REST service between load and target as a source called "service".
+func NewService(pid int) (Source, error) {
+	return newProcesses("service", func() []int { return []int{pid} })
+}
+
+func newProcesses(source string, pids func() []int) (Source, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil, fmt.Errorf("what this process uses cannot be seen: %w", err)
+		return nil, fmt.Errorf("what processes use cannot be seen: %w", err)
 	}
-	return &client{proc: proc, pids: pids}, nil
+	return &client{source: source, proc: proc, pids: pids}, nil
+}
+
+// ProcessUse is what a process used since it began, user and system time together, and the bytes that it has resident; ok is
+// false where there is no such process.
+func ProcessUse(pid int) (cpu time.Duration, resident int64, ok bool) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0, false
+	}
+	stat, err := p.Stat()
+	if err != nil {
+		return 0, 0, false
+	}
+	return time.Duration(stat.CPUTime() * float64(time.Second)), int64(stat.ResidentMemory()), true
 }
 
 // Close implements [Source].
@@ -33,16 +63,12 @@ func (c *client) Close() error { return nil }
 // Look implements [Source].
 func (c *client) Look(context.Context) (Reading, error) {
 	now, values := time.Now(), map[string]float64{}
-	pids := []int{os.Getpid()}
-	if c.pids != nil {
-		pids = append(pids, c.pids()...)
-	}
 	c.rates.begin()
-	for _, pid := range pids {
+	for _, pid := range c.pids() {
 		c.process(values, pid, now)
 	}
 	c.rates.end(now)
-	return Reading{Source: "client", Values: values}, nil
+	return Reading{Source: c.source, Values: values}, nil
 }
 
 // process adds one process; one that has just ended is left out.

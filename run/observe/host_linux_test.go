@@ -96,6 +96,38 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// A service is a source of its own, and its processor time can be read at any moment as long as it runs.
+func TestService(t *testing.T) {
+	s, err := NewService(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r, err := s.Look(t.Context()); err != nil || r.Source != "service" || r.Values["memory.resident"] <= 0 {
+		t.Errorf("seen of a service: %+v, %v", r, err)
+	}
+	before, memory, ok := ProcessUse(os.Getpid())
+	if !ok || memory <= 0 {
+		t.Fatalf("nothing is known of this process: %v, %d", before, memory)
+	}
+	x := 0
+	for limit, now := time.Now().Add(time.Minute), before; now <= before; now, _, _ = ProcessUse(os.Getpid()) {
+		for i := range 1_000_000 {
+			x += i
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("a minute of work took no processor time (%d)", x)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := ProcessUse(cmd.Process.Pid); ok {
+		t.Error("a process that has ended uses something")
+	}
+}
+
 // What a look costs: less than 1 % of a core at one look per second.
 func BenchmarkHost(b *testing.B) {
 	h, err := NewHost()

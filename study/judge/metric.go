@@ -17,7 +17,7 @@ type Metric struct {
 	Name   string // as it is written: "throughput", "read.p99", "update.service.mean"
 	Class  string // operation class, "" for all operations together
 	Kind   string // of a time: "response" or "service"
-	Figure string // "throughput", "errors", "mean", "p99", …
+	Figure string // "throughput", "errors", "mean", "p99", "cpu", …
 	Unit   string // [measure.UnitRate], [measure.UnitTime] or [measure.UnitShare]
 	Higher bool   // more is better
 }
@@ -25,8 +25,8 @@ type Metric struct {
 // The figures by their unit. Percentiles are those that a record states.
 var (
 	percentiles = []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
-	ofAll       = []string{"achieved", "dropped"} // known for all operations together only
-	figures     = append([]string{"throughput", "errors", "not-found", "achieved", "dropped", "mean", "max"}, percentiles...)
+	ofAll       = []string{"achieved", "dropped", "cpu"} // known for all operations together only
+	figures     = append([]string{"throughput", "errors", "not-found", "achieved", "dropped", "cpu", "mean", "max"}, percentiles...)
 )
 
 var percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
@@ -40,6 +40,8 @@ func ParseMetric(name string) (Metric, error) {
 			name, nearest.DidYouMean(m.Figure, figures), strings.Join(figures, ", "))
 	case m.Kind == "service" && m.Unit != measure.UnitTime:
 		return m, fmt.Errorf("metric %q: %s is not a time, so it has no service", name, m.Figure)
+	case m.Kind == "service" && m.Figure == "cpu":
+		return m, fmt.Errorf("metric %q: cpu is what the hosts of a lab use for an operation, and no time of the service", name)
 	case m.Class != "" && slices.Contains(ofAll, m.Figure):
 		return m, fmt.Errorf("metric %q: %s is known for all operations together only", name, m.Figure)
 	}
@@ -120,6 +122,8 @@ func (m Metric) of(r *record.Run, p *record.PhaseResult) (float64, bool) {
 		return class.Rate, true
 	case "achieved":
 		return share(float64(p.Ended.Succeeded), float64(p.Offered))
+	case "cpu":
+		return usedByHosts(r)
 	}
 	if m.Unit == measure.UnitShare {
 		return m.share(r, p, class.Counts)
@@ -142,6 +146,21 @@ func (m Metric) share(r *record.Run, p *record.PhaseResult, t measure.Tally) (fl
 		part = p.Dropped
 	}
 	return share(float64(part), float64(due))
+}
+
+// usedByHosts is the processor time that all hosts of a lab used for one successful operation, in nanoseconds. What the kernel does
+// for their disks, the load and a service before them are not among it.
+func usedByHosts(r *record.Run) (float64, bool) {
+	if r.Lab == nil {
+		return 0, false
+	}
+	sum, known := 0.0, false
+	for _, s := range r.Series {
+		if strings.HasPrefix(s.Source, "host:"+r.Lab.Name+"/") && s.Name == "cpu.used" && s.PerOperation != nil {
+			sum, known = sum+*s.PerOperation*1e9, true
+		}
+	}
+	return sum, known
 }
 
 func share(part, whole float64) (float64, bool) {

@@ -54,6 +54,28 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// The processor time of an operation is that of all hosts of the lab, and of nothing else.
+func TestProcessorTimeOfHosts(t *testing.T) {
+	r := measured()
+	r.Series = []record.Series{
+		{Source: "host:three/host1", Name: "cpu.used", PerOperation: ptr(0.002)}, {Source: "host:three/host2", Name: "cpu.used", PerOperation: ptr(0.0005)},
+		{Source: "host:three/host1", Name: "disk.writes", PerOperation: ptr(3.0)}, {Source: "host:other", Name: "cpu.used", PerOperation: ptr(9.0)},
+		{Source: "client", Name: "cpu.used", PerOperation: ptr(9.0)}, {Source: "service", Name: "cpu.used", PerOperation: ptr(9.0)},
+	}
+	if got := Values(r, []string{"cpu"}); len(got) != 0 {
+		t.Errorf("without a lab there are no hosts, and yet %v", got)
+	}
+	r.Lab = &record.Lab{Name: "three"}
+	if got := Values(r, []string{"cpu"})["cpu"]; got != 2.5e6 {
+		t.Errorf("one operation took %v ns, want 2.5 ms", got)
+	}
+	for _, wrong := range []string{"read.cpu", "service.cpu"} {
+		if _, err := ParseMetric(wrong); err == nil {
+			t.Errorf("%s is taken for a metric", wrong)
+		}
+	}
+}
+
 func TestMetricsOfATrial(t *testing.T) {
 	spec := record.StudySpec{Objectives: []string{"read.p99<20ms", "rate>5k, scan.service.p99.9<1s"}, Run: record.RunSpec{Objectives: []string{"errors<1%"}}}
 	want := []string{"throughput", "errors", "read-modify-write.mean", "read-modify-write.p99", "read.mean", "read.p99",

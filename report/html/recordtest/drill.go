@@ -91,7 +91,7 @@ func (o Drill) round(n int) record.DrillRound {
 		Number: n, Record: roundDir(n), Status: record.Complete, Verdict: record.Holds, Level: "majority", Means: "synchronous_commit = remote_apply",
 		Reasons: []string{"4,210 acknowledged writes were all there afterwards"}, Expect: record.ExpectSpec{Loss: record.LossNone, Outage: record.Duration(5 * time.Second)},
 		Promise: "majority: a write is on most members when it is acknowledged, so no single failure may lose any", WindowStart: 2 * second, WindowEnd: 14 * second,
-		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
+		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, WrittenBytes: 5 << 20, ServiceCPUSeconds: 1.9, ClientCPUSeconds: 0.6, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
 		Faults: []record.DrillFault{{Fault: "kill:primary", Target: o.Name, Manner: "crash", Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
 			Evidence: "process 4242 of " + o.Name + " is gone"}},
 		Moments: []record.DrillMoment{

@@ -76,6 +76,9 @@ func (o Run) labSamples(s int) []record.Sample {
 	at := int64(time.Duration(s+1) * time.Second)
 	gone := o.StallAt > 0 && s >= o.Warmup+o.StallAt
 	list := []record.Sample{{At: at, Source: "client", Values: map[string]float64{"cpu.used": about(0.4), "memory.resident": 5e7}}}
+	if o.Service {
+		list = append(list, record.Sample{At: at, Source: "service", Values: map[string]float64{"cpu.used": about(0.3), "memory.resident": 4.8e7}})
+	}
 	for i, host := range []string{"host1", "host2", "host3", "gateway1"} {
 		if gone && i == 0 {
 			continue

@@ -32,6 +32,8 @@ type Run struct {
 	Sampled bool
 	// OnLab runs loaded a lab, of which StallAt powers a host off.
 	OnLab bool
+	// Service runs went through a REST service.
+	Service bool
 	// Change is called with what is known before the run.
 	Change func(*record.RunSpec)
 	// Objectives and Validity are stored with the result.
@@ -69,6 +71,11 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		Settings: map[string]string{"defaultWriteConcern.w": "majority", "storage.wiredTiger.cacheSizeGB": "4", "journal": "true"},
 	})
 	w.SetClientSettings(map[string]string{"client": "wire", "connections": "16"})
+	if o.Service {
+		w.SetClientSettings(map[string]string{"client": "rest, and the driver in the service"})
+		w.AddService("warmup", 300*time.Millisecond, 40<<20)
+		w.AddService("measure", 2400*time.Millisecond, 48<<20)
+	}
 	if o.OnLab {
 		if err := errors.Join(w.SetLab(Lab(o.Name)), w.SetLabAfter(LabAfter(o.Name))); err != nil {
 			return nil, err
