@@ -51,8 +51,16 @@ func terminalWidth() int {
 	return 80
 }
 
+// interrupts are the signals that end a command in order. The end of the terminal is one of them, unless it was to be survived
+// (nohup). From here on a reader of the output that has gone, as with `| head` or a tee that the same Ctrl-C ended, does not end the
+// program in the middle of its work: what is broken has to be healed first, and a record to be finished.
 func interrupts() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signal.Notify(c, ends...)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, which nobody minds
 	return c, func() { signal.Stop(c) }
 }

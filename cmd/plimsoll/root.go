@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ func mainRun(ctx context.Context, env *environment) int {
 // printError prints an error that reached the top: one line what happened, one line what to do.
 // An error without text only carries an exit code; the result was printed already.
 func printError(env *environment, err error) {
-	if msg := err.Error(); msg != "" {
+	if msg := err.Error(); msg != "" && !errors.Is(err, syscall.EPIPE) { // who has closed the output knows
 		fmt.Fprintf(env.stderr, "plimsoll: %s\n", msg)
 	}
 	var e *exitError
