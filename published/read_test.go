@@ -168,7 +168,7 @@ func TestValuesAreRead(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	for ref, want := range map[string][]string{
-		"failover":                            {"results"},
+		"failover":                            {"results", "resources"},
 		"policy-storage/figure-2":             {"figure-2"},
 		"policy-storage/figure 2, figure-3":   {"figure-2", "figure-3"},
 		"ssd-vs-disk/table-1":                 {"table-1-a", "table-1-b", "table-1-c", "table-1-d", "table-1-f"},
