@@ -87,9 +87,17 @@ func noLab(home, name string) error {
 	case err != nil:
 		return err
 	case len(names) == 0:
-		return fmt.Errorf("%w: %q; there are no labs at all (plimsoll lab up makes one)", ErrNoLab, name)
+		return fmt.Errorf("%w: %q; there are no labs at all in %s (plimsoll lab up makes one%s)", ErrNoLab, name, home, LabsOfRoot(os.Geteuid()))
 	}
-	return fmt.Errorf("%w: %q%s (labs: %s)", ErrNoLab, name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("%w: %q%s (labs: %s%s)", ErrNoLab, name, nearest.DidYouMean(name, names), strings.Join(names, ", "), LabsOfRoot(os.Geteuid()))
+}
+
+// LabsOfRoot says to a user who may look for a lab that root made where that is.
+func LabsOfRoot(uid int) string {
+	if uid == 0 {
+		return ""
+	}
+	return "; a lab that root made is used as root as well: say sudo"
 }
 
 // Names lists the labs of a home directory, also dead ones.

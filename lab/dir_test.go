@@ -121,7 +121,7 @@ func TestRedact(t *testing.T) {
 
 func TestLabsThatAreNotThere(t *testing.T) {
 	home := t.TempDir()
-	if _, err := Open(t.Context(), home, "x"); !errors.Is(err, ErrNoLab) || !strings.Contains(err.Error(), "no labs at all") {
+	if _, err := Open(t.Context(), home, "x"); !errors.Is(err, ErrNoLab) || !strings.Contains(err.Error(), "no labs at all in "+home) {
 		t.Errorf("got %v", err)
 	}
 	makeDir(t, Dir(home, "three"))
@@ -134,6 +134,12 @@ func TestLabsThatAreNotThere(t *testing.T) {
 	list, err := List(t.Context(), home)
 	if err != nil || len(list) != 1 || list[0].Alive || list[0].Name != "three" {
 		t.Errorf("%+v, %v", list, err)
+	}
+	if of := LabsOfRoot(0); of != "" {
+		t.Errorf("root is told %q", of)
+	}
+	if of := LabsOfRoot(1000); !strings.Contains(of, "sudo") {
+		t.Errorf("others are told %q", of)
 	}
 	for range 2 { // what is not there is no error
 		if err := Down(t.Context(), home, "three", nil); err != nil {

@@ -38,6 +38,7 @@ func ChooseEngine(ctx context.Context, home string, spec *record.LabSpec) {
 
 // Plan checks a specification against this machine and says what would be made. Nothing is made.
 func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error) {
+	chosen := spec.Engine.Name == ""
 	ChooseEngine(ctx, home, &spec)
 	spec.Defaults()
 	p := Planned{Spec: spec}
@@ -61,6 +62,9 @@ func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error
 		errs[2] = volume.Check(spec.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
 	}
 	p.Engine, errs[3] = findEngine(ctx, home, spec)
+	if errs[3] != nil && chosen && spec.Engine.Name == engine.DocumentDB {
+		errs[3] = fmt.Errorf("%w; documentdb was chosen because there is no mongod, neither installed nor on PATH", errs[3])
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, refuse("%s", err)
 	}
@@ -84,7 +88,7 @@ func findEngine(ctx context.Context, home string, spec record.LabSpec) (engine.I
 		return engine.Installation{Engine: engine.None}, nil
 	}
 	if spec.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
-		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: use sudo, or engine: {name: mongod}")
+		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: call plimsoll as root, or take mongod, which runs as any user")
 	}
 	if spec.Engine.Binary != "" {
 		_, err := os.Stat(spec.Engine.Binary)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -190,7 +191,7 @@ func labWhat(e lab.Entry) string {
 
 func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one")
+		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one"+lab.LabsOfRoot(os.Geteuid()))
 		return err
 	}
 	var b strings.Builder

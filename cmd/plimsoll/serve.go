@@ -61,7 +61,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
 
 func (o *serveOptions) serve(env *environment, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return usageError("%s is no folder: give the one that has your records (a run makes %s)", dir, run.DefaultDir)
+		return usageError("%s is no folder: give the one that has your records (plimsoll run and others make %s in the directory that they are called in)", dir, run.DefaultDir)
 	}
 	token := ""
 	if o.tokenFile != "" {

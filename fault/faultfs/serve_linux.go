@@ -24,6 +24,9 @@ func Serve(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if err := able(os.Geteuid(), fuseDevice); err != nil {
+		return err
+	}
 	if o.Log == nil {
 		o.Log = log.New(io.Discard, "", 0)
 	}
@@ -39,7 +42,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	server, err := mountTree(t, o.Mount)
 	if err != nil {
-		return fmt.Errorf("cannot mount at %s: %w; mounting needs root and /dev/fuse", o.Mount, err)
+		return fmt.Errorf("cannot mount at %s: %w; in a container, mounting needs the capability SYS_ADMIN", o.Mount, err)
 	}
 	go server.Serve()
 	l, err := listen(ctx, o.Socket)
@@ -53,6 +56,21 @@ func Serve(ctx context.Context, o Options) error {
 		o.Ready()
 	}
 	return t.serveUntil(ctx, server, o)
+}
+
+// fuseDevice is where a FUSE server meets the kernel.
+const fuseDevice = "/dev/fuse"
+
+// able says why a process of this user cannot serve disks here, before anything is made.
+func able(uid int, device string) error {
+	if uid != 0 {
+		return errors.New("disks that can fail are mounted, which needs root: call it as root")
+	}
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("disks that can fail need FUSE: %w; load the kernel's module with 'modprobe fuse', or let the container have that device (no package is needed)", err)
+	}
+	return f.Close()
 }
 
 // serveUntil waits for the end and brings it about.

@@ -42,63 +42,40 @@ func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress 
 	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
 			tell: func(format string, a ...any) { tell(progress, format, a...) }}
+		in.tell("this takes five to ten minutes on most machines; what the tools say goes to %s", e.home.log(DocumentDB))
 		return e.home.engine(DocumentDB), in.run(ctx)
 	}, func() (string, error) {
 		if inst, err := e.Installed(ctx); err == nil {
 			return inst.Path, nil
 		}
-		return "", checkDocumentDBInstall(opts)
+		return "", e.checkInstall(opts)
 	})
-}
-
-// checkDocumentDBInstall refuses what cannot work before anything is downloaded.
-func checkDocumentDBInstall(opts InstallOptions) error {
-	if opts.Version != "" || opts.Archive != "" || opts.SHA256 != "" || opts.Platform != "" {
-		return errors.New("version, archive, checksum and platform are mongod's; documentdb is taken from Debian's packages")
-	}
-	if err := needRoot("installing the engine documentdb"); err != nil {
-		return err
-	}
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		return errors.New("the program debootstrap is needed and not there: install it with 'apt-get install debootstrap' (package debootstrap on other systems too)")
-	}
-	if opts.Gateway != "" {
-		return checkExecutable(opts.Gateway)
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("the Go tool is needed to build the gateway and is not there: install Go, or give a FerretDB " + gatewayVersion + " executable with --gateway")
-	}
-	return nil
-}
-
-func checkExecutable(name string) error {
-	fi, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !fi.Mode().IsRegular() || fi.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s is not an executable file", name)
-	}
-	return nil
 }
 
 // run makes the whole installation in in.dir. The gateway is built while the root is made: the one
 // waits mostly for the processor and the other for the network.
 func (in *documentDBInstall) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	built := make(chan error, 1)
-	go func() { built <- in.gateway(ctx) }()
-	err := in.root(ctx)
+	err := bothOrNeither(ctx, in.root, in.gateway)
 	if err != nil {
-		cancel() // one failure is enough
-		<-built
-		return err
-	}
-	if err := <-built; err != nil {
 		return err
 	}
 	return in.finish(ctx)
+}
+
+// bothOrNeither does two things beside each other. Where one fails, the other is ended and the error is that of the first.
+func bothOrNeither(ctx context.Context, one, other func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	do := func(what func(context.Context) error) {
+		if err := what(ctx); err != nil {
+			cancel(err)
+		}
+	}
+	go func() { defer close(ended); do(other) }()
+	do(one)
+	<-ended
+	return context.Cause(ctx)
 }
 
 // root makes the Debian root with the packages, from the first suite that works.
@@ -113,7 +90,7 @@ func (in *documentDBInstall) root(ctx context.Context) error {
 	}
 	var err error
 	for _, suite := range suites {
-		suiteErr := in.tries(ctx, func() error { return in.suite(ctx, suite, mirror) })
+		suiteErr := in.tries(ctx, "making the root directory", func() error { return in.suite(ctx, suite, mirror) })
 		if suiteErr == nil || ctx.Err() != nil {
 			return suiteErr
 		}
@@ -124,20 +101,26 @@ func (in *documentDBInstall) root(ctx context.Context) error {
 }
 
 // tries repeats what may fail for the network.
-func (in *documentDBInstall) tries(ctx context.Context, step func() error) error {
+func (in *documentDBInstall) tries(ctx context.Context, what string, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
 		if err == nil || ctx.Err() != nil || try == installTries {
 			return err
 		}
 		fmt.Fprintf(in.log, "\n%v\n", err)
-		in.tell("this failed and is tried again (%d of %d)", try+1, installTries)
+		in.tell("%s failed and is tried again (%d of %d): %s", what, try+1, installTries, lastLine(err))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(time.Duration(try) * 5 * time.Second):
 		}
 	}
+}
+
+// lastLine is the end of what a program that failed said, which is mostly why.
+func lastLine(err error) string {
+	text := strings.TrimSpace(err.Error())
+	return strings.TrimPrefix(strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:]), "| ")
 }
 
 // suite makes the root from one Debian suite.
@@ -201,14 +184,14 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 		return copyFile(in.opts.Gateway, filepath.Join(in.dir, "ferretdb"))
 	}
 	in.tell("building the gateway FerretDB %s", gatewayVersion)
-	goTool, err := exec.LookPath("go")
+	goTool, err := findGo(goPlaces)
 	if err != nil {
 		return err
 	}
 	// Without cgo the executable needs no C library, so it runs in the root as well as here.
 	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
 	s := process.Spec{Role: "go install", Path: goTool, Env: env, Args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
-	return in.tries(ctx, func() error {
+	return in.tries(ctx, "building the gateway", func() error {
 		_, err := process.Run(ctx, s, in.log)
 		return err
 	})

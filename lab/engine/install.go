@@ -51,6 +51,9 @@ func install(ctx context.Context, home layout, name string, progress func(string
 	if err == nil {
 		err = publish(dir, final)
 	}
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("%w; what was made of %s is removed", context.Cause(ctx), name), process.RemoveTree(dir))
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was not installed: %w%s", name, err, whereLog(log)), process.RemoveTree(dir))
 	}

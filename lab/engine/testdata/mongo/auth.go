@@ -95,9 +95,14 @@ var open = map[string]bool{"hello": true, "isMaster": true, "ismaster": true, "p
 
 // allowed says whether a connection may send a command. Without users, a local one may initiate a set and create the
 // first user (manual: "Localhost Exception in Self-Managed Deployments").
-func (c *conn) allowed(st *state, name string) bool {
+func (c *conn) allowed(name string) bool {
 	if !c.s.keyFile || c.user != "" || open[name] {
 		return true
 	}
-	return c.local && len(st.users(c.s)) == 0 && (name == "createUser" || name == "replSetInitiate")
+	first := false
+	check(c.s.change(func(st *state) error {
+		first = len(st.users(c.s)) == 0
+		return nil
+	}))
+	return c.local && first && (name == "createUser" || name == "replSetInitiate")
 }

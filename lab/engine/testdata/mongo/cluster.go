@@ -191,7 +191,7 @@ func (c *cluster) find(s *server, command bson.D) bson.D {
 		}
 		batch = bson.A{d}
 	}
-	return cursor("config."+of, batch)
+	return cursorOf("config."+of, batch)
 }
 
 // countChunks answers the aggregation by which chunks are counted per shard. They name their collection by ns before
@@ -221,5 +221,5 @@ func (s *server) countChunks(st *state, command bson.D) bson.D {
 			}
 		}
 	}
-	return cursor("config.chunks", batch)
+	return cursorOf("config.chunks", batch)
 }

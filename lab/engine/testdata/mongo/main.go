@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -39,13 +38,13 @@ type server struct {
 	keyFile  bool
 	recorder *recorder
 
-	mu   sync.Mutex
-	data map[string]map[string][]byte // documents by namespace and _id
+	replica *replica
+	began   time.Time
 }
 
 func main() {
 	dir := filepath.Dir(os.Args[0])
-	s := &server{router: filepath.Base(os.Args[0]) == "mongos", shared: filepath.Join(dir, "state"), data: map[string]map[string][]byte{}}
+	s := &server{router: filepath.Base(os.Args[0]) == "mongos", shared: filepath.Join(dir, "state"), began: time.Now()}
 	text, err := os.ReadFile(filepath.Join(dir, "standin.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &s.settings)
@@ -128,13 +127,12 @@ func (s *server) start() {
 	}
 	s.checkKeyFile()
 	if dbpath := s.args["dbpath"]; dbpath != "" {
-		if _, err := os.Stat(filepath.Join(dbpath, "mongod.lock")); err == nil && s.is("rolls-back") {
-			check(s.rollBack())
-		}
 		s.lock(filepath.Join(dbpath, "mongod.lock"))
 	}
 	s.lock(filepath.Join(s.shared, "alive-"+s.address))
 	check(s.change(func(st *state) error { st.register(s); return nil }))
+	s.replica = openReplica(s)
+	s.replica.begin()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	if s.router { // mongos listens once it has found its config servers
@@ -160,6 +158,7 @@ func (s *server) start() {
 	}
 	for range stop {
 		if !s.is("ignores-sigterm") {
+			s.replica.shutDown()
 			s.log("I", "stand-in ends", nil)
 			s.recorder.line(map[string]any{"ended": "SIGTERM"})
 			os.Exit(0)

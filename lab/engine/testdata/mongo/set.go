@@ -6,24 +6,23 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// dispatchSet knows the commands of replica sets.
-func (s *server) dispatchSet(st *state, name string, command bson.D) bson.D {
-	rs := st.set(s)
-	if name == "replSetInitiate" {
-		return s.initiate(st, command)
-	}
-	if rs == nil || s.is("not-initialized") {
+// dispatchSet knows the commands of members of replica sets.
+func (s *server) dispatchSet(name string, command bson.D) bson.D {
+	r := s.replica
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.config == nil || s.is("not-initialized") {
 		return failed(94, "NotYetInitialized", "no replset config has been received")
 	}
 	switch name {
 	case "replSetGetStatus":
-		return s.status(st, rs)
+		return r.status()
 	case "replSetGetConfig":
-		return good(bson.E{Key: "config", Value: rs.config()})
+		return good(bson.E{Key: "config", Value: bson.Raw(r.config)})
 	case "replSetReconfig":
-		return s.reconfigure(rs, command)
+		return r.reconfigure(command)
 	case "replSetStepDown":
-		return s.stepDown(st, rs, command)
+		return r.stepDownFor(command)
 	}
 	return failed(59, "CommandNotFound", "no such command: '"+name+"'")
 }
@@ -32,7 +31,10 @@ func (s *server) dispatchSet(st *state, name string, command bson.D) bson.D {
 func (s *server) initiate(st *state, command bson.D) bson.D {
 	config := sub(command, "replSetInitiate")
 	name := text(config, "_id")
-	if st.Sets[name] != nil {
+	r := s.replica
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.config != nil {
 		return failed(23, "AlreadyInitialized", "already initialized")
 	}
 	if s.is("initiate-refused") {
@@ -62,74 +64,126 @@ func (s *server) initiate(st *state, command bson.D) bson.D {
 	config = append(config, bson.E{Key: "version", Value: int32(1)}, bson.E{Key: "term", Value: int64(1)})
 	raw, err := bson.Marshal(config)
 	check(err)
-	rs := &replicaSet{Config: raw, Version: 1, Frozen: map[string]time.Time{}, Users: map[string]credential{}}
-	st.Sets[name] = rs
+	st.Sets[name] = &replicaSet{Config: raw, Users: map[string]credential{}}
+	if isConfig { // of a cluster before this one nothing is known any more
+		st.Cluster = newCluster()
+	}
+	r.adopt(raw)
 	return good()
 }
 
-// The states of members (manual: "Replica Set Member States").
-var stateWords = map[int]string{1: "PRIMARY", 2: "SECONDARY", 7: "ARBITER", 8: "(not reachable/healthy)"}
-
-func (s *server) status(st *state, rs *replicaSet) bson.D {
+// status is "replSetGetStatus": what this member knows of all.
+func (r *replica) status() bson.D {
 	members := bson.A{}
-	mine := 0
-	for _, m := range rs.members() {
-		state, health := 2, 1.0
-		switch {
-		case !st.alive(m.host):
-			state, health = 8, 0
-		case m.arbiter:
-			state = 7
-		case m.host == rs.Primary:
-			state = 1
-		}
-		d := bson.D{{Key: "_id", Value: int32(m.id)}, {Key: "name", Value: m.host}, {Key: "health", Value: health},
-			{Key: "state", Value: int32(state)}, {Key: "stateStr", Value: stateWords[state]}}
-		if state == 1 {
-			d = append(d, bson.E{Key: "electionDate", Value: rs.Elected})
-		}
-		if state == 1 || state == 2 {
-			d = append(d, bson.E{Key: "optime", Value: optime(rs.Committed)}, bson.E{Key: "optimeDate", Value: time.Unix(1_700_000_000+rs.Committed, 0)})
-		}
-		if m.host == s.address {
-			mine = state
+	for _, m := range r.members {
+		state, health, applied, durable, elected := r.state, 1.0, r.last(), r.durable, r.elected
+		d := bson.D{{Key: "_id", Value: int32(m.id)}, {Key: "name", Value: m.host}}
+		if m.host == r.s.address {
 			d = append(d, bson.E{Key: "self", Value: true})
+		} else if p := r.peers[m.host]; p == nil {
+			state, health = stDown, 0
+		} else {
+			state, applied, durable, elected = p.state, p.applied, p.durable, p.elected
+			if state == stDown {
+				health, applied, durable = 0, optime{}, optime{}
+			}
+			d = append(d, bson.E{Key: "lastHeartbeatRecv", Value: p.heard}, bson.E{Key: "lastHeartbeatMessage", Value: p.problem})
+		}
+		d = append(d, bson.E{Key: "health", Value: health}, bson.E{Key: "state", Value: int32(state)}, bson.E{Key: "stateStr", Value: stateWords[state]})
+		if state == stPrimary {
+			d = append(d, bson.E{Key: "electionTime", Value: bson.Timestamp{T: uint32(elected.Unix()), I: 1}}, bson.E{Key: "electionDate", Value: elected})
+		}
+		if !m.arbiter {
+			d = append(d, bson.E{Key: "optime", Value: applied.doc()}, bson.E{Key: "optimeDurable", Value: durable.doc()},
+				bson.E{Key: "optimeDate", Value: applied.date()}, bson.E{Key: "optimeDurableDate", Value: durable.date()})
 		}
 		members = append(members, d)
 	}
-	return good(bson.E{Key: "set", Value: s.args["replSet"]}, bson.E{Key: "myState", Value: int32(mine)}, bson.E{Key: "term", Value: rs.Term},
-		bson.E{Key: "optimes", Value: bson.D{{Key: "lastCommittedOpTime", Value: optime(rs.Committed)}}}, bson.E{Key: "members", Value: members})
+	d := bson.D{}
+	if r.state == stPrimary {
+		d = bson.D{{Key: "electionCandidateMetrics", Value: bson.D{{Key: "lastElectionDate", Value: r.elected}, {Key: "electionTerm", Value: r.term},
+			{Key: "newTermStartDate", Value: r.elected}}}}
+	}
+	return good(append(d, bson.E{Key: "set", Value: r.s.args["replSet"]}, bson.E{Key: "date", Value: time.Now()}, bson.E{Key: "myState", Value: int32(r.state)},
+		bson.E{Key: "term", Value: r.term}, bson.E{Key: "heartbeatIntervalMillis", Value: r.rules.interval.Milliseconds()},
+		bson.E{Key: "optimes", Value: bson.D{{Key: "lastCommittedOpTime", Value: r.commit.doc()}, {Key: "appliedOpTime", Value: r.last().doc()},
+			{Key: "durableOpTime", Value: r.durable.doc()}}}, bson.E{Key: "members", Value: members})...)
 }
 
-func (s *server) reconfigure(rs *replicaSet, command bson.D) bson.D {
+// reconfigure is "replSetReconfig".
+func (r *replica) reconfigure(command bson.D) bson.D {
 	config := sub(command, "replSetReconfig")
-	if rs.Primary != s.address {
+	if r.state != stPrimary {
 		return notPrimary()
 	}
-	if int(number(config, "version")) <= rs.Version {
+	if int64(number(config, "version")) <= configVersion(r.config) {
 		return failed(103, "NewReplicaSetConfigurationIncompatible", "version field value of the new config is not greater")
 	}
-	raw, err := bson.Marshal(config)
-	check(err)
-	rs.Config, rs.Version = raw, int(number(config, "version"))
+	r.adopt(raw(config))
+	r.version++
+	r.beatAll()
+	go r.publish()
 	return good()
 }
 
-// stepDown hands over to an electable member (manual: "replSetStepDown").
-func (s *server) stepDown(st *state, rs *replicaSet, command bson.D) bson.D {
-	if rs.Primary != s.address {
+// stepDownFor is "replSetStepDown".
+func (r *replica) stepDownFor(command bson.D) bson.D {
+	if r.state != stPrimary {
 		return notPrimary()
 	}
 	seconds, catchUp := number(command, "replSetStepDown"), number(command, "secondaryCatchUpPeriodSecs")
 	if seconds <= catchUp {
 		return failed(2, "BadValue", "stepdown period must be longer than secondaryCatchUpPeriodSecs")
 	}
-	for _, m := range rs.members() {
-		if m.host != s.address && !m.arbiter && m.priority > 0 && st.alive(m.host) {
-			rs.Frozen[s.address] = time.Now().Add(time.Duration(seconds) * time.Second)
-			rs.Primary = ""
-			return good()
+	if !r.handOver(time.Duration(catchUp*float64(time.Second)), time.Duration(seconds*float64(time.Second))) {
+		return failed(262, "ExceededTimeLimit", "No electable secondaries caught up as of now. Please use the replSetStepDown command with the argument {force: true} to force node to step down.")
+	}
+	return good()
+}
+
+// leads says whether the member is primary.
+func (r *replica) leads() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == stPrimary
+}
+
+// recordUser waits until a new user is where the write concern wants it: an entry of the oplog stands for the user.
+func (r *replica) recordUser(command, reply bson.D) bson.D {
+	c, refusal := r.concern(command)
+	if refusal != nil {
+		return refusal
+	}
+	r.mu.Lock()
+	r.append(&entry{Op: "n"})
+	at, term := r.last(), r.term
+	r.mu.Unlock()
+	return r.confirm(c, at, term, false, reply)
+}
+
+// killCursors forgets what is left of cursors.
+func (r *replica) killCursors(command bson.D) bson.D {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids, _ := get(command, "cursors").(bson.A)
+	for _, id := range ids {
+		if n, ok := id.(int64); ok {
+			delete(r.cursors, n)
 		}
 	}
-	return failed(262, "ExceededTimeLimit", "No electable secondaries caught up as of now. Please use the replSetStepDown command with the argument {force: true} to force node to step down.")
+	return good(bson.E{Key: "cursorsKilled", Value: ids})
 }
+
+// shutDown is what a member does before it ends by SIGTERM: a primary hands over, and the journal is written.
+func (r *replica) shutDown() {
+	r.mu.Lock()
+	if r.state == stPrimary && !r.alone() {
+		r.handOver(shutdownTime, time.Minute)
+	}
+	r.mu.Unlock()
+	r.writeJournal()
+}
+
+// shutdownTime is how long a primary that ends waits for a secondary to catch up (manual: "Server Parameters",
+// shutdownTimeoutMillisForSignaledShutdown).
+const shutdownTime = 15 * time.Second

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -28,17 +26,11 @@ type info struct {
 	ConfigSvr, ShardSvr bool
 }
 
-// replicaSet is a set that was initiated.
+// replicaSet is what of a set is of interest outside of it. Its members agree by messages, and not by this.
 type replicaSet struct {
-	Config    []byte // the document
-	Version   int
-	Term      int64
-	Primary   string
-	Elected   time.Time
-	Frozen    map[string]time.Time // who must not become primary, until when
-	Committed int64                // writes of a majority
-	Users     map[string]credential
-	Concern   bool // a default write concern was set
+	Config  []byte // the document
+	Primary string // as the primary itself told last
+	Users   map[string]credential
 }
 
 type member struct {
@@ -61,6 +53,10 @@ type cluster struct {
 	Collections map[string]*collection
 }
 
+func newCluster() cluster {
+	return cluster{Hosts: map[string]string{}, Balancer: true, Databases: map[string]string{}, Enabled: map[string]bool{}, Collections: map[string]*collection{}}
+}
+
 type collection struct {
 	Key    string
 	Hashed bool
@@ -81,7 +77,7 @@ func (s *server) change(f func(*state) error) error {
 		return err
 	}
 	st := &state{Servers: map[string]info{}, Sets: map[string]*replicaSet{}, Alone: map[string]map[string]credential{}, shared: s.shared}
-	st.Cluster = cluster{Hosts: map[string]string{}, Balancer: true, Databases: map[string]string{}, Enabled: map[string]bool{}, Collections: map[string]*collection{}}
+	st.Cluster = newCluster()
 	file := filepath.Join(s.shared, "state.json")
 	before, err := os.ReadFile(file)
 	if err == nil {
@@ -89,11 +85,6 @@ func (s *server) change(f func(*state) error) error {
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
-	}
-	if !s.is("never-elects") {
-		for _, rs := range st.Sets {
-			rs.elect(st)
-		}
 	}
 	failed := f(st)
 	after, err := json.Marshal(st)
@@ -117,15 +108,6 @@ func (st *state) alive(address string) bool {
 	}
 	defer f.Close()
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-}
-
-// set is the initiated set that a server belongs to with its present address, or nil.
-func (st *state) set(s *server) *replicaSet {
-	rs := st.Sets[s.args["replSet"]]
-	if rs == nil || !slices.ContainsFunc(rs.members(), func(m member) bool { return m.host == s.address }) {
-		return nil
-	}
-	return rs
 }
 
 // users are those that a server can authenticate: a cluster's are kept by its config servers.
@@ -170,46 +152,6 @@ func membersOf(config bson.D) []member {
 		all = append(all, m)
 	}
 	return all
-}
-
-// elect gives the set the primary that it would have: alive, with a majority of votes behind it, of the highest
-// priority, which also takes over from a lower one (manual: "Replica Set Elections").
-func (rs *replicaSet) elect(st *state) {
-	votes, living := 0, 0
-	var best *member
-	for _, m := range rs.members() {
-		votes += m.votes
-		if !st.alive(m.host) || st.Servers[m.host].Set == "" {
-			continue
-		}
-		living += m.votes
-		if m.arbiter || m.priority == 0 || time.Now().Before(rs.Frozen[m.host]) {
-			continue
-		}
-		if best == nil || m.priority > best.priority || m.priority == best.priority && m.host == rs.Primary {
-			best = &m
-		}
-	}
-	switch {
-	case living <= votes/2 || best == nil:
-		rs.Primary = ""
-	case best.host != rs.Primary:
-		rs.Primary, rs.Elected = best.host, time.Now()
-		rs.Term++
-		rs.Committed++ // the first entry of a term
-	}
-}
-
-// majority says whether enough members with data live to commit a write of a majority.
-func (rs *replicaSet) majority(st *state) bool {
-	votes, data := 0, 0
-	for _, m := range rs.members() {
-		votes += m.votes
-		if !m.arbiter && m.votes > 0 && st.alive(m.host) {
-			data++
-		}
-	}
-	return data > votes/2
 }
 
 // configReady says whether a router finds a primary of its config servers.

@@ -20,6 +20,8 @@ const (
 	opReply = 1
 	opQuery = 2004 // the first message of a driver may still come in this form
 	opMsg   = 2013
+	// moreToCome is the flag of a message that nobody waits for the answer of.
+	moreToCome = 2
 )
 
 // conn is one connection.
@@ -62,6 +64,9 @@ func (c *conn) serve(nc net.Conn) {
 		reply := c.answer(db, command)
 		if reply == nil {
 			return
+		}
+		if op == opMsg && body[0]&moreToCome != 0 {
+			continue // an unacknowledged write
 		}
 		if _, err := nc.Write(message(op, id, reply)); err != nil {
 			return
