@@ -89,7 +89,7 @@ func TestSweepsAreComplete(t *testing.T) {
 			}
 		}
 	}
-	for name, sweeps := range map[string]int{"policy-storage": 24, "write-concern": 3, "ssd-vs-disk": 7, "failover": 1, "storage-io": 8} {
+	for name, sweeps := range map[string]int{"policy-storage": 25, "write-concern": 4, "ssd-vs-disk": 7, "failover": 2, "storage-io": 8} {
 		if s := document(t, name); len(s.Sweeps) != sweeps {
 			t.Errorf("%s has %d sweeps, want %d", name, len(s.Sweeps), sweeps)
 		}

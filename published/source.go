@@ -29,6 +29,8 @@ type Source struct {
 	Sweeps []*Sweep `yaml:"sweeps"`
 	// Facts are single figures: settings, hardware, rules of thumb.
 	Facts []Fact `yaml:"facts"`
+	// Settings are the rows of tables that say how something was set, and have no result.
+	Settings []Setting `yaml:"settings"`
 	// Claims are percentages and multipliers that the document computes out of its own figures.
 	Claims []Claim `yaml:"claims"`
 	// Advice is what the document recommends, and which of its sweeps that rests on.
@@ -100,10 +102,23 @@ type Fact struct {
 	Place `yaml:",inline"`
 }
 
+// Setting is a row of a table that says how something was set.
+type Setting struct {
+	Says string `yaml:"says"`
+	// Value is as the document has it, with its unit.
+	Value string `yaml:"value"`
+	// Path is the key of a study that means the same, "" if none does; Here says then what stands for it where the document is
+	// repeated.
+	Path  string `yaml:"path"`
+	Here  string `yaml:"here"`
+	Place `yaml:",inline"`
+}
+
 // Advice is a recommendation, in short.
 type Advice struct {
 	Says string `yaml:"says"`
-	// RestsOn are the IDs of the sweeps that the document can have taken it from; none if it measured nothing of the kind.
+	// RestsOn are the IDs of the sweeps that the document can have taken it from, or SWEEP/LEVEL where it is about one level against
+	// the baseline; none if it measured nothing of the kind.
 	RestsOn []string `yaml:"rests_on"`
 	// But says where those sweeps do not carry it, or what the advice leaves out.
 	But   string `yaml:"but"`
@@ -253,6 +268,13 @@ func (s *Source) complete() error {
 		f.Place = f.Place.over(Place{How: "text"})
 		f.Value.Unit, f.Value.Place = f.Unit, f.Value.Place.over(f.Place)
 	}
+	for i := range s.Settings {
+		x := &s.Settings[i]
+		x.Place = x.Place.over(Place{How: "table"})
+		if x.Says == "" || x.Value == "" || x.Path == "" == (x.Here == "") {
+			errs = append(errs, fmt.Errorf("the setting %q needs a value, and a path or what stands for it here", x.Says))
+		}
+	}
 	for _, sweep := range s.Sweeps {
 		errs = append(errs, s.completeSweep(sweep))
 	}
@@ -263,7 +285,7 @@ func (s *Source) complete() error {
 		a := &s.Advice[i]
 		a.Place = a.Place.over(Place{How: "text"})
 		for _, id := range a.RestsOn {
-			if s.Sweep(id) == nil {
+			if !slices.ContainsFunc(s.Sweeps, func(sweep *Sweep) bool { return sweep.Within(id) }) {
 				errs = append(errs, fmt.Errorf("advice rests on %q, which is not a sweep", id))
 			}
 		}

@@ -256,7 +256,7 @@ func studyFinding(s *record.Study) string {
 // farther says whether a ratio is further from one than another.
 func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
-// probeFinding tells where more threads stop helping.
+// probeFinding tells where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
 	var words []string
 	for _, r := range p.Ramps {
@@ -265,6 +265,11 @@ func probeFinding(p *record.Probe) string {
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s: more than %s do not help", r.Operation, figure.Plural(r.Threads, "thread")))
+	}
+	for _, d := range p.Durability {
+		if d.Grade == "C" {
+			words = append(words, d.Verdict+": "+d.Text)
+		}
 	}
 	if len(words) == 0 {
 		return ProbeTitle(p)
@@ -287,6 +292,33 @@ func ScaleText(s record.ScaleSpec) string {
 		return "1: as the document has it"
 	}
 	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
+}
+
+// SuiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their own, each of them.
+func SuiteScale(s *Suite) string {
+	if s.Record.Scale != (record.ScaleSpec{}) {
+		return ScaleText(s.Record.Scale)
+	}
+	var texts []string
+	parts := map[string][]string{}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Study == nil || p.Study.Specification.Scale == nil {
+			continue
+		}
+		text := ScaleText(*p.Study.Specification.Scale)
+		if parts[text] == nil {
+			texts = append(texts, text)
+		}
+		parts[text] = append(parts[text], p.Name)
+	}
+	if len(texts) == 0 {
+		return ScaleText(s.Record.Scale)
+	}
+	for i, text := range texts {
+		texts[i] = strings.Join(parts[text], ", ") + ": " + text
+	}
+	return strings.Join(texts, "; ")
 }
 
 // MachineText is a machine in one line.

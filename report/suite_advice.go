@@ -111,7 +111,14 @@ func (s *Suite) advice() []record.SuiteAdvice {
 	return list
 }
 
-// adviceFound decides by the first metric of each sweep that an advice rests on: it is what the advice is about.
+// about says whether a metric is what a sweep is about: its first one, and the longest call where that is the shortest.
+func about(sweep *published.Sweep, metric string) bool {
+	first := sweep.Metrics[0]
+	class, found := strings.CutSuffix(first, ".min")
+	return metric == first || found && metric == class+".max"
+}
+
+// adviceFound decides by what each sweep that an advice rests on is about: that is what the advice is about.
 func (s *Suite) adviceFound(a *published.Advice) (found, why string) {
 	if len(a.RestsOn) == 0 {
 		return record.AdviceNotMeasured, "the document measured nothing of the kind, and neither did this suite"
@@ -120,12 +127,14 @@ func (s *Suite) adviceFound(a *published.Advice) (found, why string) {
 	shown, all := false, 0
 	for i := range s.Figures {
 		f := &s.Figures[i]
-		if f.Sweep == nil || !slices.Contains(a.RestsOn, f.Sweep.ID) {
+		if f.Sweep == nil || !slices.ContainsFunc(a.RestsOn, f.Sweep.Within) {
 			continue
 		}
 		shown = true
 		for k := range f.Statements {
-			if st := &f.Statements[k]; st.Counted() && st.Metric == f.Sweep.Metrics[0] {
+			st := &f.Statements[k]
+			whole := slices.Contains(a.RestsOn, f.Sweep.ID) || slices.Contains(a.RestsOn, f.Sweep.ID+"/"+st.Level)
+			if whole && st.Counted() && about(f.Sweep, st.Metric) {
 				counts[st.Agreement]++
 				all++
 			}

@@ -178,6 +178,7 @@ func (s *Suite) takers(sweep *published.Sweep) []taker {
 	for _, group := range alikeSet(single) {
 		list = append(list, s.levelTaker(group, sweep))
 	}
+	lines = append(lines, s.inPlaceOf(sweep)...)
 	if len(list) == 0 {
 		reason := cmp.Or(strings.Join(why, "; "), "no part measured it")
 		list = append(list, taker{take: func(string, string) (*taken, string) { return nil, reason }})
@@ -192,7 +193,9 @@ func settings(sweep *published.Sweep) bool {
 }
 
 // ofDrills says whether a sweep has what drills measure.
-func ofDrills(sweep *published.Sweep) bool { return slices.Contains(sweep.Metrics, "outage") }
+func ofDrills(sweep *published.Sweep) bool {
+	return slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m == "outage" || m == "cpu" || m == lossMetric })
+}
 
 // alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each level
 // once.
@@ -223,12 +226,10 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 			st.Part = t.part
 			if sweep.Baseline == "" && t.words != nil {
 				st.Kind, st.Agreement = record.StatementWords, record.NotStated
-				if _, ok := sweep.Value(level.Name, metric); ok {
+				if _, ok := sweep.Value(level.Name, metric); ok || metric == lossMetric {
 					st.Found, st.Agreement, st.Why = t.words(level.Name)
 				}
-				if recovery := level.Sets["recovery"]; recovery != "" {
-					st.Stated += "; " + recovery
-				}
+				st.Stated = saying(st.Stated, level)
 				list = append(list, st)
 				continue
 			}
@@ -240,6 +241,16 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 		}
 	}
 	return list
+}
+
+// saying adds the words of a level to what is stated of it.
+func saying(stated string, level *published.Level) string {
+	for _, words := range []string{level.Sets["recovery"], level.Sets["words"]} {
+		if words != "" {
+			stated = strings.TrimPrefix(strings.TrimPrefix(stated, "only drawn")+"; "+words, "; ")
+		}
+	}
+	return stated
 }
 
 // stated is what the document has of a level and metric.
@@ -330,6 +341,8 @@ func agreement(stated float64, means span2, m *taken, margin float64) (record.Ag
 	overlap := m.low <= means.high && means.low <= m.high
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
+	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
+		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
 	case m.verdict == record.Inconclusive && !overlap && !math.IsNaN(m.low):
 		return record.NotTold, "the measured interval leaves out the document's ratio, and does not tell the direction"
 	case m.verdict == record.Inconclusive:
@@ -419,11 +432,16 @@ func factorOf(s *record.Study, sweep *published.Sweep) *record.FactorSpec {
 	return nil
 }
 
-// instead are what stands for a metric that studies do not have: the times of single calls beside those of thousands.
+// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls are held
+// against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls, and where most
+// return at once and some wait for long, no call takes as long as the mean.
 func instead(metric string) []string {
 	class, what, _ := strings.Cut(metric, ".")
-	if what == "min" || what == "max" {
-		return []string{metric, class + ".mean", class + ".p50", "mean"}
+	switch what {
+	case "min":
+		return []string{metric, class + ".p50", class + ".mean", "mean"}
+	case "max":
+		return []string{metric, class + ".p90", class + ".mean", "mean"}
 	}
 	return []string{metric}
 }
@@ -465,7 +483,7 @@ func (s *Suite) absent(p *SuitePart, sweep *published.Sweep, level string) strin
 
 // unitWords is a metric of a document as people read it.
 func unitWords(metric string) string {
-	if metric == "outage" || metric == "records" || metric == "members" || metric == "bandwidth" || metric == "multiplier" || metric == "nodes" {
+	if metric == "outage" || metric == "records" || metric == "members" || metric == "bandwidth" || metric == "multiplier" || metric == "nodes" || metric == lossMetric {
 		return metric
 	}
 	return heading(metric)

@@ -40,10 +40,14 @@ func (s *Suite) Headlines() []SuiteHeadline {
 	return list
 }
 
-// strongest are the statements of a figure that say most: of each failure its own, and else the one with the largest difference in
-// the document, of its first metric if it can be. What was measured without a verdict stands back behind what has one.
+// fewLevels is how many levels of a figure may all be among what is read first.
+const fewLevels = 2
+
+// strongest are the statements of a figure that say most: of each failure its own, and else those of its first metric if they are
+// few, or the one with the largest difference in the document; and whatever disagrees. What was measured without a verdict stands
+// back behind what has one.
 func (f *SuiteFigure) strongest() []*record.SuiteStatement {
-	var words []*record.SuiteStatement
+	var words, first, against []*record.SuiteStatement
 	var best *record.SuiteStatement
 	for i := range f.Statements {
 		st := &f.Statements[i]
@@ -53,6 +57,12 @@ func (f *SuiteFigure) strongest() []*record.SuiteStatement {
 		if st.Kind == record.StatementWords {
 			words = append(words, st)
 		}
+		if st.Kind == record.StatementRatio && st.Metric == f.Sweep.Metrics[0] {
+			first = append(first, st)
+		}
+		if st.Agreement == record.Disagrees {
+			against = append(against, st)
+		}
 		if best == nil || f.stronger(st, best) {
 			best = st
 		}
@@ -60,7 +70,16 @@ func (f *SuiteFigure) strongest() []*record.SuiteStatement {
 	if len(words) > 0 || best == nil {
 		return words
 	}
-	return []*record.SuiteStatement{best}
+	list := []*record.SuiteStatement{best}
+	if len(first) > 1 && len(first) <= fewLevels {
+		list = first
+	}
+	for _, st := range against {
+		if !slices.Contains(list, st) {
+			list = append(list, st)
+		}
+	}
+	return list
 }
 
 // stronger says whether a statement says more than another one.

@@ -63,11 +63,15 @@ func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
 		case p.Drill == nil:
 			return "", record.NotMeasured, p.Name + " " + p.Finding()
 		}
+		if slices.Contains(sweep.Metrics, lossMetric) {
+			v, stated := sweep.Value(level, lossMetric)
+			return lossWords(p.Drill, v.Number/100, stated)
+		}
 		v, _ := sweep.Value(level, "outage")
 		return drillWords(p.Drill, v.Number > 0)
 	}
 	for _, name := range t.levels {
-		if d := at[name].Drill; d != nil {
+		if d := at[name].Drill; d != nil && slices.Contains(sweep.Metrics, "outage") { // said once
 			t.lines = append(t.lines, name+" ("+at[name].Name+"): "+drillBeside(d))
 		}
 	}
@@ -155,6 +159,8 @@ func (p *SuitePart) values(metric string) (list []float64) {
 			list = append(list, float64(r.Ledger.Acknowledged))
 		case metric == "members" && r.Members > 0:
 			list = append(list, float64(r.Members))
+		case metric == "cpu" && r.CPUSeconds > 0 && r.Ledger != nil && r.Ledger.Acknowledged > 0:
+			list = append(list, r.CPUSeconds/float64(r.Ledger.Acknowledged))
 		}
 	}
 	return list
@@ -235,6 +241,9 @@ func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
 	if len(steps) > 0 {
 		t.lines = []string{rampText(p, sweep, steps[0].Operation)}
 	}
+	if text := s.devicesText(p, sweep, steps); text != "" {
+		t.lines = append(t.lines, text)
+	}
 	return t
 }
 
@@ -296,6 +305,60 @@ func rampText(p *SuitePart, sweep *published.Sweep, operation string) string {
 		gain = p.Probe.Ramps[i].Gain
 	}
 	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") + ". Each step was measured once: a tenth up and down stands for its interval"
+}
+
+// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat shows beside the
+// same output. All of it is shares and ratios: the devices are others. Empty where no device was counted.
+func (s *Suite) devicesText(p *SuitePart, sweep *published.Sweep, steps []record.ProbeStep) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	last := steps[len(steps)-1]
+	var here []string
+	for _, d := range last.Devices {
+		leaf := slices.ContainsFunc(p.Probe.Storage.Devices, func(b record.ProbeBlock) bool { return b.Name == d.Name && b.Leaf })
+		if !leaf || d.Reads <= 0 || d.Writes <= 0 {
+			continue
+		}
+		text := deviceText(d.Name, d.Util, d.Reads, d.Writes, d.WriteKB)
+		if d.FlushCount > 0 {
+			text += ", " + figure.Significant(d.Flushes/d.Writes) + " flushes for each write"
+		}
+		here = append(here, text)
+	}
+	if len(here) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s, devices with %s: %s", p.Name, figure.Plural(last.Threads, "thread"), strings.Join(here, "; "))
+	if there := s.publishedDevices(sweep); there != "" {
+		text += ". In the document: " + there
+	}
+	return text
+}
+
+// deviceText is one device in figures that do not depend on how fast it is.
+func deviceText(name string, busy, reads, writes, writtenKiB float64) string {
+	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100), figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
+}
+
+// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names being its ID.
+func (s *Suite) publishedDevices(sweep *published.Sweep) string {
+	const sector = 0.5 // KiB
+	var list []string
+	for _, devices := range s.Source.Sweeps {
+		if !slices.Contains(devices.Metrics, "device.sectors.written") {
+			continue
+		}
+		for i := range devices.Levels {
+			l := &devices.Levels[i]
+			of, name, _ := strings.Cut(l.Name, " ")
+			if of == sweep.ID {
+				v := func(metric string) float64 { return l.Values["device."+metric].Number }
+				list = append(list, deviceText(name, v("busy"), v("reads"), v("writes"), sector*v("sectors.written")))
+			}
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // publishedRamp is the first number of threads of the document after which the next one gave less than gain more for each doubling.

@@ -19,11 +19,12 @@ import (
 // SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
 // each part found, how the document's statements stand to it, and what its advice is worth here.
 func SuiteSections(s *Suite) []Section {
-	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.leftSection())
+	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.lateSection(), s.leftSection())
 	for i := range s.Figures {
 		list = appendFilled(list, s.figureSection(&s.Figures[i]))
 	}
-	return appendFilled(list, s.adviceSection())
+	list = append(list, s.settingsSections()...)
+	return appendFilled(list, s.lossSection(), s.drillUseSection(), s.practicesSection(), s.adviceSection())
 }
 
 // SuiteMarkdown writes a suite for a pull request or a page, each part folded as its own report has it.
@@ -87,7 +88,7 @@ func (s *Suite) Facts() [][2]string {
 		add("there", s.Source.About)
 	}
 	add("here", s.here())
-	add("scale", ScaleText(r.Scale))
+	add("scale", SuiteScale(s))
 	add("took", s.took())
 	add("budget", BudgetText(r))
 	if s.Source != nil {
@@ -218,16 +219,35 @@ func (s *Suite) partsSection() Section {
 	return x
 }
 
+// lateTitle is the heading of what was left out while the suite was under way.
+const lateTitle = "left out because of time"
+
+// lateSection is what was left out while the suite was under way, because this machine took longer than was thought.
+func (s *Suite) lateSection() Section {
+	x := leftTable(lateTitle, s.Record.Left, true)
+	if len(x.Table.Rows) == 0 {
+		return x
+	}
+	x.Lines = []string{"this machine took longer than was thought, and this was left out while the suite was under way, apart from what was scaled or left out before it began"}
+	return x
+}
+
+// leftTable lists what was left out, before the suite began or while it was under way.
+func leftTable(title string, all []record.Left, late bool) Section {
+	left := slices.DeleteFunc(slices.Clone(all), func(l record.Left) bool { return l.Late != late })
+	x := Section{Title: title, Long: len(left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
+	for _, l := range together(left) {
+		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
+	}
+	return x
+}
+
 // manyLeft is from how many steps on the list is folded.
 const manyLeft = 12
 
 // leftSection is what is smaller here, and what is missing.
 func (s *Suite) leftSection() Section {
-	x := Section{Title: "scaled or left out", Long: len(s.Record.Left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
-	for _, l := range together(s.Record.Left) {
-		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
-	}
-	return x
+	return leftTable("scaled or left out", s.Record.Left, false)
 }
 
 // together puts parts of which the same is said into one line.
@@ -322,7 +342,7 @@ func (f *SuiteFigure) several() bool {
 func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	change, interval, n = cmp.Or(st.Found, "-"), "-", "-"
 	if st.Ratio != nil && st.Found == "" {
-		write := writeRatio(st.Ratio, st.Low, st.High)
+		write := writeRatio(st.Published, st.Ratio, st.Low, st.High)
 		change = write(*st.Ratio)
 		if st.Low != nil && st.High != nil {
 			interval = "[" + write(*st.Low) + ", " + write(*st.High) + "]"
@@ -333,6 +353,15 @@ func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	}
 	return change, interval, n
 }
+
+// SuiteChange is what was measured of a statement, and its interval, empty where there is none.
+func SuiteChange(st *record.SuiteStatement) (change, interval string) {
+	change, interval, _ = changeCells(st)
+	return change, strings.TrimPrefix(interval, "-")
+}
+
+// SuiteStated is what the document has of a statement.
+func SuiteStated(st *record.SuiteStatement) string { return statedCell(st) }
 
 // SuiteMetric names the metric of a statement, and what was measured in its place.
 func SuiteMetric(st *record.SuiteStatement) string { return metricCell(st) }
@@ -360,8 +389,10 @@ func statedCell(st *record.SuiteStatement) string {
 	case st.Metric == "multiplier" || st.Metric == "nodes":
 		return st.Stated
 	}
-	row := BesideRow{Published: st.Published, Bound: st.Bound}
-	return PublishedText(&row)
+	if st.Published == nil {
+		return "-"
+	}
+	return strings.TrimSpace(st.Bound + " " + writeRatio(st.Published, st.Ratio, st.Low, st.High)(*st.Published))
 }
 
 // placeCell is how the document has it.
@@ -376,7 +407,7 @@ func placeCell(st *record.SuiteStatement) string {
 	return st.Stated
 }
 
-// writeRatio is how the ratios of a statement are written: as changes, or all as factors if one is large.
+// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors if one is large.
 func writeRatio(list ...*float64) func(float64) string {
 	for _, x := range list {
 		if x != nil && figure.Large(*x) {

@@ -150,7 +150,7 @@ func TestMultipliersAndEquivalentServers(t *testing.T) {
 	}{
 		{"multipliers", "A", "multiplier", "×8.75 [8.50, 9.01]", record.Agrees}, {"multipliers", "B", "multiplier", "×4.00 [3.88, 4.12]", record.SameDirection},
 		{"multipliers", "C", "multiplier", "", record.NotMeasured}, {"figure-1", "A", "nodes", "26.3 [25.5, 27.0] servers", record.Agrees},
-		{"figure-1", "B", "nodes", "12.0 [11.7, 12.4] servers", record.OnlyDrawn}, {"table-1-a", "SSD", "throughput", "", record.Agrees},
+		{"figure-1", "B", "nodes", "12.0 [11.7, 12.4] servers", record.SameDirection}, {"table-1-a", "SSD", "throughput", "", record.Agrees},
 	} {
 		got := statement(t, s, c.sweep, c.level, c.metric)
 		if got.Agreement != c.want || got.Found != c.found {
@@ -199,13 +199,45 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	}
 }
 
+// What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a baseline of their own.
+func TestWhatDrillsUsed(t *testing.T) {
+	drill := func(name, level, via string, cpu, service float64, writes int64) report.SuitePart {
+		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
+			ServiceCPUSeconds: service, ClientCPUSeconds: 1, WrittenBytes: 1 << 20, Ledger: &record.LedgerResult{Acknowledged: writes}}}}
+		p := &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results", "resources"}, Level: level}
+		if via != "" {
+			p.Set = map[string]any{"via": via}
+		}
+		return report.SuitePart{Part: p, Drill: d}
+	}
+	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
+	var b strings.Builder
+	if err := report.SuiteMarkdown(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"### what the drills used", "| disk-rest | re-attached disk | 1 | 1,000 | 10.0 s | 10.0 ms | 1.00 MiB | 1.02 KiB | 4.00 ms | 1.00 ms |",
+		"| set-rest | replica set | 1 | 2,000 | 40.0 s | 20.0 ms (×2.00) |", "| 4.00 ms (×1.00) |", "| disk | re-attached disk | 1 | 1,000 | 9.00 s | 9.00 ms |", "| - | 1.00 ms |",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	if got := statement(t, s, "resources", "re-attached disk → replica set", "cpu"); got.Agreement != record.NotTold || got.Ratio == nil || *got.Ratio != 2 {
+		t.Errorf("the words on processors: %+v", got)
+	}
+}
+
 // A ramp of threads is held against its own first step, with a tenth up and down for an interval.
 func TestThreadRampsOfVolumes(t *testing.T) {
 	probe := func(name string, shows []string, rates ...float64) report.SuitePart {
 		p := &record.Probe{Kind: record.KindProbe, Status: record.Complete, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
 		for i, rate := range rates {
-			p.Steps = append(p.Steps, record.ProbeStep{Profile: record.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096})
+			p.Steps = append(p.Steps, record.ProbeStep{Profile: record.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
+				Devices: []record.ProbeDevice{{Name: "md0", Reads: 7, Writes: 7}, {Name: "loop7", Reads: rate / 2, Writes: rate, WriteKB: rate * 4, Flushes: rate / 4, FlushCount: 9, Util: 98}}})
 		}
+		p.Storage.Devices = []record.ProbeBlock{{Name: "md0"}, {Name: "loop7", Leaf: true}}
+		p.Durability = []record.ProbeDurability{{Grade: "C", Verdict: record.Honest, Text: "all 300 records were there"}}
 		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
 	}
 	parts := []report.SuitePart{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
@@ -226,6 +258,23 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
 	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document more than 2 threads did not") {
 		t.Errorf("where threads stop helping: %s", text)
+	} else if want := "on-ext4, devices with 8 threads: loop7 busy for 98.0 %, 2.00 writes for each read, 4.00 KiB each, 0.250 flushes for each write. " +
+		"In the document: xvdc busy for 98.2 %, 2.00 writes for each read, 2.00 KiB each"; !strings.Contains(text, want) {
+		t.Errorf("what devices did: %s\nwant %s", text, want)
+	}
+	for _, f := range s.Figures {
+		want := "on-btrfs was measured in the place of by-md, which was left out: no md here"
+		if has := slices.Contains(f.Lines, want); has != (f.Name == "md" || f.Name == "volumes") {
+			t.Errorf("%s says %q: %v", f.Name, want, has)
+		}
+	}
+	for says, want := range map[string]string{"use XFS": record.AdviceNotMeasured, "set up a RAID 0 with md or LVM": record.AdviceHolds} {
+		if i := slices.IndexFunc(s.Advice, func(a record.SuiteAdvice) bool { return a.Says == says }); s.Advice[i].Found != want {
+			t.Errorf("%s: %s (%s), want %s", says, s.Advice[i].Found, s.Advice[i].Why, want)
+		}
+	}
+	if text := s.Parts[1].Finding(); !strings.Contains(text, "honest: all 300 records were there") {
+		t.Errorf("what a power cut left is not told: %s", text)
 	}
 }
 
@@ -236,7 +285,7 @@ func TestTimesOfCalls(t *testing.T) {
 		report.SuitePart{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
 			Drill: &record.Drill{Status: record.Complete, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
 		report.SuitePart{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
-	if n := len(s.Figures[0].Statements); n != 2 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
+	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
 		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
 	}
 	if got := statement(t, s, "write-concern", "w=0", "insert.min"); got.Agreement != record.Agrees || got.Measure != "insert.mean" {
@@ -244,6 +293,110 @@ func TestTimesOfCalls(t *testing.T) {
 	}
 	if got := statement(t, s, "replication", "w=3", "insert.mean"); got.Agreement != record.NotStated || len(got.Contradictions) == 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and not how often.
+func TestChanceOfLoss(t *testing.T) {
+	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) report.SuitePart {
+		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
+			Rounds: []record.DrillRound{{Number: 1, Ledger: &ledger}}}
+		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
+	}
+	none := slices.Repeat([]float64{0}, 12)
+	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1, Inserts: map[string]int64{record.WriteDropped: 150}}),
+		drill("w1", "w=1", &record.Spread{Values: []float64{103, 117}, Max: 117}, record.LedgerResult{LossWindow: 195e6}),
+		drill("j", "journal", &record.Spread{Values: none}, record.LedgerResult{LossWindow: -1}))
+	for level, want := range map[string]struct {
+		agreement record.Agreement
+		found     string
+	}{
+		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a chance of 16 % to 100 %"},
+		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a chance of 0 % to 26 %"},
+	} {
+		if got := statement(t, s, "loss", level, "loss"); got.Agreement != want.agreement || got.Found != want.found {
+			t.Errorf("%s: %s, %q, want %s, %q", level, got.Agreement, got.Found, want.agreement, want.found)
+		}
+	}
+	text := sectionText(t, s, "chance that a failure takes acknowledged writes")
+	for _, want := range []string{"w1 | 2 | 2 | 16 % to 100 % | 117 | 195 ms before | none", "w0 | - | - | - | - | - | 150 of 1,000 gone"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it where this can happen") {
+		t.Errorf("the advice is\n%s", advice)
+	}
+}
+
+// sectionText is the table of a section, a line for each row.
+func sectionText(t *testing.T, s *report.Suite, title string) string {
+	t.Helper()
+	for _, x := range report.SuiteSections(s) {
+		if x.Title != title {
+			continue
+		}
+		text := strings.Join(x.Lines, "\n") + "\n"
+		for _, row := range x.Table.Rows {
+			text += strings.Join(row, " | ") + "\n"
+		}
+		return text
+	}
+	t.Fatalf("there is no section %q", title)
+	return ""
+}
+
+// What a suite advises follows from its own measurements: only from what is certain, with what else changes, and not to give up
+// what protects.
+func TestPracticesFromMeasurements(t *testing.T) {
+	of := func(name, path string, levels ...recordtest.Level) report.SuitePart {
+		study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: name, Levels: levels})
+		study.Specification.Factors[0].Path = path
+		return report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study}
+	}
+	level := func(name string, ops, update float64) recordtest.Level {
+		return recordtest.Level{Name: name, Ratios: map[string]float64{"throughput": ops, "update.mean": update}}
+	}
+	base := level("base", 1, 1)
+	unsure := recordtest.Level{Name: "unsure", Wide: 2, Ratios: map[string]float64{"throughput": 1.2}}
+	for _, c := range []struct {
+		part         report.SuitePart
+		advice, rest string
+	}{
+		{of("stripe width", "lab.storage.stripe", base, level("2", 1.2, 0.8), level("4", 1.5, 0.7)), "prefer 4 to base; how it stands to 2 was not compared", "4: ops/s +50.0 % [+45.6 %, +54.5 %]"},
+		{of("client threads", "load.workers", base, level("256", 1.3, 2)), "256 gives more and takes longer than base: choose by which of both counts", "update mean"},
+		{of("device", "lab.storage.device", base, level("HDD", 0.5, 2), unsure), "keep base rather than HDD", "not told: unsure"},
+		{of("durability", "durability.name", base, level("w0", 3, 0.1)), "choose by what may be lost, and count the price", "w0: ops/s"},
+		{of("records", "workload.records", base, level("500M", 0.5, 2)), "plan for it: it changes what is carried", "500M: ops/s"},
+		{of("device", "lab.storage.device", base, unsure), "none: too uncertain to tell the levels apart", "unsure: n = 6; more trials"},
+		{of("length", "load.duration", base, level("long", 1.002, 1)), "a run may be as short as that", "long within a margin of 3"},
+	} {
+		text := sectionText(t, suiteOf("policy-storage", c.part), "best practices from what was measured here")
+		if !strings.Contains(text, " | "+c.advice+" | ") || !strings.Contains(text, c.rest) {
+			t.Errorf("want %q and %q in\n%s", c.advice, c.rest, text)
+		}
+	}
+}
+
+// A table of settings has what the document set, and what was set here.
+func TestSettingsOfADocument(t *testing.T) {
+	text := sectionText(t, policySuite(t), "table 5: Parameter Settings in the Baseline Testing")
+	for _, want := range []string{"client threads | 128 | ", "durability | w 1, j 1 | durable", "here: as part client-b has it"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// The shortest and the longest of a few calls stand beside the median and the 90th percentile of many.
+func TestShortestAndLongestCalls(t *testing.T) {
+	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"},
+		{Name: "w0", Ratios: map[string]float64{"insert.mean": 0.97, "insert.p50": 0.5, "insert.p90": 5}}}})
+	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
+	for metric, want := range map[string][2]string{"insert.min": {"insert.p50", string(record.Agrees)}, "insert.max": {"insert.p90", string(record.Disagrees)}} {
+		if got := statement(t, s, "write-concern", "w=0", metric); got.Measure != want[0] || string(got.Agreement) != want[1] {
+			t.Errorf("%s: %s in %s (%s), want %v", metric, got.Agreement, got.Measure, got.Why, want)
+		}
 	}
 }
 

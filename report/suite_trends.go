@@ -200,6 +200,9 @@ func verdictOf(low, high, margin float64) record.Verdict {
 
 // trendAgreement holds a direction against a ratio.
 func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, string) {
+	if m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1) {
+		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
+	}
 	if m.verdict == record.Inconclusive {
 		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
 	}

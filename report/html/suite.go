@@ -122,6 +122,8 @@ func partKind(p *report.SuitePart) string {
 		return "warn" // it is a finding, and not a doubt
 	case p.Drill != nil:
 		return kindOf(p.Drill.Validity, p.Drill.Status)
+	case p.Probe != nil && p.Probe.Verdict == record.Lying:
+		return "warn"
 	case p.Probe != nil:
 		return kindOf(p.Probe.Validity, p.Probe.Status)
 	}
@@ -139,7 +141,7 @@ func suiteTiles(s *report.Suite, counts map[record.Agreement]int) []Tile {
 			done++
 		}
 	}
-	list := []Tile{{"Parts done", fmt.Sprintf("%d of %d", done, len(s.Parts)), ScaleNote(s.Record.Scale)}}
+	list := []Tile{{"Parts done", fmt.Sprintf("%d of %d", done, len(s.Parts)), ScaleNote(s)}}
 	if all == 0 {
 		return list
 	}
@@ -154,7 +156,13 @@ func suiteTiles(s *report.Suite, counts map[record.Agreement]int) []Tile {
 }
 
 // ScaleNote is the scale in a few words.
-func ScaleNote(s record.ScaleSpec) string { return "scale " + report.ScaleText(s) }
+func ScaleNote(s *report.Suite) string {
+	own := slices.ContainsFunc(s.Parts, func(p report.SuitePart) bool { return p.Study != nil && p.Study.Specification.Scale != nil })
+	if s.Record.Scale == (record.ScaleSpec{}) && own {
+		return "parts have scales of their own"
+	}
+	return "scale " + report.SuiteScale(s)
+}
 
 // suiteBadges say what was looked at in the suite as a whole.
 func suiteBadges(s *report.Suite) []Point {
@@ -199,9 +207,11 @@ func suiteSections(src *Source, prefix string) ([]Section, []*Track) {
 		for k := range s.Figures {
 			if f := &s.Figures[k]; f.Title() == part.Title {
 				section.ID = prefix + "figure-" + fmt.Sprint(k+1)
-				if drawn := suiteFigure(f, section.ID); drawn != nil {
-					section.Blocks = append([]Block{{Figure: drawn}}, section.Blocks...)
+				var drawn []Block
+				for _, x := range suiteFigures(f, section.ID) {
+					drawn = append(drawn, Block{Figure: x})
 				}
+				section.Blocks = append(drawn, section.Blocks...)
 			}
 		}
 		list = append(list, section)

@@ -1,31 +1,46 @@
 package html
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// fewestPublished is how many ratios a document has to state for a picture of them.
-const fewestPublished = 2
+// fewestOnCurve is how many measured levels beside the baseline make a curve; fewer are rows.
+const fewestOnCurve = 2
 
-// suiteFigure draws what the document states (hollow diamonds) beside what was measured (dots with their intervals), all as
-// ratios to their own baselines on one axis; nil where too little is stated, or nothing was measured. The table below has the numbers.
-func suiteFigure(f *report.SuiteFigure, id string) *Figure {
+// suiteFigures draw a figure of the document as it was measured here: as curves where its levels are numbers, with operations
+// and times apart as the documents have them, and else as rows. What the document states stands beside it; of what it only
+// draws there is nothing to set. Nothing measured, or a document that only has words, gives no picture. The table below has
+// the numbers.
+func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	if f.Sweep == nil {
 		return nil
 	}
+	if list := suiteCurves(f, id); len(list) > 0 {
+		return list
+	}
+	if rows := suiteRows(f, id); rows != nil {
+		return []*Figure{rows}
+	}
+	return nil
+}
+
+// suiteRows has a row for each level and metric: a dot with its interval for what was measured, a hollow diamond for what the
+// document states, all as ratios to their own baselines on one axis.
+func suiteRows(f *report.SuiteFigure, id string) *Figure {
 	c := &chart.Rows{
-		Frame: chart.Frame{ID: id + "-chart", Title: "Published (hollow diamonds) and measured (dots) ratios: " + f.Title()}, Dots: true,
+		Frame: chart.Frame{ID: id + "-chart", Title: "Measured (dots) and published (hollow diamonds) ratios: " + f.Title()}, Dots: true,
 		Reference: 1, ReferenceText: "own baseline", X: chart.Axis{Label: "value / value of the own baseline (logarithmic)", Log: true},
 	}
-	stated, measured := 0, 0
-	several := false
-	for i := range f.Statements {
-		several = several || f.Statements[i].Part != f.Statements[0].Part && f.Statements[i].Part != "" && f.Statements[0].Part != ""
-	}
+	several := severalParts(f)
+	measured := 0
 	for i := range f.Statements {
 		st := &f.Statements[i]
 		if st.Kind != record.StatementRatio || st.Published == nil && st.Ratio == nil {
@@ -41,13 +56,172 @@ func suiteFigure(f *report.SuiteFigure, id string) *Figure {
 		}
 		if st.Published != nil && *st.Published > 0 {
 			row.Published = *st.Published
-			stated++
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	if stated < fewestPublished || measured == 0 {
+	if measured == 0 {
 		return nil
 	}
 	c.Description = rowsWords(c.Rows)
-	return newFigure(c, "At the right: whether they agree. The machines differ, so only ratios are set beside each other, each against its own baseline; the table has the numbers.", nil)
+	note := "At the right: whether they agree. "
+	if slices.ContainsFunc(c.Rows, func(r chart.Row) bool { return r.Text == string(record.OnlyDrawn) }) {
+		note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
+	}
+	return newFigure(c, note+suiteRatioNote+trendWords(f), nil)
+}
+
+const suiteRatioNote = "The machines differ, so only ratios are set beside each other, each against its own baseline; the table has the numbers."
+
+// severalParts says whether more than one part measured a figure.
+func severalParts(f *report.SuiteFigure) bool {
+	first := ""
+	for i := range f.Statements {
+		part := f.Statements[i].Part
+		if part != "" && first != "" && part != first {
+			return true
+		}
+		if first == "" {
+			first = part
+		}
+	}
+	return false
+}
+
+// suiteCurves draw ratios over levels that are numbers. nil where levels are none, where several parts measured it, or where
+// too few levels were measured for a curve.
+func suiteCurves(f *report.SuiteFigure, id string) []*Figure {
+	at := levelNumbers(f)
+	if at == nil || severalParts(f) {
+		return nil
+	}
+	var list []*Figure
+	for i, group := range [][]string{metricsOf(f, false), metricsOf(f, true)} {
+		if x := suiteCurve(f, group, at, fmt.Sprintf("%s-curve-%d", id, i+1)); x != nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// metricsOf are the times of a figure, or what is no time.
+func metricsOf(f *report.SuiteFigure, times bool) (list []string) {
+	for _, m := range f.Sweep.Metrics {
+		if isTime := strings.Contains(m, "."); isTime == times {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// levelNumbers are the levels of a figure as numbers, such as 25 for "25M"; nil unless all are numbers above 0.
+func levelNumbers(f *report.SuiteFigure) map[string]float64 {
+	at := map[string]float64{}
+	for i := range f.Sweep.Levels {
+		name := f.Sweep.Levels[i].Name
+		x, err := strconv.ParseFloat(strings.TrimSuffix(name, "M"), 64)
+		if err != nil || !(x > 0) {
+			return nil
+		}
+		at[name] = x
+	}
+	return at
+}
+
+// suiteCurve draws some metrics of a figure: filled marks joined by a line for what was measured, hollow ones of the same shape for
+// what the document states.
+func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, id string) *Figure {
+	c := &chart.XY{
+		Frame:  chart.Frame{ID: id, Title: "Measured (filled) and published (hollow) ratios: " + f.Title()},
+		X:      chart.Axis{Label: f.Sweep.Factor + ", by the document's names (logarithmic)", Log: true},
+		Y:      chart.Axis{Label: "value / value at " + f.Sweep.Baseline + " (logarithmic)", Log: true},
+		Limits: []chart.Limit{{Y: 1, Text: "own baseline", Left: true}}, Height: 260,
+	}
+	var words []string
+	shown := map[string]bool{f.Sweep.Baseline: true}
+	most := 0
+	for i, metric := range metrics {
+		line, stated := suiteSeries(f, metric, at, i)
+		for k := range line.X {
+			words = append(words, line.Notes[k])
+			shown[nameAt(at, line.X[k])] = true
+		}
+		for k := range stated.X {
+			words = append(words, stated.Notes[k])
+			shown[nameAt(at, stated.X[k])] = true
+		}
+		most = max(most, len(line.X)-1)
+		c.Series = append(c.Series, line)
+		if len(stated.X) > 0 {
+			c.Series = append(c.Series, stated)
+		}
+	}
+	if most < fewestOnCurve {
+		return nil
+	}
+	for i := range f.Sweep.Levels {
+		if name := f.Sweep.Levels[i].Name; shown[name] {
+			c.X.Ticks = append(c.X.Ticks, chart.Tick{At: at[name], Text: name})
+		}
+	}
+	c.Description = strings.Join(words, "; ") + "."
+	return newFigure(c, "Bars are intervals. "+suiteRatioNote+trendWords(f, metrics...), nil)
+}
+
+// suiteSeries are a metric's measured ratios and those of the document, in the order of the levels, the baseline among what was
+// measured.
+func suiteSeries(f *report.SuiteFigure, metric string, at map[string]float64, colour int) (line, stated chart.Series) {
+	line = chart.Series{Name: report.SuiteMetric(&record.SuiteStatement{Metric: metric}), Dots: true, Colour: colour}
+	stated = chart.Series{Style: chart.Points, Dots: true, Hollow: true, Colour: colour, Unnamed: true}
+	add := func(s *chart.Series, level string, y, low, high float64, note string) {
+		s.X, s.Y, s.Low, s.High = append(s.X, at[level]), append(s.Y, y), append(s.Low, low), append(s.High, high)
+		s.Notes = append(s.Notes, line.Name+" at "+level+": "+note)
+	}
+	for i := range f.Sweep.Levels {
+		level := f.Sweep.Levels[i].Name
+		if level == f.Sweep.Baseline {
+			add(&line, level, 1, math.NaN(), math.NaN(), "the baseline")
+			continue
+		}
+		k := slices.IndexFunc(f.Statements, func(st record.SuiteStatement) bool {
+			return st.Kind == record.StatementRatio && st.Level == level && st.Metric == metric
+		})
+		if k < 0 {
+			continue
+		}
+		st := &f.Statements[k]
+		if st.Ratio != nil {
+			change, interval := report.SuiteChange(st)
+			add(&line, level, *st.Ratio, or(st.Low), or(st.High), strings.TrimSpace(change+" "+interval)+" here")
+		}
+		if st.Published != nil && *st.Published > 0 {
+			add(&stated, level, *st.Published, math.NaN(), math.NaN(), report.SuiteStated(st)+" in the document")
+		}
+	}
+	return line, stated
+}
+
+func nameAt(at map[string]float64, x float64) string {
+	for name, v := range at {
+		if v == x {
+			return name
+		}
+	}
+	return ""
+}
+
+// trendWords are what the document says of values that it does not state, with what was found, as the end of a note.
+func trendWords(f *report.SuiteFigure, metrics ...string) string {
+	var words []string
+	for i := range f.Statements {
+		st := &f.Statements[i]
+		if st.Kind != record.StatementTrend || len(metrics) > 0 && !slices.Contains(metrics, st.Metric) {
+			continue
+		}
+		goes, _, _ := strings.Cut(st.Stated, ":")
+		words = append(words, fmt.Sprintf("%s %s, %s (%s)", report.SuiteMetric(st), goes, st.Level, st.Agreement))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " In words the document has: " + strings.Join(words, "; ") + "."
 }

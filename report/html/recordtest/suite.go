@@ -66,7 +66,7 @@ func (l Level) comparisons(id string) (list []record.Comparison) {
 	for _, m := range []struct {
 		name, unit string
 		base       float64
-	}{{"throughput", "1/s", 2000}, {"read.mean", "ns", 2e6}, {"update.mean", "ns", 5e6}, {"insert.mean", "ns", 8e6}} {
+	}{{"throughput", "1/s", 2000}, {"read.mean", "ns", 2e6}, {"update.mean", "ns", 5e6}, {"insert.mean", "ns", 8e6}, {"insert.p50", "ns", 7e6}, {"insert.p90", "ns", 9e6}} {
 		ratio, ok := l.Ratios[m.name]
 		if !ok {
 			continue
