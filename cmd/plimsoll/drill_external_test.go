@@ -20,6 +20,7 @@ import (
 // A deployment that is no lab: somebody else breaks it, and marks the moment with Enter and the end of it with a signal. What is
 // behind the address here keeps nothing, so all that was acknowledged is lost, which the drill names.
 func TestExternalDrill(t *testing.T) {
+	t.Parallel()
 	server, err := null.Listen(null.Options{})
 	if err != nil {
 		t.Fatal(err)

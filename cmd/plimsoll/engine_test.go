@@ -58,6 +58,7 @@ func TestEngineCommands(t *testing.T) {
 
 // A server in the foreground prints its address alone, and an interrupt is its usual end.
 func TestEngineRun(t *testing.T) {
+	t.Parallel()
 	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return

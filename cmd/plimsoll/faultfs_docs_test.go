@@ -14,6 +14,7 @@ import (
 
 // TestFaultfsDocs runs what docs/faultfs.md shows as one session of a shell, with real mounts and loop devices.
 func TestFaultfsDocs(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "faultfs.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
+// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they wait for
+// disks, for timers and for other processes most of the time.
+const atOnce = "4"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"plimsoll": main})
 }
 
@@ -32,6 +40,7 @@ func TestMain(m *testing.M) {
 //	field FILE PATH… VALUE      compares one value of a JSON file
 //	made DIR KEY=VALUE…         writes a record whose results are made up (size_test.go)
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

@@ -103,6 +103,7 @@ func fetch(t *testing.T, printed *output, path, want string) string {
 }
 
 func TestServeCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if code := inBackgroundToItsEnd(t, "run", "null:", "-q", "--workload", "c", "--duration", "100ms", "--out", filepath.Join(dir, "r")); code != 0 && code != exitInvalid {
 		t.Fatalf("the run ended with %d", code)
@@ -130,6 +131,7 @@ func inBackgroundToItsEnd(t *testing.T, args ...string) int {
 }
 
 func TestWebOfARun(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "r")
 	mark := "mark-" + rand.Text() // another test may serve a run like this one
 	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--duration", "20m", "--out", dir, "--web", "--label", "purpose="+mark)
@@ -151,6 +153,7 @@ func TestWebOfARun(t *testing.T) {
 }
 
 func TestWebOfAStudy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	study := filepath.Join(dir, "study.yaml")
 	text := "name: web\nrun:\n  target: 'null:'\n  workload: {name: c, records: 500}\n  load: {workers: 2, duration: 20m}\nfactors:\n  - {name: workers, path: load.workers, levels: [1, 2]}\ntrials: 3\n"

@@ -131,6 +131,7 @@ func countEmbedded(t *testing.T, dir string) (n int64) {
 
 // TestYCSBStockWorkloads loads and runs each of YCSB's workloads and checks that the books balance.
 func TestYCSBStockWorkloads(t *testing.T) {
+	t.Parallel()
 	for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 		t.Run(letter, func(t *testing.T) {
 			dir, target := embeddedArgs(t)
@@ -160,6 +161,7 @@ func TestYCSBStockWorkloads(t *testing.T) {
 
 // TestYCSBRecords looks at a record as YCSB's readers would.
 func TestYCSBRecords(t *testing.T) {
+	t.Parallel()
 	dir, target := embeddedArgs(t)
 	callYCSB(t, "load"+target+" -P workloada -p recordcount=3 -p dataintegrity=true").want(t, exitSuccess)
 	inEmbedded(t, dir, func(st store.Store) {
@@ -187,6 +189,7 @@ func TestYCSBRecords(t *testing.T) {
 
 // TestYCSBBatches loads a number of records that the batches do not divide.
 func TestYCSBBatches(t *testing.T) {
+	t.Parallel()
 	for _, upsert := range []string{"false", "true"} {
 		dir, target := embeddedArgs(t)
 		c := callYCSB(t, "load"+target+" -P workloada -p recordcount=25 -p batchsize=10 -threads 2 -p mongodb.upsert="+upsert).want(t, exitSuccess)
@@ -203,6 +206,7 @@ func TestYCSBBatches(t *testing.T) {
 
 // TestYCSBLoadTwice: YCSB ends each thread at the first duplicate, and exits 0.
 func TestYCSBLoadTwice(t *testing.T) {
+	t.Parallel()
 	dir, target := embeddedArgs(t)
 	line := "load" + target + " -P workloada -p recordcount=50 -threads 2"
 	callYCSB(t, line).want(t, exitSuccess)
@@ -228,6 +232,7 @@ func TestYCSBLoadTwice(t *testing.T) {
 
 // TestYCSBRetries fails the first insert of the load phase.
 func TestYCSBRetries(t *testing.T) {
+	t.Parallel()
 	r := responder(t, null.Options{Fail: null.FailNth(null.Failure{Code: 11600, Name: "InterruptedAtShutdown", Message: "going down"}, 0)})
 	line := "load mongodb -P workloada -p recordcount=20 -p plimsoll.client=wire -p mongodb.url=" + r.URI() +
 		" -p core_workload_insertion_retry_interval=0 -p core_workload_insertion_retry_limit=1"
@@ -240,6 +245,7 @@ func TestYCSBRetries(t *testing.T) {
 
 // TestYCSBClients runs against a server on TCP with both clients, with and without failures.
 func TestYCSBClients(t *testing.T) {
+	t.Parallel()
 	for _, client := range []string{"driver", "wire"} {
 		t.Run(client, func(t *testing.T) {
 			r := responder(t, null.Options{})
@@ -274,6 +280,7 @@ func TestYCSBClients(t *testing.T) {
 }
 
 func TestYCSBAllFailed(t *testing.T) {
+	t.Parallel()
 	r := responder(t, null.Options{Fail: func(_ uint64, command string) *null.Failure {
 		if command != "update" {
 			return nil
@@ -287,6 +294,7 @@ func TestYCSBAllFailed(t *testing.T) {
 }
 
 func TestYCSBUnreachable(t *testing.T) {
+	t.Parallel()
 	r, err := null.Listen(null.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -306,6 +314,7 @@ func TestYCSBUnreachable(t *testing.T) {
 }
 
 func TestYCSBUsage(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"run mongodb -thread 4 -P workloada":                             "did you mean -threads? (YCSB prints its usage and exits 0 here",
 		"run mongodb -P workloadx":                                       "workloadx",
@@ -326,6 +335,7 @@ func TestYCSBUsage(t *testing.T) {
 
 // TestYCSBInterrupt stops an endless run by a signal once it is under way.
 func TestYCSBInterrupt(t *testing.T) {
+	t.Parallel()
 	signals := make(chan os.Signal, 2)
 	r := responder(t, null.Options{Observe: func(n uint64, _, _ time.Time) {
 		if n == 100 {
@@ -339,6 +349,7 @@ func TestYCSBInterrupt(t *testing.T) {
 }
 
 func TestYCSBMaximumTime(t *testing.T) {
+	t.Parallel()
 	r := responder(t, null.Options{})
 	c := callYCSB(t, "run mongodb -P workloadc -p operationcount=0 -p maxexecutiontime=1 -target 50 -threads 2 -s -p status.interval=1 -l exp7 -p mongodb.url="+r.URI()).want(t, exitSuccess)
 	c.says(t, "Maximum execution time specified as: 1 secs", "Maximum time elapsed. Requesting stop for the workload.", "exp7")
@@ -348,6 +359,7 @@ func TestYCSBMaximumTime(t *testing.T) {
 }
 
 func TestYCSBFewerThreads(t *testing.T) {
+	t.Parallel()
 	_, target := embeddedArgs(t)
 	c := callYCSB(t, "load"+target+" -P workloada -p recordcount=3 -threads 10").want(t, exitSuccess)
 	if !strings.Contains(c.stdout, "Warning: the threadcount is bigger than recordcount") || c.number(t, "CLEANUP", "Operations") != 3 {
@@ -357,7 +369,9 @@ func TestYCSBFewerThreads(t *testing.T) {
 
 // TestYCSBTypes runs with every measurement type and interval.
 func TestYCSBTypes(t *testing.T) {
+	t.Parallel()
 	_, target := embeddedArgs(t)
+	target += " -p recordcount=200 -p operationcount=200"
 	callYCSB(t, "load"+target+" -P workloada").want(t, exitSuccess)
 	raw := filepath.Join(t.TempDir(), "raw.txt")
 	for args, want := range map[string]string{
@@ -388,6 +402,7 @@ func TestYCSBTypes(t *testing.T) {
 }
 
 func TestYCSBExportFile(t *testing.T) {
+	t.Parallel()
 	_, target := embeddedArgs(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	c := callYCSB(t, "load"+target+" -P workloada -p exporter=site.ycsb.measurements.exporter.JSONArrayMeasurementsExporter -p exportfile="+file).want(t, exitSuccess)
@@ -410,6 +425,7 @@ func TestYCSBExportFile(t *testing.T) {
 
 // TestYCSBStandardError checks the lines of YCSB that scripts wait for.
 func TestYCSBStandardError(t *testing.T) {
+	t.Parallel()
 	_, target := embeddedArgs(t)
 	c := callYCSB(t, "load"+target+" -P workloada -s -p db.password=hunter2").want(t, exitSuccess)
 	c.says(t, "Command line: -db embedded -p embedded.dir=", "-P workloada -s -p db.password=*** -load\n",
@@ -424,6 +440,7 @@ func TestYCSBStandardError(t *testing.T) {
 
 // TestYCSBRecord keeps a record and reads it again.
 func TestYCSBRecord(t *testing.T) {
+	t.Parallel()
 	_, target := embeddedArgs(t)
 	callYCSB(t, "load"+target+" -P workloada").want(t, exitSuccess)
 	dir := filepath.Join(t.TempDir(), "record")
