@@ -150,7 +150,7 @@ func TestMembersByName(t *testing.T) {
 func TestUnexpectedAndForeign(t *testing.T) {
 	l, own, w := script(t, 50, func(int) bool { return false })
 	for writer, run := range map[int]uint32{7: 5, 8: 4} {
-		doc, _ := appendTagged(nil, own.(*ownWorkload).appendOwn(nil, run, writer, 1), run, int32(writer), 1)
+		doc, _ := appendTagged(nil, own.(*ownWorkload).appendOwn(nil, run, writer, 1), run, writer, 1)
 		w.insert(unmarshal(doc), fine)
 	}
 	opts := AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}}

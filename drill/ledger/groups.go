@@ -10,9 +10,10 @@ import (
 const groupCount = 1 << 18
 
 // groups counts the updates of a wrapped workload by the hash of the document's _id. Several writers update the
-// same documents, so they share the counts.
+// same documents, so they share the counts. Those of one state lie together: nearly all updates are acknowledged, and of
+// so many counts in no order the caches of a processor hold the more, the closer they lie.
 type groups struct {
-	of [groupCount]groupCounts
+	told [4][groupCount]uint32
 }
 
 // groupCounts are the updates of one group by what the client was told, indexed by state.
@@ -21,13 +22,21 @@ type groupCounts [4]uint32
 func newGroups() *groups { return &groups{} }
 
 // settle counts an update of a document in group g.
-func (g *groups) settle(group uint32, s state) { atomic.AddUint32(&g.of[group][s], 1) }
+func (g *groups) settle(group uint32, s state) { atomic.AddUint32(&g.told[s][group], 1) }
+
+// of returns the counts of one group.
+func (g *groups) of(group int) (c groupCounts) {
+	for s := range c {
+		c[s] = g.told[s][group]
+	}
+	return c
+}
 
 // merge adds the counts of another process.
 func (g *groups) merge(other *groups) {
-	for i := range g.of {
-		for s := range g.of[i] {
-			g.of[i][s] = uint32(min(uint64(g.of[i][s])+uint64(other.of[i][s]), math.MaxUint32))
+	for s := range g.told {
+		for i, n := range &other.told[s] {
+			g.told[s][i] = uint32(min(uint64(g.told[s][i])+uint64(n), math.MaxUint32))
 		}
 	}
 }
@@ -39,8 +48,8 @@ func (g *groups) totals() (n [4]int64) {
 	if g == nil {
 		return n
 	}
-	for i := range g.of {
-		for s, c := range g.of[i] {
+	for s := range g.told {
+		for _, c := range &g.told[s] {
 			n[s] += int64(c)
 		}
 	}

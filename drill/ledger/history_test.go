@@ -152,7 +152,7 @@ func (w *world) forge(rng *rand.Rand, l *Ledger, own *ownWorkload) {
 // forgeOne adds one write that nobody attempted, unless it is there already.
 func (w *world) forgeOne(own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string, added bool) {
 	if k == inserts {
-		doc, _ := appendTagged(nil, own.appendOwn(nil, run, number, sequence), run, int32(number), sequence)
+		doc, _ := appendTagged(nil, own.appendOwn(nil, run, number, sequence), run, number, sequence)
 		d := unmarshal(doc)
 		key = keyOf(field(d, "_id"))
 		_, there := w.docs[key]

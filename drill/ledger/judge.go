@@ -169,7 +169,7 @@ func (j *judge) wrong(class string, n int64, what string) {
 func (a *audit) idText(writer int, k kind, n int64) string {
 	switch {
 	case a.own == nil:
-		return fmt.Sprintf("%s.w: %d, %s.s: %d", tagName, writer, tagName, n)
+		return tagText(a.l.opts.Run, writer, n)
 	case k == updates:
 		slot, counter := slotOf(n)
 		id := ownID(a.l.opts.Run, writer, updates, slot)
@@ -185,8 +185,8 @@ func (a *audit) judgeGroups() {
 		return
 	}
 	known := len(a.l.notes) == 0 // or the updates of a process that is gone are among them
-	for i := range a.l.groups.of {
-		told := &a.l.groups.of[i]
+	for i := range groupCount {
+		told := a.l.groups.of(i)
 		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
 		a.judgeMemberGroups(i)
 	}

@@ -107,15 +107,15 @@ func (e *encoder) groups(g *groups) {
 		return
 	}
 	used := uint64(0)
-	for i := range g.of {
-		if g.of[i] != (groupCounts{}) {
+	for i := range groupCount {
+		if g.of(i) != (groupCounts{}) {
 			used++
 		}
 	}
 	e.put(1, used)
 	last := 0
-	for i := range g.of {
-		if c := g.of[i]; c != (groupCounts{}) {
+	for i := range groupCount {
+		if c := g.of(i); c != (groupCounts{}) {
 			e.put(uint64(i-last), uint64(c[acknowledged]), uint64(c[notApplied]), uint64(c[indeterminate]))
 			last = i
 		}
@@ -303,7 +303,7 @@ func (d *decoder) groups() *groups {
 			return g
 		}
 		for _, s := range []state{acknowledged, notApplied, indeterminate} {
-			g.of[at][s] = uint32(d.get(math.MaxUint32))
+			g.told[s][at] = uint32(d.get(math.MaxUint32))
 		}
 	}
 	return g

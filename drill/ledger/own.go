@@ -192,10 +192,20 @@ func weightOf(run uint32, writer int, sequence int64) int64 {
 	return least + int64(h%(most-least))
 }
 
-// ownID is the _id of the own workload: run, writer, kind and sequence, so that they sort by writer and sequence.
+// place is what a write is among those of its run: writer, kind and sequence.
+func place(writer int, k kind, sequence int64) uint64 {
+	return uint64(writer)<<40 | uint64(k)<<39 | uint64(sequence)
+}
+
+// appendName appends the twelve bytes by which a write is known: its run and its place, so that they sort by writer and
+// sequence.
+func appendName(dst []byte, run uint32, writer int, k kind, sequence int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, run), place(writer, k, sequence))
+}
+
+// ownID is the _id of the own workload: the name of the write.
 func ownID(run uint32, writer int, k kind, sequence int64) (id [12]byte) {
-	binary.BigEndian.PutUint32(id[:], run)
-	binary.BigEndian.PutUint64(id[4:], uint64(writer)<<40|uint64(k)<<39|uint64(sequence))
+	appendName(id[:0], run, writer, k, sequence)
 	return id
 }
 

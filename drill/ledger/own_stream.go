@@ -81,7 +81,7 @@ func (s *ownStream) chooseAcknowledged() bool {
 func (s *ownStream) fillInsert() {
 	s.sequence = s.writer.inserts.give(1)
 	s.plain = s.w.appendOwn(s.plain[:0], s.run, s.writer.number, s.sequence)
-	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, int32(s.writer.number), s.sequence)
+	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, s.writer.number, s.sequence)
 	s.docs[0] = s.doc
 }
 
@@ -135,7 +135,7 @@ func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool
 		return true, true
 	}
 	var r reading
-	return r.read(doc, "", false) && r.trusted && r.tag.run == s.run && int(r.tag.writer) == s.writer.number &&
+	return r.read(doc, "", false) && r.trusted && r.tag.run == s.run && r.tag.writer == s.writer.number &&
 		r.tag.sequence == s.sequence && r.body == r.tag.body && r.tag.id == bound(r.tag.self, r.id), true
 }
 

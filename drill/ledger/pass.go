@@ -68,7 +68,7 @@ type books struct {
 const mostDense = 1 << 16
 
 func (a *audit) newPass(name string) *pass {
-	p := &pass{a: a, name: name, count: countName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
+	p := &pass{a: a, name: name, count: counterName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
 	for _, w := range a.l.writers() {
 		p.strict = p.strict && w.skipped == 0 && !w.inserts.gone
 		b := &books{w: w}
@@ -127,9 +127,9 @@ func (p *pass) document(doc []byte) error {
 		p.damage("a document of %d bytes that is not BSON", len(doc))
 		return nil
 	}
-	// Of all of the document: the checksum of everything but _id and tag is there already.
+	// Of all of the document: the checksums of everything but _id are there already.
 	at := crc32.Update(0, castagnoli, r.id)
-	p.digest[at%digests] += mix(uint64(at)<<32 | uint64(crc32.Update(r.body, castagnoli, r.ticket)))
+	p.digest[at%digests] += mix(mix(uint64(at)<<32|uint64(r.body)) ^ uint64(r.marks))
 	if p.a.own != nil {
 		if id := value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
 			if run, w, k, n := parseID(id); run == p.a.l.opts.Run {
@@ -160,7 +160,7 @@ func (p *pass) ownDocument(writer int, k kind, n int64) {
 		p.slot(writer, n)
 		return
 	}
-	if r.trusted && r.tag.run == p.a.l.opts.Run && int(r.tag.writer) == writer && r.tag.sequence == n {
+	if r.trusted && r.tag.run == p.a.l.opts.Run && r.tag.writer == writer && r.tag.sequence == n {
 		p.insert(writer, n, r.tag.id == bound(r.tag.self, r.id) && r.body == r.tag.body)
 		return
 	}
@@ -176,11 +176,11 @@ func (p *pass) taggedDocument() {
 		return
 	case r.tagged && r.tag.run == p.a.l.opts.Run:
 		if r.tag.id != bound(r.tag.self, r.id) {
-			p.copied(int(r.tag.writer), r.tag.sequence)
+			p.copied(r.tag.writer, r.tag.sequence)
 			return // its counter is a copy as well
 		}
 		sound := !p.strict || r.counted || r.body == r.tag.body
-		p.insert(int(r.tag.writer), r.tag.sequence, sound)
+		p.insert(r.tag.writer, r.tag.sequence, sound)
 	case r.tagged:
 		p.foreign++
 	}

@@ -1,37 +1,50 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"hash/crc32"
-	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
-// tagName is the field in which a document carries what the ledger needs: {r, w, s, c} of the insert that made it,
-// and nRUN, the number of updates, of a wrapped workload.
+// tagName is the field in which an inserted document carries the write that made it. With a run behind it, in eight
+// hexadecimal digits, it is the field that counts the updates of that run: see [counterName].
 const tagName = "_plimsoll"
 
-var tagBytes = []byte(tagName)
+// A tag is a binary value of 24 bytes, with its name and lengths 40: the name of the write in twelve, as [appendName] has
+// it, and three checksums of four each: of that name, of its connection with _id, and of all other fields. All numbers
+// begin with their high bytes.
+const (
+	tagAt    = 1 + len(tagName) + 1 + 4 + 1 // of the value in the element
+	tagSelf  = 12
+	tagID    = tagSelf + 4
+	tagBody  = tagID + 4
+	tagValue = tagBody + 4
+)
+
+// tagStart is how the element of a tag begins: its type, its name, the length of its value, and that it is plain bytes.
+var tagStart = append(append([]byte{byte(bsoncore.TypeBinary)}, tagName...), 0, tagValue, 0, 0, 0, 0)
 
 // tag names the write that a document comes from, and proves it.
 type tag struct {
 	run      uint32
-	writer   int32
+	writer   int
 	sequence int64
 	self     uint32 // checksum of the three above: they are what was written
 	id       uint32 // checksum of them and of _id: they belong to this document
 	body     uint32 // checksum of all other fields
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is for checksums of a few bytes, ieee for those of documents: each of them is computed by the processor's own
+// instructions, which are quicker for the one or for the other.
+var castagnoli, ieee = crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable
 
-// proof is the checksum of the identity.
+// proof is the checksum of the identity. One round of a multiplicative mix for each part: it must tell different writes
+// apart, and be cheap.
 func (t *tag) proof() uint32 {
-	// One round of a multiplicative mix for each part: it must tell different writes apart, and be cheap.
-	h := mix(uint64(t.run)<<32 | uint64(uint32(t.writer)))
-	return uint32(mix(h^uint64(t.sequence)) >> 32)
+	return uint32(mix(mix(uint64(t.run))^place(t.writer, inserts, t.sequence)) >> 32)
 }
 
 // mix spreads the bits of x: the finaliser of SplitMix64.
@@ -45,37 +58,45 @@ func mix(x uint64) uint64 {
 // bound is the checksum of an _id element together with the identity.
 func bound(self uint32, id []byte) uint32 { return crc32.Update(self, castagnoli, id) }
 
-// appendTag appends the element {_plimsoll: {r, w, s, c}}.
+// appendTag appends the element of a tag.
 func appendTag(dst []byte, t *tag) []byte {
-	dst = append(dst, tagHead...)
-	at := len(dst) - tagFixed
-	binary.LittleEndian.PutUint64(dst[at+tagRunAt:], uint64(t.run)<<32|uint64(t.self))
-	binary.LittleEndian.PutUint32(dst[at+tagWriterAt:], uint32(t.writer))
-	binary.LittleEndian.PutUint64(dst[at+tagSequenceAt:], uint64(t.sequence))
-	binary.LittleEndian.PutUint64(dst[at+tagSumsAt:], uint64(t.body)<<32|uint64(t.id))
-	return dst
+	dst = append(dst, tagStart...)
+	dst = appendName(dst, t.run, t.writer, inserts, t.sequence)
+	dst = binary.BigEndian.AppendUint32(dst, t.self)
+	dst = binary.BigEndian.AppendUint32(dst, t.id)
+	return binary.BigEndian.AppendUint32(dst, t.body)
 }
 
-// tagHead is the element with zeros for all values, and the positions of the values in it.
-var tagHead = func() []byte {
-	inner := bsoncore.NewDocumentBuilder().AppendInt64("r", 0).AppendInt32("w", 0).AppendInt64("s", 0).
-		AppendInt64("c", 0).Build()
-	return bsoncore.AppendDocumentElement(nil, tagName, inner)
-}()
+// parse reads the value of a tag, and reports whether it is one whose identity is proven.
+func (t *tag) parse(v []byte) bool {
+	if len(v) != tagValue {
+		return false
+	}
+	var k kind
+	t.run, t.writer, k, t.sequence = parseID(v)
+	t.self = binary.BigEndian.Uint32(v[tagSelf:])
+	t.id = binary.BigEndian.Uint32(v[tagID:])
+	t.body = binary.BigEndian.Uint32(v[tagBody:])
+	return k == inserts && t.self == t.proof()
+}
 
-const (
-	tagFixed      = 1 + len(tagName) + 1 + 4 + 3*(3+8) + (3 + 4) + 1
-	tagRunAt      = 1 + len(tagName) + 1 + 4 + 3
-	tagWriterAt   = tagRunAt + 8 + 3
-	tagSequenceAt = tagWriterAt + 4 + 3
-	tagSumsAt     = tagSequenceAt + 8 + 3
-)
+// tagText names a document by the beginning of its tag.
+func tagText(run uint32, writer int, sequence int64) string {
+	return tagName + ": " + hex.EncodeToString(appendName(nil, run, writer, inserts, sequence)) + "…"
+}
 
 // appendTagged appends doc with a tag at its end. It returns false, and dst as it was, if doc is not a document
-// with an _id.
-func appendTagged(dst, doc []byte, run uint32, writer int32, sequence int64) ([]byte, bool) {
-	id, body, ok := idAndBody(doc)
-	if !ok || len(id) == 0 {
+// with an _id, or there are no numbers left.
+//
+// What stands before a tag was there when the document was inserted, whatever its names are: so nobody has to look here
+// whether one of them is the ledger's.
+func appendTagged(dst, doc []byte, run uint32, writer int, sequence int64) ([]byte, bool) {
+	fields, ok := inside(doc)
+	if !ok || uint64(writer) >= MaxWriters || uint64(sequence) >= maxSequence {
+		return dst, false
+	}
+	id, body, ok := idAndBody(fields)
+	if !ok {
 		return dst, false
 	}
 	t := tag{run: run, writer: writer, sequence: sequence, body: body}
@@ -83,72 +104,27 @@ func appendTagged(dst, doc []byte, run uint32, writer int32, sequence int64) ([]
 	t.id = bound(t.self, id)
 	start := len(dst)
 	dst = append(dst, doc[:len(doc)-1]...)
-	dst = append(appendTag(dst, &t), 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst, true
+	return ended(appendTag(dst, &t), start), true
 }
 
-// idAndBody returns the element _id of a document and the checksum of all others but the tag.
-func idAndBody(doc []byte) (id []byte, body uint32, ok bool) {
-	rest, ok := inside(doc)
-	if !ok {
-		return nil, 0, false
+// idAndBody returns the element _id among fields and the checksum of all others, and false if there is no _id.
+func idAndBody(fields []byte) (id []byte, body uint32, ok bool) {
+	// Nearly always _id comes first: then the rest is one piece, whatever is in it.
+	if e, rest, ok := bsoncore.ReadElement(fields); ok && isKey(e, "_id") {
+		return e, crc32.Update(0, ieee, rest), true
 	}
-	// Nearly always _id comes first and there is no tag: then the rest is one piece.
-	if e, after, ok := bsoncore.ReadElement(rest); ok && isKey(e, "_id") && !mayHaveTag(after) {
-		return e, crc32.Update(0, castagnoli, after), true
-	}
-	for len(rest) > 0 {
+	for len(fields) > 0 {
 		var e bsoncore.Element
-		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
+		if e, fields, ok = bsoncore.ReadElement(fields); !ok {
 			return nil, 0, false
 		}
-		switch {
-		case isKey(e, "_id"):
+		if id == nil && isKey(e, "_id") {
 			id = e
-		case !isKey(e, tagName):
-			body = crc32.Update(body, castagnoli, e)
+			continue
 		}
+		body = crc32.Update(body, ieee, e)
 	}
-	return id, body, true
-}
-
-// mayHaveTag reports whether one of some elements may be a tag. It goes from name to name, which is quicker than to search
-// what lies between them; where it does not know how long a value is, it searches.
-func mayHaveTag(rest []byte) bool {
-	for len(rest) > 0 {
-		end := 1
-		for end < len(rest) && rest[end] != 0 {
-			end++
-		}
-		if string(rest[1:max(end, 1)]) == tagName {
-			return true
-		}
-		size := 0
-		switch v := rest[min(end+1, len(rest)):]; bsoncore.Type(rest[0]) {
-		case bsoncore.TypeString, bsoncore.TypeBinary:
-			if len(v) < 5 {
-				return bytes.Contains(rest, tagBytes)
-			}
-			size = 4 + int(binary.LittleEndian.Uint32(v))
-			if bsoncore.Type(rest[0]) == bsoncore.TypeBinary {
-				size++ // the subtype
-			}
-		case bsoncore.TypeInt32:
-			size = 4
-		case bsoncore.TypeInt64, bsoncore.TypeDouble, bsoncore.TypeDateTime:
-			size = 8
-		case bsoncore.TypeObjectID:
-			size = 12
-		default:
-			return bytes.Contains(rest, tagBytes)
-		}
-		if end+1+size > len(rest) {
-			return bytes.Contains(rest, tagBytes)
-		}
-		rest = rest[end+1+size:]
-	}
-	return false
+	return id, body, len(id) > 0
 }
 
 // inside returns the elements of a document, without its length and final zero.
@@ -193,108 +169,23 @@ func whole(e []byte) (int64, bool) {
 	return 0, false
 }
 
-// countName is the field of the tag that counts the updates of a run.
-func countName(run uint32) string {
-	text := strconv.FormatUint(uint64(run), 16)
-	return "n" + "00000000"[len(text):] + text
-}
+// counterDigits is the length of a run in the name of a counter: always the same, so that the name of no other field is
+// taken for one.
+const counterDigits = 8
 
-// reading is what the ledger sees in one document.
-type reading struct {
-	id      bsoncore.Element
-	ticket  bsoncore.Element // the whole tag, counters included
-	tagged  bool             // there is a tag of an insert
-	trusted bool             // its identity is proven
-	tag     tag
-	body    uint32 // checksum of what is there
-	updates int64  // counter of updates of this run
-	counted bool
-	slot    [slotCounters]bsoncore.Element // counters of the own workload's slots
-	strange bool                           // a slot holds something else
-}
+// counterName is the field that counts the updates of a run in a document.
+func counterName(run uint32) string { return fmt.Sprintf("%s%0*x", tagName, counterDigits, run) }
 
-// read takes a document apart. It allocates nothing and returns false if that is no document.
-func (r *reading) read(doc []byte, count string, slots bool) bool {
-	*r = reading{}
-	rest, ok := inside(doc)
-	if !ok {
+// isCounter reports whether an element counts the updates of any run.
+func isCounter(e []byte) bool {
+	const from, end = 1 + len(tagName), 1 + len(tagName) + counterDigits
+	if len(e) <= end || e[1] != tagName[0] || e[end] != 0 || string(e[1:from]) != tagName {
 		return false
 	}
-	for piece := rest; len(rest) > 0; {
-		var e bsoncore.Element
-		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
+	for _, c := range e[from:end] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return false
 		}
-		switch {
-		case isKey(e, "_id"):
-			r.id = e
-		case isKey(e, tagName):
-			r.ticket = e
-			if bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument || !r.readTag(value(e), count) {
-				r.tagged, r.trusted = true, false
-			}
-		default:
-			if slots {
-				r.readCounter(e)
-			}
-			// Neighbours are summed up as one piece.
-			if len(rest) > 0 && !isKey(rest, "_id") && !isKey(rest, tagName) {
-				continue
-			}
-			r.body = crc32.Update(r.body, castagnoli, piece[:len(piece)-len(rest)])
-		}
-		piece = rest
 	}
 	return true
-}
-
-// readTag reads the value of the tag.
-func (r *reading) readTag(doc []byte, count string) bool {
-	rest, ok := inside(doc)
-	if !ok {
-		return false
-	}
-	found := 0
-	for len(rest) > 0 {
-		var e bsoncore.Element
-		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
-			return false
-		}
-		if e[1] == 'n' {
-			if isKey(e, count) {
-				r.updates, ok = whole(e)
-				r.counted = ok
-			}
-			continue
-		}
-		n, ok := whole(e)
-		if !ok {
-			return false
-		}
-		switch {
-		case isKey(e, "r"):
-			r.tag.run, r.tag.self = uint32(uint64(n)>>32), uint32(n)
-		case isKey(e, "w"):
-			r.tag.writer = int32(n)
-		case isKey(e, "s"):
-			r.tag.sequence = n
-		case isKey(e, "c"):
-			r.tag.body, r.tag.id = uint32(uint64(n)>>32), uint32(n)
-		default:
-			return false
-		}
-		found++
-	}
-	r.tagged = found > 0
-	r.trusted = found == 4 && r.tag.self == r.tag.proof()
-	return true
-}
-
-// readCounter keeps a counter of a slot.
-func (r *reading) readCounter(e bsoncore.Element) {
-	if len(e) > 2 && e[2] == 0 && e[1] >= 'a' && e[1] < 'a'+slotCounters {
-		r.slot[e[1]-'a'] = e
-		return
-	}
-	r.strange = true
 }

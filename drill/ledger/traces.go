@@ -39,9 +39,6 @@ func (a *audit) trace(ctx context.Context, src Traces) *pass {
 	return p
 }
 
-// tagStart is how the element of a tag begins: its type, its name and the length of its value up to 255 bytes.
-var tagStart = append(append([]byte{0x03}, tagName...), 0)
-
 // stretch finds the tags of this run in bytes and notes the inserts that they come from. It returns how many there are.
 func (p *pass) stretch(b []byte) (found int64) {
 	for {
@@ -50,15 +47,15 @@ func (p *pass) stretch(b []byte) (found int64) {
 			return found
 		}
 		b = b[i+len(tagStart):]
-		var r reading
-		if !r.readTag(leading(b), p.count) || !r.trusted || r.tag.run != p.a.l.opts.Run {
+		var t tag
+		if !t.parse(b[:min(tagValue, len(b))]) || t.run != p.a.l.opts.Run {
 			continue
 		}
-		w := p.books(int(r.tag.writer))
-		if w == nil || !w.w.lane(inserts).attempted(r.tag.sequence) || w.w.lane(inserts).gone {
+		w := p.books(t.writer)
+		if w == nil || !w.w.lane(inserts).attempted(t.sequence) || w.w.lane(inserts).gone {
 			continue
 		}
-		w.of[inserts].present.set(r.tag.sequence, w.w.lane(inserts).next)
+		w.of[inserts].present.set(t.sequence, w.w.lane(inserts).next)
 		found++
 	}
 }
@@ -116,19 +113,4 @@ func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
 		b = b[3+size:]
 	}
 	return found
-}
-
-// mostTag is the longest value of a tag: four numbers and the counter of a run.
-const mostTag = 128
-
-// leading is the BSON document with which bytes begin, empty if they do not begin with one that could be a tag.
-func leading(b []byte) []byte {
-	if len(b) < 4 {
-		return nil
-	}
-	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16 | int(b[3])<<24
-	if n < 5 || n > mostTag || n > len(b) {
-		return nil
-	}
-	return b[:n]
 }

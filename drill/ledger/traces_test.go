@@ -31,7 +31,7 @@ func TestTraces(t *testing.T) {
 		old.Write(raw(n))
 	}
 	damaged := raw(96)
-	damaged[bytes.Index(damaged, tagStart)+len(tagStart)+tagSequenceAt-tagRunAt+8] ^= 1
+	damaged[bytes.Index(damaged, tagStart)+tagAt+tagSelf-1] ^= 1
 	old.Write(damaged)
 	foreign, _ := appendTagged(nil, own.(*ownWorkload).appendOwn(nil, 4, 0, 97), 4, 0, 97)
 	old.Write(foreign)

@@ -238,7 +238,7 @@ func (w *world) find(req *workload.Request, res *store.Result) {
 func (w *world) insert(doc bson.D, m mishap) {
 	id := field(doc, "_id")
 	key := keyOf(id)
-	tag, tagged := field(doc, tagName).(bson.D)
+	tag, tagged := field(doc, tagName).(bson.Binary)
 	if !tagged {
 		w.docs[key] = doc
 		return
@@ -246,7 +246,7 @@ func (w *world) insert(doc bson.D, m mishap) {
 	f := &fate{document: key, kind: inserts}
 	f.told, f.applied = m.told()
 	w.inserted[key] = f
-	w.fates[fmt.Sprintf("%s.w: %v, %s.s: %v", tagName, field(tag, "w"), tagName, field(tag, "s"))] = f
+	w.fates[fmt.Sprintf("%s: %x…", tagName, tag.Data[:12])] = f
 	if m == double || m == displace {
 		f.copied = true
 		f.applied = min(f.applied, 1)
@@ -266,9 +266,12 @@ func (w *world) insert(doc bson.D, m mishap) {
 	}
 }
 
-// spoilDocument changes a bit of the first binary field or string.
+// spoilDocument changes a bit of the first binary field or string but the tag.
 func spoilDocument(doc bson.D) {
 	for i := range doc {
+		if doc[i].Key == tagName {
+			continue
+		}
 		switch v := doc[i].Value.(type) {
 		case bson.Binary:
 			data := append([]byte(nil), v.Data...)

@@ -34,7 +34,7 @@ func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	inner := w.Workload.Stream(worker, workers)
 	s := &tagger{
 		inner: inner, run: w.l.opts.Run, writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
-		count: []byte(tagName + "." + countName(w.l.opts.Run)),
+		count: []byte(counterName(w.l.opts.Run)),
 	}
 	verifier, verifies := inner.(workload.Verifier)
 	ender, ends := inner.(workload.Ender)
@@ -131,7 +131,7 @@ func (s *tagger) build(request int, docs [][]byte) {
 	for i, doc := range docs {
 		sequence := first + int64(i)
 		var ok bool
-		if s.buf, ok = appendTagged(s.buf, doc, s.run, int32(s.writer.number), sequence); !ok {
+		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
 			s.buf = append(s.buf, doc...)
 			s.writer.inserts.settle(sequence, notApplied, 0) // nothing with this number is ever written
 			s.writer.skipped++
@@ -255,42 +255,42 @@ func groupOfID(id []byte) uint32 {
 // appendCounted appends an update with {$inc: {count: 1}} in addition, and returns false, and dst as it was, if it
 // is not made of operators.
 func appendCounted(dst, update, count []byte) ([]byte, bool) {
-	rest, ok := inside(update)
-	if !ok || len(rest) < 2 || rest[1] != '$' {
+	all, ok := inside(update)
+	if !ok || len(all) < 2 || all[1] != '$' {
 		return dst, false
 	}
-	start, done := len(dst), false
-	dst = append(dst, 0, 0, 0, 0)
-	for len(rest) > 0 {
+	// The operators before $inc, what it increments already, and the operators behind it.
+	before, fields, after, done := all, []byte(nil), []byte(nil), false
+	for rest := all; len(rest) > 0; {
+		at := len(all) - len(rest)
 		var e bsoncore.Element
 		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
-			return dst[:start], false
+			return dst, false
 		}
 		if !isKey(e, "$inc") {
-			dst = append(dst, e...)
 			continue
 		}
-		fields, ok := inside(value(e))
-		if !ok || done || bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument {
-			return dst[:start], false
+		if fields, ok = inside(value(e)); !ok || done || bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument {
+			return dst, false
 		}
-		dst, done = appendIncrement(dst, fields, count), true
+		before, after, done = all[:at], rest, true
 	}
-	if !done {
-		dst = appendIncrement(dst, nil, count)
-	}
-	return ended(dst, start), true
+	start := len(dst)
+	dst = append(append(dst, 0, 0, 0, 0), before...)
+	dst = appendIncrement(dst, fields, count)
+	return ended(append(dst, after...), start), true
 }
 
-// appendIncrement appends {$inc: {…fields, count: 1}}.
+// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any more, servers
+// go on with a longer one by themselves.
 func appendIncrement(dst, fields, count []byte) []byte {
 	dst = append(dst, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = append(dst, fields...)
-	dst = append(dst, byte(bsoncore.TypeInt64))
+	dst = append(dst, byte(bsoncore.TypeInt32))
 	dst = append(append(dst, count...), 0)
-	dst = append(dst, 1, 0, 0, 0, 0, 0, 0, 0)
+	dst = append(dst, 1, 0, 0, 0)
 	return ended(dst, at)
 }
 

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -39,6 +41,11 @@ func BenchmarkUpdate(b *testing.B) {
 	benchmark(b, 0, raw(b, d("$set", d("field5", make([]byte, 100)))))
 }
 
+// An update that a ledger counts.
+func BenchmarkUpdateCounted(b *testing.B) {
+	benchmark(b, 0, raw(b, d("$set", d("field5", make([]byte, 100)), "$inc", d("_plimsoll0000002a", int32(1)))))
+}
+
 func benchmark(b *testing.B, limit int64, update []byte) {
 	const n = 100_000
 	st := benchStore(b, n)
@@ -55,10 +62,14 @@ func benchmark(b *testing.B, limit int64, update []byte) {
 			reqs[i] = workload.Request{Verb: workload.Update, Collection: "c", Updates: []workload.Statement{{Filter: filter, Update: update}}}
 		}
 	}
+	value := bytes.Index(update, []byte("field5")) + len("field5") + 1 + 5
 	b.ReportAllocs()
 	var res store.Result
 	i := 0
 	for b.Loop() {
+		if update != nil { // other bytes each time, or there is nothing to change
+			binary.LittleEndian.PutUint64(update[value:], uint64(i))
+		}
 		s.Do(time.Time{}, &reqs[i%len(reqs)], &res)
 		if res.Outcome != store.OK {
 			b.Fatal(res.Message)

@@ -276,10 +276,12 @@ func endDoc(dst []byte, start int) []byte {
 }
 
 func appendElem(dst []byte, key []byte, v value) []byte {
-	dst = append(dst, v.t)
-	dst = append(dst, key...)
-	dst = append(dst, 0)
-	return append(dst, v.data...)
+	return append(appendName(dst, v.t, key), v.data...)
+}
+
+// appendName appends what stands before the value of an element.
+func appendName(dst []byte, t byte, key []byte) []byte {
+	return append(append(append(dst, t), key...), 0)
 }
 
 func int32Value(n int32) value {

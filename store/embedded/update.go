@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -10,9 +11,18 @@ import (
 // change is one $set or $inc of one path.
 type change struct {
 	path []byte
+	head int // where the first part of the path ends
 	inc  bool
 	arg  value
 	done bool // the path was found in the document being rebuilt
+}
+
+func newChange(path []byte, inc bool, arg value) change {
+	head := bytes.IndexByte(path, '.')
+	if head < 0 {
+		head = len(path)
+	}
+	return change{path: path, head: head, inc: inc, arg: arg}
 }
 
 // update is a compiled update: operators, or a replacement when changes is empty and replace is set.
@@ -90,7 +100,7 @@ func (u *update) operator(name []byte, fields value) error {
 		if err := checkChange(path, arg, inc); err != nil {
 			return err
 		}
-		u.changes = append(u.changes, change{path: path, inc: inc, arg: arg})
+		u.changes = append(u.changes, newChange(path, inc, arg))
 	}
 	if it.bad {
 		return malformed("the update")
@@ -228,20 +238,24 @@ func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, er
 	var err error
 	n := 0
 	it := walk(doc)
+	same := it.rest // begins with fields that stay as they are, which are copied in one piece
 	for {
+		at := len(it.rest)
 		key, v, ok := it.next()
 		if !ok {
+			dst = append(dst, same[:len(same)-at]...)
 			break
 		}
 		n++
 		group := groupOf(changes, key, off)
 		if group == nil {
-			dst = appendElem(dst, key, v)
 			continue
 		}
+		dst = append(dst, same[:len(same)-at]...)
 		if dst, err = changeElem(dst, key, v, group, off); err != nil {
 			return dst, err
 		}
+		same = it.rest
 	}
 	if dst, err = appendNew(dst, changes, off, array, n); err != nil {
 		return dst, err
@@ -267,12 +281,15 @@ func groupOf(changes []change, key []byte, off int) []change {
 
 // part returns the path's part that begins at off.
 func (c *change) part(off int) []byte {
+	if off == 0 {
+		return c.path[:c.head]
+	}
 	head, _, _ := bytes.Cut(c.path[off:], dot)
 	return head
 }
 
 // last reports whether the part at off is the path's last one.
-func (c *change) last(off int) bool { return bytes.IndexByte(c.path[off:], '.') < 0 }
+func (c *change) last(off int) bool { return len(c.part(off)) == len(c.path)-off }
 
 // changeElem appends the element key with the changes of group, which all begin with it.
 func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
@@ -286,8 +303,7 @@ func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, erro
 		return dst, badValue(28, "PathNotViable", "cannot create field %q: %q is not a document",
 			group[0].path, group[0].path[:off+len(key)])
 	}
-	dst = append(dst, v.t)
-	dst = append(append(dst, key...), 0)
+	dst = appendName(dst, v.t, key)
 	mark(group, false)
 	dst, err := rebuild(dst, v.data, group, off+len(key)+1, v.t == tArray)
 	mark(group, true)
@@ -343,8 +359,7 @@ func createElem(dst, key []byte, group []change, off int) ([]byte, error) {
 	if group[0].last(off) {
 		return appendElem(dst, key, group[0].arg), nil // $inc of a missing field sets it
 	}
-	dst = append(dst, tDocument)
-	dst = append(append(dst, key...), 0)
+	dst = appendName(dst, tDocument, key)
 	mark(group, false)
 	dst, start := beginDoc(dst)
 	dst, err := appendNew(dst, group, off+len(key)+1, false, 0)
@@ -363,14 +378,14 @@ func appendSum(dst, key []byte, v, by value) ([]byte, error) {
 	case !v.isNumber():
 		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q, it is not a number", key)
 	case !aInt || !bInt:
-		return appendElem(dst, key, doubleValue(v.float()+by.float())), nil
+		return binary.LittleEndian.AppendUint64(appendName(dst, tDouble, key), math.Float64bits(v.float()+by.float())), nil
 	}
 	sum := a + b
 	if (sum > a) != (b > 0) {
 		return dst, badValue(2, "BadValue", "$inc of %q overflows a 64-bit integer", key)
 	}
 	if v.t == tInt32 && by.t == tInt32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
-		return appendElem(dst, key, int32Value(int32(sum))), nil
+		return binary.LittleEndian.AppendUint32(appendName(dst, tInt32, key), uint32(sum)), nil
 	}
-	return appendElem(dst, key, int64Value(sum)), nil
+	return binary.LittleEndian.AppendUint64(appendName(dst, tInt64, key), uint64(sum)), nil
 }

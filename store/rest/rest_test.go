@@ -89,7 +89,7 @@ func person(t testing.TB, n int) *workload.Request {
 	req := &workload.Request{Verb: workload.Insert, Collection: "person", Unordered: n > 1}
 	for i := range n {
 		req.Docs = append(req.Docs, encode(t, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "firstName", Value: "Ada"}, {Key: "lastName", Value: "Byron"},
-			{Key: "_plimsoll", Value: bson.D{{Key: "w", Value: int32(3)}, {Key: "s", Value: int64(i)}}}}))
+			{Key: "_plimsoll", Value: bson.Binary{Data: append(make([]byte, 23), byte(i))}}}))
 	}
 	return req
 }
