@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -215,7 +216,7 @@ func (c *mongoCluster) tellRollback(n *engine.MongoNode) {
 		return
 	}
 	c.event("member", map[string]string{"member": n.Name(), "files": strings.Join(fresh, "\n")},
-		"%s gave up writes that the others had not got; they are kept in %d files in %s", n.Name(), len(fresh),
+		"%s gave up writes that the others had not got; they are kept in %s in %s", n.Name(), figure.Plural(len(fresh), "file"),
 		filepath.Join(n.DataDir(), "rollback"))
 }
 

@@ -126,12 +126,24 @@ func (c *mongoCluster) describeMember(m *record.LabMember, s setStatus) {
 			m.Problem = "it is " + of.Words
 		}
 		if primary != nil && of.State == stateSecondary {
-			lag := max(0, primary.Date.Sub(of.Date).Seconds())
+			lag := lagOf(*primary, of)
 			m.LagSeconds = &lag
 		}
 		return
 	}
 	m.Problem = "the replica set does not have it as a member"
+}
+
+// leastLag is the lag, in seconds, of a member whose last operation is not the primary's although both are of the same second.
+const leastLag = 0.001
+
+// lagOf is how far a member is behind, in seconds; 0 only if its last operation is the primary's. A former primary that has
+// writes which it must give up may have one of a later time, and is behind nevertheless.
+func lagOf(primary, m memberStatus) float64 {
+	if m.Optime == primary.Optime {
+		return 0
+	}
+	return max(leastLag, primary.Date.Sub(m.Date).Seconds())
 }
 
 // anyStatus is the state of a set as its primary sees it, or another member with data.

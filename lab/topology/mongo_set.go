@@ -253,14 +253,22 @@ type setStatus struct {
 		} `bson:"lastCommittedOpTime"`
 	} `bson:"optimes"`
 	Members []memberStatus `bson:"members"`
+	// Candidate is told by a primary alone, since 4.2.1.
+	Candidate struct {
+		NewTerm time.Time `bson:"newTermStartDate"`
+	} `bson:"electionCandidateMetrics"`
 }
 
 type memberStatus struct {
-	Name      string    `bson:"name"`
-	Health    float64   `bson:"health"`
-	State     int       `bson:"state"`
-	Words     string    `bson:"stateStr"`
-	Date      time.Time `bson:"optimeDate"`
+	Name   string    `bson:"name"`
+	Health float64   `bson:"health"`
+	State  int       `bson:"state"`
+	Words  string    `bson:"stateStr"`
+	Date   time.Time `bson:"optimeDate"` // whole seconds
+	Optime struct {
+		TS   bson.Timestamp `bson:"ts"`
+		Term int64          `bson:"t"`
+	} `bson:"optime"`
 	Heartbeat string    `bson:"lastHeartbeatMessage"`
 	Elected   time.Time `bson:"electionDate"`
 }

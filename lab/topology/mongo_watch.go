@@ -43,6 +43,9 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 	}
 	primary := newestPrimary(nodes, answers)
 	for i, n := range nodes {
+		if answers[i].Secondary { // a rollback takes less than the time between two looks
+			c.tellRollback(n)
+		}
 		role := answers[i].role()
 		if role == "primary" && n != primary {
 			role = "unknown" // it has not noticed yet that there was an election
@@ -58,7 +61,6 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 			c.event("member", map[string]string{"member": n.Name(), "set": set, "role": role, "from": before},
 				"%s is %s", n.Name(), roleWords(role, answers[i]))
 		}
-		c.tellRollback(n)
 	}
 }
 
@@ -78,7 +80,8 @@ func roleWords(role string, a answer) string {
 	return role
 }
 
-// tellElection tells of a new primary, with the term where it can be had.
+// tellElection tells of a new primary, with the term and when that began where they can be had: to the millisecond if the
+// primary tells that, else to the second.
 func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.MongoNode) {
 	data := map[string]string{"set": set, "primary": n.Name()}
 	text := ""
@@ -91,6 +94,9 @@ func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.M
 			if m.Name == n.Address() && !m.Elected.IsZero() {
 				data["elected"] = m.Elected.UTC().Format(time.RFC3339)
 			}
+		}
+		if at := s.Candidate.NewTerm; !at.IsZero() {
+			data["elected"] = at.UTC().Format(time.RFC3339Nano)
 		}
 	}
 	c.event("election", data, "%s is primary of %s%s", n.Name(), set, text)

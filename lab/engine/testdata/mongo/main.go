@@ -1,7 +1,27 @@
 // Command mongo plays mongod and mongos for tests on machines where no real one can be had. It is written from
 // MongoDB's manual; comments name the page. It writes down how it was started and which commands it got, and answers
-// them as the manual says. Replica sets and clusters are real in so far as several of these processes share a
-// directory: who is alive, who is primary, which chunks are where.
+// them as the manual says.
+//
+// A replica set is real: its members know of each other by messages over TCP alone. There are heartbeats, terms, one vote
+// for each term, an oplog that secondaries fetch from the primary, a point up to where a majority has everything in its
+// journal, write concerns that wait for that, reads at majority, and retried writes that are done once ("Replica Set
+// Elections", "Replica Set Oplog", "Write Concern", "Read Concern majority", "Retryable Writes"). A primary that reaches
+// no majority for the election timeout, or hears of a later term, steps down; a former primary gives up what the next one
+// does not have and keeps it in DBPATH/rollback/UUID/removed.TIME.bson ("Rollbacks During Replica Set Failover"). The
+// journal is written every 100 ms and when somebody waits for it ("Journaling"): who is killed loses what was not. The
+// answers to hello and replSetGetStatus have the fields that drivers and labs read.
+//
+// It differs from a real server in this:
+//
+//   - The first election of a set does not wait for the election timeout, and heartbeats come at least four times in it.
+//   - Members get the whole oplog, which is never cut; there is no initial sync, no chaining, no flow control, no catching
+//     up of a new primary beyond the votes, and no checkpoint. They do not authenticate to each other.
+//   - Of queries it knows equality, of updates $set, $inc and replacements, of aggregations the count of a collection. There
+//     are no indexes, transactions, tags, change streams or snapshots.
+//   - Users and what config servers keep are in a directory that all processes of a test share. A router holds the
+//     documents of its clients itself, shards get none.
+//
+// Whatever a test needs to know of these things has to be looked at on a real server.
 //
 // The file standin.json beside the executable says which release it plays and how it misbehaves.
 package main
