@@ -129,6 +129,11 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 	b.x.c.stands.enter(record.StageBroken)
 	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", spec.Fault, x.what.Target))
 	b.verify(ctx, x, until)
+	if x.what.ID == 0 { // it does not last, so there is nothing to heal
+		b.set(func() { x.healed = x.what.Done })
+		b.x.c.stands.healed(b.left())
+		return
+	}
 	if spec.Stay {
 		return
 	}
@@ -212,16 +217,20 @@ func (b *breaker) heal(ctx context.Context, x *broken) {
 
 // healed tells that a fault is undone.
 func (b *breaker) healed(text string) {
-	left := 0
+	b.x.c.stands.healed(b.left())
+	b.x.c.stands.told("heal", text)
+}
+
+// left is how many faults are in place still.
+func (b *breaker) left() (n int) {
 	for _, x := range b.list() {
 		b.set(func() {
 			if x.injected && x.healed.IsZero() {
-				left++
+				n++
 			}
 		})
 	}
-	b.x.c.stands.healed(left)
-	b.x.c.stands.told("heal", text)
+	return n
 }
 
 // healRest heals what had to stay until the audit.
@@ -360,7 +369,7 @@ func (b *breaker) struck() int {
 	for _, x := range list {
 		n := 0
 		for _, y := range list {
-			if !y.injected || !y.data || !mustChange(actionOf(y.spec)) {
+			if !y.injected || !y.data || !slices.Contains(takesDown, actionOf(y.spec)) {
 				continue
 			}
 			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {

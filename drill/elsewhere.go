@@ -133,7 +133,7 @@ func rollbacks(member, volume string) []ledger.Source {
 
 // Name implements [ledger.Source].
 func (r *rollbackFiles) Name() string {
-	return fmt.Sprintf("the rollback files of %s (%s)", r.member, r.dir)
+	return fmt.Sprintf("the rollback of %s (kept in %s)", r.member, r.dir)
 }
 
 // Scan implements [ledger.Source]. Whatever the collection, all documents are given: what is not of the ledger is left

@@ -84,7 +84,7 @@ func TestRollbackFiles(t *testing.T) {
 		}
 	}
 	list := rollbacks("rs0-1", dir)
-	if len(list) != 1 || !strings.HasPrefix(list[0].Name(), "the rollback files of rs0-1") {
+	if len(list) != 1 || !strings.HasPrefix(list[0].Name(), "the rollback of rs0-1 (kept in ") {
 		t.Fatalf("found %+v", list)
 	}
 	n := 0

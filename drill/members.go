@@ -17,10 +17,6 @@ type memberReader interface {
 	ReadMember(ctx context.Context, member string) (*lab.MemberReading, error)
 }
 
-// mostSeconds is how far behind a member of mongod may say that it is without being called so: it tells whole seconds,
-// and a primary writes a record of its own every ten.
-const mostSeconds = 1
-
 // members opens each member that can be read directly, and notes those that cannot.
 func (x *round) members(ctx context.Context) []*source {
 	if x.lab == nil {
@@ -74,10 +70,18 @@ func (x *round) atItsAddress(ctx context.Context, m record.LabMember) (*source, 
 		return nil, err
 	}
 	s, err := x.open(ctx, m.Name, uri, true)
-	if err == nil && m.LagSeconds != nil && *m.LagSeconds > mostSeconds {
-		s.behind = fmt.Sprintf("%.0f s behind the primary", *m.LagSeconds)
+	if err == nil && m.LagSeconds != nil && *m.LagSeconds > 0 {
+		s.behind = secondsText(*m.LagSeconds) + " behind the primary"
 	}
 	return s, err
+}
+
+// secondsText says how far a member of mongod is behind, which tells whole seconds, and besides whether it has everything.
+func secondsText(lag float64) string {
+	if lag < 1 {
+		return "less than a second"
+	}
+	return fmt.Sprintf("%.0f s", lag)
 }
 
 // throughReader opens a member through a server that the lab starts for that. The server is there as long as the source

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,6 +25,20 @@ type circumstances struct {
 	changed    bool   // another member is the primary than before
 	struck     int    // members with data that were down or away at the same time
 	hidden     bool   // nobody tells here whether another member took over
+}
+
+// asked is the durability that a run gets: that of its specification or, where that says nothing, the default of a set of
+// mongod, which is majority since 5.0, and w:1 before that and where arbiters leave too few members with data.
+func asked(d record.DurabilitySpec, lab record.Lab) record.DurabilitySpec {
+	if d != (record.DurabilitySpec{}) {
+		return d
+	}
+	for _, m := range lab.Members {
+		if m.Kind == "mongod" && m.Role == "primary" && len(m.Settings) > 0 {
+			d.W = cmp.Or(m.Settings["defaultWriteConcern.w"], "1")
+		}
+	}
+	return d
 }
 
 // levelOf names the durability level that a run asked for.

@@ -46,7 +46,7 @@ type lag struct {
 }
 
 var (
-	noLag        = lag{0, 1} // mongod tells whole seconds
+	noLag        = lag{0, 0}
 	lagUnderLoad = lag{256 << 10, 2}
 )
 
@@ -152,7 +152,7 @@ func notWhole(before, now record.Lab, allowed lag) string {
 		case m.LagBytes != nil && *m.LagBytes > allowed.bytes:
 			missing = append(missing, fmt.Sprintf("%s is %d bytes behind", m.Name, *m.LagBytes))
 		case m.LagBytes == nil && m.LagSeconds != nil && *m.LagSeconds > allowed.seconds:
-			missing = append(missing, fmt.Sprintf("%s is %.0f s behind", m.Name, *m.LagSeconds))
+			missing = append(missing, fmt.Sprintf("%s is %s behind", m.Name, secondsText(*m.LagSeconds)))
 		}
 	}
 	is := primaries(now)

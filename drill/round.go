@@ -335,7 +335,7 @@ func (x *round) expect() {
 		return
 	}
 	r.Expect.Loss, r.Promise = circumstances{
-		durability: x.c.spec.Run.Durability, level: r.Level, members: r.Members, changed: x.changed, struck: x.breaks.struck(),
+		durability: asked(x.c.spec.Run.Durability, x.before), level: r.Level, members: r.Members, changed: x.changed, struck: x.breaks.struck(),
 		hidden: x.lab == nil && (x.sees == seesRouters || x.kind == kindGateway),
 	}.promise()
 }

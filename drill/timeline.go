@@ -29,7 +29,7 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 			continue // it could not be done
 		}
 		add(record.MomentFault, f.Injected, i, f.Fault+" "+f.Target)
-		if f.Healed > 0 {
+		if f.Healed > f.Done { // what does not last ends as soon as it is done
 			add(record.MomentHealed, f.Healed, i, f.Fault+" "+f.Target)
 		}
 	}
@@ -46,8 +46,8 @@ func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c
 		add(record.MomentThroughput, first+all.Recovery, 0, "95 % of the throughput before")
 	}
 	for _, e := range events {
-		if kind := momentOf(e); kind != "" && c.at(e.Time) >= first {
-			add(kind, c.at(e.Time), lastBefore(r.Faults, c.at(e.Time)), e.Text)
+		if kind, at := momentOf(e), c.at(happened(e)); kind != "" && at >= first {
+			add(kind, at, lastBefore(r.Faults, at), e.Text)
 		}
 	}
 	slices.SortStableFunc(moments, earlier)
@@ -69,6 +69,16 @@ func momentOf(e record.LabEvent) string {
 		return record.MomentPrimaryOut
 	}
 	return ""
+}
+
+// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab, which
+// looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole seconds.
+func happened(e record.LabEvent) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, e.Data["elected"])
+	if err != nil || at.Nanosecond() == 0 || at.After(e.Time) {
+		return e.Time
+	}
+	return at
 }
 
 // primaryGone is the kind of the event by which a client that follows a set tells that it sees no primary.

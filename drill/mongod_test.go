@@ -1,0 +1,85 @@
+package drill
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and it
+// may be a former primary that has not given anything up yet.
+func TestSetIsNotWholeAsLongAsAMemberIsBehind(t *testing.T) {
+	set := func(lag float64) record.Lab {
+		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs0", Kind: "mongod", State: "running", Role: "primary"},
+			{Name: "rs0-2", Set: "rs0", Kind: "mongod", State: "running", Role: "secondary", LagSeconds: &lag}}}
+	}
+	for lag, want := range map[float64]string{0: "", 0.001: "rs0-2 is less than a second behind", 12: "rs0-2 is 12 s behind"} {
+		if got := notWhole(set(0), set(lag), noLag); got != want {
+			t.Errorf("with a lag of %v s missing is %q, want %q", lag, got, want)
+		}
+	}
+	if got := notWhole(set(0), set(1), lagUnderLoad); got != "" {
+		t.Errorf("under load missing is %q", got)
+	}
+}
+
+// A primary says when its term began more exactly than the lab sees it; one that tells whole seconds does not.
+func TestElectedWhenThePrimarySays(t *testing.T) {
+	seen := time.Date(2026, 11, 22, 12, 0, 9, 400e6, time.UTC)
+	for text, want := range map[string]time.Time{"2026-11-22T12:00:09.123Z": seen.Add(-277 * time.Millisecond), "2026-11-22T12:00:09Z": seen, "": seen,
+		"2026-11-22T12:00:11.5Z": seen} {
+		if got := happened(record.LabEvent{Time: seen, Data: map[string]string{"elected": text}}); !got.Equal(want) {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A planned hand-over takes no member away: majority has to hold as if it had not been.
+func TestStepDownStrikesNobody(t *testing.T) {
+	began := time.Now()
+	x := &round{r: &record.DrillRound{Members: 3}}
+	x.breaks = newBreaker(x)
+	for _, action := range []string{lab.StepDown, lab.Kill} {
+		b := &broken{spec: record.DrillFaultSpec{Fault: action + ":primary"}, injected: true, primary: true, data: true}
+		b.what.Asked = began
+		x.breaks.add(b)
+	}
+	if n := x.breaks.struck(); n != 1 || !x.breaks.mustChange() {
+		t.Errorf("%d members were struck, a primary had to change: %v", n, x.breaks.mustChange())
+	}
+}
+
+// Where nobody says a durability, a set has its own default, which is not always majority.
+func TestDefaultOfASet(t *testing.T) {
+	set := func(w string) record.Lab {
+		settings := map[string]string{"defaultReadConcern.level": "local"}
+		if w != "" {
+			settings["defaultWriteConcern.w"] = w
+		}
+		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Kind: "mongod", Role: "primary", Settings: settings}}}
+	}
+	for _, c := range []struct {
+		lab  record.Lab
+		d    record.DurabilitySpec
+		want string
+	}{
+		{set("majority"), record.DurabilitySpec{}, levelMajority},
+		{set(""), record.DurabilitySpec{}, levelBalanced},
+		{set("1"), record.DurabilitySpec{W: "majority"}, levelMajority},
+		{record.Lab{}, record.DurabilitySpec{}, levelMajority},
+	} {
+		if got := (circumstances{durability: asked(c.d, c.lab), members: 3}).levelOf(); got != c.want {
+			t.Errorf("%+v with %v is %s, want %s", c.d, c.lab.Members, got, c.want)
+		}
+	}
+}
+
+// How far a member is behind is said in words, and whole seconds as such.
+func TestSecondsText(t *testing.T) {
+	if got := strings.Join([]string{secondsText(0.001), secondsText(1), secondsText(61)}, ", "); got != "less than a second, 1 s, 61 s" {
+		t.Errorf("it reads %q", got)
+	}
+}
