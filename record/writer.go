@@ -38,7 +38,7 @@ type Writer struct {
 	events    *lineFile
 	samples   *samplesFile // nil as long as there are none
 	series    seriesSums
-	services  map[string]*ServiceResult // what the REST service used, by phase
+	services  map[string]serviceUse // what the REST service used, by phase
 	rewritten time.Duration
 	failed    error
 	finished  bool
@@ -263,30 +263,30 @@ func (w *Writer) line(l IntervalLine) error {
 // client.
 func (w *Writer) AddService(phase string, cpu time.Duration, memory int64) {
 	if w.services == nil {
-		w.services = map[string]*ServiceResult{}
+		w.services = map[string]serviceUse{}
 	}
 	s := w.services[phase]
-	if s == nil {
-		s = &ServiceResult{}
-		w.services[phase] = s
-	}
-	s.CPUSeconds += cpu.Seconds()
-	s.MemoryBytes = max(s.MemoryBytes, memory)
+	w.services[phase] = serviceUse{s.cpu + cpu, max(s.memory, memory)}
+}
+
+// serviceUse is processor time, and the most memory.
+type serviceUse struct {
+	cpu    time.Duration
+	memory int64
 }
 
 // withServices puts what the service used beside what the client used.
 func (w *Writer) withServices(results []PhaseResult) {
 	for i := range results {
 		p := &results[i]
-		have := w.services[p.Phase]
-		if have == nil {
+		use, ok := w.services[p.Phase]
+		if !ok {
 			continue
 		}
-		s := *have
+		p.Service = &ServiceResult{CPUSeconds: use.cpu.Seconds(), MemoryBytes: use.memory}
 		if n := p.Ended.Attempted; n > 0 {
-			s.CPUPerOperation = s.CPUSeconds * 1e9 / float64(n)
+			p.Service.CPUPerOperation = float64(use.cpu) / float64(n)
 		}
-		p.Service = &s
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *Suite) drillUseSection() Section {
 		}
 		x.Table.row(append([]string{p.Name, cmp.Or(p.Level, "-")}, sum.cells(base)...)...)
 	}
-	if len(x.Table.Rows) < 2 {
+	if len(x.Table.Rows) == 0 {
 		return Section{}
 	}
 	x.Lines = []string{
