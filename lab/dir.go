@@ -97,7 +97,7 @@ func LabsOfRoot(uid int) string {
 	if uid == 0 {
 		return ""
 	}
-	return "; a lab that root made is used as root as well: say sudo"
+	return "; labs that root made are seen by root only"
 }
 
 // Names lists the labs of a home directory, also dead ones.

@@ -138,7 +138,7 @@ func TestLabsThatAreNotThere(t *testing.T) {
 	if of := LabsOfRoot(0); of != "" {
 		t.Errorf("root is told %q", of)
 	}
-	if of := LabsOfRoot(1000); !strings.Contains(of, "sudo") {
+	if of := LabsOfRoot(1000); !strings.Contains(of, "by root only") {
 		t.Errorf("others are told %q", of)
 	}
 	for range 2 { // what is not there is no error

@@ -61,11 +61,10 @@ func (f *suiteFlags) plan(env *environment, dir, out string, study *studyFlags) 
 	case f.smoke:
 		o.Budget, o.Limit = record.BudgetSmoke, suite.SmokeTime
 	case study.budget != "":
-		d, err := record.ParseDuration(study.budget)
-		if err != nil || d <= 0 {
-			return nil, usageError("--budget: %q is not a time; write it like 30m", study.budget)
+		var err error
+		if o.Limit, err = budgetOf(study.budget); err != nil {
+			return nil, err
 		}
-		o.Limit = d.Std()
 	}
 	var err error
 	if o.Scale, err = parseScale(f.scale); err != nil {
@@ -77,6 +76,18 @@ func (f *suiteFlags) plan(env *environment, dir, out string, study *studyFlags) 
 	}
 	p, err := suite.NewPlan(folder, o)
 	return p, withExit(exitUsage, err)
+}
+
+// budgetOf reads the time that a suite may take, "" being none.
+func budgetOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := record.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usageError("--budget: %q is not a time; write it like 30m", text)
+	}
+	return d.Std(), nil
 }
 
 // parseScale reads data=1/64,workers=1/4.
@@ -138,7 +149,7 @@ func (m *suiteMachine) look(need string) string {
 	switch need {
 	case "root":
 		if os.Geteuid() != 0 {
-			return "this is not root; run it with sudo"
+			return "this is not root; call plimsoll as root"
 		}
 	case record.LabMongod, record.LabDocumentDB:
 		home, err := homeDir(m.env)

@@ -62,6 +62,9 @@ func Refuse(dir string) error {
 				"%s holds a database (%s: %s), which the probe would slow down: give an empty directory beside it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
 		}
 	}
+	if err := writable(dir); err != nil {
+		return &RefusedError{Text: explain(dir, err).Error()}
+	}
 	return nil
 }
 

@@ -54,7 +54,7 @@ func needRoot(what string) error {
 		return fmt.Errorf("%s works on Linux only (use the engine mongod here)", what)
 	}
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%s %w: a root directory and mounts of its own are made; use sudo, or the engine mongod, which runs as any user", what, ErrNeedsRoot)
+		return fmt.Errorf("%s %w: a root directory and mounts of its own are made; call plimsoll as root, or take the engine mongod, which runs as any user", what, ErrNeedsRoot)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ type refusal struct {
 func TestPlanRefusesWhatTheMachineCannot(t *testing.T) {
 	plain := without(thisKernel(), func(f *Facts) { f.Root = false })
 	refused(t, []refusal{
-		{record.StorageSpec{Size: gib, Tolerate: 1}, plain, []string{"root", "sudo", "directories"}},
+		{record.StorageSpec{Size: gib, Tolerate: 1}, plain, []string{"as root", "directories"}},
 		{record.StorageSpec{Size: gib}, Facts{OS: "darwin", Root: true}, []string{"Linux", "directories"}},
 		{record.StorageSpec{Size: gib}, without(thisKernel(), func(f *Facts) { f.Loop = false }), []string{"loop"}},
 		{record.StorageSpec{Size: gib, Faults: true}, without(thisKernel(), func(f *Facts) { f.FUSE = false }), []string{"/dev/fuse", "leave them out"}},

@@ -165,7 +165,7 @@ func (s scheme) possible(f Facts) error {
 	case f.OS != "linux":
 		return fmt.Errorf("storage: virtual disks are made on Linux only: run it there%s", instead)
 	case !f.Root:
-		return fmt.Errorf("storage: virtual disks and mounts need root: run it with sudo%s", instead)
+		return fmt.Errorf("storage: virtual disks and mounts need root: call plimsoll as root%s", instead)
 	case !f.Loop:
 		return fmt.Errorf("storage: this kernel has no loop devices (/dev/loop-control): load the module loop%s", instead)
 	case usesFaultfs(s.policy) && !f.FUSE:
