@@ -76,7 +76,7 @@ func (e ended) ofClients(t *testing.T, r *record.Run) (inserted int64) {
 // TestClients makes several processes insert into one collection: nothing is done twice and nothing is lost, and
 // one record says what all of them did.
 func TestClients(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 15)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestClients(t *testing.T) {
 func longRun(t *testing.T, s *server) (*command, []int) {
 	t.Helper()
 	db := newDatabase("long")
-	c := start(t, slices.Concat(insertsOnly(s.uri, db, "wire"), []string{"--clients", "3", "--duration", "30m"})...)
+	c := start(t, slices.Concat(insertsOnly(s.uri, db, "wire"), []string{"--clients", "3", "--pace", "40", "--duration", "30m"})...)
 	pids := c.children(t, 3)
 	untilMeasured(t, c)
 	return c, pids
@@ -118,7 +118,7 @@ func longRun(t *testing.T, s *server) (*command, []int) {
 
 // TestClientsEnded ends a run of several processes in all the ways in which that can happen.
 func TestClientsEnded(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 25)
 	forEachServer(t, testClientsEnded)
 }
 
@@ -187,9 +187,9 @@ func seriesOf(r *record.Run) map[string]int {
 
 // TestBesideTheLoad looks for what a record says of the machine, of the client and of the server.
 func TestBesideTheLoad(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
-		c := start(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--duration", "30m"})...)
+		c := start(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--pace", "40", "--duration", "30m"})...)
 		untilRecorded(t, c, "samples of the client, of the machine and of mongod", func(r *record.Run) bool {
 			n := seriesOf(r)
 			return n["client"] > 0 && n["host"] > 0 && (n["server"] >= 20 || s.engine != engine.Mongod)

@@ -14,7 +14,7 @@ import (
 
 // TestDrillDocs runs every command that docs/drill.md shows, in their order and in one directory.
 func TestDrillDocs(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

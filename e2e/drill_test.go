@@ -57,7 +57,7 @@ func has(r record.DrillRound, kind string) bool {
 // TestDrill kills the primary of three members under load: under quorum commit nothing is lost, under asynchronous
 // replication what is lost is named, and found in the log that the earlier primary gave up.
 func TestDrill(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 75)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -72,7 +72,7 @@ func TestDrill(t *testing.T) {
 // TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once, and
 // drills that end early: the lab heals. In the end the lab itself is killed, and removed nevertheless.
 func TestDrillEnded(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 160)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -295,7 +295,7 @@ func testDrillKilled(t *testing.T, name string) {
 
 // TestDrillLyingDisk brings a lab up on a disk that acknowledges flushes and does nothing, and takes its power.
 func TestDrillLyingDisk(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 35)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -312,7 +312,7 @@ func TestDrillLyingDisk(t *testing.T) {
 
 // TestDrillPowerLoss takes the power of a member whose writes are flushed before they are acknowledged.
 func TestDrillPowerLoss(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 40)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -46,7 +46,7 @@ func durabilityCases() []durabilityCase {
 
 // TestDurability runs with every durability level through both clients, which must agree.
 func TestDurability(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 15)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, c := range durabilityCases() {
 			for _, client := range clients {

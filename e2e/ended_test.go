@@ -18,12 +18,12 @@ import (
 
 // TestInterrupt ends a run with Ctrl-C or SIGTERM: it must end by itself, and its record must be complete.
 func TestInterrupt(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
 				db := newDatabase("interrupt", client)
-				c := start(t, append(insertsOnly(s.uri, db, client), "--duration", "10m")...)
+				c := start(t, append(insertsOnly(s.uri, db, client), "--duration", "10m", "--pace", "40")...)
 				untilMeasured(t, c)
 				c.signal(t, map[string]os.Signal{"wire": os.Interrupt, "driver": syscall.SIGTERM}[client])
 				e := c.wait(t).must(t, 130)
@@ -71,7 +71,7 @@ func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) b
 
 // TestKilledRun kills plimsoll amid a run. What its record has must be shown, and be true.
 func TestKilledRun(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, client := range clients {
 			t.Run(client, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestKilledRun(t *testing.T) {
 
 // TestResume ends a load phase with Ctrl-C and lets another call load the rest.
 func TestResume(t *testing.T) {
-	t.Parallel()
-	const records = 20_000
+	inTurn(t, 25)
+	const records = 6000
 	cases := []struct{ workload, client, collection string }{
 		{"ycsb-a", "wire", "usertable"}, {"a", "driver", "usertable"}, {"person", "driver", "person"}, {"catalog", "wire", "product"},
 	}
@@ -117,9 +117,9 @@ func TestResume(t *testing.T) {
 				db := newDatabase("resume", c.workload)
 				args := []string{"run", s.uri, "--workload", c.workload, "--client", c.client, "--records", strconv.Itoa(records),
 					"--load", "only", "--threads", "4"}
-				// Small batches make the first load slow enough to be caught.
-				first := start(t, append(args, "--database", db, "--batch", "20", "--load-threads", "2")...)
-				until(t, "some of the records", func() bool { return s.count(t, db, c.collection) > 1000 })
+				// Small batches, one after the other, make the first load slow enough to be caught.
+				first := start(t, append(args, "--database", db, "--batch", "5", "--load-threads", "1")...)
+				until(t, "some of the records", func() bool { return s.count(t, db, c.collection) > 300 })
 				first.signal(t, os.Interrupt)
 				first.wait(t).must(t, 130)
 				part := s.count(t, db, c.collection)

@@ -27,7 +27,7 @@ func insertsOnly(uri, db, client string) []string {
 // TestServerKilled kills a server under load and starts it again on its data. What was acknowledged must be
 // there, and what is there beyond that must have been counted as indeterminate.
 func TestServerKilled(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 40)
 	forEachEngine(t, func(t *testing.T, name string) {
 		t.Run("all of it", func(t *testing.T) { testKilled(t, name, killAll, "--rate", "200") })
 		if name == engine.DocumentDB {

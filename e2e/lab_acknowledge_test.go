@@ -16,7 +16,7 @@ import (
 // TestAcknowledgedByANumber has two sets of three, of which one waits for all three and the other for a majority. While a
 // standby is paused, the first one acknowledges nothing of that level, and the second one does.
 func TestAcknowledgedByANumber(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 20)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -36,7 +36,7 @@ func probeOf(t *testing.T, target string, args ...string) *record.Probe {
 // TestVolumesWithoutADatabase makes labs of volumes alone: each filesystem is mounted where others see it, is probed, and
 // loses its power where its disks can; nothing is left.
 func TestVolumesWithoutADatabase(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 25)
 	if !disktest.Able(t) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 // TestLabDocs runs every command that docs/lab.md shows, in their order and in one directory.
 func TestLabDocs(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 50)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -36,7 +36,7 @@ const (
 // TestLabKilled kills plimsoll with SIGKILL at random moments of making and removing a lab. The next `lab down` must
 // leave nothing of it, and must not touch another lab that runs all the while.
 func TestLabKilled(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 50)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

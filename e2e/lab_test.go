@@ -98,7 +98,7 @@ func write(ctx context.Context, uri, collection string, id int) error {
 
 // TestLab makes the smallest lab there is, uses every command on it, and removes it.
 func TestLab(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 20)
 	forEachEngine(t, func(t *testing.T, engine string) {
 		const name = "e2e-smallest"
 		l := labOf(t, name, "--engine", engine, "--auth")
@@ -207,7 +207,7 @@ func testNoPassword(t *testing.T, name, password, dir string) {
 // TestLabOfThree kills the primary of a set of three under load: another takes over, the former one comes back as a
 // standby, and what was acknowledged by a majority is there.
 func TestLabOfThree(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 20)
 	forEachEngine(t, func(t *testing.T, engine string) {
 		const name = "e2e-three"
 		labOf(t, name, "--engine", engine, "--members", "3", "--election", "elect-fast", "--ha")
@@ -259,7 +259,7 @@ func primary(t *testing.T, name string) string {
 // TestIsolatedLab has hosts with addresses and limits, and volumes of two disks. A disk fails under load, a host loses
 // power and its members are started on another.
 func TestIsolatedLab(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 35)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -38,7 +38,7 @@ func (e ended) onDisk(t *testing.T) *record.Run {
 // TestRunOfALab loads a set of three members through the gateway of a durability, with one and with two processes, and
 // finds in the record what the lab was and what its hosts did.
 func TestRunOfALab(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -141,7 +141,7 @@ func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
 // TestStudyOfLabs varies the cores of isolated hosts, so that the lab is made anew between trials; killed in the middle,
 // it goes on, finds the lab that it left, and leaves none in the end.
 func TestStudyOfLabs(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -26,18 +26,10 @@ import (
 // patience bounds whatever a test waits for. It is long: the machine may be busy with other tests.
 const patience = 2 * time.Minute
 
-// atOnce is how many tests go on at the same time, whatever the number of cores: they wait for timers, for faults and
-// for disks most of the time.
-const atOnce = "4"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		if err := flag.Set("test.parallel", atOnce); err != nil {
-			panic(err)
-		}
+	if err := setTurns(); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	if err := endShared(); err != nil {

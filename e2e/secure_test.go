@@ -85,7 +85,6 @@ func (c refusal) check(t *testing.T) {
 	}
 	for _, client := range clients {
 		t.Run(c.name+"/"+client, func(t *testing.T) {
-			t.Parallel()
 			e := plimsoll(t, loadArgs(c.uri, newDatabase(c.name, client), client, "3s")...).must(t, c.code)
 			for _, word := range c.says {
 				if !strings.Contains(e.stderr, word) {
@@ -102,7 +101,7 @@ func (c refusal) check(t *testing.T) {
 
 // TestSCRAM logs in over a connection in the clear.
 func TestSCRAM(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	s, address, ok := secured(t)
 	if !ok {
 		return
@@ -122,7 +121,7 @@ func TestSCRAM(t *testing.T) {
 
 // TestTLS connects with and without trust in the server's certificate.
 func TestTLS(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	s, address, ok := secured(t, "--tls")
 	if !ok {
 		return

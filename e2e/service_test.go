@@ -21,7 +21,7 @@ func personsOnly(uri, db string) []string {
 // TestRunViaService loads a server through a REST service: what arrives is what arrives directly, and the service ends with
 // the run, also with one that is killed.
 func TestRunViaService(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
 		t.Run("data", func(t *testing.T) { testServiceData(t, s) })
 		t.Run("killed", func(t *testing.T) { testServiceKilled(t, s) })

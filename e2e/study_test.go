@@ -127,7 +127,7 @@ metrics: [throughput]
 // TestStudyKilledAgainAndAgain kills a study at random moments, again and again, and lets it go on. No trial that was
 // finished is lost or repeated.
 func TestStudyKilledAgainAndAgain(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -198,7 +198,7 @@ func (c *command) over() bool {
 
 // TestStudyAtOnce: two processes cannot work on one study, Ctrl-C ends it cleanly, and it goes on.
 func TestStudyAtOnce(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 8", "trials: 1", 1))
 	c := start(t, "study", "run", file, "--out", dir)
 	until(t, "a trial under way", func() bool {
@@ -242,7 +242,7 @@ func TestStudyAtOnce(t *testing.T) {
 
 // TestStudyOfAServer compares both clients on a real server, and finds what was asked for in the records.
 func TestStudyOfAServer(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 10)
 	forEachServer(t, func(t *testing.T, s *server) {
 		file, dir := writeStudy(t, fmt.Sprintf(`
 name: clients
@@ -289,7 +289,7 @@ canary: -1
 
 // TestStudyOfTheEmbeddedStore runs a whole study on this disk, with a procedure before it, and prints it in every form.
 func TestStudyOfTheEmbeddedStore(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	file, dir := writeStudy(t, fmt.Sprintf(`
 name: embedded
 run:

@@ -119,7 +119,7 @@ func deaf(t *testing.T) string {
 
 // TestUnreachable starts all commands at once, because each of them waits for its timeout.
 func TestUnreachable(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	nobody := deaf(t)
 	const foreign = "MongoDB|message" // what the messages say where something else answers
 	cases := []struct {
@@ -146,7 +146,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestWrongPassword is refused by servers without users as well.
 func TestWrongPassword(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
 		address := strings.TrimSuffix(strings.TrimPrefix(s.uri, "mongodb://"), "/")
 		attempt(t, address).checkRefused(t, address, "password")
@@ -155,7 +155,7 @@ func TestWrongPassword(t *testing.T) {
 
 // TestNotAnAddress gives addresses that are written wrongly.
 func TestNotAnAddress(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 5)
 	for _, c := range []struct {
 		target string
 		code   int

@@ -116,7 +116,7 @@ func workloadCases() []workloadCase {
 
 // TestWorkloads loads and runs every workload through both clients.
 func TestWorkloads(t *testing.T) {
-	t.Parallel()
+	inTurn(t, 65)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, c := range workloadCases() {
 			t.Run(c.name, func(t *testing.T) {
