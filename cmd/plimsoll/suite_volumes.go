@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
@@ -17,14 +18,38 @@ var _ suite.Volumes = (*suiteVolumes)(nil)
 
 // Directory implements [suite.Volumes].
 func (s *suiteVolumes) Directory(ctx context.Context, name string) (string, error) {
-	h, err := lab.Open(ctx, s.home, name)
+	p, err := s.place(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	defer h.Close()
+	p.close()
+	return p.dir, nil
+}
+
+// Cutter implements [suite.Volumes].
+func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutter, func(), error) {
+	p, err := s.place(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.cutter == nil {
+		p.close()
+		return nil, nil, fmt.Errorf("the disks of the lab %s do not know what was flushed (storage.faults)", name)
+	}
+	return p.cutter, p.close, nil
+}
+
+// place finds the one volume of a lab.
+func (s *suiteVolumes) place(ctx context.Context, name string) (probePlace, error) {
+	h, err := lab.Open(ctx, s.home, name)
+	if err != nil {
+		return probePlace{}, err
+	}
 	p, err := placeOn(ctx, h, "", false)
 	if err != nil {
-		return "", fmt.Errorf("the volume of the lab %s: %w", name, err)
+		_ = h.Close()
+		return probePlace{}, fmt.Errorf("the volume of the lab %s: %w", name, err)
 	}
-	return p.dir, nil
+	p.close = func() { _ = h.Close() }
+	return p, nil
 }
