@@ -136,7 +136,9 @@ func unknowns(e evidence) []string {
 		add("%d of %s did not come about: the load had ended before", n, figure.Plural(e.planned, "fault"))
 	}
 	for _, f := range r.Faults {
-		if !f.Hit {
+		if f.Injected <= 0 {
+			add("%s could not be done%s", f.Fault, detail(f.Problem))
+		} else if !f.Hit {
 			add("%s of %s did not hit, as far as anybody could see%s", f.Fault, f.Target, detail(f.Evidence, f.Problem))
 		}
 	}

@@ -66,7 +66,7 @@ func TestVerdict(t *testing.T) {
 			func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(35) }, record.Unknown, "too soon to tell"},
 		"could not be broken": {func(e *evidence) {
 			e.round.Faults[0].Injected, e.round.Faults[0].Hit, e.round.Effects, e.round.Expect.Outage = 0, false, nil, seconds(1)
-		}, record.Unknown, "did not hit"},
+		}, record.Unknown, "could not be done"},
 		"one fault of two":     {func(e *evidence) { e.planned = 2 }, record.Unknown, "1 of 2 faults did not come about"},
 		"nothing acknowledged": {func(e *evidence) { e.round.Ledger.Acknowledged = 0 }, record.Unknown, "none could be lost"},
 		"nothing acknowledged, none asked for": {func(e *evidence) {
