@@ -17,7 +17,7 @@ const maxHosts = 6
 
 // besideHosts are what processes on this side are called beside the hosts of a lab: those that make the load, and the REST service
 // that it goes through.
-var besideHosts = map[string]string{"client": "the load", "service": "the REST service"}
+var besideHosts = map[string]string{"client": "the load", "service": "REST service"}
 
 func noHost(name string) bool { return name == besideHosts["client"] || name == besideHosts["service"] }
 

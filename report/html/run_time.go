@@ -40,7 +40,7 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	if !s.Course.Complete {
 		sec.Lead += " The files end early, as those of a killed run do."
 	}
-	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.inFlight(prefix), t.heat(prefix)} {
+	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix), t.inFlight(prefix), t.heat(prefix)} {
 		if f != nil {
 			sec.Blocks = append(sec.Blocks, Block{Figure: f})
 		}
@@ -80,6 +80,7 @@ func newTimeline(s *Source, prefix string) *timeline {
 		t.rows["p99"] = append(t.rows["p99"], stated(b.P99))
 		t.rows["max"] = append(t.rows["max"], positive(b.Max))
 		t.rows["flight"] = append(t.rows["flight"], b.InFlight)
+		t.rows["workers"] = append(t.rows["workers"], float64(b.Workers))
 	}
 	t.marks()
 	return t
@@ -213,6 +214,25 @@ func (t *timeline) errors(prefix string) *Figure {
 	return t.zoomed(c, "", lines)
 }
 
+// ramps says whether the number of workers changed.
+func (t *timeline) ramps() bool {
+	low, high := rangeOf(t.rows["workers"])
+	return high > low
+}
+
+// workers draws how many there were, where their number changed: the virtual users of a ramp.
+func (t *timeline) workers(prefix string) *Figure {
+	if !t.ramps() {
+		return nil
+	}
+	low, high := rangeOf(t.rows["workers"])
+	lines := []TrackRow{{Name: "workers", Label: "workers", Unit: "", Values: t.rows["workers"]}}
+	c := t.panel(prefix+"workers", "Workers", chart.Axis{Label: "workers (virtual users)", Zero: true}, lines)
+	c.Height = 160
+	c.Description = fmt.Sprintf("How many workers there were: from %s to %s.", figure.Count(int64(low)), figure.Count(int64(high)))
+	return t.zoomed(c, "", lines)
+}
+
 func (t *timeline) inFlight(prefix string) *Figure {
 	if math.IsNaN(mean(t.rows["flight"])) {
 		return nil
@@ -242,6 +262,10 @@ func (t *timeline) table() *Table {
 		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
 		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "max", Number: true}, {Name: "under way", Number: true},
 	}}
+	ramps := t.ramps()
+	if ramps {
+		x.Columns = append(x.Columns, Column{Name: "workers", Number: true})
+	}
 	rate := func(v float64) string { return figure.Rate(v) }
 	for i := range t.bins {
 		b := &t.bins[i]
@@ -253,6 +277,9 @@ func (t *timeline) table() *Table {
 			since(b.Start), b.Phase, rate(t.rows["ok"][i]), rate(t.rows["offered"][i]), rate(t.rows["failed"][i]), rate(t.rows["indeterminate"][i]),
 			duration(t.rows["p50"][i]), duration(t.rows["p99"][i]), duration(t.rows["max"][i]), flight,
 		})
+		if ramps {
+			x.Rows[i] = append(x.Rows[i], figure.Count(int64(b.Workers)))
+		}
 	}
 	return x
 }

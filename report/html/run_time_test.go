@@ -40,3 +40,26 @@ func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
 		t.Errorf("it is not said what was left out: %s", sec.Lead)
 	}
 }
+
+// A ramp shows how many workers there were, over time and in the table; where there were always as many nothing is drawn.
+func TestWorkersOfARamp(t *testing.T) {
+	bins := func(workers ...int) *timeline {
+		s := &Source{Run: &record.Run{}, Course: &course.Course{Width: time.Second, Complete: true}}
+		for i, n := range workers {
+			s.Course.Bins = append(s.Course.Bins, course.Bin{Phase: "measure", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Workers: n})
+		}
+		return newTimeline(s, "")
+	}
+	if f := bins(16, 16, 16).workers(""); f != nil {
+		t.Error("workers that were always as many are drawn")
+	}
+	line := bins(3, 16, 50)
+	f := line.workers("")
+	if f == nil || !strings.Contains(string(f.SVG), "from 3 to 50") {
+		t.Fatalf("the ramp is not drawn: %+v", f)
+	}
+	x := line.table()
+	if last := len(x.Columns) - 1; x.Columns[last].Name != "workers" || x.Rows[1][last] != "16" {
+		t.Errorf("the table has no workers: %v, %v", x.Columns, x.Rows[1])
+	}
+}
