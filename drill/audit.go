@@ -117,11 +117,15 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for {
-		if err = c.Ping(ctx, nil); err == nil && !direct {
-			err = s.fence(ctx, x.r.Level == "")
+		now := c.Ping(ctx, nil)
+		if now == nil && !direct {
+			now = s.fence(ctx, x.r.Level == "")
 		}
-		if err == nil {
+		if now == nil {
 			return s, nil
+		}
+		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) { // that there was no time for another try tells nothing
+			err = now
 		}
 		select {
 		case <-time.After(lookEvery):

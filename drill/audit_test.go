@@ -1,0 +1,57 @@
+package drill
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+// The final read does not begin before a majority has confirmed a write, and what nobody answers for is not gone.
+func TestFinalReadIsOfNow(t *testing.T) {
+	var confirms, finds atomic.Bool
+	server, err := null.Listen(null.Options{Fail: func(_ uint64, command string) *null.Failure {
+		switch {
+		case command == "insert" && !confirms.Load():
+			return &null.Failure{Form: null.ConcernFailure, Code: 64, Name: "WriteConcernTimeout", Message: "waiting for replication timed out", Docs: 1}
+		case command == "find" && !finds.Load():
+			return &null.Failure{Form: null.CommandFailure, Code: 8, Name: "UnknownError", Message: "no"}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	x := &round{c: &conductor{spec: record.DrillSpec{Run: record.RunSpec{Database: "d"}}}, r: &record.DrillRound{}}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if s, err := x.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
+		t.Errorf("with no majority the final read is %+v (%v)", s, err)
+	}
+	confirms.Store(true)
+	s, err := x.open(t.Context(), finalRead, server.URI(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if s.session == nil {
+		t.Error("shards that have not seen the write may answer as of before")
+	}
+	seeds, err := writeSeeds(t.Context(), server.URI(), "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seeds.close()
+	if n, err := seeds.found(t.Context(), s.db); err == nil {
+		t.Errorf("a server that does not answer has %d of the seed records", n)
+	}
+	finds.Store(true)
+	if n, err := seeds.found(t.Context(), s.db); err != nil || n != seeds.count() {
+		t.Errorf("%d of %d seed records are there (%v)", n, seeds.count(), err)
+	}
+}
