@@ -3,13 +3,10 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -63,44 +60,4 @@ func lineOf(text, word string) string {
 		}
 	}
 	return ""
-}
-
-// TestDrillsOfMongod makes the shipped drills of mongod with a stand-in that plays the sets, as no real one can be had here. It knows
-// the commands of a lab and not those of a load: the set comes up, the seed records are written and found, the members are
-// read one by one, and what the drill could not do is said in a sentence that names the command.
-func TestDrillsOfMongod(t *testing.T) {
-	inTurn(t, 60)
-	files, err := filepath.Glob("../examples/drill/mongod-*.yaml")
-	if err != nil || len(files) != 3 {
-		t.Fatalf("the drills are %q: %v", files, err)
-	}
-	// Long enough for an election of ten seconds, and no load that two cores have to work for.
-	const engine = "engine: {name: mongod"
-	own := strings.NewReplacer(engine, engine+", binary: "+enginetest.StandinMongo(t, "8.0.12"), "duration: 60s", "duration: 30s", "for: 30s", "for: 14s",
-		"pace: 4000", "pace: 100")
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			t.Parallel() // it mostly waits
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := filepath.Join(t.TempDir(), "drill.yaml")
-			if err := os.WriteFile(name, []byte(own.Replace(string(text))), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			lab := "drill-" + strings.TrimSuffix(filepath.Base(file), ".yaml")
-			removeAfter(t, lab)
-			e := plimsoll(t, "drill", name, "--format", "json", "--quiet").must(t, 1)
-			d := drillOf(t, e)
-			r := d.Rounds[0]
-			if d.Verdict != record.Unknown || r.SeedsFound != 2 || !strings.Contains(e.stderr, "no such command: 'aggregate'") {
-				t.Errorf("the verdict is %s because of %q, %d seed records were found\n%s", d.Verdict, d.Reasons, r.SeedsFound, e.stderr)
-			}
-			testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
-			if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, lab) {
-				t.Errorf("the lab of the drill is still there:\n%s", list)
-			}
-		})
-	}
 }
