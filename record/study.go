@@ -99,7 +99,13 @@ const (
 	TrialTimeout TrialStatus = "timeout"
 	// TrialLost: it was under way when the study was killed, and is repeated as another attempt.
 	TrialLost TrialStatus = "lost"
+	// TrialLeft: it was left out while the study was under way, because the time was not enough; Problem says so. A whole
+	// block is left out or none of it.
+	TrialLeft TrialStatus = "left out"
 )
+
+// Begun says whether a trial ever began: it is neither planned nor left out.
+func (s TrialStatus) Begun() bool { return s != TrialPlanned && s != TrialLeft }
 
 // Trial is a run at one point of a study.
 type Trial struct {
@@ -112,8 +118,8 @@ type Trial struct {
 	Configuration string `json:"configuration"`
 	// Kind is what it is for: trial, canary or procedure.
 	Kind   string      `json:"kind" jsonschema:"enum=trial,enum=canary,enum=procedure"`
-	Status TrialStatus `json:"status" jsonschema:"enum=planned,enum=running,enum=done,enum=failed,enum=timeout,enum=lost"`
-	// Problem is why it failed.
+	Status TrialStatus `json:"status" jsonschema:"enum=planned,enum=running,enum=done,enum=failed,enum=timeout,enum=lost,enum=left out"`
+	// Problem is why it failed or was left out.
 	Problem string `json:"problem,omitempty"`
 	// Record is its directory, relative to that of the study.
 	Record  string     `json:"record,omitempty"`

@@ -272,7 +272,7 @@ func (s *Study) Place(t Trial) {
 				*have = t
 			}
 			return
-		case sameTrial(have, &t) && have.Status == TrialPlanned:
+		case sameTrial(have, &t) && (have.Status == TrialPlanned || have.Status == TrialLeft):
 			// It stands for any attempt that is to come.
 			*have = t
 			return
@@ -300,7 +300,7 @@ func behind(a, b *Trial) bool {
 
 func rankOf(s TrialStatus) int {
 	switch s {
-	case TrialPlanned:
+	case TrialPlanned, TrialLeft: // it did not begin
 		return 0
 	case TrialRunning:
 		return 1

@@ -67,7 +67,7 @@ const (
 	PartDone PartStatus = "done"
 	// PartFailed: it ended without a result; Problem says why.
 	PartFailed PartStatus = "failed"
-	// PartLeft: it was left out; Problem says why.
+	// PartLeft: it was left out; Problem says why. One that had begun has a record of what it came to.
 	PartLeft PartStatus = "left out"
 )
 
@@ -106,4 +106,6 @@ type Left struct {
 	To   string `json:"to,omitempty" yaml:"to,omitempty"`
 	// Why is a sentence.
 	Why string `json:"why" yaml:"why"`
+	// Late says that it was left out while the suite was under way, because that ran late; the rest was known before it began.
+	Late bool `json:"late,omitempty" yaml:"late,omitempty"`
 }

@@ -37,3 +37,45 @@ func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err erro
 	}
 	return events, unreadable, err
 }
+
+// SuiteWorked is how long the sessions of a suite worked together, by its journal: each from its begin to the last that is known
+// of it, which is now for one that goes on; zero is that none does. The time between two of them does not count.
+func SuiteWorked(dir string, now time.Time) (time.Duration, error) {
+	events, _, err := ReadSuiteJournal(dir)
+	if err != nil {
+		return 0, err
+	}
+	var worked time.Duration
+	var begun, last time.Time
+	end := func() { worked += max(0, last.Sub(begun)) } // a clock may be set back
+	for _, e := range events {
+		if e.Session != nil {
+			end()
+			begun = e.At
+		}
+		last = e.At
+	}
+	if !now.IsZero() {
+		last = now
+	} else if sign := lastOfPart(dir, events); sign.After(last) {
+		last = sign
+	}
+	end()
+	return worked, nil
+}
+
+// lastOfPart is when the study that was under way last wrote into its journal; zero for other parts, of which nothing is known.
+func lastOfPart(dir string, events []SuiteEvent) time.Time {
+	if len(events) == 0 {
+		return time.Time{}
+	}
+	e := events[len(events)-1]
+	if e.Event != EventBegin || e.Part.Kind != KindStudy || !partName.MatchString(e.Part.Name) {
+		return time.Time{}
+	}
+	trials, _, err := ReadJournal(filepath.Join(dir, PartsDir, e.Part.Name))
+	if err != nil || len(trials) == 0 {
+		return time.Time{}
+	}
+	return trials[len(trials)-1].At
+}

@@ -198,7 +198,7 @@ func countsFor(t *record.Trial) bool {
 // counted is the number of trials of a configuration that count, and of those that were tried.
 func (v *studyView) counted(configuration string) (counts, tried int) {
 	for _, t := range v.trials[configuration] {
-		if t.Status == record.TrialPlanned {
+		if !t.Status.Begun() {
 			continue
 		}
 		if tried++; countsFor(t) {

@@ -26,6 +26,10 @@ type FitPart struct {
 	// Out is true if it is left out, and Why says so in a sentence.
 	Out bool
 	Why string
+	// Pace is how much longer than thought parts of its kind take on this machine, as was measured; 0 is 1. Estimate has it in it.
+	Pace float64
+	// Under is what is left of a study that is under way: only its trials can become fewer, and it is never left out.
+	Under *Rest
 
 	baseline map[string]string // levels of the baseline by factor, as planned
 }
@@ -50,6 +54,14 @@ type step func(f *fitter)
 // all takes a step with every part.
 func all(s shed) step { return func(f *fitter) { f.apply(s) } }
 
+// trials leaves so many trials of every study, also of one that is under way, and so many rounds of every drill.
+func trials(trials, rounds record.Count) step {
+	return func(f *fitter) {
+		f.under(int(trials))
+		f.apply(fewerTrials(trials, rounds))
+	}
+}
+
 // toldTrials are how many trials a verdict needs that the rank test confirms. With leastTrials there is one that rests on the t
 // distribution alone, and with fewer there is none.
 const (
@@ -62,7 +74,7 @@ const (
 // needs. Other parts as a whole go last.
 func quickSteps() []step {
 	return []step{
-		all(withoutCanaries), all(fewerTrials(toldTrials, 2)),
+		all(withoutCanaries), trials(toldTrials, 2),
 		all(shorter(5*time.Second, time.Second, 45*time.Second)),
 		all(levelsLeft(false, false)), all(levelsLeft(true, true)), all(labsOnce),
 		all(lessData(2, 0)), all(lessData(2, 0)), all(lessData(2.5, 0)),
@@ -75,7 +87,7 @@ func lastSteps() []step {
 	return []step{
 		all(levelsLeft(false, true)), all(fewerThreads(true)),
 		(*fitter).leaveVariants,
-		all(fewerTrials(leastTrials, 1)), all(fewerTrials(2, 1)),
+		trials(leastTrials, 1), trials(2, 1),
 	}
 }
 
@@ -95,6 +107,14 @@ func smokeSteps() []step {
 // smokeSlack is how much longer than its time a smoke may be: "about a minute".
 const smokeSlack = 1.25
 
+// Allowed is how long a suite may take that is fitted into a time.
+func Allowed(budget time.Duration, smoke bool) time.Duration {
+	if smoke {
+		return time.Duration(smokeSlack * float64(budget))
+	}
+	return budget
+}
+
 // Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed order. With a
 // budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is given stays as it is. With
 // smoke everything is shed at once; of each kind of part one stays as long as one fits. The same parts give the same result.
@@ -103,6 +123,7 @@ func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, l
 	for _, p := range parts {
 		f.add(p)
 	}
+	f.first = true
 	steps, goal := quickSteps(), f.limit*(1-fitSpare)
 	if smoke {
 		f.why = "to show in about a minute that it works"
@@ -115,14 +136,21 @@ func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, l
 				take(&f)
 			}
 		}
-		for _, take := range lastSteps() {
-			if !smoke && f.total() > f.limit {
-				take(&f)
-			}
+		if !smoke {
+			f.shedLast()
 		}
 		f.leaveParts(smoke)
 	}
 	return f.parts, merged(f.kept())
+}
+
+// shedLast takes the steps that cost answers, as far as they are needed.
+func (f *fitter) shedLast() {
+	for _, take := range lastSteps() {
+		if f.total() > f.limit {
+			take(f)
+		}
+	}
 }
 
 // kept are the sheds of parts that are still there, and that others are not: nobody asks how small those were.
@@ -145,12 +173,13 @@ type fitter struct {
 	left  []record.Left
 	why   string
 	limit float64 // seconds
+	first bool    // one part is taken whatever it takes: nothing else would be done at all
 }
 
 // add copies a part, with its scale applied and its defaults filled in, so that sheds see what would be run.
 func (f *fitter) add(p FitPart) {
 	p = p.copied()
-	if p.Study != nil && !p.Out {
+	if p.Study != nil && !p.Out && p.Under == nil {
 		if s := p.Study; s.Scale != nil && !s.Scale.Applied {
 			if scaled, floors, err := s.Scaled(*s.Scale); err == nil { // an error is found where it is planned
 				for _, l := range floors {
@@ -178,7 +207,7 @@ func (f *fitter) total() float64 {
 func (f *fitter) apply(smallerBy shed) {
 	for i := range f.parts {
 		p := &f.parts[i]
-		if p.Out {
+		if p.Out || p.Under != nil {
 			continue
 		}
 		smaller := p.copied()
@@ -231,9 +260,15 @@ func (f *fitter) leaveParts(smoke bool) {
 			take(i)
 		}
 	}
+	for i := range f.parts {
+		if f.parts[i].Under != nil {
+			f.end(&f.parts[i])
+			take(i)
+		}
+	}
 	for _, vital := range []bool{true, false} {
 		for i := range f.parts {
-			if p := &f.parts[i]; !p.Out && !taken[i] && p.Vital == vital && (spent == 0 || spent+p.Estimate <= f.limit) {
+			if p := &f.parts[i]; !p.Out && !taken[i] && p.Vital == vital && (f.first && spent == 0 || spent+p.Estimate <= f.limit) {
 				take(i)
 			}
 		}

@@ -17,6 +17,7 @@ const (
 	fitAudit    = 5.0     // seconds of a round of a drill to read back what was written
 	fitRecovery = 5.0     // until what was broken is whole again
 	fitFile     = 200e6   // bytes per second while the file of a probe is written
+	fitPower    = 4.0     // seconds for a power cut, until the volume is mounted again and was read
 	fitDocument = 1100    // bytes
 )
 
@@ -24,6 +25,10 @@ const (
 // record sees to it.
 func (p FitPart) copied() FitPart {
 	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
+	if p.Under != nil {
+		rest := *p.Under
+		p.Under = &rest
+	}
 	return p
 }
 
@@ -47,12 +52,21 @@ func (p *FitPart) estimate() bool {
 	switch {
 	case p.Out:
 		p.Estimate = 0
+		return true
+	case p.Under != nil:
+		p.Estimate = p.Under.Takes(p.Under.Trials) // measured here already
+		return true
 	case p.Study != nil:
-		return p.estimateStudy()
+		if !p.estimateStudy() {
+			return false
+		}
 	case p.Drill != nil:
 		p.Estimate = drillSeconds(p.Drill)
 	case p.Probe != nil:
 		p.Estimate = probeSeconds(p.Probe)
+	}
+	if p.Pace > 0 {
+		p.Estimate *= p.Pace
 	}
 	return true
 }
@@ -129,5 +143,9 @@ func probeSeconds(s *record.PartProbeSpec) float64 {
 	if d == 0 {
 		d = probeDuration
 	}
-	return fitVolume + float64(s.Size)/fitFile + float64(steps)*d.Seconds()
+	seconds := fitVolume + float64(s.Size)/fitFile + float64(steps)*d.Seconds()
+	if s.PowerCut {
+		seconds += fitPower
+	}
+	return seconds
 }

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
 // part does a part, or goes on with what is there of it.
@@ -31,17 +33,15 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	resume, err := c.clear(ctx, dir, plan)
 	out := Outcome{Err: err, Exit: 1}
 	if err == nil {
-		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort})
+		b := c.budgetOf(i, begun)
+		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, Budget: b.ofStudy(), TakeLeft: c.again[part.Name]})
+		if b != nil && b.err != nil {
+			return b.err
+		}
 	}
 	part.Seconds += c.o.Now().Sub(begun).Seconds() // earlier sessions count as well
-	done := complete(dir, part.Kind)
-	switch {
-	case done && out.Err == nil:
-		part.Status, part.Exit = record.PartDone, out.Exit
-	case ctx.Err() != nil:
-		part.Problem = "it was interrupted"
-	default:
-		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
+	if err := c.conclude(ctx, part, dir, out); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(dir); err != nil {
 		part.Record = "" // it did not come so far
@@ -55,6 +55,23 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	c.o.Progress.End(*part)
 	if part.Status == record.PartRunning {
 		return &Interrupted{c.o.Dir}
+	}
+	return nil
+}
+
+// conclude says what became of a part, by its record and what its runner says.
+func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
+	var stop *conduct.Stop
+	switch {
+	case complete(dir, part.Kind) && out.Err == nil:
+		part.Status, part.Exit = record.PartDone, out.Exit
+	case ctx.Err() != nil:
+		part.Problem = "it was interrupted"
+	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
+		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
+		return c.tell(stop.Text, []record.Left{{Part: part.Name, What: wholePart, Why: stop.Text, Late: true}})
+	default:
+		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
 	}
 	return nil
 }
@@ -102,26 +119,14 @@ func (c *conductor) standing(i int) Standing {
 			s.Number++
 		}
 		if j == i || j > i && p.Status != record.PartDone {
-			left += p.Estimate
+			left += p.Estimate * c.pace(p.Kind)
 		}
 	}
-	s.Left = time.Duration(left * c.pace() * float64(time.Second))
+	s.Left = seconds(left)
+	if s.HasBudget = c.allowed() > 0; s.HasBudget {
+		s.Budget = max(0, c.timeLeft())
+	}
 	return s
-}
-
-// pace is how much longer parts take than was thought, from those that are done: a machine has its own speed.
-func (c *conductor) pace() float64 {
-	took, thought := 0.0, 0.0
-	for _, p := range c.suite.Parts {
-		if p.Status == record.PartDone && p.Estimate > 0 {
-			took += p.Seconds
-			thought += p.Estimate
-		}
-	}
-	if thought == 0 {
-		return 1
-	}
-	return took / thought
 }
 
 // take puts what earlier parts gave into a part, where it has no values of its own for that.

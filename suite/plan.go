@@ -178,8 +178,9 @@ func (p *planner) leave(part *Planned, why string) {
 // part adapts a part to the machine and the deployment, before any time is looked at.
 func (p *planner) part(piece Piece) (Planned, error) {
 	part := Planned{
-		Part: record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
-		Plan: record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece)}, Needs: piece.Spec.Needs, Vital: piece.Spec.Vital, Of: piece.Spec.NameOf(),
+		Part:  record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
+		Plan:  record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece), Of: piece.Spec.NameOf(), Vital: piece.Spec.Vital},
+		Needs: piece.Spec.Needs, Vital: piece.Spec.Vital, Of: piece.Spec.NameOf(),
 	}
 	switch {
 	case p.o.Against != "" && piece.Study == nil:

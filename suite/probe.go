@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -55,6 +57,19 @@ func probeLab(part string, p record.PartProbeSpec) record.LabSpec {
 	const longest = 26 // of the 32 of a name
 	name := strings.Trim(notInLabs.ReplaceAllString(strings.ToLower(part), "-"), "-")
 	l := record.LabSpec{Name: "probe-" + name[:min(len(name), longest)], Storage: p.Storage, Engine: record.EngineSpec{Name: record.LabNone}}
+	l.Storage.Faults = l.Storage.Faults || p.PowerCut
 	l.Defaults()
 	return l
+}
+
+// powerCut takes the power of the volume of a probe that asks for that; nil for one that does not. end gives back what it holds.
+func (p *Parts) powerCut(ctx context.Context, plan record.PartPlan) (cutter disk.PowerCutter, end func(), err error) {
+	if !plan.Probe.PowerCut {
+		return nil, func() {}, nil
+	}
+	cutter, end, err = p.Volumes.Cutter(ctx, probeLab(plan.Name, *plan.Probe).Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the power of the volume cannot be cut: %w", err)
+	}
+	return cutter, end, nil
 }

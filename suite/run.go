@@ -30,6 +30,9 @@ type Options struct {
 	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because
 	// these are not kept.
 	Against string
+	// Limit, for [Resume], is how long the whole suite may take from now on, with what it took already; 0 is what it was. A longer
+	// one takes up again what was left out because the suite ran late.
+	Limit time.Duration
 	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
 	Free func(dir string) (bytes uint64, known bool)
 }
@@ -71,6 +74,13 @@ type conductor struct {
 	suite *record.Suite
 	plans []record.PartPlan // as suite.Parts
 	began time.Time         // of this session
+	spent time.Duration     // by the sessions before
+	fresh bool              // no part has begun since the plan was made
+	more  bool              // there is more time than there was
+	at    int               // the part that is looked at
+	under *under            // what the study that is under way says of the machine, while it asks
+	again map[string]bool   // studies that do what was left out of them
+	skip  map[string]bool   // parts that failed and that there is no time to repeat
 }
 
 // Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also beside
@@ -91,11 +101,12 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	}
 	defer w.Close()
 	w.AddSecrets(record.RunSpec{Target: plan.Against})
-	c := &conductor{o: o, w: w, began: o.Now(), suite: &record.Suite{
+	c := newConductor(o, &record.Suite{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
 		Specification: plan.Folder.Spec, Source: plan.Folder.Dir, Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
 		Budget: plan.Budget, Limit: record.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
-	}}
+	})
+	c.w, c.fresh = w, true
 	for _, p := range plan.Parts {
 		c.suite.Parts = append(c.suite.Parts, p.Part)
 		c.plans = append(c.plans, p.Plan)
@@ -105,6 +116,10 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	return c.conduct(ctx)
+}
+
+func newConductor(o Options, s *record.Suite) *conductor {
+	return &conductor{o: o, began: o.Now(), suite: s, again: map[string]bool{}, skip: map[string]bool{}}
 }
 
 // roomFor refuses a suite whose records would not fit on their disk.
@@ -143,11 +158,18 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	if err != nil {
 		return nil, recording(err)
 	}
-	c := &conductor{o: o, suite: s, plans: plans, began: o.Now()}
+	c := newConductor(o, s)
+	c.plans = plans
 	if err := c.reach(); err != nil {
 		return nil, wrong(err)
 	}
-	if s.Status == record.Complete && !c.retries() {
+	if c.spent, err = record.SuiteWorked(dir, time.Time{}); err != nil {
+		return nil, recording(err)
+	}
+	if c.more, err = c.longer(); err != nil {
+		return nil, wrong(err)
+	}
+	if s.Status == record.Complete && !c.retries() && !(c.more && len(lateParts(s)) > 0) {
 		return s, nil
 	}
 	if c.w, err = record.ContinueSuite(dir); err != nil {
@@ -168,15 +190,21 @@ func (c *conductor) reach() error {
 		return fmt.Errorf("--target: the suite loads %s and goes on with that; begin another one for %s", orLabs(c.suite.Against), shown(c.o.Against))
 	}
 	for i := range c.plans {
-		s := c.plans[i].Study
-		if s == nil || c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft {
+		over := c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft
+		if over && c.o.Limit == 0 {
 			continue
 		}
-		if c.o.Against != "" && s.HasHidden() {
-			s.Run.Target = c.o.Against
-		}
-		if s.HasHidden() {
-			return errors.New("the suite does not keep the credentials of its target: give it again (--target URI)")
+		for p := &c.plans[i]; p != nil; p = p.Before {
+			s := p.Study
+			if s == nil {
+				continue
+			}
+			if c.o.Against != "" && s.HasHidden() {
+				s.Run.Target = c.o.Against
+			}
+			if s.HasHidden() {
+				return errors.New("the suite does not keep the credentials of its target: give it again (--target URI)")
+			}
 		}
 	}
 	return nil
@@ -212,6 +240,9 @@ func (c *conductor) conduct(ctx context.Context) (*record.Suite, error) {
 	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: record.EventSession, Session: &session}); err != nil {
 		return nil, recording(err)
 	}
+	if err := c.takeUp(); err != nil {
+		return nil, recording(err)
+	}
 	return c.finish(c.parts(ctx))
 }
 
@@ -229,6 +260,12 @@ func (c *conductor) parts(ctx context.Context) error {
 		}
 		if ctx.Err() != nil {
 			return &Interrupted{c.o.Dir}
+		}
+		if err := c.fitParts(ctx, i); err != nil {
+			return err
+		}
+		if part.Status == record.PartLeft || c.skip[part.Name] {
+			continue
 		}
 		if err := c.part(ctx, i); err != nil {
 			return err

@@ -53,7 +53,7 @@ func (p *Parts) Part(ctx context.Context, j Job) Outcome {
 
 func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {
 	o := p.Conduct
-	o.Dir, o.Abort = j.Dir, j.Abort
+	o.Dir, o.Abort, o.Budget, o.TakeLeft = j.Dir, j.Abort, j.Budget, j.TakeLeft
 	if !j.Resume {
 		out.Study, out.Err = conduct.Run(ctx, *j.Plan.Study, o)
 		return out
@@ -124,6 +124,11 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
+	cutter, end, err := p.powerCut(ctx, j.Plan)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	defer end()
 	release, err := record.Hold(j.Dir)
 	if err != nil {
 		return Outcome{Err: err}
@@ -138,7 +143,7 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 	if progress == nil {
 		progress = unheard{}
 	}
-	failed := disk.Run(ctx, disk.Options{Writer: w, Progress: progress})
+	failed := disk.Run(ctx, disk.Options{Writer: w, Progress: progress, Cutter: cutter})
 	status, problem := record.Complete, ""
 	switch {
 	case failed != nil:

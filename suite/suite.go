@@ -12,7 +12,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
 // File is the name of what describes a suite, in its folder.
@@ -39,6 +41,8 @@ type Labs interface {
 type Volumes interface {
 	// Directory returns where the one volume of a lab that is up can be used from this process.
 	Directory(ctx context.Context, lab string) (string, error)
+	// Cutter takes the power of that volume. end gives back what it holds.
+	Cutter(ctx context.Context, lab string) (c disk.PowerCutter, end func(), err error)
 }
 
 // Progress is told how a suite goes. Calls come from one goroutine at a time and must return soon.
@@ -57,6 +61,9 @@ type Standing struct {
 	Number, Total int
 	// Left is how long this part and those after it will take, as far as is known.
 	Left time.Duration
+	// Budget is what is left of the time that the suite may take; HasBudget is false where it has none.
+	Budget    time.Duration
+	HasBudget bool
 }
 
 // Job is a part that is to be done.
@@ -67,6 +74,10 @@ type Job struct {
 	Dir    string
 	Resume bool
 	Abort  <-chan struct{} // closed: end what is under way at once
+	// Budget says how much of a study may still be done; nil is all of it. TakeLeft makes one that is resumed do what was left
+	// out for want of time.
+	Budget   conduct.Budget
+	TakeLeft bool
 }
 
 // Outcome is what became of a part.

@@ -85,7 +85,7 @@ where the target needs some, give the file again.
 	for _, name := range []string{"trials", "seed", "budget"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
-	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file"
+	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file. Of a suite: what the whole of it may take from now on, with what it took already"
 	o.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time, or parts that failed, as well")

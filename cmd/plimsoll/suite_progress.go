@@ -25,6 +25,9 @@ func (p *suiteProgress) Begin(s suite.Standing) {
 	if s.Left >= time.Second {
 		text += "; about " + clock(s.Left) + " left in all"
 	}
+	if s.HasBudget {
+		text += ", and " + clock(s.Budget) + " of the budget"
+	}
 	p.Note(text)
 }
 

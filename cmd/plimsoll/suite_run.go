@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,11 +44,15 @@ func (o *studyRunOptions) runSuite(ctx context.Context, env *environment, folder
 
 // resumeSuite goes on with a suite.
 func (o *studyRunOptions) resumeSuite(ctx context.Context, env *environment, dir string) error {
-	if o.file != "" || o.flags != (studyFlags{}) {
-		return usageError("%s is a suite, which goes on as it was planned: --file, --trials, --seed and --budget are for studies; credentials of its target are given with --target", dir)
+	if o.file != "" || o.flags.trials != "" || o.flags.seed != 0 {
+		return usageError("%s is a suite, which goes on as it was planned: --file, --trials and --seed are for studies; credentials of its target are given with --target", dir)
+	}
+	limit, err := budgetOf(o.flags.budget)
+	if err != nil {
+		return err
 	}
 	return o.conductSuite(ctx, env, dir, func(ctx context.Context, s suite.Options) (*record.Suite, error) {
-		s.RetryFailed, s.Against = o.retryFailed, o.suite.target
+		s.RetryFailed, s.Against, s.Limit = o.retryFailed, o.suite.target, limit
 		return suite.Resume(ctx, dir, s)
 	})
 }
@@ -121,6 +126,9 @@ func verdictOfPart(out suite.Outcome) int {
 	case out.Drill != nil:
 		return exitCode(verdictOfDrill(out.Drill))
 	}
+	if slices.ContainsFunc(out.Probe.Durability, func(d record.ProbeDurability) bool { return d.Grade == "C" && d.Missing > 0 }) {
+		return exitLost // what was acknowledged was gone after a power cut, as a drill has it
+	}
 	return exitCode(verdictOfProbe(out.Probe))
 }
 
@@ -166,7 +174,7 @@ func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 }
 
 // writeSuiteStatus prints how far a suite is.
-func writeSuiteStatus(w io.Writer, s *record.Suite, dir string) error {
+func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) error {
 	var b strings.Builder
 	text := string(s.Status)
 	if pid, held := record.Holder(dir); held && s.Status == record.Running {
@@ -193,6 +201,7 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string) error {
 	if left > 0 {
 		fmt.Fprintf(&b, "left      about %s\n", clock(time.Duration(left*float64(time.Second))))
 	}
+	writeBudget(&b, s, dir, now)
 	writeSuiteParts(&b, s)
 	switch {
 	case s.Status != record.Running && s.Status != record.Complete:
@@ -204,6 +213,37 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string) error {
 	return err
 }
 
+// writeBudget says how a suite stands in the time that it may take.
+func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time) {
+	if s.Limit == 0 {
+		return
+	}
+	if s.Status != record.Running {
+		now = time.Time{} // nothing has passed since it last wrote
+	}
+	worked, err := record.SuiteWorked(dir, now)
+	if err != nil {
+		return // its parts could be read, which is what was asked for
+	}
+	fmt.Fprintf(b, "budget    %s, %s used", clock(s.Limit.Std()), clock(worked))
+	if left := s.Limit.Std() - worked; s.Status == record.Complete {
+		fmt.Fprintln(b)
+	} else if left >= 0 {
+		fmt.Fprintf(b, ", %s left\n", clock(left))
+	} else {
+		fmt.Fprintf(b, ", %s over\n", clock(-left))
+	}
+	late := map[string]bool{}
+	for _, l := range s.Left {
+		if l.Late {
+			late[l.Part] = true
+		}
+	}
+	if len(late) > 0 {
+		fmt.Fprintf(b, "ran late  more was left out of %s: plimsoll report says what; with more time: plimsoll study resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
+	}
+}
+
 // suiteStatus prints how far the suite of a directory is.
 func suiteStatus(env *environment, dir, format string) error {
 	s, err := record.OpenSuite(dir)
@@ -213,5 +253,5 @@ func suiteStatus(env *environment, dir, format string) error {
 	if format == "json" {
 		return printJSON(env.stdout, s)
 	}
-	return writeSuiteStatus(env.stdout, s, dir)
+	return writeSuiteStatus(env.stdout, s, dir, env.now())
 }

@@ -219,7 +219,7 @@ func studyBadges(s *record.Study) []Point {
 		}
 		if t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid {
 			n[t.Configuration]++
-		} else if t.Status != record.TrialPlanned && t.Status != record.TrialRunning {
+		} else if t.Status.Begun() && t.Status != record.TrialRunning {
 			bad++
 		}
 	}

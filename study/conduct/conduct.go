@@ -35,13 +35,16 @@ type Options struct {
 	Progress Progress        // nil for none
 	Abort    <-chan struct{} // closed: end the trial under way at once
 	Plan     study.PlanOptions
-	Labs     Labs // brings up the lab of a study that has one; nil where none can be
+	Labs     Labs   // brings up the lab of a study that has one; nil where none can be
+	Budget   Budget // says how much may still be done; nil is all of it
 
 	// Spec is the specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
 	// where that has credentials, because these are not kept. nil takes what was kept.
 	Spec *record.StudySpec
 	// RetryFailed makes [Resume] repeat trials that failed or ran out of time. Lost ones are always repeated.
 	RetryFailed bool
+	// TakeLeft makes [Resume] do trials as well that were left out for want of time.
+	TakeLeft bool
 	// Drop allows to drop data that this study did not load itself, where trials need a fresh start.
 	Drop bool
 	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
@@ -77,6 +80,7 @@ const (
 	DiskFull    Reason = "disk full"   // of the study, or of an embedded target
 	TooManyFail Reason = "failures"    // too many trials failed one after the other
 	BudgetUsed  Reason = "budget"      // the time that it may take is over
+	OutOfTime   Reason = "out of time" // its procedures have no time left, see [Budget]
 	Stuck       Reason = "stuck"       // a trial cannot even be aborted
 	NotOurs     Reason = "not ours"    // a trial needs fresh data, and those that are there belong to somebody else
 )
@@ -305,7 +309,10 @@ func (c *conductor) perform(ctx context.Context) error {
 		return err
 	}
 	c.todo = c.left()
-	for len(c.todo) > 0 {
+	for {
+		if err := c.fitBlocks(); err != nil || len(c.todo) == 0 {
+			return err
+		}
 		t := c.todo[0]
 		spec, ok := c.specs[t.Configuration]
 		if !ok {
@@ -320,7 +327,6 @@ func (c *conductor) perform(ctx context.Context) error {
 			return c.tooMany()
 		}
 	}
-	return nil
 }
 
 // maxFailures is after how many failed trials in a row a study stops: by then it is not bad luck.

@@ -13,12 +13,12 @@ import (
 )
 
 // ownFindings are those that only the conductor can know of.
-var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled"}
+var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled", "cut-short"}
 
 // findings replaces what was found out about how the study was conducted.
 func (c *conductor) findings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings(), c.scaled())
+	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings(), c.scaled(), c.leftOut())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
@@ -34,6 +34,9 @@ func (c *conductor) nothingDone() []measure.Finding {
 	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Status == record.TrialDone && t.Kind == record.TrialCompared })
 	if c.study.Status != record.Complete || c.total == 0 || done {
 		return nil
+	}
+	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Kind == record.TrialCompared && t.Status.Begun() }) {
+		return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: "there was no time for any of the trials, so there is nothing to compare"}}
 	}
 	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
 		"none of the trials was finished, so there is nothing to compare; the last one failed with: %s. Remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
@@ -53,7 +56,7 @@ func (c *conductor) noResult() []measure.Finding {
 			severity = measure.Warning
 		}
 		for _, configuration := range c.study.Configurations {
-			if configuration.Exploratory == exploratory && !c.hasResult(configuration.ID) {
+			if configuration.Exploratory == exploratory && !c.hasResult(configuration.ID) && !c.allLeft(configuration.ID) {
 				ids = append(ids, configuration.ID)
 			}
 		}

@@ -137,6 +137,8 @@ type pace struct {
 type tally struct {
 	seconds float64
 	n       int
+	filled  float64 // of the seconds, those that went into loading data
+	fills   int     // trials that did so
 }
 
 func newPace() pace { return pace{configs: map[string]*tally{}} }
@@ -165,6 +167,46 @@ func (p *pace) expect(configuration string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(x.seconds / float64(x.n) * float64(time.Second)), true
+}
+
+// learnFill takes into account how long a trial loaded data.
+func (p *pace) learnFill(t record.Trial, seconds float64) {
+	x := p.configs[t.Configuration]
+	if x == nil || t.Kind == record.TrialSearch || seconds <= 0 {
+		return
+	}
+	for _, x := range []*tally{x, &p.all} {
+		x.filled += seconds
+		x.fills++
+	}
+}
+
+// measured is how many seconds a trial of a configuration takes besides loading data, judged by those before, by all others,
+// or else by how long its load is.
+func (p *pace) measured(configuration string, load time.Duration) float64 {
+	x := p.configs[configuration]
+	if x == nil {
+		x = &p.all
+	}
+	if x.n == 0 {
+		return load.Seconds()
+	}
+	return max(0, x.seconds-x.filled) / float64(x.n)
+}
+
+// fill is how many seconds loading data took where it was done, for a configuration or "" for all.
+func (p *pace) fill(configuration string) float64 {
+	x := p.configs[configuration]
+	if x == nil {
+		x = &p.all
+	}
+	return x.filled / float64(max(1, x.fills))
+}
+
+// fillsAlways reports whether each trial of a configuration loaded its data anew.
+func (p *pace) fillsAlways(configuration string) bool {
+	x := p.configs[configuration]
+	return x != nil && x.fills > 1 && x.fills == x.n
 }
 
 // standing says where the study is when a trial begins.

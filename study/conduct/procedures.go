@@ -186,7 +186,11 @@ func (c *conductor) trier(name string) procedure.Try {
 		if result, done, ok, err := c.replay(j); ok || err != nil {
 			return result, done, err
 		}
-		result, t, err := c.try(ctx, j)
+		err := c.timeToSearch(spec)
+		var result study.Result
+		if err == nil {
+			result, t, err = c.try(ctx, j)
+		}
 		if c.failures >= maxFailures {
 			err = c.tooMany()
 		}

@@ -204,9 +204,16 @@ func (c *conductor) recall(plan *study.Plan) error {
 	if err := c.samePlaces(plan); err != nil {
 		return err
 	}
-	for _, t := range c.study.Trials {
-		if t.Status == record.TrialDone {
-			c.pace.learn(t)
+	for i := range c.study.Trials {
+		t := &c.study.Trials[i]
+		switch {
+		case t.Status == record.TrialDone:
+			c.pace.learn(*t)
+			if c.o.Budget != nil {
+				c.pace.learnFill(*t, c.fillOf(*t))
+			}
+		case t.Status == record.TrialLeft && c.o.TakeLeft:
+			t.Status, t.Problem = record.TrialPlanned, ""
 		}
 	}
 	if c.spec.Procedures == nil {
@@ -270,6 +277,7 @@ func (c *conductor) left() []record.Trial {
 	var list []record.Trial
 	for _, n := range numbers {
 		switch t := last[n]; t.Status {
+		case record.TrialLeft: // it stays left out: see TakeLeft
 		case record.TrialDone, record.TrialFailed, record.TrialTimeout:
 			if c.o.RetryFailed && (t.Status != record.TrialDone || worthless(t)) {
 				list = append(list, t)

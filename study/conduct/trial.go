@@ -75,6 +75,9 @@ func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial,
 	if err := c.over(t, j, data); err != nil {
 		return result, t, err
 	}
+	if t.Status == record.TrialDone {
+		c.pace.learnFill(t, filled(result.Run))
+	}
 	if stop != nil {
 		return result, t, errors.Join(stop, c.giveBack())
 	}

@@ -77,7 +77,7 @@ func (s Source) openStudy() (Source, error) {
 	}
 	s.Study, s.trials = study, map[string][]*record.Trial{}
 	for _, t := range newJudgement(study).final {
-		if t.Kind == record.TrialCompared && t.Status != record.TrialPlanned {
+		if t.Kind == record.TrialCompared && t.Status.Begun() {
 			s.trials[t.Configuration] = append(s.trials[t.Configuration], t)
 		}
 	}

@@ -1,0 +1,410 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
+)
+
+// allowed is how long the suite may take, 0 for as long as it takes.
+func (c *conductor) allowed() time.Duration {
+	return study.Allowed(c.suite.Limit.Std(), c.suite.Budget == record.BudgetSmoke)
+}
+
+// timeLeft is what is left of that: sessions before this one count, and pauses between them do not.
+func (c *conductor) timeLeft() time.Duration {
+	return c.allowed() - c.spent - c.o.Now().Sub(c.began)
+}
+
+// closing is kept free where something has to be shed: the report takes time too.
+func (c *conductor) closing() time.Duration { return min(c.allowed()/50, 15*time.Second) }
+
+// What is learned of a machine from what is done. Its first parts may be odd, so the pace begins at 1 with the weight of a share of
+// the budget, and what another kind of part took says less.
+const (
+	priorShare  = 0.2
+	otherWeight = 0.5
+	slowest     = 10.0
+	fastest     = 0.5
+)
+
+// pace is how much longer parts of a kind take than was thought, from those that are done: a machine has its own speed. It is the
+// weighted mean of the logarithms, so that one part that went wrong does not decide.
+func (c *conductor) pace(kind string) float64 {
+	sum, weights := 0.0, priorShare*c.allowed().Seconds()
+	add := func(kindOf string, took, thought float64) {
+		if took <= 0 || thought <= 0 {
+			return
+		}
+		w := thought
+		if kindOf != kind {
+			w *= otherWeight
+		}
+		sum += w * math.Log(min(slowest, max(fastest, took/thought)))
+		weights += w
+	}
+	for _, p := range c.suite.Parts {
+		if p.Status == record.PartDone {
+			add(p.Kind, p.Seconds, p.Estimate)
+		}
+	}
+	if u := c.under; u != nil {
+		add(record.KindStudy, u.took, u.thought)
+	}
+	if weights == 0 {
+		return 1
+	}
+	return math.Exp(sum / weights)
+}
+
+// under is what the study that is under way says of the machine: how long it took so far, and how long that was thought to take.
+type under struct{ took, thought float64 }
+
+// waits reports whether a part is still to be done.
+func (c *conductor) waits(i int) bool {
+	switch p := &c.suite.Parts[i]; p.Status {
+	case record.PartPlanned, record.PartRunning:
+		return true
+	case record.PartFailed:
+		return c.o.RetryFailed && !c.skip[p.Name] && i >= c.at
+	}
+	return false
+}
+
+// ahead are the parts from one on that are still to be done, with their places.
+func (c *conductor) ahead(from int) (parts []study.FitPart, places []int) {
+	has := map[string]bool{}
+	for i := range c.suite.Parts {
+		p, plan := &c.suite.Parts[i], &c.plans[i]
+		to := c.waits(i)
+		if i >= from && to {
+			x := study.FitPart{Name: p.Name, Vital: plan.Vital, Variant: plan.Of != "" && has[plan.Of], Pace: c.pace(p.Kind)}
+			if rest := c.begun(i, x.Pace); rest != nil {
+				x.Under, x.Variant = rest, false
+			} else {
+				x.Study, x.Drill, x.Probe = plan.Study, plan.Drill, plan.Probe
+			}
+			parts, places = append(parts, x), append(places, i)
+		}
+		has[plan.Of] = has[plan.Of] || to || p.Status == record.PartDone
+	}
+	return parts, places
+}
+
+// begun is what is left of a study that an earlier session began: it keeps its form, and can only have fewer trials. It is nil for
+// whatever begins anew.
+func (c *conductor) begun(i int, pace float64) *study.Rest {
+	p := &c.suite.Parts[i]
+	if p.Kind != record.KindStudy || p.Status == record.PartPlanned && !c.again[p.Name] {
+		return nil
+	}
+	s, err := record.OpenStudy(c.dirOf(p.Name))
+	if err != nil {
+		return nil
+	}
+	r := &study.Rest{Trials: int(s.Specification.Trials)}
+	done, n := 0, 0
+	for _, t := range s.Trials {
+		if t.Kind == record.TrialCompared {
+			n++
+			if t.Status == record.TrialDone {
+				done++
+			}
+		}
+	}
+	r.Done = done * r.Trials / max(1, n) // about: the study itself knows exactly
+	for k := 0; k <= r.Trials; k++ {
+		r.Seconds = append(r.Seconds, pace*p.Estimate*float64(max(0, k-r.Done))/float64(max(1, r.Trials)))
+	}
+	return r
+}
+
+func (c *conductor) dirOf(part string) string {
+	return filepath.Join(c.o.Dir, record.PartsDir, part)
+}
+
+// fitParts looks before a part whether what is left still fits into what is left of the time, and sheds what does not.
+func (c *conductor) fitParts(ctx context.Context, i int) error {
+	c.at = i
+	if c.allowed() == 0 || c.fresh {
+		c.fresh = false // the plan was made a moment ago
+		return nil
+	}
+	parts, places := c.ahead(i)
+	_, shed, why := c.refit(parts, "before "+c.suite.Parts[i].Name)
+	if len(shed.left) == 0 {
+		return nil
+	}
+	for n, at := range places {
+		if parts[n].Under != nil {
+			// It says itself, before its next block, what it leaves out.
+			shed.left = slices.DeleteFunc(shed.left, func(l record.Left) bool { return l.Part == parts[n].Name })
+			continue
+		}
+		if err := c.become(ctx, at, shed.parts[n], shed.left); err != nil {
+			return err
+		}
+	}
+	return c.tell(why, shed.left)
+}
+
+// shedding is what has become of parts, and what was left out of them.
+type shedding struct {
+	parts []study.FitPart
+	left  []record.Left
+}
+
+// refit fits parts into the time that is left. why is the first half of every reason.
+func (c *conductor) refit(parts []study.FitPart, where string) (fitted []study.FitPart, s shedding, why string) {
+	fitted, _ = study.Fit(parts, 0, false)
+	need := 0.0
+	for _, p := range fitted {
+		need += p.Estimate
+	}
+	left := c.timeLeft()
+	if need <= left.Seconds() {
+		return fitted, s, ""
+	}
+	why = fmt.Sprintf("ran late: %s, %s left, %s needed on this machine", where, minutes(max(0, left)), minutes(seconds(need)))
+	s.parts, s.left = study.Refit(parts, left-c.closing(), why)
+	return s.parts, s, why
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// minutes is a time as clocks show it: 4:05.
+func minutes(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// become makes a part what it was fitted to.
+func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []record.Left) error {
+	p, plan := &c.suite.Parts[i], &c.plans[i]
+	mine := func(l record.Left) bool { return l.Part == p.Name }
+	at := slices.IndexFunc(left, mine)
+	switch {
+	case at < 0:
+		return nil
+	case x.Out && p.Status == record.PartFailed:
+		c.skip[p.Name] = true
+		return nil
+	case x.Out:
+		if p.Status == record.PartRunning { // an earlier session began it
+			if err := c.sweep(ctx, c.dirOf(p.Name), *plan); err != nil {
+				c.o.Progress.Note(err.Error())
+			}
+			c.tidy(*plan)
+		}
+		c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l record.Left) bool { return mine(l) && l.Late })
+		p.Status, p.Problem = record.PartLeft, left[at].Why
+		return nil
+	}
+	was := *plan
+	if was.Before == nil {
+		plan.Before = &was
+	}
+	plan.Study, plan.Drill, plan.Probe = x.Study, x.Drill, x.Probe
+	p.Estimate = x.Estimate / x.Pace
+	return nil
+}
+
+// tell adds what was left out to what is known of the suite, on the disk and for who watches.
+func (c *conductor) tell(why string, left []record.Left) error {
+	if len(left) == 0 {
+		return nil
+	}
+	c.o.Progress.Note(why + "; now left out:")
+	for _, l := range left {
+		c.o.Progress.Note("  " + leftText(l))
+		i := slices.IndexFunc(c.suite.Left, func(have record.Left) bool { return have.Late && have.Part == l.Part && have.What == l.What })
+		if i < 0 {
+			c.suite.Left = append(c.suite.Left, l)
+			continue
+		}
+		c.suite.Left[i].To, c.suite.Left[i].Why = l.To, l.Why
+	}
+	if err := c.w.WritePlan(c.plans); err != nil {
+		return recording(err)
+	}
+	if err := c.w.Write(c.suite); err != nil {
+		return recording(err)
+	}
+	return nil
+}
+
+// wholePart is what is left out where a part is.
+const wholePart = "the part"
+
+// leftText is a step in a few words; its reason was said before.
+func leftText(l record.Left) string {
+	switch {
+	case l.What == wholePart:
+		return l.Part
+	case l.To == "":
+		return l.Part + ": " + l.What
+	}
+	return fmt.Sprintf("%s: %s, %s instead of %s", l.Part, l.What, l.To, l.From)
+}
+
+// budget is that of the study of a part while it goes on.
+type budget struct {
+	c    *conductor
+	part int
+	// thought is how long it was thought to take as a whole, and before what it took in earlier sessions.
+	thought, before float64
+	began           time.Time
+	err             error // of writing down what it left out
+}
+
+var _ conduct.Budget = (*budget)(nil)
+
+// budgetOf is the budget of a part that begins, nil where there is none.
+func (c *conductor) budgetOf(i int, begun time.Time) *budget {
+	if c.allowed() == 0 {
+		return nil
+	}
+	p := &c.suite.Parts[i]
+	return &budget{c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
+}
+
+// ofStudy is the budget as studies know it; nil where there is none.
+func (b *budget) ofStudy() conduct.Budget {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+// Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of the time.
+func (b *budget) Block(rest study.Rest) (trials int, why string) {
+	c := b.c
+	part := &c.suite.Parts[b.part]
+	took := b.before + c.o.Now().Sub(b.began).Seconds()
+	if whole := took + rest.Takes(rest.Trials); whole > 0 {
+		c.under = &under{took, b.thought * took / whole}
+	}
+	defer func() { c.under = nil }()
+	parts, places := c.ahead(b.part + 1)
+	parts = append([]study.FitPart{{Name: part.Name, Under: &rest}}, parts...)
+	_, shed, why := c.refit(parts, "within "+part.Name)
+	if len(shed.left) == 0 {
+		return rest.Trials, ""
+	}
+	for n, at := range places {
+		if err := c.become(context.Background(), at, shed.parts[n+1], shed.left); err != nil {
+			b.err = err
+		}
+	}
+	trials = shed.parts[0].Under.Trials
+	if trials < rest.Trials {
+		part.Estimate = took + rest.Takes(trials)
+		if b.thought > 0 {
+			part.Estimate *= b.thought / (took + rest.Takes(rest.Trials)) // at the pace of what was thought
+		}
+	}
+	if err := c.tell(why, shed.left); err != nil {
+		b.err = err
+	}
+	return trials, why
+}
+
+// Search implements [conduct.Budget].
+func (b *budget) Search(next time.Duration) (why string) {
+	left := b.c.timeLeft() - b.c.closing()
+	if left >= next {
+		return ""
+	}
+	return fmt.Sprintf("ran late: within the procedures of %s, %s left, %s needed for the next trial alone", b.c.suite.Parts[b.part].Name, minutes(max(0, left)), minutes(next))
+}
+
+// longer takes the time that was given over, and reports whether it is more than there was.
+func (c *conductor) longer() (bool, error) {
+	limit, was := c.o.Limit, c.allowed()
+	if limit == 0 {
+		return false, nil
+	}
+	if limit <= c.spent {
+		return false, fmt.Errorf("--budget: it is that of the whole suite, which has worked for %s already: give more than that", minutes(c.spent))
+	}
+	c.suite.Limit, c.suite.Budget = record.Duration(limit), record.BudgetTime
+	return was > 0 && limit > was, nil
+}
+
+// takeUp makes parts that were left out, or became less, while the suite ran late what they were asked to be when it began. What
+// was done of them stays: a study goes on with the trials that it left out, and one that was done in another form keeps that.
+func (c *conductor) takeUp() error {
+	if !c.more {
+		return nil
+	}
+	for i := range c.suite.Parts {
+		p, plan := &c.suite.Parts[i], &c.plans[i]
+		late := slices.ContainsFunc(c.suite.Left, func(l record.Left) bool { return l.Late && l.Part == p.Name })
+		if !late || p.Status == record.PartRunning || p.Status == record.PartFailed {
+			continue
+		}
+		s, err := record.OpenStudy(c.dirOf(p.Name))
+		switch {
+		case err == nil && slices.ContainsFunc(s.Trials, func(t record.Trial) bool { return t.Status == record.TrialLeft }):
+			c.again[p.Name] = true
+			c.takeBack(p.Name, s.Specification.Trials.String())
+		case err == nil && s.Status != record.Complete: // there was no time for its procedures
+			c.takeBack(p.Name, "")
+		case p.Status == record.PartDone:
+			continue
+		default:
+			if plan.Before != nil {
+				*plan = *plan.Before
+			}
+			c.takeBack(p.Name, "")
+		}
+		begun := p.Started != nil
+		p.Status, p.Problem = record.PartPlanned, ""
+		one, _ := study.Fit([]study.FitPart{{Name: p.Name, Study: plan.Study, Drill: plan.Drill, Probe: plan.Probe}}, 0, false)
+		p.Estimate = one[0].Estimate
+		if begun { // the journal says otherwise so far
+			if err := c.note(record.EventBegin, p); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.w.WritePlan(c.plans); err != nil {
+		return err
+	}
+	return c.w.Write(c.suite)
+}
+
+// takeBack forgets what a part left out because the suite ran late; with trials, it has so many again.
+func (c *conductor) takeBack(part, trials string) {
+	c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l record.Left) bool {
+		return l.Late && l.Part == part && (trials == "" || l.What == "trials" && l.From == trials)
+	})
+	for i := range c.suite.Left {
+		if l := &c.suite.Left[i]; trials != "" && l.Late && l.Part == part && l.What == "trials" {
+			l.To = trials
+		}
+	}
+}
+
+// lateParts are the names of the parts of which something was left out because the suite ran late.
+func lateParts(s *record.Suite) []string {
+	names := map[string]bool{}
+	for _, l := range s.Left {
+		if l.Late {
+			names[l.Part] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(names), strings.Compare)
+}

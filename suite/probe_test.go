@@ -1,0 +1,52 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// cutVolumes says which lab's power is to be cut.
+type cutVolumes struct {
+	asked, ended string
+	err          error
+}
+
+func (v *cutVolumes) Directory(context.Context, string) (string, error) { return "", nil }
+
+func (v *cutVolumes) Cutter(_ context.Context, lab string) (disk.PowerCutter, func(), error) {
+	v.asked = lab
+	return cutter{}, func() { v.ended = lab }, v.err
+}
+
+type cutter struct{ disk.PowerCutter }
+
+// A probe with a power cut stands on disks that can lose power, and gets who cuts it; one without is as it is written.
+func TestPowerCutOfAProbe(t *testing.T) {
+	plan := record.PartPlan{Name: "On XFS", Probe: &record.PartProbeSpec{Storage: record.StorageSpec{Size: 1 << 30, Filesystem: "xfs"}}}
+	v := &cutVolumes{}
+	p := &Parts{Volumes: v}
+	got, end, err := p.powerCut(t.Context(), plan)
+	if got != nil || err != nil || v.asked != "" || probeLab(plan.Name, *plan.Probe).Storage.Faults {
+		t.Errorf("without a power cut: %v, %v, asked for %q, disks %+v", got, err, v.asked, probeLab(plan.Name, *plan.Probe).Storage)
+	}
+	end()
+	plan.Probe.PowerCut = true
+	if lab := probeLab(plan.Name, *plan.Probe); !lab.Storage.Faults || lab.Validate() != nil {
+		t.Errorf("the disks cannot lose power: %+v, %v", lab.Storage, lab.Validate())
+	}
+	if got, end, err = p.powerCut(t.Context(), plan); got == nil || err != nil || v.asked != "probe-on-xfs" {
+		t.Errorf("with a power cut: %v, %v, asked for %q", got, err, v.asked)
+	}
+	if end(); v.ended != "probe-on-xfs" {
+		t.Errorf("what was held is not given back: %q", v.ended)
+	}
+	v.err = errors.New("no such lab")
+	if _, _, err := p.powerCut(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "no such lab") {
+		t.Errorf("a lab that is not there: %v", err)
+	}
+}
