@@ -18,6 +18,9 @@ type taken struct {
 	n                int
 	verdict          record.Verdict
 	note             string
+	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no interval, and low
+	// and high are the ratio itself.
+	single bool
 }
 
 // taker is something that measured the levels of a sweep: a study, the drills or probes that are one level each, or a
@@ -316,7 +319,7 @@ func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, ma
 		if !math.IsNaN(m.ratio) && m.ratio > 0 {
 			st.Ratio = &m.ratio
 		}
-		if !math.IsNaN(m.low) && !math.IsNaN(m.high) {
+		if !math.IsNaN(m.low) && !math.IsNaN(m.high) && !m.single {
 			st.Low, st.High = &m.low, &m.high
 		}
 	}
@@ -341,6 +344,8 @@ func agreement(stated float64, means span2, m *taken, margin float64) (record.Ag
 	overlap := m.low <= means.high && means.low <= m.high
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
+	case m.single:
+		return record.NotTold, m.note
 	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
 		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
 	case m.verdict == record.Inconclusive && !overlap && !math.IsNaN(m.low):

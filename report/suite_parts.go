@@ -121,7 +121,7 @@ func (p *SuitePart) against(base *SuitePart, metric string) *taken {
 	case p.Probe != nil:
 		*m = onceMeasured(p.Name, m.ratio)
 	case m.n < 2:
-		m.verdict, m.note = record.Inconclusive, "one round of each does not tell how far rounds differ"
+		m.verdict, m.note, m.single = record.Inconclusive, "one round of each does not tell how far rounds differ", true
 	default:
 		m.verdict = verdictOf(m.low, m.high, 0)
 	}

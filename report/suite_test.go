@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,7 +211,8 @@ func TestWhatDrillsUsed(t *testing.T) {
 		}
 		return report.SuitePart{Part: p, Drill: d}
 	}
-	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
+	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("volume-rest", "replicated volume", "rest", 10, 4, 2000),
+		drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
 	var b strings.Builder
 	if err := report.SuiteMarkdown(&b, s); err != nil {
 		t.Fatal(err)
@@ -223,8 +225,11 @@ func TestWhatDrillsUsed(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
 	}
-	if got := statement(t, s, "resources", "re-attached disk → replica set", "cpu"); got.Agreement != record.NotTold || got.Ratio == nil || *got.Ratio != 2 {
-		t.Errorf("the words on processors: %+v", got)
+	for from, want := range map[string]float64{"re-attached disk": 2, "replicated volume": 4} {
+		got := statement(t, s, "resources", from+" → replica set", "cpu")
+		if got.Agreement != record.NotTold || got.Ratio == nil || *got.Ratio != want || got.Low != nil || !strings.Contains(got.Why, "one round of each") {
+			t.Errorf("the words on processors, from %s: %+v", from, got)
+		}
 	}
 }
 
@@ -293,6 +298,26 @@ func TestTimesOfCalls(t *testing.T) {
 	}
 	if got := statement(t, s, "replication", "w=3", "insert.mean"); got.Agreement != record.NotStated || len(got.Contradictions) == 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Why statements were not measured is told in a few words, since the reasons stand far below.
+func TestWhyNotMeasured(t *testing.T) {
+	s := policySuite(t)
+	want := "4 need what is not here, 3 for other reasons, 2 of levels left out"
+	if got := report.WhyNotMeasured(s); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	sum, counts := 0, s.Counts()
+	for _, word := range strings.Split(want, ", ") {
+		n, err := strconv.Atoi(word[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if counts[record.NotMeasured] != sum {
+		t.Errorf("%d are not measured, and %d have a reason", counts[record.NotMeasured], sum)
 	}
 }
 

@@ -25,7 +25,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	pairs := trendPairs(sweep, t, by.levels)
 	if len(pairs) == 0 {
 		st.Agreement = record.NotMeasured
-		_, st.Why = by.take(cmp.Or(trendEnd(sweep, t.To), lastOther(sweep)), t.Metric)
+		_, st.Why = by.take(missing(sweep, t, by.levels), t.Metric)
 		st.Why = cmp.Or(st.Why, "no two levels that the words name were measured")
 		return st
 	}
@@ -40,7 +40,10 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 		found[a]++
 		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
 		if len(pairs) == 1 {
-			st.Ratio, st.Low, st.High, st.Verdict = &m.ratio, &m.low, &m.high, m.verdict
+			st.Ratio, st.Verdict = &m.ratio, m.verdict
+			if !m.single {
+				st.Low, st.High = &m.low, &m.high
+			}
 		}
 	}
 	st.Agreement = jointly(found)
@@ -77,6 +80,16 @@ func trendEnd(sweep *published.Sweep, name string) string {
 		return l.Name
 	}
 	return ""
+}
+
+// missing is the level that would have had to be measured for a trend: an end of it that was not, or else any level but the baseline.
+func missing(sweep *published.Sweep, t *published.Trend, measured []string) string {
+	for _, end := range []string{t.To, t.From} {
+		if l := trendEnd(sweep, end); l != "" && l != sweep.Baseline && !slices.Contains(measured, l) {
+			return l
+		}
+	}
+	return lastOther(sweep)
 }
 
 // lastOther is the last level that is not the baseline.
@@ -152,7 +165,7 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 	if x == nil {
 		return nil
 	}
-	inverse := taken{part: x.part, metric: x.metric, ratio: 1 / x.ratio, low: 1 / x.high, high: 1 / x.low, n: x.n, verdict: turned(x.verdict), note: x.note}
+	inverse := taken{part: x.part, metric: x.metric, ratio: 1 / x.ratio, low: 1 / x.high, high: 1 / x.low, n: x.n, verdict: turned(x.verdict), note: x.note, single: x.single}
 	if b == sweep.Baseline {
 		return &inverse
 	}
@@ -162,6 +175,9 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 	}
 	m := taken{part: x.part, metric: x.metric, ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low, n: min(x.n, y.n)}
 	m.verdict = verdictOf(m.low, m.high, by.margin)
+	if x.single || y.single {
+		m.single, m.note, m.verdict = true, cmp.Or(x.note, y.note), record.Inconclusive
+	}
 	return &m
 }
 
@@ -200,6 +216,9 @@ func verdictOf(low, high, margin float64) record.Verdict {
 
 // trendAgreement holds a direction against a ratio.
 func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, string) {
+	if m.single {
+		return record.NotTold, m.note
+	}
 	if m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1) {
 		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
 	}
