@@ -2,8 +2,10 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -120,6 +122,38 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) SuiteHeadline {
 		h.There = "-"
 	}
 	return h
+}
+
+// WhyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first; "" if all
+// were.
+func WhyNotMeasured(s *Suite) string {
+	const here, timely, levels, failed = "need what is not here", "of parts left out for want of time", "of levels left out", "for other reasons"
+	counts := map[string]int{}
+	for i := range s.Figures {
+		for k := range s.Figures[i].Statements {
+			st := &s.Figures[i].Statements[k]
+			switch why := st.Why; {
+			case st.Agreement != record.NotMeasured:
+			case strings.Contains(why, " left out: another value"), strings.Contains(why, " left out: there is no time"):
+				counts[timely]++
+			case strings.Contains(why, " left out: "):
+				counts[here]++
+			case strings.HasPrefix(why, "left out: "), strings.HasPrefix(why, "no two levels"), strings.Contains(why, "does not have this level"):
+				counts[levels]++
+			default:
+				counts[failed]++
+			}
+		}
+	}
+	reasons := []string{timely, levels, here, failed}
+	slices.SortStableFunc(reasons, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	var words []string
+	for _, r := range reasons {
+		if counts[r] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", counts[r], r))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // headlinesSection are the answers as a table.

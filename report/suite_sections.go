@@ -89,6 +89,7 @@ func (s *Suite) Facts() [][2]string {
 	}
 	add("here", s.here())
 	add("scale", SuiteScale(s))
+	add("not measured", WhyNotMeasured(s))
 	add("took", s.took())
 	add("budget", BudgetText(r))
 	if s.Source != nil {

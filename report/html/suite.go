@@ -149,7 +149,7 @@ func suiteTiles(s *report.Suite, counts map[record.Agreement]int) []Tile {
 		of   record.Agreement
 		note string
 	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"}, {record.SameDirection, "better or worse as there, by another ratio"},
-		{record.Disagrees, "the other direction, or a difference on one side only"}, {record.NotTold, "too uncertain to say"}, {record.NotMeasured, "left out, or not done"}} {
+		{record.Disagrees, "the other direction, or a difference on one side only"}, {record.NotTold, "too uncertain to say"}, {record.NotMeasured, cmp.Or(report.WhyNotMeasured(s), "nothing was left out")}} {
 		list = append(list, Tile{capital(string(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
 	}
 	return list

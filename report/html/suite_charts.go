@@ -67,7 +67,7 @@ func suiteRows(f *report.SuiteFigure, id string) *Figure {
 	if slices.ContainsFunc(c.Rows, func(r chart.Row) bool { return r.Text == string(record.OnlyDrawn) }) {
 		note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
 	}
-	return newFigure(c, note+suiteRatioNote+trendWords(f), nil)
+	return newFigure(c, note+suiteRatioNote+boundWords(f)+trendWords(f), nil)
 }
 
 const suiteRatioNote = "The machines differ, so only ratios are set beside each other, each against its own baseline; the table has the numbers."
@@ -130,8 +130,12 @@ func levelNumbers(f *report.SuiteFigure) map[string]float64 {
 // suiteCurve draws some metrics of a figure: filled marks joined by a line for what was measured, hollow ones of the same shape for
 // what the document states.
 func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, id string) *Figure {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = report.SuiteMetric(&record.SuiteStatement{Metric: m})
+	}
 	c := &chart.XY{
-		Frame:  chart.Frame{ID: id, Title: "Measured (filled) and published (hollow) ratios: " + f.Title()},
+		Frame:  chart.Frame{ID: id, Title: "Measured (filled) and published (hollow) ratios: " + f.Title() + ", " + strings.Join(names, " and ")},
 		X:      chart.Axis{Label: f.Sweep.Factor + ", by the document's names (logarithmic)", Log: true},
 		Y:      chart.Axis{Label: "value / value at " + f.Sweep.Baseline + " (logarithmic)", Log: true},
 		Limits: []chart.Limit{{Y: 1, Text: "own baseline", Left: true}}, Height: 260,
@@ -164,7 +168,7 @@ func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, 
 		}
 	}
 	c.Description = strings.Join(words, "; ") + "."
-	return newFigure(c, "Bars are intervals. "+suiteRatioNote+trendWords(f, metrics...), nil)
+	return newFigure(c, "Bars are intervals. "+suiteRatioNote+boundWords(f, metrics...)+trendWords(f, metrics...), nil)
 }
 
 // suiteSeries are a metric's measured ratios and those of the document, in the order of the levels, the baseline among what was
@@ -207,6 +211,21 @@ func nameAt(at map[string]float64, x float64) string {
 		}
 	}
 	return ""
+}
+
+// boundWords tell which published marks are no values, but bounds, as the end of a note.
+func boundWords(f *report.SuiteFigure, metrics ...string) string {
+	var words []string
+	for i := range f.Statements {
+		st := &f.Statements[i]
+		if st.Kind == record.StatementRatio && st.Published != nil && st.Bound != "" && st.Bound != "about" && (len(metrics) == 0 || slices.Contains(metrics, st.Metric)) {
+			words = append(words, report.SuiteMetric(st)+" at "+st.Level+" "+report.SuiteStated(st))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " Of these the document states a bound and no value: " + strings.Join(words, "; ") + "."
 }
 
 // trendWords are what the document says of values that it does not state, with what was found, as the end of a note.
