@@ -77,3 +77,35 @@ func benchmark(b *testing.B, limit int64, update []byte) {
 		i++
 	}
 }
+
+// BenchmarkApply is what an update takes apart from the engine below: to read it, and to build the new document.
+func BenchmarkApply(b *testing.B) {
+	doc := benchDoc(b, 1)
+	set, count := d("$set", d("field5", make([]byte, 100))), d("$inc", d("_plimsoll0000002a", int32(1)))
+	for _, c := range []struct {
+		name   string
+		doc    []byte
+		update []byte
+	}{{"set", doc, raw(b, set)}, {"counted", withCounter(doc), raw(b, append(set, count...))}} {
+		b.Run(c.name, func(b *testing.B) {
+			var u update
+			var out []byte
+			for b.Loop() {
+				if err := u.compile(c.update); err != nil {
+					b.Fatal(err)
+				}
+				var err error
+				if out, err = u.apply(out[:0], c.doc); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// withCounter is doc with the counter of a ledger at its end.
+func withCounter(doc []byte) []byte {
+	out := append(append(bytes.Clone(doc[:len(doc)-1]), "\x10_plimsoll0000002a\x00\x07\x00\x00\x00"...), 0)
+	binary.LittleEndian.PutUint32(out, uint32(len(out)))
+	return out
+}
