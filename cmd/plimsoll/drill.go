@@ -50,6 +50,10 @@ SPEC is a file in YAML with a run, faults and, if the drill shall bring one up, 
 lab:NAME, or the address of a deployment that you break yourself (--external: press Enter, or send
 SIGUSR1, at the moment it is broken, and once more when it is healed).
 
+Actions: ACTIONS.
+Targets are hosts and members of the lab, roles such as primary or secondary, VOLUME/DISK, and random;
+'plimsoll lab fail --help' explains both. A lab is needed first: 'plimsoll lab up', or in the file.
+
 Every write is kept in a ledger. After the faults are healed and redundancy is back everything is read,
 and each write gets one class: ok, lost, recovered, dropped, phantom, duplicated, corrupt, …
 
@@ -65,9 +69,12 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
+	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(lab.Actions(), ", "), 92, "  "), 1)
 	fs := cmd.Flags()
 	o.spec = addSpecFlags(fs)
-	fs.Lookup("file").Usage = "read the specification of the drill from this YAML file; flags win"
+	for name, usage := range drillUsage {
+		fs.Lookup(name).Usage = usage
+	}
 	fs.StringArrayVar(&o.faults, "fault", nil, "what is broken, ACTION:TARGET, such as kill:primary or power-loss:host1 (repeatable)")
 	fs.StringVar(&o.at, "at", "", "when, since the measured time began, or as workers=N; for faults given as flags (default 20s, at most a quarter of the measured time)")
 	fs.StringVar(&o.last, "for", "", "how long until it is healed (default: until the end of the measured time)")
@@ -83,6 +90,17 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
 	webFlag(cmd, &o.web)
 	return cmd
+}
+
+// drillUsage says of flags that a drill shares with a run what is different in a drill.
+var drillUsage = map[string]string{
+	"file":     "read the specification of the drill from this YAML file; flags win",
+	"out":      "where the record goes (default plimsoll-data/drills/TIME-NAME)",
+	"rate":     "offer this many operations per second whether or not others are done (default 500; none with --pace or --stage)",
+	"threads":  "workers: how many operations can be under way at once, so that those which hang do not stop the others (default 64)",
+	"timeout":  "the deadline of every operation (default 2s)",
+	"workload": "what to do: ledger, whose writes can all be told apart, or one of 'plimsoll workloads' (default ledger)",
+	"records":  "documents in the data set of other workloads than ledger (default 10k)",
 }
 
 // drillFormats lists the values of --format of a drill.
