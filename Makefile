@@ -9,12 +9,18 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Not tested under the race detector: what has no goroutines of its own, or drives programs that are not built with it.
 UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/repotest measure/stats capacity \
-	study/simulated record/schema bench lab/volume lab/topology fault$$
+	study/simulated record/schema bench lab/volume lab/topology fault$$ study$$ study/judge study/procedure report$$ report/html/chart \
+	disk/device disk/doctor disk/pattern store$$
 # Tests of raced packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live. Those that follow, interrupt, serve and use several processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun)$$|^TestScripts$$/^(size|misc|usage|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# How many packages are tested at once: those of labs wait for disks and servers most of the time.
-PARALLEL := 3
+# What waits for disks, servers and other processes most of the time, and is tested beside all that computes; and what takes long
+# and therefore begins first (tools/gotest.sh). LANES is how many packages are tested at once of each of the two.
+WAITING := e2e fault lab/engine lab/topology lab/volume lab/host lab fault/faultfs disk disk/faultcut cmd/plimsoll
+LONGEST := e2e e2e/browser cmd/plimsoll fault lab/topology lab/engine lab/volume serve study/conduct record report/html workload \
+	run/fleet fault/faultfs drill/ledger load disk
+LANES   ?= 2
+GOTEST  := GO="$(GO)" WAITING="$(WAITING)" LONGEST="$(LONGEST)" LANES=$(LANES) tools/gotest.sh -vet=off -timeout $(TIMEOUT)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
@@ -57,10 +63,10 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 unit: build ## all tests, whole commands and real servers included
-	@GO="$(GO)" tools/gotest.sh -p $(PARALLEL) -timeout $(TIMEOUT) -- ./...
+	@$(GOTEST) -- ./...
 
 race: ## tests again under the race detector (needs a C compiler)
-	@GO="$(GO)" tools/gotest.sh -race -skip '$(UNRACED_TESTS)' -p $(PARALLEL) -timeout $(TIMEOUT) -- $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(UNRACED) | paste -sd '|')")
+	@$(GOTEST) -race -skip '$(UNRACED_TESTS)' -- $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(UNRACED) | paste -sd '|')")
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench
