@@ -9,6 +9,8 @@ import (
 // window is the measured time of a round and the first fault in it, in nanoseconds of run time.
 type window struct {
 	from, fault, until int64
+	// baseline is since when the throughput before counts; 0 is from the beginning.
+	baseline int64
 	// done is when the fault was in effect, and healed when it was no more; 0 if it still was in the end, or that is not known.
 	done, healed int64
 }
@@ -21,6 +23,10 @@ func (w window) broken() (from, until int64) {
 	}
 	return from, until
 }
+
+// baselineLength is how much of the time before a fault tells what the throughput was, where the load is not the same all the time: in
+// a ramp the mean of all of it is far less than what there was when the fault came, and what is half as much would count as back.
+const baselineLength = int64(5e9)
 
 // backAt is which share of the throughput before counts as recovered.
 const backAt = 0.95
@@ -42,7 +48,7 @@ func effectOf(c course, w window) record.DrillEffect {
 	if w.fault <= w.from {
 		return e
 	}
-	e.Before = rate(c, w.from, w.fault)
+	e.Before = rate(c, max(w.from, w.baseline), w.fault)
 	if from, until := w.broken(); until > from {
 		e.During = rate(c, from, until)
 	}

@@ -78,6 +78,33 @@ func TestNoEffect(t *testing.T) {
 	}
 }
 
+// In a ramp the throughput before is that right before the fault, and half of it is not all of it.
+func TestEffectInARamp(t *testing.T) {
+	slow, fast, after := made(10*time.Second, 10*time.Millisecond, 0, 0), made(10*time.Second, time.Millisecond, 0, 0), made(20*time.Second, 1600*time.Microsecond, 0, time.Second)
+	all := course{slices: sum(slow, later(fast, 10*time.Second), later(after, 20*time.Second))}
+	w := window{fault: int64(20 * time.Second), until: int64(40 * time.Second)}
+	if e := effectOf(all, w); e.Before > 600 || e.Recovery < 0 {
+		t.Errorf("against the mean of all of it: %+v", e)
+	}
+	w.baseline = w.fault - baselineLength
+	if e := effectOf(all, w); e.Before < 999 || e.Before > 1001 || e.Recovery != -1 {
+		t.Errorf("against what it was when the fault came: %+v", e)
+	}
+}
+
+// later is a course that began later.
+func later(c course, by time.Duration) course {
+	moved := course{class: c.class, writes: c.writes}
+	for _, s := range c.slices {
+		s.number += int64(by) / sliceLength
+		if s.ok > 0 {
+			s.okFirst, s.okLast = s.okFirst+int64(by), s.okLast+int64(by)
+		}
+		moved.slices = append(moved.slices, s)
+	}
+	return moved
+}
+
 // The truth is the responder's: it refuses for exactly known times, measured by itself.
 func TestOutageIsMeasuredToTenMilliseconds(t *testing.T) {
 	for attempt := 1; ; attempt++ {

@@ -279,6 +279,9 @@ func (x *round) effects(client int, list []course) {
 	if f.Healed > 0 {
 		w.healed = f.Healed - x.shift
 	}
+	if len(x.c.spec.Run.Load.Stages) > 0 {
+		w.baseline = w.fault - baselineLength
+	}
 	for _, c := range list {
 		e := effectOf(c, w)
 		if e.OutageFrom >= 0 {
