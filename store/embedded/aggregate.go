@@ -307,7 +307,7 @@ func (u *unwindStage) push(doc []byte) (bool, error) {
 			return true, nil
 		}
 		var err error
-		set := []change{newChange(u.path, false, e)}
+		set := []change{{path: u.path, arg: e}}
 		if u.buf, err = rebuild(u.buf[:0], doc, set, 0, false); err != nil {
 			return false, err
 		}

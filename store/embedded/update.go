@@ -11,18 +11,12 @@ import (
 // change is one $set or $inc of one path.
 type change struct {
 	path []byte
-	head int // where the first part of the path ends
 	inc  bool
 	arg  value
-	done bool // the path was found in the document being rebuilt
-}
 
-func newChange(path []byte, inc bool, arg value) change {
-	head := bytes.IndexByte(path, '.')
-	if head < 0 {
-		head = len(path)
-	}
-	return change{path: path, head: head, inc: inc, arg: arg}
+	// While a document is rebuilt: the part of the path that is looked for in it, and whether that was found.
+	part []byte
+	done bool
 }
 
 // update is a compiled update: operators, or a replacement when changes is empty and replace is set.
@@ -100,7 +94,7 @@ func (u *update) operator(name []byte, fields value) error {
 		if err := checkChange(path, arg, inc); err != nil {
 			return err
 		}
-		u.changes = append(u.changes, newChange(path, inc, arg))
+		u.changes = append(u.changes, change{path: path, inc: inc, arg: arg})
 	}
 	if it.bad {
 		return malformed("the update")
@@ -109,10 +103,17 @@ func (u *update) operator(name []byte, fields value) error {
 }
 
 func checkChange(path []byte, arg value, inc bool) error {
-	if len(path) == 0 || path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte("..")) {
+	last, positional := byte('.'), false // as if a dot stood before the path
+	for _, b := range path {
+		if b == '.' && last == '.' {
+			break
+		}
+		last, positional = b, positional || b == '$'
+	}
+	if last == '.' {
 		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
 	}
-	if bytes.IndexByte(path, '$') >= 0 {
+	if positional {
 		return unsupported("the positional update path " + string(path))
 	}
 	if !inc {
@@ -165,7 +166,6 @@ func (u *update) apply(dst, old []byte) ([]byte, error) {
 	if u.replace != nil {
 		return u.replaced(dst, old)
 	}
-	mark(u.changes, false)
 	dst, err := rebuild(dst, old, u.changes, 0, false)
 	if err != nil {
 		return dst, err
@@ -234,6 +234,7 @@ func overlap(a, b []byte) bool {
 // rebuild appends doc to dst with the changes made. All changes share the first off bytes of their
 // paths. Fields keep their places; new ones come last, in the order of their names.
 func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, error) {
+	aim(changes, off, false)
 	dst, start := beginDoc(dst)
 	var err error
 	n := 0
@@ -247,7 +248,7 @@ func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, er
 			break
 		}
 		n++
-		group := groupOf(changes, key, off)
+		group := groupOf(changes, key)
 		if group == nil {
 			continue
 		}
@@ -264,32 +265,32 @@ func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, er
 }
 
 // groupOf returns the changes whose next path part is key, and marks them as done.
-func groupOf(changes []change, key []byte, off int) []change {
+func groupOf(changes []change, key []byte) []change {
 	for i := range changes {
-		if !bytes.Equal(changes[i].part(off), key) {
+		if !bytes.Equal(changes[i].part, key) {
 			continue
 		}
 		j := i
-		for j < len(changes) && bytes.Equal(changes[j].part(off), key) {
+		for j < len(changes) && bytes.Equal(changes[j].part, key) {
+			changes[j].done = true
 			j++
 		}
-		mark(changes[i:j], true)
 		return changes[i:j]
 	}
 	return nil
 }
 
-// part returns the path's part that begins at off.
-func (c *change) part(off int) []byte {
-	if off == 0 {
-		return c.path[:c.head]
+// aim has changes look for the part of their paths that begins at off, or, when that was found, not any more.
+func aim(changes []change, off int, done bool) {
+	for i := range changes {
+		c := &changes[i]
+		c.part, _, _ = bytes.Cut(c.path[off:], dot)
+		c.done = done
 	}
-	head, _, _ := bytes.Cut(c.path[off:], dot)
-	return head
 }
 
 // last reports whether the part at off is the path's last one.
-func (c *change) last(off int) bool { return len(c.part(off)) == len(c.path)-off }
+func (c *change) last(off int) bool { return bytes.IndexByte(c.path[off:], '.') < 0 }
 
 // changeElem appends the element key with the changes of group, which all begin with it.
 func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
@@ -304,16 +305,9 @@ func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, erro
 			group[0].path, group[0].path[:off+len(key)])
 	}
 	dst = appendName(dst, v.t, key)
-	mark(group, false)
 	dst, err := rebuild(dst, v.data, group, off+len(key)+1, v.t == tArray)
-	mark(group, true)
+	aim(group, off, true)
 	return dst, err
-}
-
-func mark(group []change, done bool) {
-	for i := range group {
-		group[i].done = done
-	}
 }
 
 // appendNew appends what the changes create. n is the number of elements so far.
@@ -322,14 +316,14 @@ func appendNew(dst []byte, changes []change, off int, array bool, n int) ([]byte
 		if changes[i].done {
 			continue
 		}
-		key := changes[i].part(off)
+		key := changes[i].part
 		if array {
 			var err error
 			if dst, n, err = padArray(dst, key, n, changes[i].path); err != nil {
 				return dst, err
 			}
 		}
-		group := groupOf(changes[i:], key, off)
+		group := groupOf(changes[i:], key)
 		var err error
 		if dst, err = createElem(dst, key, group, off); err != nil {
 			return dst, err
@@ -360,10 +354,11 @@ func createElem(dst, key []byte, group []change, off int) ([]byte, error) {
 		return appendElem(dst, key, group[0].arg), nil // $inc of a missing field sets it
 	}
 	dst = appendName(dst, tDocument, key)
-	mark(group, false)
+	below := off + len(key) + 1
+	aim(group, below, false)
 	dst, start := beginDoc(dst)
-	dst, err := appendNew(dst, group, off+len(key)+1, false, 0)
-	mark(group, true)
+	dst, err := appendNew(dst, group, below, false, 0)
+	aim(group, off, true)
 	return endDoc(dst, start), err
 }
 
