@@ -92,6 +92,20 @@ func TestEffectInARamp(t *testing.T) {
 	}
 }
 
+// Operations that are given up because somebody ends the drill at once did not fail.
+func TestOperationsOfADrillThatIsAborted(t *testing.T) {
+	w := newWatcher(classes{})
+	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
+	s.Settle(op, &load.Settlement{Outcome: store.OK, Ended: 1})
+	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Client, Abandoned: true, Ended: 2})
+	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Timeout, Abandoned: true, Ended: 3})
+	w.streams = []*watched{s}
+	if got := w.courses()[0].slices[0]; got.ok != 1 || got.failed != 1 {
+		t.Errorf("%d succeeded and %d failed, want 1 and 1", got.ok, got.failed)
+	}
+}
+
 // later is a course that began later.
 func later(c course, by time.Duration) course {
 	moved := course{class: c.class, writes: c.writes}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -243,12 +244,30 @@ func roleOf(l record.Lab, member string) string {
 	return ""
 }
 
+// clockSlack is how much the wall clock may go another way than the monotonic one in a round: time servers make it a little faster or
+// slower all the time.
+const clockSlack = 100 * time.Millisecond
+
+// checkClock looks whether somebody set the wall clock since the load began: since then it and the monotonic clock went on by so much.
+// What this process saw has times of the one, what the lab told those of the other.
+func (x *round) checkClock(wall, monotonic time.Duration) {
+	by := wall - monotonic
+	if by.Abs() > clockSlack+monotonic/1000 {
+		x.c.find("clock-set", measure.Warning, "the wall clock of this machine was set by %v during round %d: promotions, elections and heals may stand so far off on the timeline",
+			by.Round(time.Millisecond), x.r.Number)
+	}
+}
+
 // timeline puts what happened on one clock.
 func (x *round) timeline(ctx context.Context, redundant time.Time) {
 	if x.courses == nil {
 		return
 	}
 	c := x.clock()
+	if x.lab != nil {
+		now := time.Now()
+		x.checkClock(now.Round(0).Sub(x.zero.Round(0)), now.Sub(x.zero))
+	}
 	var events []record.LabEvent
 	if x.lab != nil {
 		events, _ = x.lab.EventsSince(ctx, x.seq) // what is missing is not on the timeline

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +36,18 @@ func TestClockThatIsSet(t *testing.T) {
 	}
 	if x.clock().zero.Round(0) == x.clock().zero {
 		t.Error("the clock has no monotonic reading, so it jumps when the wall clock is set")
+	}
+}
+
+// That the clock was set is said; that a time server makes it a little faster is not.
+func TestClockThatWasSetIsTold(t *testing.T) {
+	x := &round{r: &record.DrillRound{Number: 2}, c: &conductor{drill: &record.Drill{}}}
+	x.checkClock(10*time.Minute+300*time.Millisecond, 10*time.Minute)
+	if n := len(x.c.drill.Validity); n != 0 {
+		t.Errorf("a clock that was not set gives %+v", x.c.drill.Validity)
+	}
+	x.checkClock(9*time.Second, 10*time.Second)
+	if f := x.c.drill.Validity; len(f) != 1 || f[0].ID != "clock-set" || !strings.Contains(f[0].Text, "by -1s during round 2") {
+		t.Errorf("a clock that was set back by a second gives %+v", f)
 	}
 }

@@ -112,6 +112,9 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	if op.Class < 0 || op.Class >= len(w.open) || s.Outcome == store.Batched {
 		return
 	}
+	if s.Abandoned && s.Reason == store.Client {
+		return // whoever wanted no more of the load gave it up, which is no failure of the target
+	}
 	for i := range op.Requests {
 		if v := op.Requests[i].Verb; v == workload.Insert || v == workload.Update {
 			w.writes[op.Class] = true
