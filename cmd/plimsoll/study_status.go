@@ -53,13 +53,13 @@ func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 	}
 	count, planned, seconds := countTrials(s)
 	fmt.Fprintf(&b, "trials    %d of %d done", count[record.TrialDone], planned)
-	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost, record.TrialRunning} {
+	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost, record.TrialRunning, record.TrialLeft} {
 		if n := count[status]; n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, status)
 		}
 	}
 	fmt.Fprintln(&b)
-	if left := planned - count[record.TrialDone] - count[record.TrialFailed] - count[record.TrialTimeout]; left > 0 && seconds > 0 {
+	if left := planned - count[record.TrialDone] - count[record.TrialFailed] - count[record.TrialTimeout] - count[record.TrialLeft]; left > 0 && seconds > 0 {
 		fmt.Fprintf(&b, "left      %s, about %s\n", figure.Plural(left, "trial"), clock(time.Duration(float64(left)*seconds*float64(time.Second))))
 	}
 	for _, p := range s.Procedures {

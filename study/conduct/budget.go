@@ -188,19 +188,12 @@ func (c *conductor) leftOut() []measure.Finding {
 		return nil
 	}
 	f := measure.Finding{ID: "cut-short", Severity: measure.Note, Text: fmt.Sprintf(
-		"%s of %d left out, in whole blocks, because the time was not enough (%s): what is said rests on the others", plural(count, "trial was", "trials were"), c.total, why)}
+		"%d of %s were left out, in whole blocks, because the time was not enough (%s): what is said rests on the others", count, figure.Plural(c.total, "trial"), why)}
 	if without := c.without(kept); len(without) > 0 {
 		f.Severity = measure.Warning
 		f.Text += "; nothing is known of " + strings.Join(without, ", ")
 	}
 	return []measure.Finding{f}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return figure.Count(int64(n)) + " " + many
 }
 
 // without are the configurations that are not among these, in their order.
