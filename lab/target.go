@@ -46,7 +46,7 @@ func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target,
 	}
 	if h := s.hostNamed(f.Target); h != nil {
 		if onDisk(f.Action) {
-			return target{}, refuse("%s is done to disks, and %s is a host: name VOLUME/DISK, a volume, or a member for all disks of its volume", f.Action, f.Target)
+			return target{}, hostHasNoDisk(f)
 		}
 		return target{host: h}, nil
 	}
@@ -135,9 +135,7 @@ func (s *supervisor) resolveMember(ctx context.Context, name string, seed uint64
 		set, role = "", name
 	}
 	if !slices.Contains(roles, role) {
-		known := s.known()
-		return nil, refuse("there is no %q in this lab%s (hosts and members: %s; roles: %s)", name,
-			nearest.DidYouMean(name, append(known, roles...)), strings.Join(known, ", "), strings.Join(roles, ", "))
+		return nil, noTarget(name, s.known())
 	}
 	if role == "primary" {
 		member, err := cluster.Primary(ctx, set)

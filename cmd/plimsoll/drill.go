@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -156,7 +157,22 @@ func checkDrillLab(ctx context.Context, env *environment, spec record.DrillSpec)
 	if !ok {
 		return nil
 	}
-	return withLab(ctx, env, name, func(*lab.Handle) error { return nil })
+	return withLab(ctx, env, name, func(h *lab.Handle) error {
+		l, err := h.Describe(ctx, false)
+		if err != nil {
+			return err
+		}
+		for _, s := range spec.Faults {
+			f, err := fault.Parse(s)
+			if err == nil {
+				err = lab.CheckTarget(l, f.Fault)
+			}
+			if err != nil {
+				return withExit(exitUsage, fmt.Errorf("%s: %w", s.Fault, err))
+			}
+		}
+		return nil
+	})
 }
 
 // conduct does the drill under the eyes of a person.
