@@ -24,38 +24,70 @@ func goodRound() *record.DrillRound {
 
 func seconds(n int) record.Duration { return record.Duration(time.Duration(n) * time.Second) }
 
+// verdictCase changes the evidence of a round that holds.
+type verdictCase struct {
+	change func(*evidence)
+	want   string
+	says   string
+}
+
+// judged judges rounds.
+func judged(t *testing.T, cases map[string]verdictCase) {
+	t.Helper()
+	for name, c := range cases {
+		e := evidence{round: goodRound(), acknowledged: 200}
+		c.change(&e)
+		got, reasons := judge(e)
+		if got != c.want || !strings.Contains(strings.Join(reasons, "; "), c.says) {
+			t.Errorf("%s: %s because %q, want %s because of %q", name, got, reasons, c.want, c.says)
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	lose := func(class string) func(*evidence) {
 		return func(e *evidence) { e.round.Ledger.Inserts[class] = 3 }
 	}
-	for name, c := range map[string]struct {
-		change func(*evidence)
-		want   string
-		says   string
-	}{
-		"holds":             {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
-		"lost":              {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
-		"corrupt":           {lose(record.WriteCorrupt), record.Violated, "other content"},
-		"duplicated":        {lose(record.WriteDuplicated), record.Violated, "more than once"},
-		"phantom":           {lose(record.WritePhantom), record.Violated, "not applied"},
-		"diverged":          {lose(record.WriteDiverged), record.Violated, "all members"},
-		"recovered":         {lose(record.WriteRecovered), record.Holds, ""},
-		"dropped":           {lose(record.WriteDropped), record.Holds, ""},
-		"never read":        {lose(record.WriteNeverRead), record.Unknown, "not covered"},
-		"no hit":            {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
-		"nothing broken":    {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
-		"role did not move": {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
-		"role moved":        {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
-		"too few writes":    {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
-		"no final read":     {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
-		"final read failed": {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
-		"no ledger":         {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
-		"could not be done": {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
-		"seed records":      {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
-		"out for too long":  {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
-		"back too late":     {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
-		"errors":            {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
-		"never back":        {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(39) }, record.Violated, "no operation"},
+	judged(t, map[string]verdictCase{
+		"holds":              {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
+		"lost":               {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
+		"corrupt":            {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"duplicated":         {lose(record.WriteDuplicated), record.Violated, "more than once"},
+		"phantom":            {lose(record.WritePhantom), record.Violated, "not applied"},
+		"diverged":           {lose(record.WriteDiverged), record.Violated, "all members"},
+		"recovered":          {lose(record.WriteRecovered), record.Holds, ""},
+		"dropped":            {lose(record.WriteDropped), record.Holds, ""},
+		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},
+		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
+		"nothing broken":     {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
+		"role did not move":  {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
+		"role moved":         {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
+		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
+		"no final read":      {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
+		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
+		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
+		"could not be done":  {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
+		"seed records":       {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
+		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
+		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
+		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
+		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
+		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = record.LossAny }, record.Holds, "allows"},
+		"lost in the window": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 5e8
+		}, record.Holds, "500 ms"},
+		"lost before the window": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 2e9
+		}, record.Violated, "2.00 s before"},
+	})
+}
+
+// What a round did not show is neither held nor violated.
+func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
+	judged(t, map[string]verdictCase{
+		"never back": {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(39) }, record.Violated, "no operation"},
 		"load ended sooner than the outage that is allowed": {
 			func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(40) }, record.Unknown, "the load ended 40.0 s later"},
 		"nothing succeeded before": {func(e *evidence) {
@@ -73,27 +105,10 @@ func TestVerdict(t *testing.T) {
 			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, record.LossAny
 		}, record.Holds, "none had to survive"},
 		"lost, nobody knows when": {func(e *evidence) {
-			lose(record.WriteLost)(e)
+			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Expect.LossWindow = record.LossWindow, record.Duration(time.Second)
 		}, record.Unknown, "when they were acknowledged is not known"},
-		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
-		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = record.LossAny }, record.Holds, "allows"},
-		"lost in the window": {func(e *evidence) {
-			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 5e8
-		}, record.Holds, "500 ms"},
-		"lost before the window": {func(e *evidence) {
-			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 2e9
-		}, record.Violated, "2.00 s before"},
-	} {
-		e := evidence{round: goodRound(), acknowledged: 200}
-		c.change(&e)
-		got, reasons := judge(e)
-		if got != c.want || !strings.Contains(strings.Join(reasons, "; "), c.says) {
-			t.Errorf("%s: %s because %q, want %s because of %q", name, got, reasons, c.want, c.says)
-		}
-	}
+	})
 }
 
 func TestPromise(t *testing.T) {
