@@ -256,6 +256,14 @@ func studyFinding(s *record.Study) string {
 // farther says whether a ratio is further from one than another.
 func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
+// noMoreHelp says from how many threads on more of them do not help.
+func noMoreHelp(threads int) string {
+	if threads == 1 {
+		return "a second thread does not help"
+	}
+	return fmt.Sprintf("more than %d threads do not help", threads)
+}
+
 // probeFinding tells where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
 	var words []string
@@ -264,7 +272,7 @@ func probeFinding(p *record.Probe) string {
 			words = append(words, r.Operation+": more threads helped to the end")
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s: more than %s do not help", r.Operation, figure.Plural(r.Threads, "thread")))
+		words = append(words, r.Operation+": "+noMoreHelp(r.Threads))
 	}
 	for _, d := range p.Durability {
 		if d.Grade == "C" {

@@ -316,6 +316,7 @@ func (s *Suite) means(sweep *published.Sweep, level, metric string) span2 {
 func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, margin float64) {
 	if m != nil {
 		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
+		st.Doubts = append(st.Doubts, toldDoubt(m)...)
 		if !math.IsNaN(m.ratio) && m.ratio > 0 {
 			st.Ratio = &m.ratio
 		}

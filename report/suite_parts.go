@@ -299,7 +299,7 @@ func rampText(p *SuitePart, sweep *published.Sweep, operation string) string {
 	case p.Probe.Ramps[i].Threads == 0:
 		text += "more threads helped to the end"
 	default:
-		text += "more than " + figure.Plural(p.Probe.Ramps[i].Threads, "thread") + " do not help"
+		text += noMoreHelp(p.Probe.Ramps[i].Threads)
 	}
 	if i >= 0 && p.Probe.Ramps[i].Gain > 0 {
 		gain = p.Probe.Ramps[i].Gain
@@ -379,4 +379,12 @@ func publishedRamp(sweep *published.Sweep, gain float64) string {
 		return "in the document more threads helped to the end"
 	}
 	return ""
+}
+
+// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the reason.
+func toldDoubt(m *taken) []string {
+	if m.note == "" || m.verdict == record.Inconclusive {
+		return nil
+	}
+	return []string{m.note}
 }

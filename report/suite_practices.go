@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -48,7 +49,11 @@ func (s *Suite) practicesSection() Section {
 func studyPractices(s *record.Study) (list []practice) {
 	for i := range s.Procedures {
 		if p := &s.Procedures[i]; p.Chosen > 0 {
-			list = append(list, practice{p.Path, "use " + procedureChosen(p), p.Reason})
+			advice := "use " + procedureChosen(p)
+			if !p.Settled {
+				advice = "none: " + procedureChosen(p) + " is the best that was tried, and no answer was found"
+			}
+			list = append(list, practice{p.Path, advice, p.Reason})
 		}
 	}
 	v := newStudyView(s)
@@ -69,7 +74,7 @@ func procedureChosen(p *record.ProcedureResult) string {
 	if strings.HasSuffix(p.Path, "duration") {
 		return nanoseconds(p.Chosen * 1e9)
 	}
-	return figure.Significant(p.Chosen)
+	return figure.Count(int64(math.Round(p.Chosen)))
 }
 
 // leveled is a level of a factor with what was found of a metric.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -298,130 +297,6 @@ func TestTimesOfCalls(t *testing.T) {
 	}
 	if got := statement(t, s, "replication", "w=3", "insert.mean"); got.Agreement != record.NotStated || len(got.Contradictions) == 0 {
 		t.Errorf("%+v", got)
-	}
-}
-
-// Why statements were not measured is told in a few words, since the reasons stand far below.
-func TestWhyNotMeasured(t *testing.T) {
-	s := policySuite(t)
-	want := "4 need what is not here, 3 for other reasons, 2 of levels left out"
-	if got := report.WhyNotMeasured(s); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	sum, counts := 0, s.Counts()
-	for _, word := range strings.Split(want, ", ") {
-		n, err := strconv.Atoi(word[:1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += n
-	}
-	if counts[record.NotMeasured] != sum {
-		t.Errorf("%d are not measured, and %d have a reason", counts[record.NotMeasured], sum)
-	}
-}
-
-// The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and not how often.
-func TestChanceOfLoss(t *testing.T) {
-	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) report.SuitePart {
-		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
-			Rounds: []record.DrillRound{{Number: 1, Ledger: &ledger}}}
-		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
-	}
-	none := slices.Repeat([]float64{0}, 12)
-	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1, Inserts: map[string]int64{record.WriteDropped: 150}}),
-		drill("w1", "w=1", &record.Spread{Values: []float64{103, 117}, Max: 117}, record.LedgerResult{LossWindow: 195e6}),
-		drill("j", "journal", &record.Spread{Values: none}, record.LedgerResult{LossWindow: -1}))
-	for level, want := range map[string]struct {
-		agreement record.Agreement
-		found     string
-	}{
-		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a chance of 16 % to 100 %"},
-		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a chance of 0 % to 26 %"},
-	} {
-		if got := statement(t, s, "loss", level, "loss"); got.Agreement != want.agreement || got.Found != want.found {
-			t.Errorf("%s: %s, %q, want %s, %q", level, got.Agreement, got.Found, want.agreement, want.found)
-		}
-	}
-	text := sectionText(t, s, "chance that a failure takes acknowledged writes")
-	for _, want := range []string{"w1 | 2 | 2 | 16 % to 100 % | 117 | 195 ms before | none", "w0 | - | - | - | - | - | 150 of 1,000 gone"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it where this can happen") {
-		t.Errorf("the advice is\n%s", advice)
-	}
-}
-
-// sectionText is the table of a section, a line for each row.
-func sectionText(t *testing.T, s *report.Suite, title string) string {
-	t.Helper()
-	for _, x := range report.SuiteSections(s) {
-		if x.Title != title {
-			continue
-		}
-		text := strings.Join(x.Lines, "\n") + "\n"
-		for _, row := range x.Table.Rows {
-			text += strings.Join(row, " | ") + "\n"
-		}
-		return text
-	}
-	t.Fatalf("there is no section %q", title)
-	return ""
-}
-
-// What a suite advises follows from its own measurements: only from what is certain, with what else changes, and not to give up
-// what protects.
-func TestPracticesFromMeasurements(t *testing.T) {
-	of := func(name, path string, levels ...recordtest.Level) report.SuitePart {
-		study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: name, Levels: levels})
-		study.Specification.Factors[0].Path = path
-		return report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study}
-	}
-	level := func(name string, ops, update float64) recordtest.Level {
-		return recordtest.Level{Name: name, Ratios: map[string]float64{"throughput": ops, "update.mean": update}}
-	}
-	base := level("base", 1, 1)
-	unsure := recordtest.Level{Name: "unsure", Wide: 2, Ratios: map[string]float64{"throughput": 1.2}}
-	for _, c := range []struct {
-		part         report.SuitePart
-		advice, rest string
-	}{
-		{of("stripe width", "lab.storage.stripe", base, level("2", 1.2, 0.8), level("4", 1.5, 0.7)), "prefer 4 to base; how it stands to 2 was not compared", "4: ops/s +50.0 % [+45.6 %, +54.5 %]"},
-		{of("client threads", "load.workers", base, level("256", 1.3, 2)), "256 gives more and takes longer than base: choose by which of both counts", "update mean"},
-		{of("device", "lab.storage.device", base, level("HDD", 0.5, 2), unsure), "keep base rather than HDD", "not told: unsure"},
-		{of("durability", "durability.name", base, level("w0", 3, 0.1)), "choose by what may be lost, and count the price", "w0: ops/s"},
-		{of("records", "workload.records", base, level("500M", 0.5, 2)), "plan for it: it changes what is carried", "500M: ops/s"},
-		{of("device", "lab.storage.device", base, unsure), "none: too uncertain to tell the levels apart", "unsure: n = 6; more trials"},
-		{of("length", "load.duration", base, level("long", 1.002, 1)), "a run may be as short as that", "long within a margin of 3"},
-	} {
-		text := sectionText(t, suiteOf("policy-storage", c.part), "best practices from what was measured here")
-		if !strings.Contains(text, " | "+c.advice+" | ") || !strings.Contains(text, c.rest) {
-			t.Errorf("want %q and %q in\n%s", c.advice, c.rest, text)
-		}
-	}
-}
-
-// A table of settings has what the document set, and what was set here.
-func TestSettingsOfADocument(t *testing.T) {
-	text := sectionText(t, policySuite(t), "table 5: Parameter Settings in the Baseline Testing")
-	for _, want := range []string{"client threads | 128 | ", "durability | w 1, j 1 | durable", "here: as part client-b has it"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-}
-
-// The shortest and the longest of a few calls stand beside the median and the 90th percentile of many.
-func TestShortestAndLongestCalls(t *testing.T) {
-	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"},
-		{Name: "w0", Ratios: map[string]float64{"insert.mean": 0.97, "insert.p50": 0.5, "insert.p90": 5}}}})
-	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
-	for metric, want := range map[string][2]string{"insert.min": {"insert.p50", string(record.Agrees)}, "insert.max": {"insert.p90", string(record.Disagrees)}} {
-		if got := statement(t, s, "write-concern", "w=0", metric); got.Measure != want[0] || string(got.Agreement) != want[1] {
-			t.Errorf("%s: %s in %s (%s), want %v", metric, got.Agreement, got.Measure, got.Why, want)
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/published"
@@ -29,6 +30,9 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 		st.Why = cmp.Or(st.Why, "no two levels that the words name were measured")
 		return st
 	}
+	if here := pairs[0][0] + " → " + pairs[0][1]; len(pairs) == 1 && trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && here != st.Level && numbered(sweep) {
+		st.Doubts = append(st.Doubts, "measured here: "+here)
+	}
 	found := map[record.Agreement]int{}
 	for _, pair := range pairs {
 		m := between(sweep, by, pair[0], pair[1], t.Metric)
@@ -41,6 +45,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
 		if len(pairs) == 1 {
 			st.Ratio, st.Verdict = &m.ratio, m.verdict
+			st.Doubts = append(st.Doubts, toldDoubt(m)...)
 			if !m.single {
 				st.Low, st.High = &m.low, &m.high
 			}
@@ -121,7 +126,40 @@ func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [
 	if len(alike) > 0 {
 		return alike
 	}
+	if len(all) == 0 {
+		return partOfRange(sweep, t, measured)
+	}
 	return all
+}
+
+// partOfRange are the outermost measured levels between both ends of a trend, where levels are numbers and an end was not measured:
+// what rises from 32 to 256 threads rises from 128 to 256 as well. nil if fewer than two were.
+func partOfRange(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
+	place := func(name string) int {
+		return slices.IndexFunc(sweep.Levels, func(l published.Level) bool { return l.Name == name })
+	}
+	from, to := place(trendEnd(sweep, t.From)), place(trendEnd(sweep, t.To))
+	if from < 0 || to < 0 || !numbered(sweep) {
+		return nil
+	}
+	var between []string
+	for i := from; i <= to; i++ {
+		if name := sweep.Levels[i].Name; slices.Contains(measured, name) || name == sweep.Baseline && len(measured) > 0 {
+			between = append(between, name)
+		}
+	}
+	if len(between) < 2 {
+		return nil
+	}
+	return [][2]string{{between[0], between[len(between)-1]}}
+}
+
+// numbered says whether all levels of a sweep are numbers, such as 25M, so that they have an order.
+func numbered(sweep *published.Sweep) bool {
+	return !slices.ContainsFunc(sweep.Levels, func(l published.Level) bool {
+		_, err := strconv.ParseFloat(strings.TrimSuffix(l.Name, "M"), 64)
+		return err != nil
+	})
 }
 
 // side is a level that an end of a trend names, and what else is in its name.
