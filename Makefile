@@ -13,7 +13,7 @@ UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/re
 	disk/device disk/doctor disk/pattern store$$
 # Tests of raced packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live. Those that follow, interrupt, serve and use several processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun)$$|^TestScripts$$/^(size|misc|usage|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere)$$|^TestScripts$$/^(size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # What waits for disks, servers and other processes most of the time, and is tested beside all that computes; and what takes long
 # and therefore begins first (tools/gotest.sh). LANES is how many packages are tested at once of each of the two.
 WAITING := e2e fault lab/engine lab/topology lab/volume lab/host lab fault/faultfs disk disk/faultcut cmd/plimsoll
