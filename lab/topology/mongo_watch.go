@@ -15,32 +15,60 @@ const watchEvery = 500 * time.Millisecond
 
 // Watch tells events about roles until ctx ends. mongod elects by itself, so nothing else is done.
 func (c *mongoCluster) Watch(ctx context.Context) {
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
+	var wg sync.WaitGroup
+	for _, set := range c.sets() {
+		wg.Go(func() { c.watchSet(ctx, set) })
+	}
+	wg.Wait()
+}
+
+// watchSet asks each member of a set by itself, so that one that hangs does not keep what the others say, and looks at the
+// roles whenever one has answered.
+func (c *mongoCluster) watchSet(ctx context.Context, set string) {
+	type news struct {
+		member int
+		answer answer
+	}
+	nodes := c.inSet(set)
+	told := make(chan news)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i, n := range nodes {
+		wg.Go(func() {
+			for {
+				answers := askAll(ctx, []*engine.MongoNode{n})
+				select {
+				case told <- news{i, answers[0]}:
+				case <-ctx.Done():
+					return
+				}
+				select {
+				case <-time.After(watchEvery):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	answers, known := make([]answer, len(nodes)), map[int]bool{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case x := <-told:
+			answers[x.member], known[x.member] = x.answer, true
 		}
 		if ctx.Err() != nil {
-			return
+			return // what did not answer was not asked to the end
 		}
-		var wg sync.WaitGroup
-		for _, set := range c.sets() { // a set that hangs does not keep the others waiting for more than their question
-			wg.Go(func() { c.watchSet(ctx, set) })
+		if len(known) == len(nodes) {
+			c.compareRoles(ctx, set, nodes, answers)
 		}
-		wg.Wait()
 	}
 }
 
-// watchSet compares the roles of a set with those that were seen last.
-func (c *mongoCluster) watchSet(ctx context.Context, set string) {
-	nodes := c.inSet(set)
-	answers := askAll(ctx, nodes)
-	if ctx.Err() != nil {
-		return // what did not answer was not asked to the end
-	}
+// compareRoles compares the roles of a set with those that were seen last.
+func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*engine.MongoNode, answers []answer) {
 	primary := newestPrimary(nodes, answers)
 	for i, n := range nodes {
 		if answers[i].Secondary { // a rollback takes less than the time between two looks

@@ -89,24 +89,38 @@ func (r *replica) reached() (n int) {
 	return n
 }
 
-// stand asks for the votes of a new term.
+// stand asks for the votes of a new term. Before that it asks whether it would get them, so that a member that nobody hears
+// does not go from term to term: the others would have to follow it when it comes back.
 func (r *replica) stand(why string) {
-	r.mu.Lock()
-	me := r.me()
-	if r.state != stSecondary || me == nil || me.priority == 0 || r.s.is("never-elects") {
+	for _, dry := range []bool{true, false} {
+		r.mu.Lock()
+		me := r.me()
+		if r.state != stSecondary || me == nil || me.priority == 0 || r.s.is("never-elects") {
+			r.mu.Unlock()
+			return
+		}
+		term := r.term + 1
+		r.expect()
+		if !dry {
+			r.term, r.voted, r.primary = term, r.s.address, ""
+			r.save()
+			r.s.log("I", "Starting an election", map[string]any{"why": why, "term": term})
+		}
+		ask := bson.D{{Key: "replSetRequestVotes", Value: 1}, {Key: "term", Value: term}, {Key: "dryRun", Value: dry}, {Key: "candidate", Value: r.s.address},
+			{Key: "set", Value: r.s.args["replSet"]}, {Key: "applied", Value: r.last().doc()}}
+		members, need, limit := r.members, r.votes()/2+1, r.rules.election
 		r.mu.Unlock()
-		return
+		if !r.poll(members, need, limit, ask) {
+			return
+		}
+		if !dry {
+			r.win(term)
+		}
 	}
-	r.term++
-	r.voted, r.primary = r.s.address, ""
-	r.save()
-	r.expect()
-	term, need, limit := r.term, r.votes()/2+1, r.rules.election
-	r.s.log("I", "Starting an election", map[string]any{"why": why, "term": term})
-	ask := bson.D{{Key: "replSetRequestVotes", Value: 1}, {Key: "term", Value: term}, {Key: "candidate", Value: r.s.address},
-		{Key: "set", Value: r.s.args["replSet"]}, {Key: "applied", Value: r.last().doc()}}
-	members := r.members
-	r.mu.Unlock()
+}
+
+// poll asks all members for their votes, and says whether they are enough as soon as that is known.
+func (r *replica) poll(members []member, need int, limit time.Duration, ask bson.D) bool {
 	got := make(chan int, len(members))
 	var all sync.WaitGroup
 	for _, m := range members {
@@ -134,20 +148,22 @@ func (r *replica) stand(why string) {
 	votes := 0
 	for n := range got {
 		if votes += n; votes >= need {
-			r.win(term)
-			return
+			return true
 		}
 	}
+	return false
 }
 
-// vote gives at most one vote in each term, and none to who has less than this member.
+// vote gives at most one vote in each term, and none to who has less than this member. A dry run only says what it would be.
 func (r *replica) vote(command bson.D) bson.D {
-	term := int64(number(command, "term"))
-	r.meet(term)
+	term, dry := int64(number(command, "term")), get(command, "dryRun") == true
+	if !dry {
+		r.meet(term)
+	}
 	candidate := text(command, "candidate")
-	granted := r.config != nil && text(command, "set") == r.s.args["replSet"] && term == r.term &&
-		(r.voted == "" || r.voted == candidate) && optimeOf(sub(command, "applied")).compare(r.last()) >= 0
-	if granted {
+	granted := r.config != nil && text(command, "set") == r.s.args["replSet"] && optimeOf(sub(command, "applied")).compare(r.last()) >= 0 &&
+		(dry && term > r.term || !dry && term == r.term && (r.voted == "" || r.voted == candidate))
+	if granted && !dry {
 		r.voted = candidate
 		r.save()
 		r.expect()

@@ -191,7 +191,7 @@ func (r *replica) place(at optime) (n int, ok bool) {
 // The most entries of an answer, and how old they have to be on a server that lags.
 const (
 	mostEntries = 2000
-	lagging     = 300 * time.Millisecond
+	lagging     = 500 * time.Millisecond
 )
 
 // ripe are the entries that may be handed over from a place on, and how long the next one takes to be.

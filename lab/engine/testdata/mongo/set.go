@@ -141,6 +141,13 @@ func (r *replica) stepDownFor(command bson.D) bson.D {
 	return good()
 }
 
+// initiated says whether the member has a configuration.
+func (r *replica) initiated() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.config != nil
+}
+
 // leads says whether the member is primary.
 func (r *replica) leads() bool {
 	r.mu.Lock()

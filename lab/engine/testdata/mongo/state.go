@@ -119,6 +119,9 @@ func (st *state) users(s *server) map[string]credential {
 	if name == "" {
 		return st.Alone[s.address]
 	}
+	if r := s.replica; !s.router && !r.initiated() { // those that are kept are of another set of the name
+		return nil
+	}
 	if rs := st.Sets[name]; rs != nil {
 		return rs.Users
 	}
