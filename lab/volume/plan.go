@@ -125,7 +125,7 @@ func schemeFor(backend string, p record.StorageSpec, f Facts) (scheme, error) {
 	var err error
 	switch backend {
 	case Directory:
-		err = s.asDirectory()
+		s.asDirectory()
 	case Disk:
 		err = s.asDisk(f)
 	case Btrfs:

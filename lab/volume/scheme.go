@@ -30,15 +30,9 @@ const (
 	noteStripe      = "one failed disk loses the volume"
 )
 
-func (s *scheme) asDirectory() error {
-	if what := asksForDisks(s.policy); what != "" {
-		return fmt.Errorf("storage: %s needs virtual disks, and a directory has none: use backend: auto", what)
-	}
-	if s.policy.Size > 0 {
-		return fmt.Errorf("storage: a directory has no size of its own: leave size out, or use backend: auto for a virtual disk")
-	}
+// asDirectory has nothing to refuse: a policy that asks for more than a directory has does not come here.
+func (s *scheme) asDirectory() {
 	s.checksum, s.notes = "", []string{noteDirectory}
-	return nil
 }
 
 func (s *scheme) asDisk(f Facts) error {
@@ -80,13 +74,7 @@ func (s *scheme) btrfsChecksum() error {
 }
 
 func (s *scheme) asBtrfs() error {
-	p := s.policy
-	switch {
-	case p.Filesystem != "" && p.Filesystem != "btrfs":
-		return fmt.Errorf("storage: btrfs is filesystem and array in one, and %s does not stand on it: use filesystem: btrfs, or backend: md where the kernel has it", p.Filesystem)
-	case s.chunk > 0:
-		return fmt.Errorf("storage: btrfs stripes are always 64 KiB: leave stripe_size out, or use backend: md or lvm where the kernel has them")
-	case s.parity == 0 && s.data > 1 && s.copies > 2:
+	if s.parity == 0 && s.data > 1 && s.copies > 2 {
 		return fmt.Errorf("storage: btrfs does not stripe %d copies: use stripe: 1, or tolerate: 1 (raid10), or backend: md where the kernel has it", s.copies)
 	}
 	if s.parity > 0 {
