@@ -85,6 +85,9 @@ func begin(spec record.LabSpec, opts Options) (*Handle, error) {
 	}
 	o := order{Spec: spec, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: thisProcess()}
 	if err := writeJSON(dir, orderFile, o); err != nil {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			err = fmt.Errorf("%w: make room, or let PLIMSOLL_HOME name a directory on another disk", err)
+		}
 		return nil, errors.Join(fmt.Errorf("cannot write what the lab is to be: %w", err), os.RemoveAll(dir))
 	}
 	h := newHandle(dir)

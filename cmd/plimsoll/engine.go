@@ -217,6 +217,7 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(env.stderr, "starting %s; its address follows when a write and a read have succeeded\n", e.Name())
 	err = server.Wait(startCtx)
 	if err == nil {
 		fmt.Fprintf(env.stderr, "%s is running: %s, data in %s\n", e.Name(), server.Version(), server.DataDir())

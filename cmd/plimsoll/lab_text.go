@@ -37,7 +37,7 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "\n\nnext      plimsoll run lab:%[1]s --workload a\n          plimsoll lab status %[1]s\n          plimsoll lab fail %[1]s kill %[2]s --for 10s\n          plimsoll lab down %[1]s\n",
+	fmt.Fprintf(&b, "\n\nnext      plimsoll run lab:%[1]s --workload a\n          plimsoll lab status %[1]s\n          plimsoll lab fail %[1]s kill %[2]s --for 10s\n          plimsoll drill lab:%[1]s --fault kill:%[2]s\n          plimsoll lab down %[1]s\n",
 		l.Name, victim(l))
 	_, err := io.WriteString(w, b.String())
 	return err
