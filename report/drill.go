@@ -294,10 +294,18 @@ func drillDistribution(d *record.Drill) Section {
 	return s
 }
 
+// DrillTarget is what a drill loaded, and through what.
+func DrillTarget(d *record.Drill) string {
+	if d.Specification.Run.Via == record.ViaREST {
+		return d.Specification.Run.Target + ", through a REST service"
+	}
+	return d.Specification.Run.Target
+}
+
 // drillAgain says what was loaded, and where the record of each round is.
 func drillAgain(d *record.Drill) Section {
 	s := Section{Title: "what was done"}
-	s.Lines = append(s.Lines, fmt.Sprintf("%s, %s", d.Specification.Run.Target, d.Started.UTC().Format("2006-01-02 15:04:05 UTC")))
+	s.Lines = append(s.Lines, fmt.Sprintf("%s, %s", DrillTarget(d), d.Started.UTC().Format("2006-01-02 15:04:05 UTC")))
 	for _, r := range d.Rounds {
 		if r.Means != "" {
 			s.Lines = append(s.Lines, r.Level+": "+r.Means)

@@ -47,7 +47,7 @@ func drillLedger(r *record.DrillRound, name string) Section {
 func drillUse(r *record.DrillRound) string {
 	var parts []string
 	if r.Members > 0 {
-		text := fmt.Sprintf("the lab, with %s of data, used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
+		text := fmt.Sprintf("the lab, with data on %s, used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
 		if r.WrittenBytes > 0 {
 			text += " and wrote " + figure.Bytes(r.WrittenBytes)
 		}

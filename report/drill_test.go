@@ -38,6 +38,19 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
 	}
+	d.Specification.Run.Target, d.Specification.Run.Via = "lab:three", record.ViaREST
+	r := &d.Rounds[0]
+	r.Members, r.CPUSeconds, r.WrittenBytes, r.ServiceCPUSeconds, r.ClientCPUSeconds = 3, 12, 1<<20, 4.5, 0.6
+	b.Reset()
+	if err := DrillMarkdown(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"lab:three, through a REST service, ",
+		"The lab, with data on 3 members, used 12.0 s of CPU and wrote 1.00 MiB; the REST service used 4.50 s of CPU; the load generator used 600 ms of CPU."} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
 	l := d.Rounds[0].Ledger
 	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000
 	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none is found anywhere else."; got != want {
@@ -59,7 +72,7 @@ func TestDrillCSV(t *testing.T) {
 	for i, name := range rows[0] {
 		got[name] = rows[1][i]
 	}
-	for name, want := range map[string]string{"outage_s": "2.5", "recovery_s": "", "lost": "3", "loss_window_s": "0.012", "acknowledged": "10", "verdict": "violated", "record": "rounds/1"} {
+	for name, want := range map[string]string{"outage_s": "2.5", "recovery_s": "", "lost": "3", "loss_window_s": "0.012", "service_cpu_s": "", "acknowledged": "10", "verdict": "violated", "record": "rounds/1"} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}

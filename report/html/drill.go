@@ -82,7 +82,7 @@ func drillAnswer(s *Source, prefix string) Answer {
 	if d.Specification.External {
 		a.Facts = append(a.Facts, Fact{"Fault", "from outside, at moments that somebody marks"})
 	}
-	a.Facts = append(a.Facts, Fact{"Target", d.Specification.Run.Target}, Fact{"Begun", d.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
+	a.Facts = append(a.Facts, Fact{"Target", report.DrillTarget(d)}, Fact{"Begun", d.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
 	return a
 }
 
