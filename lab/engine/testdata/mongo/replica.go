@@ -121,7 +121,7 @@ func (r *replica) me() *member {
 type saved struct {
 	Term   int64
 	Voted  string
-	Config bson.Raw
+	Config []byte // empty before there is one
 }
 
 func (r *replica) file() string { return filepath.Join(r.s.args["dbpath"], "standin-set.bson") }
@@ -145,7 +145,9 @@ func (r *replica) begin() {
 		var was saved
 		check(bson.Unmarshal(raw, &was))
 		r.term, r.voted = was.Term, was.Voted
-		r.adopt(was.Config)
+		if len(was.Config) > 0 {
+			r.adopt(was.Config)
+		}
 	}
 	go r.watchElections()
 	go r.follow()
@@ -200,9 +202,12 @@ func (r *replica) expect() {
 
 // info is what members tell each other of themselves in each message.
 func (r *replica) info() bson.D {
-	return bson.D{{Key: "from", Value: r.s.address}, {Key: "set", Value: r.s.args["replSet"]}, {Key: "term", Value: r.term}, {Key: "state", Value: int32(r.state)},
-		{Key: "applied", Value: r.last().doc()}, {Key: "durable", Value: r.durable.doc()}, {Key: "elected", Value: r.elected},
-		{Key: "config", Value: bson.Raw(r.config)}}
+	d := bson.D{{Key: "from", Value: r.s.address}, {Key: "set", Value: r.s.args["replSet"]}, {Key: "term", Value: r.term}, {Key: "state", Value: int32(r.state)},
+		{Key: "applied", Value: r.last().doc()}, {Key: "durable", Value: r.durable.doc()}, {Key: "elected", Value: r.elected}}
+	if r.config != nil {
+		d = append(d, bson.E{Key: "config", Value: bson.Raw(r.config)})
+	}
+	return d
 }
 
 // learn takes what another member tells of itself.
