@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,20 @@ import (
 
 // ReadSuiteSpec reads a suite in YAML (JSON is YAML), as strictly as [ReadRunSpec]. Nothing beyond the form is checked:
 // see [SuiteSpec.Validate]. The files of its parts are read by package suite.
-func ReadSuiteSpec(r io.Reader) (SuiteSpec, error) { return readStrict[SuiteSpec](r, "suite") }
+func ReadSuiteSpec(r io.Reader) (SuiteSpec, error) {
+	s, err := readStrict[SuiteSpec](r, "suite")
+	if err != nil {
+		return s, err
+	}
+	for i := range s.Parts {
+		for key, values := range s.Parts[i].Each {
+			if _, err := json.Marshal(values); err != nil { // a mapping by numbers, or not a number
+				return SuiteSpec{}, fmt.Errorf("suite: part %s: each: %s: values are texts, numbers, true and false", s.Parts[i].called(i), key)
+			}
+		}
+	}
+	return s, nil
+}
 
 // SuiteNeeds are what a part of a suite may need.
 func SuiteNeeds() []string { return []string{"root", LabMongod, LabDocumentDB, "md", "lvm"} }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,7 +149,7 @@ func ReadHeldSuite(dir string) (*Suite, error) {
 func (s *Suite) recall(dir string) error {
 	events, _, err := ReadSuiteJournal(dir)
 	for _, e := range events {
-		if e.Part == nil {
+		if e.Part == nil || e.Part.inside() != nil {
 			continue
 		}
 		at := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Name == e.Part.Name })
@@ -175,8 +176,25 @@ func readSuite(dir string) (*Suite, error) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", path, err)
 	}
+	seen := map[string]bool{}
 	for i := range s.Parts {
-		Plain(s.Parts[i].Set)
+		p := &s.Parts[i]
+		if err := p.inside(); err != nil || seen[p.Name] {
+			return nil, fmt.Errorf("%s is damaged: part %d: %w", path, i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
+		}
+		seen[p.Name] = true
+		Plain(p.Set)
 	}
 	return &s, nil
+}
+
+// inside makes sure that the files of a part are below the directory of its suite: what is not whole there is removed.
+func (p *Part) inside() error {
+	switch {
+	case p.Name == "" || p.Name == "." || p.Name == ".." || strings.ContainsAny(p.Name, "/\\\x00"):
+		return fmt.Errorf("%q is not the name of a directory", p.Name)
+	case p.Record != "" && !filepath.IsLocal(filepath.FromSlash(p.Record)):
+		return fmt.Errorf("its record %q is not below the directory of the suite", p.Record)
+	}
+	return nil
 }

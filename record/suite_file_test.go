@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,4 +172,115 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 	if err != nil || len(parts) != 1 || !parts[0].Study.HasHidden() {
 		t.Errorf("%+v, %v", parts, err)
 	}
+}
+
+// A suite.json whose parts lie elsewhere is not read: what is not whole in the directory of a part is removed.
+func TestSuiteStaysInItsDirectory(t *testing.T) {
+	for _, change := range []func(*Suite){
+		func(s *Suite) { s.Parts[1].Name = "../../elsewhere" },
+		func(s *Suite) { s.Parts[1].Name = ".." },
+		func(s *Suite) { s.Parts[1].Name = "" },
+		func(s *Suite) { s.Parts[1].Name = s.Parts[0].Name },
+		func(s *Suite) { s.Parts[1].Record = "/etc" },
+		func(s *Suite) { s.Parts[1].Record = "parts/../../x" },
+	} {
+		s := testSuite()
+		change(s)
+		dir, _ := writeSuite(t, s)
+		if _, err := OpenSuite(dir); err == nil || !strings.Contains(err.Error(), SuiteFile+" is damaged: part 2: ") {
+			t.Errorf("%+v: %v", s.Parts[1], err)
+		}
+	}
+	dir, w := writeSuite(t, testSuite())
+	if err := w.Append(SuiteEvent{Event: EventEnd, Part: &Part{Name: "client-a", Kind: "study", Record: "../../x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := OpenSuite(dir); err != nil || s.Parts[1].Record != "parts/client-a" {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// What sessions worked counts, the time between them does not, nor a clock that was set back.
+func TestSuiteWorked(t *testing.T) {
+	dir, w := writeSuite(t, testSuite())
+	at := func(minutes int) time.Time { return testStart.Add(time.Duration(minutes) * time.Minute) }
+	session := &StudySession{Pid: 7}
+	for _, e := range []SuiteEvent{
+		{At: at(0), Event: EventSession, Session: session}, {At: at(1), Event: EventBegin, Part: &Part{Name: "baseline", Kind: KindStudy}}, {At: at(3), Event: EventEnd, Part: &Part{Name: "baseline"}},
+		{At: at(100), Event: EventSession, Session: session}, {At: at(90), Event: EventEnd, Part: &Part{Name: "baseline"}},
+		{At: at(200), Event: EventSession, Session: session}, {At: at(201), Event: EventBegin, Part: &Part{Name: "client-a", Kind: KindStudy}},
+	} {
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trials := filepath.Join(dir, PartsDir, "client-a")
+	if err := os.MkdirAll(trials, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	line := `{"at":"` + at(205).Format(time.RFC3339) + `","event":"begin","trial":{"number":1,"attempt":1}}` + "\n"
+	if err := os.WriteFile(filepath.Join(trials, JournalFile), []byte(line), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for now, want := range map[time.Time]time.Duration{{}: 8 * time.Minute, at(210): 13 * time.Minute} {
+		if got, err := SuiteWorked(dir, now); err != nil || got != want {
+			t.Errorf("at %v: %v, %v; want %v", now, got, err, want)
+		}
+	}
+}
+
+// FuzzReadSuiteSpec reads any suite.yaml: what is read can be stored and is the same afterwards.
+func FuzzReadSuiteSpec(f *testing.F) {
+	for _, s := range []string{"{name: x, scale: {data: 1/128, workers: 0.5}, parts: [{study: a.yaml, each: {workload.name: [a, 5]}, gives: [load.workers]}]}",
+		"{name: x, parts: [{name: p, probe: {storage: {backend: directory}, threads: [1, 1k], size: 1GiB, duration: 1s}}]}",
+		"parts: &a [*a]", "parts: [{each: {x: &a [*a]}}]", "{", "parts: [{each: {x: [{? [a] : b}]}}]", "labels: {1: 2}", "parts: [{needs: [~]}]", "parts: [{each: {0: [{00}]}}]", "parts: [{each: {x: [.nan]}}]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		spec, err := ReadSuiteSpec(strings.NewReader(s))
+		if err != nil {
+			return
+		}
+		b, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatalf("%q was read, but cannot be stored: %v", s, err)
+		}
+		var again SuiteSpec
+		if err := json.Unmarshal(b, &again); err != nil {
+			t.Fatalf("%q was stored as %s, but cannot be read again: %v", s, b, err)
+		}
+		if b2, err := json.Marshal(again); err != nil || string(b) != string(b2) {
+			t.Fatalf("%q was stored as %s, and then as %s (%v)", s, b, b2, err)
+		}
+		_ = spec.Validate()
+	})
+}
+
+// FuzzOpenSuite reads any suite.json beside any journal: an error, or parts that stay in their directories.
+func FuzzOpenSuite(f *testing.F) {
+	whole, err := os.ReadFile(filepath.Join("testdata", "suite", SuiteFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole, []byte(`{"event":"end","part":{"name":"client-a","record":"../x"}}`+"\n"))
+	f.Add([]byte(`{"schema_version":"1.0","kind":"suite","parts":[{"name":"../x"}]}`), []byte(`{"event":"begin"}`))
+	f.Add([]byte("{"), []byte("\x00"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, suite, journal []byte) {
+		for name, b := range map[string][]byte{SuiteFile: suite, SuiteJournal: journal} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = SuiteWorked(dir, time.Time{})
+		s, err := OpenSuite(dir)
+		if err != nil {
+			return
+		}
+		for _, p := range s.Parts {
+			if p.inside() != nil || !strings.HasPrefix(filepath.Join(dir, PartsDir, p.Name), filepath.Join(dir, PartsDir)+string(filepath.Separator)) {
+				t.Errorf("a part called %q with the record %q", p.Name, p.Record)
+			}
+		}
+	})
 }

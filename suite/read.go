@@ -121,6 +121,9 @@ func (f *Folder) pieces() error {
 			}
 			continue
 		}
+		if len(f.Pieces)+len(list) > mostParts {
+			return errors.Join(append(errs, fmt.Errorf("part %d (%s): with it there are more than %d parts, each counted for its values", i+1, p.NameOf(), mostParts))...)
+		}
 		for _, piece := range list {
 			if seen[piece.Name] {
 				errs = append(errs, fmt.Errorf("part %d (%s): there are two parts called %s: give one of them another name", i+1, p.NameOf(), piece.Name))
@@ -152,22 +155,45 @@ func (f *Folder) part(p record.PartSpec) ([]Piece, error) {
 		}
 		base.Drill = &spec
 	}
+	if n := times(p.Each); n > mostParts {
+		return nil, fmt.Errorf("each: there are more than %d combinations of its values: write fewer, or name them in parts of their own", mostParts)
+	}
 	var list []Piece
 	for _, set := range combinations(p.Each) {
 		piece, err := base.with(set)
 		if err != nil {
 			return nil, fmt.Errorf("each: %w", err)
 		}
+		if len(piece.Name) > longestName {
+			return nil, fmt.Errorf("each: the name %s… would be longer than %d characters, and it is that of a directory: give the part a shorter one (name), or its values", piece.Name[:longestName/2], longestName)
+		}
 		list = append(list, piece)
 	}
 	return list, nil
+}
+
+// What a suite may have at most: nobody does more parts, and no file system takes a longer name.
+const (
+	mostParts   = 1000
+	longestName = 200
+)
+
+// times is how often a part is done for its values, or more than is allowed.
+func times(each map[string][]any) int {
+	n := 1
+	for _, values := range each {
+		if n *= max(1, len(values)); n > mostParts {
+			return n
+		}
+	}
+	return n
 }
 
 // readFile reads the file of a part, which is below the folder or in one beside it.
 func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error)) (T, error) {
 	var none T
 	clean := path.Clean(filepath.ToSlash(name))
-	if path.IsAbs(clean) || strings.HasPrefix(clean, "../..") {
+	if path.IsAbs(clean) || filepath.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../..") {
 		return none, fmt.Errorf("%s: %s is neither below the folder nor in one beside it, so the folder would not be whole elsewhere: put it there", key, name)
 	}
 	file, err := os.Open(filepath.Join(f.Dir, filepath.FromSlash(clean)))
@@ -178,6 +204,9 @@ func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error
 		return none, fmt.Errorf("%s: %w", key, err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && !info.Mode().IsRegular() {
+		return none, fmt.Errorf("%s: %s is no file: write the name of a file", key, name)
+	}
 	spec, err := read(file)
 	if err != nil {
 		return none, fmt.Errorf("%s: %s: %w", key, name, err)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,11 +74,21 @@ parts:
 
 func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 	for text, want := range map[string]string{
-		"parts: []":                                                                             "parts: there is none",
-		"prats: []":                                                                             `did you mean parts?`,
-		"parts: [{study: gone.yaml}]":                                                           "part 1 (gone): study: there is no file",
-		"parts: [{study: /etc/x.yaml}]":                                                         "part 1 (x): study: /etc/x.yaml is neither below",
-		"parts: [{study: ../../x.yaml}]":                                                        "is neither below the folder nor in one beside it",
+		"parts: []":                                                "parts: there is none",
+		"prats: []":                                                `did you mean parts?`,
+		"parts: [{study: gone.yaml}]":                              "part 1 (gone): study: there is no file",
+		"parts: [{study: /etc/x.yaml}]":                            "part 1 (x): study: /etc/x.yaml is neither below",
+		"parts: [{study: ../../x.yaml}]":                           "is neither below the folder nor in one beside it",
+		"parts: [{study: sub/../../../x.yaml}]":                    "is neither below the folder nor in one beside it",
+		"parts: [{study: ..}]":                                     "cannot be the name of a directory",
+		"parts: [{name: up, study: ..}]":                           "part 1 (up): study: .. is neither below",
+		"parts: [{name: here, study: .}]":                          "part 1 (here): study: . is no file",
+		"parts: [{name: .., study: base.yaml}]":                    `name: ".." cannot be the name of a directory`,
+		"parts: [{name: .hidden, drill: ../drill/kill.yaml}]":      `name: ".hidden" cannot be`,
+		"parts: [{study: base.yaml, nmae: x}]":                     "did you mean name?",
+		"parts: &p [{study: base.yaml, each: {load.workers: *p}}]": "suite",
+		"parts: [{study: threads.yaml, each: {load.workers: " + numbers(40) + ", workload.seed: " + numbers(40) + "}}]": "each: there are more than 1000 combinations",
+		"parts: [{study: threads.yaml, each: {workload.name: [" + strings.Repeat("a", 300) + "]}}]":                     "would be longer than 200 characters",
 		"parts: [{}]":                                                                           "part 1: exactly one of study, drill and probe",
 		"parts: [{probe: {storage: {}}}]":                                                       "part 1: name: a probe needs one",
 		"parts: [{name: a/b, study: base.yaml}]":                                                `name: "a/b" cannot be the name of a directory`,
@@ -261,4 +272,49 @@ parts:
 	if !p.Parts[0].Out() || strings.Contains(p.Parts[1].Problem, "another value") {
 		t.Errorf("%s, %s", p.Parts[0].Problem, p.Parts[1].Problem)
 	}
+}
+
+// numbers is a list of so many values.
+func numbers(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, strconv.Itoa(i+1))
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// FuzzOpen reads whatever is written as suite.yaml: it ends with parts that have directories of their own, or an error that has lines
+// and names the file.
+func FuzzOpen(f *testing.F) {
+	for _, text := range []string{allKinds, "parts: [{study: base.yaml, name: ../x}]", "parts: [{study: ../../x}]", "parts: &a [*a]", "{", "parts: [{study: threads.yaml, each: {workload.name: [a, ../b]}}]",
+		"parts: [{study: threads.yaml, each: {load.workers: [1, 2], workload.seed: [1, 2]}}]", "parts: [{name: a, probe: {storage: {backend: directory}}}]", "scale: {data: 1/0}\nparts: []", "published: x"} {
+		f.Add(text)
+	}
+	dir := f.TempDir()
+	for name, text := range map[string]string{"threads.yaml": plainStudy, "base.yaml": foundStudy, "lab.yaml": labStudy} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(filepath.Join(dir, File), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		x, err := Open(dir)
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.Contains(line, File) {
+					t.Errorf("%q: an error that does not say where: %q", text, line)
+				}
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, p := range x.Pieces {
+			if !filepath.IsLocal(p.Name) || strings.ContainsAny(p.Name, `/\`) || len(p.Name) > longestName || seen[p.Name] {
+				t.Errorf("%q: a part called %q", text, p.Name)
+			}
+			seen[p.Name] = true
+		}
+	})
 }

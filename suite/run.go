@@ -186,6 +186,13 @@ func (c *conductor) reach() error {
 	if len(c.plans) != len(c.suite.Parts) {
 		return fmt.Errorf("%s has %d parts and %s %d: this suite was made by another version of plimsoll, go on with that one", record.SuitePlan, len(c.plans), record.SuiteFile, len(c.suite.Parts))
 	}
+	for i, p := range c.suite.Parts {
+		plan := c.plans[i]
+		none := plan.Study == nil && plan.Drill == nil && plan.Probe == nil
+		if plan.Name != p.Name || none && p.Status != record.PartLeft || !none && kindOf(plan) != p.Kind {
+			return fmt.Errorf("%s does not say what part %d (%s) is to do: it is damaged, begin the suite anew", record.SuitePlan, i+1, p.Name)
+		}
+	}
 	if c.o.Against != "" && shown(c.o.Against) != shown(c.suite.Against) {
 		return fmt.Errorf("--target: the suite loads %s and goes on with that; begin another one for %s", orLabs(c.suite.Against), shown(c.o.Against))
 	}
