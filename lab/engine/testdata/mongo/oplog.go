@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -192,5 +191,5 @@ func (j *journal) write(b []byte) error {
 	if _, err := j.file.Write(b); err != nil {
 		return err
 	}
-	return syscall.Fdatasync(int(j.file.Fd()))
+	return j.file.Sync()
 }
