@@ -94,6 +94,8 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		wk.verify, _ = wk.stream.(workload.Verifier)
 		wk.ender, _ = wk.stream.(workload.Ender)
 		wk.settler, _ = wk.stream.(Settler)
+		_, apart := wk.stream.(Apart)
+		wk.turns = wk.settler != nil && wk.verify != nil && !apart
 	}
 	return c, nil
 }

@@ -41,14 +41,20 @@ type Settler interface {
 	Settle(op *workload.Op, s *Settlement)
 }
 
+// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other runs. A
+// worker then needs no turn with the conductor each time that it compares what it read.
+type Apart interface {
+	SettlesApart()
+}
+
 // checking is the state of a worker that lets its stream look at a document: for so long it cannot be given
 // up, or the conductor would settle the operation while the stream is busy with it.
 const checking = -2
 
 // look has the stream compare what was read, unless the worker was given up: then it returns false.
 func (w *worker) look(i int, deadline int64) (compared, alive bool) {
-	if w.settler == nil || w.verify == nil || w.op.Requests[i].Verb != workload.Find {
-		return w.check(i), true // which does not call the stream, or nobody settles while it does
+	if !w.turns || w.op.Requests[i].Verb != workload.Find {
+		return w.check(i), true // which does not call the stream, or nobody minds
 	}
 	if !w.state.CompareAndSwap(deadline, checking) {
 		return false, false

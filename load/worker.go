@@ -41,6 +41,7 @@ type worker struct {
 	verify  workload.Verifier // nil if the stream cannot
 	ender   workload.Ender    // nil if the stream is endless
 	settler Settler           // nil if the stream keeps no books
+	turns   bool              // it must not settle while it verifies
 	task    task
 	wait    waiter
 	wake    chan struct{} // for parked virtual users

@@ -78,7 +78,7 @@ type DrillRound struct {
 	SeedsFound int `json:"seeds_found,omitempty"`
 	// CPUSeconds is what all hosts of the lab used from before the load until redundancy was back.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
-	// WrittenBytes is what they wrote in the same time, where the hosts know it.
+	// WrittenBytes is what they wrote in the same time, where the hosts know it: isolated ones do.
 	WrittenBytes int64 `json:"written_bytes,omitempty"`
 	// ClientCPUSeconds is what the load processes used while they loaded, and ServiceCPUSeconds what the REST service between them
 	// and the target did (via: rest). Neither is among CPUSeconds, nor in each other.

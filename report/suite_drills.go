@@ -60,7 +60,7 @@ func (s *Suite) drillUseSection() Section {
 		return Section{}
 	}
 	x.Lines = []string{
-		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was back. What the kernel does for virtual disks, such as copying to a mirror, is not among it.",
+		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was back. What the kernel does for virtual disks, such as copying to a mirror, is not among it. What plain hosts write is not known.",
 		"Each is divided by the acknowledged writes, since what is out for longer writes less and uses less; in brackets the ratio to the first part that was loaded in the same way.",
 		"REST service and load generator: their CPU for an acknowledged write. They are processes beside the lab, and what they used is not among that of the servers.",
 	}

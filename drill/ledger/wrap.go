@@ -200,6 +200,9 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	s.pieces = s.pieces[:0]
 }
 
+// SettlesApart implements [load.Apart]: the books are not touched by the stream within, which verifies.
+func (s *tagger) SettlesApart() {}
+
 // told says what the client knows about a write of one request. of is how many writes the operation has: an
 // answer to several of them does not say which it means.
 func told(st *load.Settlement, request, of int) state {

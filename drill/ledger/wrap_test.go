@@ -176,3 +176,22 @@ func testStreamAllocs(s workload.Stream) float64 {
 }
 
 var _ measure.Sink = nowhere{}
+
+// The stream within verifies while the conductor settles: the books are not what it looks at. The own workload looks into them.
+func TestSettlesApart(t *testing.T) {
+	inner, err := workload.Open(workload.Spec{Name: "a", Records: 10, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(Options{Writers: 2})
+	own, err := l.Workload(Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Wrap(inner).Stream(0, 2).(load.Apart); !ok {
+		t.Error("a wrapped stream takes turns with the conductor")
+	}
+	if _, ok := own.Stream(1, 2).(load.Apart); ok {
+		t.Error("the own stream takes no turns with the conductor")
+	}
+}

@@ -86,3 +86,14 @@ func openFiles(t *testing.T) (n int) {
 	}
 	return n
 }
+
+// Of a process it is known what it read from disks, and not what it wrote.
+func TestBytesRead(t *testing.T) {
+	text := "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 12288\ncancelled_write_bytes: 0\n"
+	if n := parseRead([]byte(text)); n != 8192 {
+		t.Errorf("%d bytes were read", n)
+	}
+	if n := parseRead(nil); n != 0 {
+		t.Errorf("%d bytes of nothing were read", n)
+	}
+}

@@ -85,14 +85,12 @@ func (u *treeUsage) update(b *body) {
 	u.shown.Memory = sum.Memory
 	u.shown.CPUSeconds = max(u.shown.CPUSeconds, sum.CPUSeconds)
 	u.shown.ReadBytes = max(u.shown.ReadBytes, sum.ReadBytes)
-	u.shown.WriteBytes = max(u.shown.WriteBytes, sum.WriteBytes)
 }
 
 func add(sum *record.LabUsage, v record.LabUsage) {
 	sum.CPUSeconds += v.CPUSeconds
 	sum.Memory += v.Memory
 	sum.ReadBytes += v.ReadBytes
-	sum.WriteBytes += v.WriteBytes
 }
 
 // table finds the processes of trees.

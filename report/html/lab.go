@@ -154,9 +154,15 @@ func usageTable(list []record.LabUsage) *Table {
 	}
 	t := &Table{Caption: "What the hosts used since they were powered on", Columns: columns(1, "host", "CPU time", "waited at its limit", "memory now",
 		"read", "written", "received", "sent")}
+	known := func(bytes int64) string {
+		if bytes == 0 {
+			return "–"
+		}
+		return figure.Bytes(bytes)
+	}
 	for _, u := range list {
-		t.Rows = append(t.Rows, []string{u.Host, seconds(u.CPUSeconds), seconds(u.ThrottledSeconds), figure.Bytes(u.Memory), figure.Bytes(u.ReadBytes),
-			figure.Bytes(u.WriteBytes), figure.Bytes(u.Received), figure.Bytes(u.Sent)})
+		t.Rows = append(t.Rows, []string{u.Host, seconds(u.CPUSeconds), seconds(u.ThrottledSeconds), figure.Bytes(u.Memory), known(u.ReadBytes),
+			known(u.WriteBytes), known(u.Received), known(u.Sent)})
 	}
 	return t
 }
