@@ -171,6 +171,9 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 	if d.Outages == nil || len(d.Outages.Values) == 0 {
 		return "", record.NotTold, "no round tells how long nothing succeeded"
 	}
+	if !struck(d) {
+		return "the failure did not come about in every round", record.NotTold, "what does not happen is not noticed"
+	}
 	n := 0
 	for _, x := range d.Outages.Values {
 		if x >= noticed {
@@ -181,8 +184,10 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 	switch {
 	case n == 0:
 		found = "not noticed in " + rounds
+	case n == 1 && len(d.Outages.Values) == 1:
+		found = "noticed in 1 round, for " + nanoseconds(d.Outages.Median)
 	case n == len(d.Outages.Values):
-		found = "noticed in " + rounds
+		found = fmt.Sprintf("noticed in %s, for %s (median)", rounds, nanoseconds(d.Outages.Median))
 	default:
 		return fmt.Sprintf("noticed in %d of %s; %s", n, rounds, DrillLoss(d)), record.NotTold, "rounds differ"
 	}
@@ -192,6 +197,18 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 		return found, record.Agrees, words[said] + ", in the document and here"
 	}
 	return found, record.Disagrees, "in the document " + words[said] + ", here " + words[n > 0]
+}
+
+// struck reports whether whatever was to be broken was, in every round, as far as that is known.
+func struck(d *record.Drill) bool {
+	for i := range d.Rounds {
+		for _, f := range d.Rounds[i].Faults {
+			if !f.Hit {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // drillBeside is what the documents did not look at.

@@ -57,7 +57,13 @@ and durability, and what the numbers are worth.
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Args:              noArguments,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	version := root.Flags().Bool("version", false, "print the version of plimsoll")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return printVersion(env)
+		}
+		return cmd.Help()
 	}
 	root.SuggestionsMinimumDistance = 3
 	root.SetFlagErrorFunc(flagError)

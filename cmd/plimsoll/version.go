@@ -41,14 +41,16 @@ func newVersionCommand(env *environment) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of plimsoll",
 		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			ver, commit := toolVersion()
-			line := "plimsoll " + ver
-			if commit != "" {
-				line += " (" + commit[:min(12, len(commit))] + ")"
-			}
-			_, err := fmt.Fprintf(env.stdout, "%s %s %s/%s\n", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return printVersion(env) },
 	}
+}
+
+func printVersion(env *environment) error {
+	ver, commit := toolVersion()
+	line := "plimsoll " + ver
+	if commit != "" {
+		line += " (" + commit[:min(12, len(commit))] + ")"
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s %s %s/%s\n", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
