@@ -225,7 +225,7 @@ func testDrillCutOff(t *testing.T, name string) {
 }
 
 func testDrillExternal(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--external", "--duration", "24s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
+	c := start(t, "drill", "lab:"+name, "--external", "--duration", "36s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
 	until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil

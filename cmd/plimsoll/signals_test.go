@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -25,6 +26,10 @@ func TestRunThatLosesItsTerminal(t *testing.T) {
 	cmd := exec.Command(self, "run", "null:", "--rate", "100", "--duration", "1h", "--out", dir)
 	cmd.Args[0] = "plimsoll"
 	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+t.TempDir())
+	// Tests that nohup started would hand on that hangups are ignored; what is caught here is as usual in a child.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
