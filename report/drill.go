@@ -114,7 +114,6 @@ func drillHead(d *record.Drill) Section {
 	if d.Status == record.Running {
 		return Section{Lines: []string{"It goes on; what it finds comes when its rounds are over."}}
 	}
-	s.Points = append(s.Points, "note verdict: "+DrillVerdict(d))
 	for _, text := range d.Reasons {
 		mark := "warning "
 		if d.Verdict == record.Holds {

@@ -58,13 +58,7 @@ and durability, and what the numbers are worth.
 		DisableAutoGenTag: true,
 		Args:              noArguments,
 	}
-	version := root.Flags().Bool("version", false, "print the version of plimsoll")
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *version {
-			return printVersion(env)
-		}
-		return cmd.Help()
-	}
+	helpOrVersion(root, env)
 	root.SuggestionsMinimumDistance = 3
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -95,4 +89,15 @@ and durability, and what the numbers are worth.
 		newExitCodesTopic(),
 	)
 	return root
+}
+
+// helpOrVersion is what plimsoll does without a command.
+func helpOrVersion(root *cobra.Command, env *environment) {
+	version := root.Flags().Bool("version", false, "print the version of plimsoll")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return printVersion(env)
+		}
+		return cmd.Help()
+	}
 }
