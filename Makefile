@@ -14,15 +14,13 @@ UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/re
 # Tests of raced packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live. Those that follow, interrupt, serve and use several processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere)$$|^TestScripts$$/^(size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# What waits for disks, servers and other processes most of the time, and is tested beside all that computes; and what takes long
-# and therefore begins first (tools/gotest.sh). LANES is how many packages are tested at once of each of the two. The lists of
-# what waits are such that both lanes take about as long: where the labs are not tested, others wait most.
-WAITING := e2e fault lab/engine lab/topology lab/volume
-race: WAITING := lab/engine cmd/plimsoll lab/host lab fault/faultfs disk disk/faultcut run run/fleet serve
-LONGEST := e2e e2e/browser cmd/plimsoll fault lab/topology lab/engine lab/volume serve study/conduct record report/html workload \
+# How many packages are tested at once: those of labs wait for disks and servers most of the time. With four of them two cores are
+# so busy that all take twice as long.
+PARALLEL ?= 3
+# What takes long, and therefore begins first (tools/gotest.sh).
+LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
 	run/fleet fault/faultfs drill/ledger load disk
-LANES   ?= 2
-GOTEST   = GO="$(GO)" WAITING="$(WAITING)" LONGEST="$(LONGEST)" LANES=$(LANES) tools/gotest.sh -vet=off -timeout $(TIMEOUT)
+GOTEST   = GO="$(GO)" LONGEST="$(LONGEST)" tools/gotest.sh -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 

@@ -13,7 +13,7 @@ import (
 
 // atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they wait
 // for timers, for faults and for disks most of the time.
-const atOnce = 4
+const atOnce = 3
 
 // turns says which test may begin. All tests are known before the first one begins, because [inTurn] is called while they still
 // are called one after the other, and those that take long begin first: what is left at the end is short.

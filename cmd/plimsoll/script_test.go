@@ -19,7 +19,7 @@ import (
 
 // atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they wait for
 // disks, for timers and for other processes most of the time.
-const atOnce = "4"
+const atOnce = "3"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
