@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -11,7 +12,7 @@ import (
 )
 
 // PowerCutter takes away the power of the disks below a directory, and brings the directory back. Nobody may have files
-// open in it meanwhile.
+// open in it meanwhile. Its contexts do not end with an interrupt: what was cut has to come back.
 type PowerCutter interface {
 	// Cut loses everything that was not flushed to the disks below the directory.
 	Cut(ctx context.Context, dir string) error
@@ -29,8 +30,15 @@ const (
 	proofBytes   = 512
 )
 
+const (
+	// cutLimit bounds a power cut, which undoes what was not flushed.
+	cutLimit = time.Minute
+	// returnLimit bounds the return of the power: a filesystem repairs itself before it is mounted.
+	returnLimit = 6 * time.Minute
+)
+
 // proof is grade C: numbered records are written, each acknowledged after its flush, then the power is cut; what was
-// acknowledged must be there afterwards.
+// acknowledged must be there afterwards. After an interrupt no power is cut, and there is no grade.
 func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 	p.Progress.Step(fmt.Sprintf("power cut after %d acknowledged records", proofRecords))
 	d := &record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind()}
@@ -49,11 +57,11 @@ func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 	if err := p.set.Release(); err != nil {
 		return nil, err
 	}
-	if err := p.Cutter.Cut(ctx, p.spec.Directory); err != nil {
-		return nil, fmt.Errorf("the power could not be cut: %w", err)
+	if ctx.Err() != nil {
+		return nil, nil
 	}
-	if err := p.Cutter.Return(ctx, p.spec.Directory); err != nil {
-		return nil, fmt.Errorf("the power was cut, and the filesystem did not come back: %w", err)
+	if err := p.losePower(ctx); err != nil {
+		return nil, err
 	}
 	kept := p.readProof(name)
 	d.Missing = max(0, d.Acknowledged-kept)
@@ -64,6 +72,26 @@ func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 		d.Text = fmt.Sprintf("%s of %s records that were acknowledged before a power cut were gone after it", figure.Count(d.Missing), figure.Count(d.Acknowledged))
 	}
 	return d, nil
+}
+
+// losePower cuts the power and brings it back. An interrupt ends neither: it would leave a disk without power, and a
+// filesystem that nobody can use.
+func (p *probe) losePower(ctx context.Context) error {
+	asked := context.WithoutCancel(ctx)
+	cut, end := context.WithTimeoutCause(asked, cutLimit, fmt.Errorf("it took longer than %v", cutLimit))
+	defer end()
+	if err := p.Cutter.Cut(cut, p.spec.Directory); err != nil {
+		return fmt.Errorf("the power could not be cut: %w", err)
+	}
+	back, end := context.WithTimeoutCause(asked, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
+	defer end()
+	if err := p.Cutter.Return(back, p.spec.Directory); err != nil {
+		return fmt.Errorf("the power was cut, and the filesystem did not come back: %w", err)
+	}
+	if ctx.Err() != nil {
+		p.Progress.Note("it was interrupted while the power was cut: the power is back, and the filesystem is mounted again")
+	}
+	return nil
 }
 
 // writeProof writes and counts what is acknowledged. The file grows, so that its length and its name are at stake too.

@@ -2,14 +2,13 @@ package drill
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
-// upperBound is the highest probability of an event per trial that is compatible, at 95 %, with its having happened in
-// none of n trials: (1-p)^n = 0.05. For many trials that is about 3/n, the rule of three.
-func upperBound(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
+// confidence is that of statements about what did not happen.
+const confidence = 0.95
 
 // statement is what n rounds allow to say, of which lossy lost acknowledged writes.
 func statement(n, lossy int) string {
@@ -23,6 +22,6 @@ func statement(n, lossy int) string {
 	case n == 1:
 		return "One round lost nothing. That shows what can happen, not what cannot: a fault that loses writes in up to 95 % of all cases would look the same in one case of twenty. Repeat it (--repeat)."
 	}
-	return fmt.Sprintf("No loss in %d rounds: with 95 %% confidence a fault like this one loses acknowledged writes in at most %s of cases. %s",
-		n, figure.Percent(upperBound(n)), "To say less than 1 % takes 299 rounds.")
+	return fmt.Sprintf("No loss in %d rounds: with 95 %% confidence a fault like this one loses acknowledged writes in at most %s of cases. To say less than 1 %% takes %d rounds.",
+		n, figure.Percent(stats.RareBound(n, confidence)), stats.RareTrials(0.01, confidence))
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -108,4 +109,19 @@ type Left struct {
 	Why string `json:"why" yaml:"why"`
 	// Late says that it was left out while the suite was under way, because that ran late; the rest was known before it began.
 	Late bool `json:"late,omitempty" yaml:"late,omitempty"`
+}
+
+// LeftPart is what was left out ([Left.What]) where that is a whole part.
+const LeftPart = "the part"
+
+// LateParts are the names of the parts of which something was left out because the suite ran late, in order.
+func (s *Suite) LateParts() []string {
+	var names []string
+	for _, l := range s.Left {
+		if l.Late {
+			names = append(names, l.Part)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -70,7 +70,7 @@ func lastOfPart(dir string, events []SuiteEvent) time.Time {
 		return time.Time{}
 	}
 	e := events[len(events)-1]
-	if e.Event != EventBegin || e.Part.Kind != KindStudy || !partName.MatchString(e.Part.Name) {
+	if e.Event != EventBegin || e.Part.Kind != KindStudy || e.Part.inside() != nil {
 		return time.Time{}
 	}
 	trials, _, err := ReadJournal(filepath.Join(dir, PartsDir, e.Part.Name))

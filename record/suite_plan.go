@@ -21,7 +21,8 @@ type PartPlan struct {
 	Gives []string `json:"gives,omitempty"`
 	// Owns are the keys of the run that this part has values of its own for, so that no earlier part gives them.
 	Owns []string `json:"owns,omitempty"`
-	// Of is the name of the part in suite.yaml, and Vital as there: what a suite that runs late goes by.
+	// Of is the name of the part in suite.yaml, which parts that repeat it for several values have in common, and Vital as there:
+	// what a suite that runs late goes by.
 	Of    string `json:"of,omitempty"`
 	Vital bool   `json:"vital,omitempty"`
 	// Before is what it was asked to do when the suite began, where the suite ran late and it has become less since.

@@ -224,7 +224,7 @@ func (p *SuitePart) Finding() string {
 	return string(p.Status)
 }
 
-// drillFinding has no times: beside those of a document they would be read as equals. The part's own section has them.
+// drillFinding is whether users noticed the failure, and what was lost.
 func drillFinding(d *record.Drill) string {
 	text := DrillVerdict(d)
 	if found, _, _ := drillWords(d, true); found != "" {

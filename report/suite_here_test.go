@@ -167,26 +167,37 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 	}
 }
 
-// How long users were without an answer stands beside what the document says, unless what was to be broken was not.
+// Whether users noticed a failure stands beside what the document says, and without its length: that would be read as the document's
+// equal. Nothing is said of a failure that did not come about.
 func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
 		return &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),
 			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: "power-off:host1", Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
+	const notStruck = "the failure did not come about in every round"
 	for _, x := range []struct {
-		drill     *record.Drill
-		agreement record.Agreement
-		found     string
+		drill       *record.Drill
+		agreement   record.Agreement
+		found       string
+		why, advice string // parts of them
 	}{
-		{drill(true, 6.3e9), record.Agrees, "noticed in 1 round, for 6.30 s"},
-		{drill(true, 6e9, 7e9, 9e9), record.Agrees, "noticed in 3 rounds, for 7.00 s (median)"},
-		{drill(true, 2e6), record.Disagrees, "not noticed in 1 round"},
-		{drill(false, 2e6), record.NotTold, "the failure did not come about in every round"},
+		{drill(true, 6.3e9), record.Agrees, "noticed in 1 round; ", "", "expect an interruption"},
+		{drill(true, 6e9, 7e9, 9e9), record.Agrees, "noticed in 3 rounds; ", "", "expect an interruption"},
+		{drill(true, 2e6), record.Disagrees, "not noticed in 1 round; ", "", "nobody noticed"},
+		{drill(false, 2e6), record.NotTold, "", notStruck, notStruck},
+		{drill(true), record.NotTold, "", "no round tells how long", "no round tells how long"},
 	} {
 		part := report.SuitePart{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}
-		got := statement(t, suiteOf("policy-storage", part), "table-7", "rs=1, host", "outage")
-		if got.Agreement != x.agreement || !strings.HasPrefix(got.Found, x.found) {
-			t.Errorf("%s, %q, want %s, %q", got.Agreement, got.Found, x.agreement, x.found)
+		suite := suiteOf("policy-storage", part)
+		got := statement(t, suite, "table-7", "rs=1, host", "outage")
+		if got.Agreement != x.agreement || !strings.HasPrefix(got.Found, x.found) || x.found == "" && got.Found != "" || !strings.Contains(got.Why, x.why) {
+			t.Errorf("%s, %q, %q, want %s, %q, %q", got.Agreement, got.Found, got.Why, x.agreement, x.found, x.why)
+		}
+		if finding := part.Finding(); strings.Contains(finding, "failure was ") != (x.found != "") || strings.Contains(finding, " s ") {
+			t.Errorf("found %q", finding)
+		}
+		if page := sectionText(t, suite, "best practices from what was measured here"); !strings.Contains(page, x.advice) {
+			t.Errorf("no advice %q in\n%s", x.advice, page)
 		}
 	}
 }

@@ -166,13 +166,15 @@ func (p *SuitePart) values(metric string) (list []float64) {
 	return list
 }
 
-// drillWords says whether users noticed a failure, and whether that is as the document has it.
+// drillWords says whether users noticed a failure, and whether that is as the document has it. It has no times: beside those of the
+// document they would be read as equals, and the part's own section has them. found is empty where nothing can be said, and why says
+// why not.
 func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, why string) {
 	if d.Outages == nil || len(d.Outages.Values) == 0 {
 		return "", record.NotTold, "no round tells how long nothing succeeded"
 	}
 	if !struck(d) {
-		return "the failure did not come about in every round", record.NotTold, "what does not happen is not noticed"
+		return "", record.NotTold, "the failure did not come about in every round"
 	}
 	n := 0
 	for _, x := range d.Outages.Values {
@@ -184,10 +186,8 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 	switch {
 	case n == 0:
 		found = "not noticed in " + rounds
-	case n == 1 && len(d.Outages.Values) == 1:
-		found = "noticed in 1 round, for " + nanoseconds(d.Outages.Median)
 	case n == len(d.Outages.Values):
-		found = fmt.Sprintf("noticed in %s, for %s (median)", rounds, nanoseconds(d.Outages.Median))
+		found = "noticed in " + rounds
 	default:
 		return fmt.Sprintf("noticed in %d of %s; %s", n, rounds, DrillLoss(d)), record.NotTold, "rounds differ"
 	}

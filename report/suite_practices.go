@@ -254,14 +254,14 @@ func drillPractice(p *SuitePart) practice {
 	d := p.Drill
 	a := practice{setting: cmp.Or(p.Level, "failure")}
 	rounds, lossy := lossRounds(d)
-	found, _, _ := drillWords(d, true)
+	found, _, why := drillWords(d, true)
 	switch {
 	case lossy > 0:
 		a.advice = "do not rely on it where this can happen: acknowledged writes are lost"
 		a.rests = fmt.Sprintf("%d of %s lost up to %s", lossy, figure.Plural(rounds, "round"), figure.Plural(int(d.Losses.Max), "acknowledged write"))
 		return a
 	case found == "":
-		a.advice, a.rests = "none", "no round tells how long nothing succeeded"
+		a.advice, a.rests = "none", why
 		return a
 	case strings.HasPrefix(found, "noticed"):
 		a.advice = "expect an interruption"

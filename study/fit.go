@@ -157,15 +157,12 @@ func (f *fitter) shedLast() {
 func (f *fitter) kept() (left []record.Left) {
 	for _, l := range f.left {
 		i := slices.IndexFunc(f.parts, func(p FitPart) bool { return p.Name == l.Part })
-		if !f.parts[i].Out || l.What == wholePart {
+		if !f.parts[i].Out || l.What == record.LeftPart {
 			left = append(left, l)
 		}
 	}
 	return left
 }
-
-// wholePart is what is left out where a part is.
-const wholePart = "the part"
 
 // fitter holds the parts while they get smaller.
 type fitter struct {
@@ -240,7 +237,7 @@ func (f *fitter) leaveVariants() {
 // leave leaves a part out.
 func (f *fitter) leave(p *FitPart, why string) {
 	p.Why, p.Out, p.Estimate = why, true, 0
-	f.left = append(f.left, record.Left{Part: p.Name, What: wholePart, Why: f.why + ": " + why})
+	f.left = append(f.left, record.Left{Part: p.Name, What: record.LeftPart, Why: f.why + ": " + why})
 }
 
 // leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as long as there is
@@ -332,7 +329,7 @@ func merged(all []record.Left) []record.Left {
 	var out []record.Left
 	for _, l := range all {
 		i := slices.IndexFunc(out, func(o record.Left) bool { return o.Part == l.Part && o.What == l.What && o.To != "" })
-		if i < 0 || l.What == wholePart {
+		if i < 0 || l.What == record.LeftPart {
 			out = append(out, l)
 			continue
 		}

@@ -99,11 +99,11 @@ func TestFitShedsInOrder(t *testing.T) {
 		shed func([]record.Left) bool
 	}{
 		{"the canary", of("a", "the canary")}, {"trials", of("a", "trials")}, {"length", of("a", "load.duration")}, {"levels of the run", of("a", "levels of workers")},
-		{"levels of the lab", of("a", "levels of stripe")}, {"data", of("a", "workload.records")}, {"the second value", of("b", wholePart)},
+		{"levels of the lab", of("a", "levels of stripe")}, {"data", of("a", "workload.records")}, {"the second value", of("b", record.LeftPart)},
 		{"trials below what verdicts need", func(left []record.Left) bool {
 			return leftTo(left, "a", "trials") == "3" || leftTo(left, "a", "trials") == "2"
 		}},
-		{"other parts", of("probe", wholePart)},
+		{"other parts", of("probe", record.LeftPart)},
 	}
 	var last int
 	for budget := 3 * time.Hour; budget > 20*time.Second; budget = budget * 9 / 10 {
@@ -160,7 +160,7 @@ func TestFitLeavesSecondValues(t *testing.T) {
 		for _, p := range fitted {
 			if p.Out {
 				out += p.Name + " "
-				if p.Why == "" || !hasLeft(left, p.Name, wholePart) {
+				if p.Why == "" || !hasLeft(left, p.Name, record.LeftPart) {
 					t.Errorf("%v: nobody says why %s is out", budget, p.Name)
 				}
 			}

@@ -3,11 +3,9 @@ package suite
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -140,7 +138,7 @@ func (c *conductor) fitParts(ctx context.Context, i int) error {
 		return nil
 	}
 	parts, places := c.ahead(i)
-	_, shed, why := c.refit(parts, "before "+c.suite.Parts[i].Name)
+	shed, why := c.refit(parts, "before "+c.suite.Parts[i].Name)
 	if len(shed.left) == 0 {
 		return nil
 	}
@@ -164,19 +162,19 @@ type shedding struct {
 }
 
 // refit fits parts into the time that is left. why is the first half of every reason.
-func (c *conductor) refit(parts []study.FitPart, where string) (fitted []study.FitPart, s shedding, why string) {
-	fitted, _ = study.Fit(parts, 0, false)
+func (c *conductor) refit(parts []study.FitPart, where string) (s shedding, why string) {
+	fitted, _ := study.Fit(parts, 0, false)
 	need := 0.0
 	for _, p := range fitted {
 		need += p.Estimate
 	}
 	left := c.timeLeft()
 	if need <= left.Seconds() {
-		return fitted, s, ""
+		return s, ""
 	}
 	why = fmt.Sprintf("ran late: %s, %s left, %s needed on this machine", where, minutes(max(0, left)), minutes(seconds(need)))
 	s.parts, s.left = study.Refit(parts, left-c.closing(), why)
-	return s.parts, s, why
+	return s, why
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -245,13 +243,10 @@ func (c *conductor) tell(why string, left []record.Left) error {
 	return nil
 }
 
-// wholePart is what is left out where a part is.
-const wholePart = "the part"
-
 // leftText is a step in a few words; its reason was said before.
 func leftText(l record.Left) string {
 	switch {
-	case l.What == wholePart:
+	case l.What == record.LeftPart:
 		return l.Part
 	case l.To == "":
 		return l.Part + ": " + l.What
@@ -299,7 +294,7 @@ func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	defer func() { c.under = nil }()
 	parts, places := c.ahead(b.part + 1)
 	parts = append([]study.FitPart{{Name: part.Name, Under: &rest}}, parts...)
-	_, shed, why := c.refit(parts, "within "+part.Name)
+	shed, why := c.refit(parts, "within "+part.Name)
 	if len(shed.left) == 0 {
 		return rest.Trials, ""
 	}
@@ -396,15 +391,4 @@ func (c *conductor) takeBack(part, trials string) {
 			l.To = trials
 		}
 	}
-}
-
-// lateParts are the names of the parts of which something was left out because the suite ran late.
-func lateParts(s *record.Suite) []string {
-	names := map[string]bool{}
-	for _, l := range s.Left {
-		if l.Late {
-			names[l.Part] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(names), strings.Compare)
 }

@@ -69,7 +69,7 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 		part.Problem = "it was interrupted"
 	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
 		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
-		return c.tell(stop.Text, []record.Left{{Part: part.Name, What: wholePart, Why: stop.Text, Late: true}})
+		return c.tell(stop.Text, []record.Left{{Part: part.Name, What: record.LeftPart, Why: stop.Text, Late: true}})
 	default:
 		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
 	}

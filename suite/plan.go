@@ -59,9 +59,6 @@ type Planned struct {
 	Plan record.PartPlan
 	// Needs are as in the specification.
 	Needs []string
-	Vital bool
-	// Of is the name of the part in suite.yaml: parts that repeat it for several values have it in common.
-	Of string
 	// Study is the plan of a study that is not left out.
 	Study *study.Plan
 }
@@ -172,7 +169,7 @@ func (p *planner) left(part, what, from, to, why string) {
 func (p *planner) leave(part *Planned, why string) {
 	p.plan.Left = slices.DeleteFunc(p.plan.Left, func(l record.Left) bool { return l.Part == part.Name })
 	part.Status, part.Problem, part.Study, part.Estimate = record.PartLeft, why, nil, 0
-	p.left(part.Name, "the part", "", "", why)
+	p.left(part.Name, record.LeftPart, "", "", why)
 }
 
 // part adapts a part to the machine and the deployment, before any time is looked at.
@@ -180,7 +177,7 @@ func (p *planner) part(piece Piece) (Planned, error) {
 	part := Planned{
 		Part:  record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
 		Plan:  record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece), Of: piece.Spec.NameOf(), Vital: piece.Spec.Vital},
-		Needs: piece.Spec.Needs, Vital: piece.Spec.Vital, Of: piece.Spec.NameOf(),
+		Needs: piece.Spec.Needs,
 	}
 	switch {
 	case p.o.Against != "" && piece.Study == nil:

@@ -242,11 +242,11 @@ func (p *planner) fit() error {
 	has := map[string]bool{} // names in suite.yaml of which a value is done
 	for i := range p.plan.Parts {
 		x := &p.plan.Parts[i]
-		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Vital, Variant: has[x.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
+		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Plan.Vital, Variant: has[x.Plan.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
 		if part.Out {
 			part.Study, part.Drill, part.Probe = nil, nil, nil
 		}
-		has[x.Of] = has[x.Of] || !part.Out
+		has[x.Plan.Of] = has[x.Plan.Of] || !part.Out
 		parts = append(parts, part)
 	}
 	fitted, left := study.Fit(parts, p.o.Limit, p.o.Budget == record.BudgetSmoke)

@@ -245,7 +245,7 @@ parts:
 `
 	dir := folder(t, each, map[string]string{"lab.yaml": strings.Replace(labStudy, "trials: 2", "trials: 6", 1)})
 	whole := planFor(t, dir, PlanOptions{})
-	if whole.Budget != record.BudgetFull || len(whole.Parts) != 3 || whole.Parts[0].Of != "lab" || whole.Parts[1].Of != "lab" {
+	if whole.Budget != record.BudgetFull || len(whole.Parts) != 3 || whole.Parts[0].Plan.Of != "lab" || whole.Parts[1].Plan.Of != "lab" {
 		t.Fatalf("%s, %+v", whole.Budget, whole.Parts)
 	}
 	second := false

@@ -169,7 +169,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	if c.more, err = c.longer(); err != nil {
 		return nil, wrong(err)
 	}
-	if s.Status == record.Complete && !c.retries() && !(c.more && len(lateParts(s)) > 0) {
+	if s.Status == record.Complete && !c.retries() && !(c.more && len(s.LateParts()) > 0) {
 		return s, nil
 	}
 	if c.w, err = record.ContinueSuite(dir); err != nil {

@@ -264,6 +264,9 @@ func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCut
 		return nil, usageError("--fault-socket: the lab knows the disks of its volumes; leave it out, and bring the lab up with --faults")
 	}
 	c, err := faultcut.Dial(ctx, f.faultSocket)
+	if err == nil {
+		err = c.Check(ctx, place.dir)
+	}
 	if err != nil {
 		return nil, withExit(exitUsage, err)
 	}

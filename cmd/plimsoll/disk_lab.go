@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
@@ -83,9 +85,12 @@ type labCutter struct {
 	id   int
 }
 
+// outOfPower is after what time the lab gives a host its power back by itself: if the probe was killed in between.
+const outOfPower = 10 * time.Second
+
 // Cut implements disk.PowerCutter.
 func (c *labCutter) Cut(ctx context.Context, _ string) error {
-	f, err := c.h.Fail(ctx, lab.Fault{Action: lab.PowerLoss, Target: c.host})
+	f, err := c.h.Fail(ctx, lab.Fault{Action: lab.PowerLoss, Target: c.host, Limit: outOfPower})
 	c.id = f.ID
 	return err
 }
@@ -96,7 +101,14 @@ func (c *labCutter) Return(ctx context.Context, _ string) error {
 		return errors.New("no power was cut")
 	}
 	_, err := c.h.Heal(ctx, lab.Healing{ID: c.id})
-	return err
+	if err == nil {
+		return nil
+	}
+	l, lerr := c.h.Describe(ctx, false)
+	if lerr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == c.id }) {
+		return nil // the lab was faster, because its time was over
+	}
+	return fmt.Errorf("%w; plimsoll lab heal %s %d tries again", err, c.h.Name(), c.id)
 }
 
 // Covers implements disk.PowerCutter.

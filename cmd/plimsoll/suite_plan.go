@@ -119,7 +119,7 @@ func together(left []record.Left) []record.Left {
 
 // leftText is one step by which a suite is smaller, as a sentence.
 func leftText(l record.Left) string {
-	if l.What == "the part" {
+	if l.What == record.LeftPart {
 		verb := " is"
 		if strings.Contains(l.Part, ", ") {
 			verb = " are"

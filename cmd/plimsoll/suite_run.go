@@ -233,13 +233,7 @@ func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time)
 	} else {
 		fmt.Fprintf(b, ", %s over\n", clock(-left))
 	}
-	late := map[string]bool{}
-	for _, l := range s.Left {
-		if l.Late {
-			late[l.Part] = true
-		}
-	}
-	if len(late) > 0 {
+	if late := s.LateParts(); len(late) > 0 {
 		fmt.Fprintf(b, "ran late  more was left out of %s: plimsoll report says what; with more time: plimsoll study resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
@@ -19,6 +21,7 @@ import (
 // Cutter cuts the power of the disks of one faultfs.
 type Cutter struct {
 	client *faultfs.Client
+	socket string
 	system device.System
 	// what is mounted, remembered by Cut for Return
 	mount device.Mount
@@ -34,7 +37,7 @@ func Dial(ctx context.Context, socket string) (*Cutter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cutter{client: c, system: device.Here()}, nil
+	return &Cutter{client: c, socket: socket, system: device.Here()}, nil
 }
 
 // Covers implements disk.PowerCutter.
@@ -47,6 +50,14 @@ func (c *Cutter) Blind() string { return "the real device: the power of a virtua
 
 // Cut implements disk.PowerCutter.
 func (c *Cutter) Cut(ctx context.Context, dir string) error {
+	if err := c.find(dir); err != nil {
+		return err
+	}
+	return c.client.Cut(ctx, filepath.Base(c.file), faultfs.PowerCut{})
+}
+
+// find looks what a directory stands on.
+func (c *Cutter) find(dir string) error {
 	m, ok := c.system.MountOf(dir)
 	if !ok {
 		return fmt.Errorf("%s is on no filesystem that shows in the list of mounts", dir)
@@ -59,7 +70,25 @@ func (c *Cutter) Cut(ctx context.Context, dir string) error {
 		return fmt.Errorf("%s does not stand on a loop device over a disk of plimsoll faultfs (it is %s on %s), so its power cannot be cut", dir, m.Type, m.Source)
 	}
 	c.mount, c.loop, c.file = m, "/dev/"+storage.Devices[0].Name, storage.Devices[0].Backing
-	return c.client.Cut(ctx, filepath.Base(c.file), faultfs.PowerCut{})
+	return nil
+}
+
+// Check says how to bring back a directory whose disk has no power, as a probe leaves it that was killed in the middle of a
+// power cut: nobody else may undo that, because the disk is the user's.
+func (c *Cutter) Check(ctx context.Context, dir string) error {
+	if err := c.find(dir); err != nil {
+		return err
+	}
+	disk := filepath.Base(c.file)
+	s, err := c.client.Stats(ctx, disk)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(s.Faults, func(f faultfs.Fault) bool { return f.Kind == faultfs.Dead }) {
+		return nil
+	}
+	return fmt.Errorf("the disk %s below %s has no power, because a probe was killed while it was cut, or plimsoll faultfs ctl cut it; to bring it back: "+
+		"umount %[3]s; losetup -d %[4]s; plimsoll faultfs ctl --socket %[5]s restore %[1]s; mount -o loop %[6]s %[3]s", disk, dir, c.mount.Point, c.loop, c.socket, c.file)
 }
 
 // Return implements disk.PowerCutter.
@@ -77,9 +106,9 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 	if err := c.client.Restore(ctx, filepath.Base(c.file)); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "losetup", "--find", "--show", c.file).Output()
+	loop, err := output(ctx, "losetup", "--find", "--show", c.file)
 	if err != nil {
-		return fmt.Errorf("losetup %s: %w", c.file, err)
+		return err
 	}
 	options := c.mount.Options
 	for o := range strings.SplitSeq(c.mount.Super, ",") {
@@ -88,14 +117,28 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 			options += "," + o
 		}
 	}
-	return command(ctx, "mount", "-t", c.mount.Type, "-o", options, strings.TrimSpace(string(out)), c.mount.Point)
+	return command(ctx, "mount", "-t", c.mount.Type, "-o", options, loop, c.mount.Point)
 }
 
 // command runs a program of the system.
 func command(ctx context.Context, name string, args ...string) error {
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	_, err := output(ctx, name, args...)
+	return err
+}
+
+// output runs a program of the system and returns what it prints. Ctrl-C reaches all processes of a terminal's foreground
+// group, so it has a group of its own: what brings the disk back is not interrupted.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var failed strings.Builder
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	return nil
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(failed.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
 }

@@ -116,19 +116,28 @@ func TestPowerCut(t *testing.T) {
 // cut probes a directory and cuts its power.
 func cut(t *testing.T, dir, socket string) *record.Probe {
 	t.Helper()
+	cutter, err := Dial(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := probe(t, t.Context(), dir, disk.Options{Progress: silent{}, Cutter: cutter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// probe probes a directory, and fails the test if files are left in it.
+func probe(t *testing.T, ctx context.Context, dir string, o disk.Options) (*record.Probe, error) {
+	t.Helper()
 	s := disk.Defaults(dir)
 	s.Profiles, s.Clients, s.Segment, s.Duration = []string{record.ProbeJournal}, []int{1}, 4<<20, int64(100*time.Millisecond)
 	w, err := record.CreateProbe("", &record.Probe{Specification: s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cutter, err := Dial(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := disk.Run(t.Context(), disk.Options{Writer: w, Progress: silent{}, Cutter: cutter}); err != nil {
-		t.Fatal(err)
-	}
+	o.Writer = w
+	failed := disk.Run(ctx, o)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +147,7 @@ func cut(t *testing.T, dir, socket string) *record.Probe {
 			t.Errorf("%s was left", e.Name())
 		}
 	}
-	return w.Probe
+	return w.Probe, failed
 }
 
 // A directory that stands on nothing of the kind is refused before anything is cut.
@@ -151,8 +160,10 @@ func TestOtherStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Cut(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "cannot be cut") {
-		t.Errorf("%v", err)
+	for _, do := range []func(context.Context, string) error{c.Check, c.Cut} {
+		if err := do(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "cannot be cut") {
+			t.Errorf("%v", err)
+		}
 	}
 	if err := c.Return(t.Context(), ""); err == nil {
 		t.Error("power came back that was never cut")

@@ -4,16 +4,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 const (
@@ -107,21 +105,11 @@ func checkGo(tool string, certificates bool) error {
 
 // checkRoom refuses a home directory, which need not exist yet, whose disk has less free than an installation takes.
 func checkRoom(home string, need int64) error {
-	dir := home
-	for {
-		var s syscall.Statfs_t
-		err := syscall.Statfs(dir, &s)
-		switch {
-		case err == nil:
-			if free := int64(s.Bavail) * int64(s.Bsize); free < need {
-				return fmt.Errorf("an installation takes up to %s while it goes on, and the disk of %s has %s free: make room, or let PLIMSOLL_HOME name a directory on another disk", figure.Bytes(need), home, figure.Bytes(free))
-			}
-			return nil
-		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
-			return fmt.Errorf("cannot tell how much room there is in %s: %w", home, err)
-		}
-		dir = filepath.Dir(dir)
+	free, known := record.FreeBytes(home)
+	if known && free < uint64(need) { // where it is not known, the installation finds out
+		return fmt.Errorf("an installation takes up to %s while it goes on, and the disk of %s has %s free: make room, or let PLIMSOLL_HOME name a directory on another disk", figure.Bytes(need), home, figure.Bytes(int64(free)))
 	}
+	return nil
 }
 
 func checkExecutable(name string) error {

@@ -103,7 +103,7 @@ func (u *update) operator(name []byte, fields value) error {
 }
 
 func checkChange(path []byte, arg value, inc bool) error {
-	if len(path) == 0 || bytes.IndexByte(path, '.') >= 0 && emptyPart(path) {
+	if len(path) == 0 || path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte("..")) {
 		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
 	}
 	if bytes.IndexByte(path, '$') >= 0 {
@@ -121,29 +121,13 @@ func checkChange(path []byte, arg value, inc bool) error {
 	return nil
 }
 
-// emptyPart reports whether a path has an empty part between dots, or at one of its ends.
-func emptyPart(path []byte) bool {
-	return path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte(".."))
-}
-
 // order sorts the changes by path, so that changes under one field are neighbours, and refuses two
 // changes of the same place.
 func (u *update) order() error {
 	if len(u.changes) < 2 {
 		return nil
 	}
-	if len(u.changes) == 2 { // a value and a counter: no need to sort
-		if comparePaths(u.changes[0].path, u.changes[1].path) > 0 {
-			u.changes[0], u.changes[1] = u.changes[1], u.changes[0]
-		}
-		return u.conflicts()
-	}
 	slices.SortStableFunc(u.changes, func(a, b change) int { return comparePaths(a.path, b.path) })
-	return u.conflicts()
-}
-
-// conflicts refuses two changes of the same place, which are neighbours once changes are in order.
-func (u *update) conflicts() error {
 	for i := 1; i < len(u.changes); i++ {
 		a, b := u.changes[i-1].path, u.changes[i].path
 		if bytes.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.') {

@@ -145,7 +145,7 @@ func (o Suite) Write(dir string) (*record.Suite, error) {
 		Validity: []measure.Finding{{ID: "scaled-floor", Severity: measure.Note, Text: "members have 256 MiB, as less does not start"}},
 		Left: []record.Left{
 			{What: "trials", From: "6", To: "3", Why: "to be done in ten minutes"}, {Part: "client-b", What: "client threads", From: "224", Why: "to be done in ten minutes: the ends and the baseline stay"},
-			{Part: "nodes-b", What: "the part", From: "nodes-b", Why: "there is no mongod here"}}}
+			{Part: "nodes-b", What: record.LeftPart, From: "nodes-b", Why: "there is no mongod here"}}}
 	s.Specification = record.SuiteSpec{Name: "policy-storage", Title: "MongoDB on policy storage", Published: "policy-storage", Parts: []record.PartSpec{
 		{Study: "client.yaml", Each: map[string][]any{"workload.name": {"b"}}, Shows: []string{"figure-3"}}, {Study: "policy.yaml", Shows: []string{"figure-7", "figure-21", "figure-23"}},
 		{Drill: "rs1-host.yaml", Repeat: 3, Shows: []string{"table-7"}, Level: "rs=1, host"}, {Drill: "rs1-disk.yaml", Shows: []string{"table-7"}, Level: "rs=1, disk"},
