@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,10 +37,19 @@ type ended struct {
 // start starts plimsoll in an empty working directory.
 func start(t *testing.T, args ...string) *command {
 	t.Helper()
+	return startTelling(t, nil, args...)
+}
+
+// startTelling is start with a place of its own for standard error; nil for the buffer of the command.
+func startTelling(t *testing.T, stderr io.Writer, args ...string) *command {
+	t.Helper()
 	f := files(t)
 	c := &command{cmd: exec.Command(f.binary, args...), args: args, dir: t.TempDir(), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+f.home)
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = c.dir, &c.stdout, &c.stderr
+	if stderr != nil {
+		c.cmd.Stderr = stderr
+	}
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

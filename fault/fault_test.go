@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 			lab.Fault{Action: lab.DiskSlow, Target: "primary", Delay: time.Second, Ops: []string{"flush"}, Probability: 0.5}, Slow},
 		{record.DrillFaultSpec{Fault: "disk-error:pg-1", Errno: "ENOSPC"}, lab.Fault{Action: lab.DiskError, Target: "pg-1", Errno: "ENOSPC"}, Disk},
 		{record.DrillFaultSpec{Fault: "power-loss:primary", Keep: 0.25, Seed: 1}, lab.Fault{Action: lab.PowerLoss, Target: "primary", Keep: 0.25, Seed: 1}, Crash},
+		{record.DrillFaultSpec{Fault: "kill:pg-2", For: record.Duration(25 * time.Second)}, lab.Fault{Action: lab.Kill, Target: "pg-2", For: 25 * time.Second}, Crash},
 	} {
 		f, err := Parse(c.spec)
 		if err != nil {

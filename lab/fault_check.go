@@ -41,7 +41,7 @@ func (f Fault) Check() error {
 	case !ok:
 		return refuse("%q is not something that can be done to a lab%s (known: %s)", f.Action,
 			nearest.DidYouMean(f.Action, Actions()), strings.Join(Actions(), ", "))
-	case f.Limit < 0 || f.Rate < 0 || f.Delay < 0:
+	case f.Limit < 0 || f.For < 0 || f.Rate < 0 || f.Delay < 0:
 		return refuse("a time and a rate cannot be negative")
 	case (f.From != "" || f.Direction != "") && f.Action != Cut:
 		return refuse("only a cut has another side and a direction")

@@ -224,9 +224,9 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 			until := x.Since.Add(f.Limit)
 			x.Until = &until
 			x.timer = time.AfterFunc(time.Until(until), func() { s.healLater(x) })
-			text += " for " + record.Duration(f.Limit.Round(time.Millisecond)).String()
 		}
 		s.mu.Unlock()
+		text += f.times()
 		data["id"] = strconv.Itoa(x.ID)
 		defer s.tellEnded(ended, x)
 	}
@@ -234,6 +234,17 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 	if takesPower(x.Action) {
 		s.lost(x)
 	}
+}
+
+// times tells how long a fault shall last and, where that is another time, after which one the lab heals it by itself.
+func (f Fault) times() (text string) {
+	if f.For > 0 {
+		text = " for " + record.Duration(f.For.Round(time.Millisecond)).String()
+	}
+	if f.Limit > 0 && f.Limit != f.For {
+		text += fmt.Sprintf(" (limit %s)", record.Duration(f.Limit.Round(time.Second)))
+	}
+	return text
 }
 
 // tellEnded tells of faults that another one ended.

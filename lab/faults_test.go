@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,34 @@ func TestFaultsHealThemselves(t *testing.T) {
 	}
 	l.until(t, "nothing is broken", func(d record.Lab) bool { return len(d.Faults) == 0 && d.Members[2].State == "running" })
 	l.event(t, "heal", "kill pg-3")
+}
+
+// The event of a fault tells how long it shall last for who asked, and the lab's own limit only as that.
+func TestEventsTellHowLongFaultsLast(t *testing.T) {
+	l := upFake(t, nil)
+	for _, c := range []struct {
+		last, limit time.Duration
+		want        string
+	}{
+		{25 * time.Second, 40*time.Second - 12*time.Millisecond, "kill pg-2 for 25s (limit 40s)"},
+		{0, 75*time.Second - 3*time.Millisecond, "kill pg-2 (limit 1m15s)"},
+		{25 * time.Second, 25 * time.Second, "kill pg-2 for 25s"},
+		{1500 * time.Millisecond, 1500 * time.Millisecond, "kill pg-2 for 1.5s"},
+		{0, 0, "kill pg-2"},
+	} {
+		f := l.mustFail(t, Fault{Action: Kill, Target: "pg-2", For: c.last, Limit: c.limit})
+		events, err := l.h.EventsSince(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := slices.DeleteFunc(events, func(e record.LabEvent) bool { return e.Kind != "fault" })
+		if last := told[len(told)-1]; last.Text != c.want {
+			t.Errorf("for %v, limit %v: %q, want %q", c.last, c.limit, last.Text, c.want)
+		}
+		if _, err := l.h.Heal(t.Context(), Healing{ID: f.ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A member that ends by itself is a problem and stays dead, unless high availability was asked for.

@@ -58,6 +58,8 @@ type Fault struct {
 	Probability float64 `json:"probability,omitempty"`
 	// Keep is the share of what was not flushed that survives a power loss, chosen with Seed.
 	Keep float64 `json:"keep,omitempty"`
+	// For is how long it shall last for who asks, which is told and not kept to: that is what Limit is for. 0 for nothing said.
+	For time.Duration `json:"for,omitempty"`
 	// Limit is after what time the supervisor heals it by itself; 0 for never.
 	Limit time.Duration `json:"limit,omitempty"`
 }

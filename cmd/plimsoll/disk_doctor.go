@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,11 @@ func examine(ctx context.Context, dir, uri, probe string) (*record.Doctor, error
 	}
 	if uri != "" {
 		out.URI = store.Redact(uri)
-		if in.Server, err = askServer(ctx, uri); err != nil {
+		var wrong *exitError
+		if in.Server, err = askServer(ctx, uri); errors.As(err, &wrong) {
+			return nil, err
+		}
+		if err != nil {
 			return nil, withExit(exitUnreachable, err)
 		}
 	}

@@ -35,6 +35,15 @@ func (q *questioner) ask(command string, value any) bson.Raw {
 	return reply
 }
 
+// addressError is a mistake in the address of a server.
+func addressError(uri string, err error) error {
+	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
+	if name, ok := strings.CutPrefix(uri, "lab:"); ok {
+		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
+	}
+	return usageError("%s", text)
+}
+
 // askServer asks a server for what the doctor judges. It sends read-only commands.
 func askServer(ctx context.Context, uri string) (*doctor.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
@@ -42,7 +51,7 @@ func askServer(ctx context.Context, uri string) (*doctor.Server, error) {
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)
 	client, err := driver.Connect(o)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
+		return nil, addressError(uri, err)
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
 	q := &questioner{ctx: ctx, client: client}

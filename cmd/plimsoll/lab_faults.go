@@ -111,7 +111,7 @@ func (f *failFlags) fault(args []string) (lab.Fault, error) {
 		if err != nil {
 			return x, usageError("--for: %w", err)
 		}
-		x.Limit = d.Std()
+		x.For, x.Limit = d.Std(), d.Std()
 	}
 	if f.delay != "" {
 		d, err := record.ParseDuration(f.delay)

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -192,7 +193,7 @@ func runError(err error) error {
 		return nil
 	case errors.As(err, &refused) && (refused.Code == 13 || refused.Code == 18): // Unauthorized, AuthenticationFailed
 		return withHint(exitUnreachable, err, "check the user, its rights, the password and authSource in the address")
-	case errors.As(err, &e) && e.Stage == run.Specification:
+	case errors.As(err, &e) && (e.Stage == run.Specification || e.Stage == run.Reaching && errors.Is(err, lab.ErrNoLab)):
 		return withExit(exitUsage, err)
 	case errors.As(err, &e) && e.Stage == run.Reaching && !errors.Is(err, context.Canceled):
 		return withExit(exitUnreachable, err)

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
@@ -105,6 +107,9 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 		return err
 	}
 	if isSuite(file) {
+		if err := checkLabTarget(ctx, env, o.suite.target); err != nil {
+			return err
+		}
 		return o.runSuite(ctx, env, file)
 	}
 	if err := o.suite.refused(file); err != nil {
@@ -115,11 +120,36 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 		return err
 	}
 	spec.Defaults()
+	if err := checkStudyTarget(ctx, env, &spec); err != nil {
+		return err
+	}
 	dir := orElse(o.out, orElse(spec.Out, newStudyDir(spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Dir = dir
 		return conduct.Run(ctx, spec, c)
 	})
+}
+
+// checkStudyTarget looks for the running lab that a study loads in all its trials before a record is begun.
+func checkStudyTarget(ctx context.Context, env *environment, spec *record.StudySpec) error {
+	if spec.Lab != nil {
+		return nil
+	}
+	for _, f := range spec.Factors {
+		if f.Path == "target" || slices.ContainsFunc(f.Levels, func(l record.LevelSpec) bool { _, sets := l.Set["target"]; return sets }) {
+			return nil // each trial says which one it does not find
+		}
+	}
+	return checkLabTarget(ctx, env, spec.Run.Target)
+}
+
+// checkLabTarget looks for the lab of a target; other targets are not looked at.
+func checkLabTarget(ctx context.Context, env *environment, target string) error {
+	name, ok := strings.CutPrefix(target, "lab:")
+	if !ok {
+		return nil
+	}
+	return withLab(ctx, env, name, func(*lab.Handle) error { return nil })
 }
 
 func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
@@ -190,10 +220,12 @@ func studyError(err error) error {
 	if !errors.As(err, &stop) {
 		return runError(err)
 	}
-	switch stop.Reason {
-	case conduct.Interrupted:
+	switch {
+	case stop.Reason == conduct.Interrupted:
 		return withExit(exitInterrupted, stop)
-	case conduct.Unreachable:
+	case errors.Is(err, lab.ErrNoLab):
+		return withExit(exitUsage, stop)
+	case stop.Reason == conduct.Unreachable:
 		return withExit(exitUnreachable, stop)
 	}
 	return withExit(exitFailure, stop)

@@ -1,0 +1,231 @@
+//go:build !race
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/disk/disktest"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// between stands between a lab and who asks it, so that a test can do something at the moment of a request.
+type between struct {
+	mu sync.Mutex
+	// before and after are called with the path of a request, before the lab gets it and before its answer is passed on.
+	before, after func(path string)
+}
+
+func (b *between) set(before, after func(string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before, b.after = before, after
+}
+
+func (b *between) call(after bool, path string) {
+	b.mu.Lock()
+	f := b.before
+	if after {
+		f = b.after
+	}
+	b.mu.Unlock()
+	if f != nil {
+		f(path)
+	}
+}
+
+// standBetween takes the place of the socket of a lab until the test ends.
+func standBetween(t *testing.T, name string) *between {
+	t.Helper()
+	socket := filepath.Join(lab.Dir(files(t).home, name), "socket")
+	behind := socket + ".lab"
+	if err := os.Rename(socket, behind); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &between{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "lab" },
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", behind)
+		}},
+		ModifyResponse: func(r *http.Response) error { b.call(true, r.Request.URL.Path); return nil },
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.call(false, r.URL.Path)
+		proxy.ServeHTTP(w, r)
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close() // it removes its socket
+		if err := os.Rename(behind, socket); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// probeUnderWay is a probe of a volume whose standard error is read while it goes on.
+type probeUnderWay struct {
+	*command
+	heard chan struct{} // closed when it has said that it ends, or has ended
+	all   chan struct{} // closed when all that it said is in stderr
+}
+
+// startProbe starts a short probe that ends with a power cut.
+func startProbe(t *testing.T, name string) probeUnderWay {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startTelling(t, w, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
+		"--size", "8MiB", "--segment", "1MiB", "--out", out)
+	w.Close()
+	p := probeUnderWay{c, make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(p.all)
+		defer r.Close()
+		hear := sync.OnceFunc(func() { close(p.heard) })
+		defer hear()
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			p.stderr.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), "ending the step") {
+				hear()
+			}
+		}
+	}()
+	return p
+}
+
+// ends waits for the probe with all that it says.
+func (p probeUnderWay) ends(t *testing.T) ended {
+	t.Helper()
+	e := p.wait(t)
+	<-p.all
+	e.stderr = p.stderr.String()
+	return e
+}
+
+// A probe that is asked to end, or killed, just while it has cut the power of a volume of a lab leaves no host without power.
+func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
+	inTurn(t, 40)
+	if !disktest.Able(t) {
+		return
+	}
+	const name = "e2e-probe-ended"
+	file := filepath.Join(t.TempDir(), "lab.yaml")
+	if err := os.WriteFile(file, []byte("storage: {filesystem: ext4}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	volumeLab(t, name, "--size", "512MiB", "--backend", "disk", "--faults", file)
+	b := standBetween(t, name)
+	for moment, when := range map[string]struct {
+		path  string
+		after bool
+	}{"before the cut": {"/fail", false}, "after the cut": {"/fail", true}, "before the return": {"/heal", false}, "after the return": {"/heal", true}} {
+		t.Run("interrupted "+moment, func(t *testing.T) {
+			var p probeUnderWay
+			begun := make(chan struct{})
+			interrupt := func(path string) {
+				if path == when.path {
+					<-begun
+					_ = p.cmd.Process.Signal(syscall.SIGTERM)
+					<-p.heard
+				}
+			}
+			if when.after {
+				b.set(nil, interrupt)
+			} else {
+				b.set(interrupt, nil)
+			}
+			defer b.set(nil, nil)
+			p = startProbe(t, name)
+			close(begun)
+			e := p.ends(t).must(t, 130)
+			checkInterruptedProbe(t, name, e)
+		})
+	}
+	t.Run("killed", func(t *testing.T) { testProbeKilled(t, b, name) })
+	probeOf(t, "lab:"+name)
+}
+
+// checkInterruptedProbe checks what a probe left that was interrupted while the power was cut.
+func checkInterruptedProbe(t *testing.T, name string, e ended) {
+	t.Helper()
+	r, err := record.OpenProbe(filepath.Join(e.dir, out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := r.Durability[len(r.Durability)-1]; r.Status != record.Interrupted || r.Problem != "" || len(r.Steps) != 1 || d.Grade != "C" || d.Verdict != record.Honest {
+		t.Errorf("the record: %s %s, %d steps, %+v", r.Status, r.Problem, len(r.Steps), d)
+	}
+	if !strings.Contains(e.stderr, "the power is back, and the filesystem is mounted again") {
+		t.Errorf("it says nothing of the disk:\n%s", e.stderr)
+	}
+	l := status(t, name)
+	if len(l.Faults) > 0 || l.Volumes[0].Health != "healthy" {
+		t.Errorf("the lab is left with %+v, %+v", l.Faults, l.Volumes)
+	}
+	if left, err := filepath.Glob(filepath.Join(l.Volumes[0].Mount, "plimsoll-*")); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// testProbeKilled kills a probe while the power is cut: the lab gives it back by itself.
+func testProbeKilled(t *testing.T, b *between, name string) {
+	var p probeUnderWay
+	begun := make(chan struct{})
+	b.set(nil, func(path string) {
+		if path == "/fail" {
+			<-begun
+			_ = p.cmd.Process.Kill()
+		}
+	})
+	defer b.set(nil, nil)
+	p = startProbe(t, name)
+	close(begun)
+	p.ends(t).must(t, -1)
+	if !slices.ContainsFunc(eventsOf(t, name), func(e record.LabEvent) bool {
+		return e.Kind == "fault" && strings.HasPrefix(e.Text, lab.PowerLoss)
+	}) {
+		t.Fatal("no power was cut")
+	}
+	until(t, "the power comes back by itself", func() bool {
+		l := status(t, name)
+		return len(l.Faults) == 0 && l.Volumes[0].Health == "healthy"
+	})
+	if last := eventsOf(t, name); !slices.ContainsFunc(last, func(e record.LabEvent) bool { return e.Kind == "heal" && e.Data["by"] == "limit" }) {
+		t.Errorf("it was healed by somebody else: %+v", last)
+	}
+}
+
+// eventsOf is what happened in a lab.
+func eventsOf(t *testing.T, name string) []record.LabEvent {
+	t.Helper()
+	h, err := lab.Open(t.Context(), files(t).home, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	events, err := h.EventsSince(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
