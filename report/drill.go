@@ -203,13 +203,28 @@ func drillTimeline(r *record.DrillRound, name string) Section {
 	}
 	for _, f := range r.Faults {
 		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
-		if f.Hit {
+		switch {
+		case f.Manner == "":
+			s.Points = append(s.Points, fmt.Sprintf("warning %s (%s): %s", f.Fault, notInjected, f.Problem))
+		case f.Hit:
 			s.Lines = append(s.Lines, text+": "+f.Evidence)
-		} else {
+		default:
 			s.Points = append(s.Points, "warning "+text+": no effect was seen "+f.Evidence+f.Problem)
 		}
 	}
 	return s
+}
+
+// notInjected stands in the place of the manner of a fault that could not be done, of which clients noticed nothing.
+const notInjected = "not injected"
+
+// roundManner is the manner of a round in a table.
+func roundManner(r *record.DrillRound) string {
+	manner := strings.ReplaceAll(r.Manner(), "+", " and ")
+	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner != "" }) {
+		return notInjected
+	}
+	return cmp.Or(manner, "–")
 }
 
 // drillEffects is what the faults meant for operations.
@@ -288,7 +303,7 @@ func drillDistribution(d *record.Drill) Section {
 				window = nanoseconds(float64(l.LossWindow))
 			}
 		}
-		s.Table.row(strconv.Itoa(r.Number), r.Verdict, cmp.Or(strings.ReplaceAll(r.Manner(), "+", " and "), "–"), outage, recovery, lost, window, acked)
+		s.Table.row(strconv.Itoa(r.Number), r.Verdict, roundManner(r), outage, recovery, lost, window, acked)
 	}
 	return s
 }
