@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,19 +36,17 @@ type ended struct {
 // start starts plimsoll in an empty working directory.
 func start(t *testing.T, args ...string) *command {
 	t.Helper()
-	return startTelling(t, nil, args...)
+	return startChanged(t, func(*exec.Cmd) {}, args...)
 }
 
-// startTelling is start with a place of its own for standard error; nil for the buffer of the command.
-func startTelling(t *testing.T, stderr io.Writer, args ...string) *command {
+// startChanged is start of a command that was changed before.
+func startChanged(t *testing.T, change func(*exec.Cmd), args ...string) *command {
 	t.Helper()
 	f := files(t)
 	c := &command{cmd: exec.Command(f.binary, args...), args: args, dir: t.TempDir(), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+f.home)
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = c.dir, &c.stdout, &c.stderr
-	if stderr != nil {
-		c.cmd.Stderr = stderr
-	}
+	change(c.cmd)
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func startProbe(t *testing.T, name string) probeUnderWay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startTelling(t, w, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
+	c := startChanged(t, func(cmd *exec.Cmd) { cmd.Stderr = w }, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
 		"--size", "8MiB", "--segment", "1MiB", "--out", out)
 	w.Close()
 	p := probeUnderWay{c, make(chan struct{}), make(chan struct{})}
@@ -213,19 +214,4 @@ func testProbeKilled(t *testing.T, b *between, name string) {
 	if last := eventsOf(t, name); !slices.ContainsFunc(last, func(e record.LabEvent) bool { return e.Kind == "heal" && e.Data["by"] == "limit" }) {
 		t.Errorf("it was healed by somebody else: %+v", last)
 	}
-}
-
-// eventsOf is what happened in a lab.
-func eventsOf(t *testing.T, name string) []record.LabEvent {
-	t.Helper()
-	h, err := lab.Open(t.Context(), files(t).home, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	events, err := h.EventsSince(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
 }
