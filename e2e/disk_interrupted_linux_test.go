@@ -5,6 +5,8 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -16,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -73,32 +76,38 @@ func standBetween(t *testing.T, name string) *between {
 	})}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() {
-		_ = s.Close() // it removes its socket
-		if err := os.Rename(behind, socket); err != nil {
+		_ = s.Close()                                                                        // it removes its socket
+		if err := os.Rename(behind, socket); err != nil && !errors.Is(err, fs.ErrNotExist) { // with a lab that was removed it is gone
 			t.Error(err)
 		}
 	})
 	return b
 }
 
-// probeUnderWay is a probe of a volume whose standard error is read while it goes on.
-type probeUnderWay struct {
+// heardCommand is a command whose standard error is read while it goes on.
+type heardCommand struct {
 	*command
 	heard chan struct{} // closed when it has said that it ends, or has ended
 	all   chan struct{} // closed when all that it said is in stderr
 }
 
-// startProbe starts a short probe that ends with a power cut.
-func startProbe(t *testing.T, name string) probeUnderWay {
+// startProbe starts a short probe of a volume of a lab that ends with a power cut.
+func startProbe(t *testing.T, name string) heardCommand {
+	t.Helper()
+	return startHeard(t, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
+		"--size", "8MiB", "--segment", "1MiB", "--out", out)
+}
+
+// startHeard starts plimsoll and reads what it says.
+func startHeard(t *testing.T, args ...string) heardCommand {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startChanged(t, func(cmd *exec.Cmd) { cmd.Stderr = w }, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
-		"--size", "8MiB", "--segment", "1MiB", "--out", out)
+	c := startChanged(t, func(cmd *exec.Cmd) { cmd.Stderr = w }, args...)
 	w.Close()
-	p := probeUnderWay{c, make(chan struct{}), make(chan struct{})}
+	p := heardCommand{c, make(chan struct{}), make(chan struct{})}
 	go func() {
 		defer close(p.all)
 		defer r.Close()
@@ -106,7 +115,7 @@ func startProbe(t *testing.T, name string) probeUnderWay {
 		defer hear()
 		for lines := bufio.NewScanner(r); lines.Scan(); {
 			p.stderr.WriteString(lines.Text() + "\n")
-			if strings.Contains(lines.Text(), "ending the step") {
+			if strings.Contains(lines.Text(), "plimsoll: ending the ") {
 				hear()
 			}
 		}
@@ -114,8 +123,8 @@ func startProbe(t *testing.T, name string) probeUnderWay {
 	return p
 }
 
-// ends waits for the probe with all that it says.
-func (p probeUnderWay) ends(t *testing.T) ended {
+// ends waits for the command with all that it says.
+func (p heardCommand) ends(t *testing.T) ended {
 	t.Helper()
 	e := p.wait(t)
 	<-p.all
@@ -141,7 +150,7 @@ func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
 		after bool
 	}{"before the cut": {"/fail", false}, "after the cut": {"/fail", true}, "before the return": {"/heal", false}, "after the return": {"/heal", true}} {
 		t.Run("interrupted "+moment, func(t *testing.T) {
-			var p probeUnderWay
+			var p heardCommand
 			begun := make(chan struct{})
 			interrupt := func(path string) {
 				if path == when.path {
@@ -190,7 +199,7 @@ func checkInterruptedProbe(t *testing.T, name string, e ended) {
 
 // testProbeKilled kills a probe while the power is cut: the lab gives it back by itself.
 func testProbeKilled(t *testing.T, b *between, name string) {
-	var p probeUnderWay
+	var p heardCommand
 	begun := make(chan struct{})
 	b.set(nil, func(path string) {
 		if path == "/fail" {
@@ -214,4 +223,64 @@ func testProbeKilled(t *testing.T, b *between, name string) {
 	if last := eventsOf(t, name); !slices.ContainsFunc(last, func(e record.LabEvent) bool { return e.Kind == "heal" && e.Data["by"] == "limit" }) {
 		t.Errorf("it was healed by somebody else: %+v", last)
 	}
+}
+
+// A suite that is interrupted just while its probe has cut the power ends in order: the power comes back, what the probe has is
+// kept, its lab is removed, and the suite goes on with the probe from its beginning.
+func TestSuiteInterruptedWhileThePowerIsCut(t *testing.T) {
+	inTurn(t, 20)
+	if !disktest.Able(t) {
+		return
+	}
+	const name = "probe-e2e-cut"
+	folder, dir := writeSuite(t, "suite.yaml", `
+parts:
+  - name: e2e-cut
+    probe:
+      storage: {size: 512MiB, filesystem: ext4, backend: disk}
+      operations: [read]
+      size: 8MiB
+      threads: [1]
+      duration: 4s
+      power_cut: true
+`)
+	removeAfter(t, name)
+	c := startHeard(t, "study", "run", folder, "--out", dir)
+	// The probe keeps the connection that it makes when the lab is up, so this has to be in between before that.
+	for limit := time.Now().Add(patience); !answers(t, name); time.Sleep(lookEvery / 20) {
+		if c.over() || time.Now().After(limit) {
+			t.Fatalf("the probe has no lab:\n%s", c.ends(t).stderr)
+		}
+	}
+	interrupted := false
+	standBetween(t, name).set(nil, func(path string) {
+		if path == "/fail" {
+			interrupted = true
+			_ = c.cmd.Process.Signal(syscall.SIGINT)
+			<-c.heard
+		}
+	})
+	c.ends(t).must(t, 130)
+	p, err := record.OpenProbe(filepath.Join(dir, record.PartsDir, "e2e-cut"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Durability[len(p.Durability)-1]; !interrupted || p.Status != record.Interrupted || p.Problem != "" || d.Grade != "C" || d.Verdict != record.Honest {
+		t.Errorf("the probe: %s %s, %+v", p.Status, p.Problem, d)
+	}
+	if s, _ := suiteOf(t, dir); s.Status != record.Interrupted {
+		t.Errorf("the suite is %s (%s)", s.Status, s.Problem)
+	}
+	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {
+		t.Errorf("the lab of the probe is left: %v", err)
+	}
+	plimsoll(t, "study", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
+	checkPartsDone(t, dir, "e2e-cut")
+}
+
+// answers says whether the supervisor of a lab answers.
+func answers(t *testing.T, name string) bool {
+	t.Helper()
+	h, err := lab.Open(t.Context(), files(t).home, name)
+	return err == nil && h.Close() == nil
 }
