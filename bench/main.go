@@ -75,6 +75,7 @@ func parts() []part {
 		{"audit", auditSpeed},
 		{"outage", outageError},
 		{"disk", diskPeers},
+		{"device", deviceLatency},
 	}
 }
 

@@ -205,7 +205,6 @@ procedures: {threads: {levels: [1, 2], trials: 1, duration: 100ms, gain: 100%}}
 				break
 			}
 			kills++
-			removeUnmade(t, dir)
 		}
 		plimsoll(t, suiteArgs(folder, dir)...).judged(t)
 		t.Logf("round %d: killed %d times", round+1, kills)
@@ -233,18 +232,6 @@ func suiteArgs(folder, dir string) []string {
 		return []string{"study", "run", folder, "--target", "embedded:", "--out", dir, "--quiet"}
 	}
 	return []string{"study", "resume", dir, "--quiet"}
-}
-
-// removeUnmade removes what is left of a store whose process was killed before its marker was whole: the embedded store takes
-// its directory for somebody else's.
-func removeUnmade(t *testing.T, dir string) {
-	t.Helper()
-	left, _ := filepath.Glob(filepath.Join(dir+"-data", "*", "data", "PLIMSOLL-STORE.new"))
-	for _, name := range left {
-		if err := os.Remove(name); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // suiteGrown is the size of all journals of a suite and its parts.

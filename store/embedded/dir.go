@@ -20,6 +20,7 @@ const (
 	markerFile = "PLIMSOLL-STORE"
 	markerText = "plimsoll embedded store, format 1\n"
 	dataDir    = "data"
+	newMarker  = markerFile + ".new" // in dataDir, until it is whole
 )
 
 // prepare makes dir a store directory, or finds that it is one.
@@ -63,13 +64,14 @@ func isStore(fsys vfs.FS, dir string) (bool, error) {
 	return false, emptyData(fsys, dir, names)
 }
 
-// emptyData refuses a directory "data" that is not ours: without a marker it must be empty.
+// emptyData refuses a directory "data" that is not ours: without a marker it must be empty, but for one that was not finished
+// when its process was killed.
 func emptyData(fsys vfs.FS, dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	inside, err := fsys.List(filepath.Join(dir, dataDir))
-	if err != nil || len(inside) > 0 {
+	if err != nil || len(inside) > 0 && !slices.Equal(inside, []string{newMarker}) {
 		return fmt.Errorf("%s is not a plimsoll store, it holds other files (%s): choose an empty or a new directory", dir, dataDir)
 	}
 	return nil
@@ -96,7 +98,7 @@ func checkMarker(fsys vfs.FS, dir string) error {
 // writeMarker makes the marker appear whole or not at all.
 func writeMarker(fsys vfs.FS, dir string) error {
 	path := filepath.Join(dir, markerFile)
-	tmp := filepath.Join(dir, dataDir, markerFile+".new")
+	tmp := filepath.Join(dir, dataDir, newMarker)
 	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err

@@ -212,6 +212,27 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
+// A store whose process was killed before its marker was whole is made again in the same directory, and can be removed.
+func TestKilledBeforeItsMarker(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, dataDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, dataDir, newMarker), []byte(markerText[:5]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := Open(t.Context(), dir, store.Config{}, Options{})
+	if err == nil {
+		err = st.Close()
+	}
+	if err == nil {
+		err = Remove(dir)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDamage overwrites the engine's files in several ways; each is one line, or the store still works.
 func TestDamage(t *testing.T) {
 	damage := map[string]func(data string, names []string) error{
