@@ -54,11 +54,11 @@ type step func(f *fitter)
 // all takes a step with every part.
 func all(s shed) step { return func(f *fitter) { f.apply(s) } }
 
-// trials leaves so many trials of every study, also of one that is under way, and so many rounds of every drill.
-func trials(trials, rounds record.Count) step {
+// trials leaves so many trials of every study, also of one that is under way.
+func trials(trials record.Count) step {
 	return func(f *fitter) {
 		f.under(int(trials))
-		f.apply(fewerTrials(trials, rounds))
+		f.apply(fewerTrials(trials))
 	}
 }
 
@@ -70,11 +70,10 @@ const (
 )
 
 // quickSteps is the order in which a suite gets smaller, so that what is left can be answered: trials as far as verdicts allow, then
-// the length of each, then levels and data, then second values of what is repeated. Only then there are fewer trials than a verdict
-// needs. Other parts as a whole go last.
+// the length of each, then levels and data. What comes after that is in lastSteps, and other parts as a whole go last.
 func quickSteps() []step {
 	return []step{
-		all(withoutCanaries), trials(toldTrials, 2),
+		all(withoutCanaries), trials(toldTrials), all(fewerRounds(2, true)),
 		all(shorter(5*time.Second, time.Second, 45*time.Second)),
 		all(levelsLeft(false, false)), all(levelsLeft(true, true)), all(labsOnce),
 		all(lessData(2, 0)), all(lessData(2, 0)), all(lessData(2.5, 0)),
@@ -82,23 +81,25 @@ func quickSteps() []step {
 	}
 }
 
-// lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do.
+// lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do: second rounds,
+// without which ratios of outages are not told, of drills that are not vital, second values of what is repeated, the other second
+// rounds, and at last fewer trials than a verdict needs.
 func lastSteps() []step {
 	return []step{
-		all(levelsLeft(false, true)), all(fewerThreads(true)),
+		all(levelsLeft(false, true)), all(fewerThreads(true)), all(fewerRounds(1, false)),
 		(*fitter).leaveVariants,
-		trials(leastTrials, 1), trials(2, 1),
+		all(fewerRounds(1, true)), trials(leastTrials), trials(2),
 	}
 }
 
-// fitSpare is the share of the time that what costs no answer leaves free: a machine that has something else to do takes longer, and
-// the time was promised.
-const fitSpare = 0.15
+// fitSpare is the share of the time that what costs no answer leaves free: a machine that has something else to do takes longer. Where
+// that is not enough more is shed while the suite is under way, which costs more than to have shed it before.
+const fitSpare = 0.08
 
 // smokeSteps is the same, at once and as small as it goes: it shows that everything works, and proves nothing.
 func smokeSteps() []step {
 	return []step{
-		all(fewerTrials(1, 1)), all(withoutCanaries), all(oneStepOfProcedures),
+		all(fewerTrials(1)), all(fewerRounds(1, true)), all(withoutCanaries), all(oneStepOfProcedures),
 		all(levelsLeft(false, true)), all(levelsLeft(true, true)), all(oneLabFactor), all(labsOnce),
 		all(shorter(2*time.Second, time.Second, 15*time.Second)), all(lessData(10, 10_000)), all(smallestProbe),
 	}

@@ -7,15 +7,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// What parts of a suite are assumed to take, measured with documentdb on two cores: bringing a lab up and removing it, and loading its
-// documents on half a core (4 MB/s on a machine that had much else to do, 8 on one that had not).
+// What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a little more:
+// bringing a lab up and removing it, and loading its documents (16 MB/s on half a core, 32 on one). A machine that is slower is found
+// out while the suite is under way.
 const (
-	fitLab      = 8.0     // seconds for one server
-	fitSet      = 12.0    // for a set of three
-	fitVolume   = 3.0     // for a volume without a server
-	fitFill     = 5 << 20 // bytes of documents per second
-	fitAudit    = 5.0     // seconds of a round of a drill to read back what was written
-	fitRecovery = 5.0     // until what was broken is whole again
+	fitLab      = 3.0      // seconds for one server
+	fitSet      = 5.0      // for a set of three
+	fitVolume   = 3.0      // for a volume without a server
+	fitFill     = 12 << 20 // bytes of documents per second
+	fitAudit    = 1.0      // seconds of a round of a drill to read back what was written
+	fitRecovery = 2.0      // until what was broken is whole again
 	fitFile     = 200e6   // bytes per second while the file of a probe is written
 	fitPower    = 4.0     // seconds for a power cut, until the volume is mounted again and was read
 	fitDocument = 1100    // bytes
@@ -83,6 +84,10 @@ func (p *FitPart) estimateStudy() bool {
 		return false
 	}
 	p.Estimate = plan.Estimate.Seconds
+	if pr := spec.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*cyclesToSettle {
+		// A search as short as that mostly ends with its last step, and the trials are as long as that then.
+		p.Estimate += float64(len(plan.Trials)) * max(0, float64(pr.Steady.To)-spec.Run.Load.Duration.Std().Seconds())
+	}
 	if len(plan.Configurations) > 0 {
 		p.baseline = plan.Configurations[0].Levels
 	}
@@ -91,10 +96,14 @@ func (p *FitPart) estimateStudy() bool {
 
 // labSeconds is how long it takes to bring a lab up and to remove it.
 func labSeconds(l *record.LabSpec) float64 {
-	if l != nil && l.Topology.Kind != record.LabStandalone && l.Topology.Kind != "" {
+	if severalServers(l) {
 		return fitSet
 	}
 	return fitLab
+}
+
+func severalServers(l *record.LabSpec) bool {
+	return l != nil && l.Topology.Kind != record.LabStandalone && l.Topology.Kind != ""
 }
 
 func drillSeconds(s *record.DrillSpec) float64 {

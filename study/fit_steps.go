@@ -15,18 +15,27 @@ func lesser[T fmt.Stringer](what string, from, to T) record.Left {
 	return record.Left{What: what, From: from.String(), To: to.String()}
 }
 
-// fewerTrials leaves so many trials of a study and so many rounds of a drill.
-func fewerTrials(trials, rounds record.Count) shed {
-	return func(p *FitPart) (left []record.Left) {
-		switch {
-		case p.Study != nil && p.Study.Trials > trials:
-			left = append(left, lesser("trials", p.Study.Trials, trials))
-			p.Study.Trials = trials
-		case p.Drill != nil && p.Drill.Repeat > rounds:
-			left = append(left, lesser("repeat", p.Drill.Repeat, rounds))
-			p.Drill.Repeat = rounds
+// fewerTrials leaves so many trials of a study.
+func fewerTrials(trials record.Count) shed {
+	return func(p *FitPart) []record.Left {
+		if p.Study == nil || p.Study.Trials <= trials {
+			return nil
 		}
-		return left
+		left := lesser("trials", p.Study.Trials, trials)
+		p.Study.Trials = trials
+		return []record.Left{left}
+	}
+}
+
+// fewerRounds leaves so many rounds of a drill; of one that is vital only where these are meant too.
+func fewerRounds(rounds record.Count, vital bool) shed {
+	return func(p *FitPart) []record.Left {
+		if p.Drill == nil || p.Drill.Repeat <= rounds || p.Vital && !vital {
+			return nil
+		}
+		left := lesser("repeat", p.Drill.Repeat, rounds)
+		p.Drill.Repeat = rounds
+		return []record.Left{left}
 	}
 }
 
@@ -173,6 +182,10 @@ func orNone(d record.Duration) string {
 	return d.String()
 }
 
+// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary up after 10 s, and
+// which of both comes first is what such a drill is about.
+const fitElection = 15 * time.Second
+
 // shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because what a round
 // shows is their order.
 func shorterDrill(s *record.DrillSpec, d time.Duration) (left []record.Left) {
@@ -197,7 +210,11 @@ func shorterDrill(s *record.DrillSpec, d time.Duration) (left []record.Left) {
 		part("for of "+f.Fault, &f.For, 3*time.Second)
 	}
 	if s.Lab != nil {
-		part("availability.restart_after", &s.Lab.Availability.RestartAfter, 3*time.Second)
+		least := 3 * time.Second
+		if severalServers(s.Lab) {
+			least = fitElection
+		}
+		part("availability.restart_after", &s.Lab.Availability.RestartAfter, least)
 	}
 	if s.Recovery == 0 || s.Recovery.Std() > d {
 		s.Recovery = record.Duration(d)

@@ -198,7 +198,7 @@ func TestFitSmoke(t *testing.T) {
 		t.Errorf("levels %+v", s.Factors)
 	}
 	f := d.Faults[0]
-	if d.Repeat != 1 || d.Measured() != 15*time.Second || f.At.Std() != 3*time.Second || f.For.Std() != 5*time.Second || d.Lab.Availability.RestartAfter.Std() != 3*time.Second {
+	if d.Repeat != 1 || d.Measured() != 15*time.Second || f.At.Std() != 3*time.Second || f.For.Std() != 5*time.Second || d.Lab.Availability.RestartAfter.Std() != fitElection {
 		t.Errorf("drill %+v, %+v", d, f)
 	}
 	if len(p.Threads) != 2 || p.Duration.Std() != time.Second || len(p.Operations) != 1 {
@@ -206,6 +206,48 @@ func TestFitSmoke(t *testing.T) {
 	}
 	if total := seconds(fitted); total > 90*smokeSlack {
 		t.Errorf("it takes %v s", total)
+	}
+}
+
+// A host that is started elsewhere is that soon after a shorter round, but in a set not before the others could have elected: which of
+// both comes first is what the drill is about.
+func TestFitKeepsElections(t *testing.T) {
+	for topology, want := range map[string]time.Duration{"kind: standalone": 8 * time.Second, "kind: replica-set, members: 3": fitElection} {
+		spec, err := record.ReadDrillSpec(strings.NewReader(`
+lab: {engine: {name: documentdb}, topology: {` + topology + `}, availability: {restart: true, restart_after: 30s}}
+run: {workload: {name: a, records: 1000}, load: {rate: 100, duration: 180s}}
+faults: [{fault: "power-off:host1", at: 20s, stay: true}]
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shorterDrill(&spec, 45*time.Second)
+		if got := spec.Lab.Availability.RestartAfter.Std(); got != want {
+			t.Errorf("%s: started elsewhere after %s, not %s", topology, got, want)
+		}
+	}
+}
+
+// Second rounds are given up of drills that are not vital before second values, and of the vital ones only after that.
+func TestFitKeepsVitalRounds(t *testing.T) {
+	parts := fitParts(t)[:2]
+	vital := parts[1].copied()
+	vital.Name, vital.Vital = "vital", true
+	parts = append(parts, vital)
+	once := false
+	for budget := time.Hour; budget > time.Minute; budget = budget * 95 / 100 {
+		fitted, _ := Fit(parts, budget, false)
+		other, kept := fitted[1].Drill, fitted[2].Drill
+		if fitted[1].Out || fitted[2].Out {
+			break
+		}
+		if kept.Repeat < other.Repeat {
+			t.Errorf("%v: %v rounds of a vital drill, and %v of another", budget, kept.Repeat, other.Repeat)
+		}
+		once = once || kept.Repeat == 2 && other.Repeat == 1
+	}
+	if !once {
+		t.Error("the drill that is not vital never had fewer rounds")
 	}
 }
 

@@ -265,7 +265,7 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	if err != nil || s.Status != record.Complete || s.Budget != record.BudgetTime || s.Limit.Std() != 2*time.Hour {
 		t.Fatalf("%v: %+v", err, s)
 	}
-	shorter := func(text string) bool { return strings.Contains(text, ": duration, ") } // of a probe that was done so
+	shorter := func(text string) bool { return strings.Contains(text, "duration, ") } // of a part that was done so
 	if late := slices.DeleteFunc(lateOf(s), shorter); len(late) > 0 || slices.ContainsFunc(s.Parts, func(p record.Part) bool {
 		return p.Status != record.PartDone && !slices.ContainsFunc(plan.Parts, left(p.Name))
 	}) {
