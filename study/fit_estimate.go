@@ -17,9 +17,9 @@ const (
 	fitFill     = 12 << 20 // bytes of documents per second
 	fitAudit    = 1.0      // seconds of a round of a drill to read back what was written
 	fitRecovery = 2.0      // until what was broken is whole again
-	fitFile     = 200e6   // bytes per second while the file of a probe is written
-	fitPower    = 4.0     // seconds for a power cut, until the volume is mounted again and was read
-	fitDocument = 1100    // bytes
+	fitFile     = 200e6    // bytes per second while the file of a probe is written
+	fitPower    = 4.0      // seconds for a power cut, until the volume is mounted again and was read
+	fitDocument = 1100     // bytes
 )
 
 // copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of package
