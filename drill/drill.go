@@ -78,7 +78,8 @@ type conductor struct {
 	o      Options
 	drill  *record.Drill
 	writer *record.DrillWriter
-	stands *standing // what o.Progress is
+	stands *standing          // what o.Progress is
+	placed []record.LabMember // as the first round found them
 }
 
 // labLabel is the label of a lab that says which drill brought it up.
@@ -138,6 +139,7 @@ func (c *conductor) rounds(ctx context.Context) error {
 		if err := c.bringUp(ctx, n); err != nil {
 			return err
 		}
+		c.placement(ctx, n)
 		c.drill.Rounds = append(c.drill.Rounds, record.DrillRound{Number: n, Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
 			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{}, Effects: []record.DrillEffect{}})
 		if err := c.writer.Write(c.drill); err != nil {

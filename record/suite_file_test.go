@@ -205,16 +205,17 @@ func TestSuiteWorked(t *testing.T) {
 	dir, w := writeSuite(t, testSuite())
 	at := func(minutes int) time.Time { return testStart.Add(time.Duration(minutes) * time.Minute) }
 	session := &StudySession{Pid: 7}
+	long := "client-" + strings.Repeat("a", 80) // as parts are called that are repeated for long values
 	for _, e := range []SuiteEvent{
 		{At: at(0), Event: EventSession, Session: session}, {At: at(1), Event: EventBegin, Part: &Part{Name: "baseline", Kind: KindStudy}}, {At: at(3), Event: EventEnd, Part: &Part{Name: "baseline"}},
 		{At: at(100), Event: EventSession, Session: session}, {At: at(90), Event: EventEnd, Part: &Part{Name: "baseline"}},
-		{At: at(200), Event: EventSession, Session: session}, {At: at(201), Event: EventBegin, Part: &Part{Name: "client-a", Kind: KindStudy}},
+		{At: at(200), Event: EventSession, Session: session}, {At: at(201), Event: EventBegin, Part: &Part{Name: long, Kind: KindStudy}},
 	} {
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	trials := filepath.Join(dir, PartsDir, "client-a")
+	trials := filepath.Join(dir, PartsDir, long)
 	if err := os.MkdirAll(trials, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,52 @@
+package drill
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// A round that begins with a member elsewhere is told, because the same fault hits something else then, once and with what to do.
+func TestRoundsThatBeginElsewhere(t *testing.T) {
+	at := func(hosts ...string) *record.Lab {
+		l := &record.Lab{Name: "mine"}
+		for i, h := range hosts {
+			l.Members = append(l.Members, record.LabMember{Name: "pg-" + string(rune('1'+i)), Host: h})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name   string
+		spec   record.DrillSpec
+		second *record.Lab
+		want   string
+	}{
+		{"of its own", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host2", "host2"), "round 2 began with pg-1 on host2 in the place of host1: .*fresh: true"},
+		{"given", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with pg-1 on host2 in the place of host1: .*bring the lab up anew"},
+		{"as before", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host1", "host2"), ""},
+		{"gone", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, nil, ""},
+		{"no lab", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},
+	} {
+		machine := &labs{have: at("host1", "host2")}
+		d := &record.Drill{}
+		k := &conductor{spec: c.spec, o: Options{Labs: machine}, drill: d}
+		k.placement(t.Context(), 1)
+		machine.have = c.second
+		k.placement(t.Context(), 2)
+		k.placement(t.Context(), 3)
+		switch {
+		case c.want == "" && len(d.Validity) > 0, c.want != "" && (len(d.Validity) != 1 || !matches(c.want, d.Validity[0].Text)):
+			t.Errorf("%s: %+v", c.name, d.Validity)
+		}
+	}
+}
+
+func matches(parts, text string) bool {
+	for part := range strings.SplitSeq(parts, ".*") {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
