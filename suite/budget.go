@@ -35,6 +35,10 @@ const (
 	fastest     = 0.5
 )
 
+// lateSlack is by which share of the time that is left a suite may be late before something is shed: estimates are not worth more, and
+// the less time is left the less that is.
+const lateSlack = 0.02
+
 // pace is how much longer parts of a kind take than was thought, from those that are done: a machine has its own speed. It is the
 // weighted mean of the logarithms, so that one part that went wrong does not decide.
 func (c *conductor) pace(kind string) float64 {
@@ -169,7 +173,7 @@ func (c *conductor) refit(parts []study.FitPart, where string) (s shedding, why 
 		need += p.Estimate
 	}
 	left := c.timeLeft()
-	if need <= left.Seconds() {
+	if need <= left.Seconds()*(1+lateSlack) {
 		return s, ""
 	}
 	why = fmt.Sprintf("ran late: %s, %s left, %s needed on this machine", where, minutes(max(0, left)), minutes(seconds(need)))
