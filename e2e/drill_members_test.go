@@ -57,6 +57,24 @@ func secondary(t *testing.T, name string) (standby string) {
 	return standby
 }
 
+// standbys is how many members receive what a primary writes; 0 where there is none.
+func standbys(t *testing.T, name string) (n int) {
+	t.Helper()
+	primaries := 0
+	for _, m := range status(t, name).Members {
+		switch {
+		case m.Role == "primary" && m.State == "running":
+			primaries++
+		case m.Role == "secondary" && m.State == "running" && m.LagBytes != nil:
+			n++
+		}
+	}
+	if primaries != 1 {
+		return 0
+	}
+	return n
+}
+
 // ask runs SQL on a member of a lab.
 func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	t.Helper()

@@ -235,7 +235,9 @@ func testDrillExternal(t *testing.T, name string) {
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
-	// From here on one standby receives everything, and shows nothing of it.
+	// From here on one standby receives everything, and shows nothing of it. Not before all are back: whoever still has to follow
+	// another primary may be started anew, and replays again then.
+	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
 	goOn := holdReplay(t, name, still)
 	defer goOn()
