@@ -81,7 +81,7 @@ func (r *refuser) answer(uint64, string) *null.Failure {
 	if !r.resets && at >= outageFrom && at < outageFrom+r.last {
 		return &null.Failure{Code: 10107, Name: "NotWritablePrimary", Message: "not primary"}
 	}
-	if at >= outageFrom {
+	if at >= outageFrom+r.last { // what is answered just before connections are reset was answered before
 		r.after.CompareAndSwap(0, int64(at))
 		return nil
 	}
