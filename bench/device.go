@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -34,7 +32,7 @@ func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 	}
 	m := &pairOfDisks{}
 	defer func() { err = errors.Join(err, m.remove()) }()
-	if err := m.serve(ctx); err != nil {
+	if err := m.start(ctx, "device"); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nLatency of virtual disks, a mirror of two, a write of 4 KiB and a flush of both, by what the class says (goal: the median less than %s later)\n", deviceGoal)
@@ -60,45 +58,15 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // pairOfDisks are two virtual disks of one faultfs.
 type pairOfDisks struct {
-	base   string
-	faults *exec.Cmd
-	end    io.Closer
-	client *faultfs.Client
-	mount  string
-	loops  []string
-}
-
-func (m *pairOfDisks) serve(ctx context.Context) (err error) {
-	if m.base, err = scratch("", "device"); err != nil {
-		return err
-	}
-	o := faultsIn(m.base)
-	m.mount = o.Mount
-	if m.faults, err = child(ctx, roleFaults, m.base); err != nil {
-		return err
-	}
-	if m.end, err = m.faults.StdinPipe(); err != nil {
-		return err
-	}
-	if err := m.faults.Start(); err != nil {
-		m.faults = nil
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	m.client, err = faultfs.DialWait(wait, o.Socket)
-	return err
+	faultsProcess
+	loops []string
 }
 
 // measure makes two disks of a class and takes how long each write with its flush takes on them.
 func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time.Duration) (took []time.Duration, err error) {
 	defer func() { err = errors.Join(err, m.detach()) }()
 	for _, name := range []string{"a", "b"} {
-		name = d.Class + "-" + name
-		if err := m.client.Create(ctx, name, 64<<20, d, nil); err != nil {
-			return nil, err
-		}
-		loop, err := tool(ctx, "losetup", "--find", "--show", "--direct-io=on", filepath.Join(m.mount, name))
+		loop, err := m.attach(ctx, d.Class+"-"+name, 64<<20, d)
 		if err != nil {
 			return nil, err
 		}
@@ -158,14 +126,4 @@ func (m *pairOfDisks) detach() (failed error) {
 }
 
 // remove takes away what was made, whatever that is, also after an interrupt.
-func (m *pairOfDisks) remove() (failed error) {
-	failed = m.detach()
-	if m.faults != nil {
-		failed = errors.Join(failed, m.end.Close())
-		_ = m.faults.Wait() // what it says of its end does not matter here
-	}
-	if m.base != "" {
-		failed = errors.Join(failed, os.RemoveAll(m.base))
-	}
-	return failed
-}
+func (m *pairOfDisks) remove() error { return errors.Join(m.detach(), m.stop()) }

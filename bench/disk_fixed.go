@@ -24,9 +24,58 @@ var fixedDevice = faultfs.Device{ReadLatency: 2 * time.Millisecond, WriteLatency
 
 // fixedMount is a filesystem on a virtual disk with fixed times.
 type fixedMount struct {
-	base, dir, loop string
-	faults          *exec.Cmd
-	end             io.Closer
+	faultsProcess
+	dir, loop string
+}
+
+// faultsProcess is a faultfs in a process of its own, with its files in a scratch directory.
+type faultsProcess struct {
+	base   string
+	cmd    *exec.Cmd
+	end    io.Closer
+	client *faultfs.Client
+}
+
+// start makes the directory, named after what it is for, and waits until disks can be made.
+func (p *faultsProcess) start(ctx context.Context, name string) (err error) {
+	if p.base, err = scratch("", name); err != nil {
+		return err
+	}
+	cmd, err := child(ctx, roleFaults, p.base)
+	if err != nil {
+		return err
+	}
+	if p.end, err = cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.cmd = cmd
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	p.client, err = faultfs.DialWait(wait, faultsIn(p.base).Socket)
+	return err
+}
+
+// attach makes a virtual disk and a loop device above it.
+func (p *faultsProcess) attach(ctx context.Context, name string, size int64, d faultfs.Device) (loop string, err error) {
+	if err := p.client.Create(ctx, name, size, d, nil); err != nil {
+		return "", err
+	}
+	return tool(ctx, "losetup", "--find", "--show", "--direct-io=on", filepath.Join(faultsIn(p.base).Mount, name))
+}
+
+// stop ends the process and removes its files, whatever there is of them.
+func (p *faultsProcess) stop() (failed error) {
+	if p.cmd != nil {
+		failed = p.end.Close()
+		_ = p.cmd.Wait() // what it says of its end does not matter here
+	}
+	if p.base != "" {
+		failed = errors.Join(failed, os.RemoveAll(p.base))
+	}
+	return failed
 }
 
 // fewestPairs is how many pairs an interval of 95 % around a median needs.
@@ -52,30 +101,10 @@ func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
 }
 
 func (m *fixedMount) make(ctx context.Context) (err error) {
-	if m.base, err = scratch("", "fixed"); err != nil {
+	if err := m.start(ctx, "fixed"); err != nil {
 		return err
 	}
-	o := faultsIn(m.base)
-	if m.faults, err = child(ctx, roleFaults, m.base); err != nil {
-		return err
-	}
-	if m.end, err = m.faults.StdinPipe(); err != nil {
-		return err
-	}
-	if err := m.faults.Start(); err != nil {
-		m.faults = nil
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	client, err := faultfs.DialWait(wait, o.Socket)
-	if err != nil {
-		return err
-	}
-	if err := client.Create(ctx, "fixed", 1<<30, fixedDevice, nil); err != nil {
-		return err
-	}
-	if m.loop, err = tool(ctx, "losetup", "--find", "--show", "--direct-io=on", filepath.Join(o.Mount, "fixed")); err != nil {
+	if m.loop, err = m.attach(ctx, "fixed", 1<<30, fixedDevice); err != nil {
 		return err
 	}
 	if _, err := tool(ctx, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", m.loop); err != nil {
@@ -102,14 +131,7 @@ func (m *fixedMount) remove() (failed error) {
 		_, err := tool(ctx, "losetup", "--detach", m.loop)
 		failed = errors.Join(failed, err)
 	}
-	if m.faults != nil {
-		failed = errors.Join(failed, m.end.Close())
-		_ = m.faults.Wait() // what it says of its end does not matter here
-	}
-	if m.base != "" {
-		failed = errors.Join(failed, os.RemoveAll(m.base))
-	}
-	return failed
+	return errors.Join(failed, m.stop())
 }
 
 // tool runs a program and returns what it prints.
