@@ -29,6 +29,7 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		{"no lab", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},
 	} {
 		machine := &labs{have: at("host1", "host2")}
+		c.spec.Defaults()
 		d := &record.Drill{}
 		k := &conductor{spec: c.spec, o: Options{Labs: machine}, drill: d}
 		k.placement(t.Context(), 1)
