@@ -184,7 +184,7 @@ func (u *update) seed(f *filter) ([]byte, error) {
 	for i := range f.preds {
 		p := &f.preds[i]
 		if p.op == opEq && !bytes.Equal(p.path, idField) {
-			fixed.changes = append(fixed.changes, change{path: p.path, arg: p.arg})
+			fixed.changes = append(fixed.changes, changeOf(p.path, false, p.arg))
 		}
 	}
 	if err := fixed.order(); err != nil {

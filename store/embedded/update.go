@@ -10,9 +10,10 @@ import (
 
 // change is one $set or $inc of one path.
 type change struct {
-	path []byte
-	inc  bool
-	arg  value
+	path   []byte
+	dotted bool // the path has several parts
+	inc    bool
+	arg    value
 
 	// While a document is rebuilt: the part of the path that is looked for in it, and whether that was found.
 	part []byte
@@ -91,10 +92,11 @@ func (u *update) operator(name []byte, fields value) error {
 		if !ok {
 			break
 		}
-		if err := checkChange(path, arg, inc); err != nil {
+		c := changeOf(path, inc, arg)
+		if err := c.check(); err != nil {
 			return err
 		}
-		u.changes = append(u.changes, change{path: path, inc: inc, arg: arg})
+		u.changes = append(u.changes, c)
 	}
 	if it.bad {
 		return malformed("the update")
@@ -102,20 +104,26 @@ func (u *update) operator(name []byte, fields value) error {
 	return nil
 }
 
-func checkChange(path []byte, arg value, inc bool) error {
-	if len(path) == 0 || path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte("..")) {
+func changeOf(path []byte, inc bool, arg value) change {
+	return change{path: path, dotted: bytes.IndexByte(path, '.') >= 0, inc: inc, arg: arg}
+}
+
+// check refuses what no update may ask for, and what this store does not do.
+func (c *change) check() error {
+	path := c.path
+	if len(path) == 0 || c.dotted && (path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte(".."))) {
 		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
 	}
 	if bytes.IndexByte(path, '$') >= 0 {
 		return unsupported("the positional update path " + string(path))
 	}
-	if !inc {
+	if !c.inc {
 		return nil
 	}
-	if arg.t == tDecimal {
+	if c.arg.t == tDecimal {
 		return unsupported("$inc by a decimal (" + string(path) + ")")
 	}
-	if !arg.isNumber() {
+	if !c.arg.isNumber() {
 		return badValue(14, "TypeMismatch", "$inc of %q needs a number", path)
 	}
 	return nil
@@ -124,10 +132,14 @@ func checkChange(path []byte, arg value, inc bool) error {
 // order sorts the changes by path, so that changes under one field are neighbours, and refuses two
 // changes of the same place.
 func (u *update) order() error {
-	if len(u.changes) < 2 {
+	switch c := u.changes; {
+	case len(c) < 2:
 		return nil
+	case len(c) > 2:
+		slices.SortStableFunc(c, func(a, b change) int { return comparePaths(a.path, b.path) })
+	case comparePaths(c[0].path, c[1].path) > 0: // two are common, and quicker so
+		c[0], c[1] = c[1], c[0]
 	}
-	slices.SortStableFunc(u.changes, func(a, b change) int { return comparePaths(a.path, b.path) })
 	for i := 1; i < len(u.changes); i++ {
 		a, b := u.changes[i-1].path, u.changes[i].path
 		if bytes.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.') {
@@ -277,13 +289,15 @@ func groupOf(changes []change, key []byte) []change {
 func aim(changes []change, off int, done bool) {
 	for i := range changes {
 		c := &changes[i]
-		c.part, _, _ = bytes.Cut(c.path[off:], dot)
-		c.done = done
+		c.part, c.done = c.path[off:], done
+		if c.dotted {
+			c.part, _, _ = bytes.Cut(c.part, dot)
+		}
 	}
 }
 
 // last reports whether the part at off is the path's last one.
-func (c *change) last(off int) bool { return bytes.IndexByte(c.path[off:], '.') < 0 }
+func (c *change) last(off int) bool { return !c.dotted || bytes.IndexByte(c.path[off:], '.') < 0 }
 
 // changeElem appends the element key with the changes of group, which all begin with it.
 func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
