@@ -233,8 +233,8 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 	return st, r.Close, nil
 }
 
-// openEmbedded opens a store in a directory of its own. Writes that are acknowledged by a majority wait for the disk; others
-// wait for nothing, and take 10 µs.
+// openEmbedded opens a store in a directory of its own. Writes that are acknowledged by a majority wait for the disk, as they do
+// in a drill that is not told otherwise; others wait for nothing, and take 10 µs.
 func openEmbedded(w string) func(context.Context, int) (store.Store, func() error, error) {
 	return func(ctx context.Context, _ int) (store.Store, func() error, error) {
 		dir, err := scratch("", "ledger")

@@ -13,7 +13,7 @@ import (
 // placement looks where the members of the lab stand when a round begins, and says if that is elsewhere than in the first one: high
 // availability starts members elsewhere and does not bring them back, so that the same fault hits something else.
 func (c *conductor) placement(ctx context.Context, round int) {
-	name, ok := strings.CutPrefix(c.spec.Run.Target, "lab:") // also of a lab that the drill brings up
+	name, ok := record.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
 	if !ok || c.o.Labs == nil || c.spec.Repeat < 2 {
 		return
 	}

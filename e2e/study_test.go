@@ -141,16 +141,7 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 	kills, kept := 0, 0
 	files(t) // the program is built before the time counts
 	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 10*time.Second); {
-		before := journalSize(dir)
-		c := start(t, args()...)
-		if rng.IntN(4) > 0 { // otherwise it is hit on the way there
-			until(t, "the study to begin or to end", func() bool { return journalSize(dir) > before || c.over() })
-		}
-		// Not a wait for anything: where in its life it is hit is what varies.
-		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
-		_ = c.cmd.Process.Kill() // it may have ended
-		if e := c.wait(t); e.code != -1 {
-			e.judged(t)
+		if !killedAtRandom(t, rng, 150, func() int64 { return journalSize(dir) }, args()...) {
 			break
 		}
 		kills++
@@ -176,6 +167,25 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 	if len(s.Comparisons) == 0 {
 		t.Error("nothing was compared")
 	}
+}
+
+// killedAtRandom starts a command and kills it at a random moment: most often up to so many milliseconds after what grown measures
+// has become more, now and then on the way there. It returns false if the command had ended by itself, as it should, before.
+func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64, args ...string) bool {
+	t.Helper()
+	before := grown()
+	c := start(t, args...)
+	if rng.IntN(4) > 0 {
+		until(t, "the command to write something, or to end", func() bool { return grown() > before || c.over() })
+	}
+	// Not a wait for anything: where in its life it is hit is what varies.
+	time.Sleep(time.Duration(rng.IntN(within)) * time.Millisecond)
+	_ = c.cmd.Process.Kill() // it may have ended
+	e := c.wait(t)
+	if e.code != -1 {
+		e.judged(t)
+	}
+	return e.code == -1
 }
 
 func journalSize(dir string) int64 {

@@ -192,18 +192,7 @@ run: {workload: {name: a, records: 100}, load: {operations: 200}}
 procedures: {threads: {levels: [1, 2], trials: 1, duration: 100ms, gain: 100%}}
 `, "each.yaml", strings.Replace(strings.Replace(tiny, "operations: 3000", "operations: 300", 1), "trials: 8", "trials: 3", 1))
 		kills := 0
-		for kills < 8 {
-			c := start(t, suiteArgs(folder, dir)...)
-			if before := suiteGrown(dir); rng.IntN(4) > 0 { // otherwise it is hit on the way there
-				until(t, "the suite to write something, or to end", func() bool { return suiteGrown(dir) > before || c.over() })
-			}
-			// Not a wait for anything: where in its life it is hit is what varies.
-			time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
-			_ = c.cmd.Process.Kill() // it may have ended
-			if e := c.wait(t); e.code != -1 {
-				e.judged(t)
-				break
-			}
+		for kills < 8 && killedAtRandom(t, rng, 250, func() int64 { return suiteGrown(dir) }, suiteArgs(folder, dir)...) {
 			kills++
 		}
 		plimsoll(t, suiteArgs(folder, dir)...).judged(t)

@@ -38,7 +38,7 @@ func (s *DrillSpec) Defaults() {
 		def(&l.Name, drillLabName(s.Name))
 		l.Defaults()
 		s.Lab = &l
-		def(&s.Run.Target, "lab:"+l.Name)
+		def(&s.Run.Target, LabTarget(l.Name))
 	}
 	if s.Run.Workload.Name == "" {
 		s.Run.Workload.Name = WorkloadLedger // every one of its writes can be told apart
@@ -146,9 +146,9 @@ func (s *DrillSpec) Validate() error {
 }
 
 func (s *DrillSpec) checkTarget() error {
-	lab := strings.HasPrefix(s.Run.Target, "lab:")
+	_, lab := LabOf(s.Run.Target)
 	switch {
-	case s.Lab != nil && s.Run.Target != "lab:"+s.Lab.Name:
+	case s.Lab != nil && s.Run.Target != LabTarget(s.Lab.Name):
 		return fmt.Errorf("run.target: the drill brings up the lab %s and loads that; leave the target out, or leave lab out", s.Lab.Name)
 	case strings.HasPrefix(s.Run.Target, "http://"), strings.HasPrefix(s.Run.Target, "https://"):
 		return errors.New("run.target: a drill reads back from MongoDB what was written, and a REST service can be neither broken nor read like one; " +

@@ -114,3 +114,15 @@ func SpreadOf(unit string, values []float64) *Spread {
 	n := len(sorted)
 	return &Spread{Unit: unit, Values: values, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Max: sorted[n-1]}
 }
+
+// Struck reports whether whatever was to be broken was, in every round, as far as that is known.
+func (d *Drill) Struck() bool {
+	for i := range d.Rounds {
+		for _, f := range d.Rounds[i].Faults {
+			if !f.Hit {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,5 +1,7 @@
 package record
 
+import "strings"
+
 // LabSpec is a lab as it is asked for: hosts, storage, an engine and a topology. A record keeps it without
 // credentials.
 type LabSpec struct {
@@ -155,3 +157,12 @@ type AvailabilitySpec struct {
 	// NoPromotion leaves a dead primary dead.
 	NoPromotion bool `json:"no_promotion,omitempty" yaml:"no_promotion,omitempty"`
 }
+
+// labScheme is how a target begins that is a lab.
+const labScheme = "lab:"
+
+// LabTarget is the target that a lab is.
+func LabTarget(name string) string { return labScheme + name }
+
+// LabOf returns the name of the lab that a target is, and false if it is something else.
+func LabOf(target string) (name string, ok bool) { return strings.CutPrefix(target, labScheme) }

@@ -139,7 +139,7 @@ func (s *StudySpec) checkRun() error {
 	if s.Lab != nil {
 		errs = append(errs, s.Lab.loadable())
 	}
-	if s.Lab != nil && s.Run.Target != "lab:"+s.Lab.Name {
+	if s.Lab != nil && s.Run.Target != LabTarget(s.Lab.Name) {
 		errs = append(errs, fmt.Errorf("run.target: the study brings up the lab %s and loads that; leave the target out, or leave lab out to load what is there", s.Lab.Name))
 	}
 	if s.Run.LoadPhase.Only {

@@ -16,7 +16,7 @@ func (s *StudySpec) labDefaults() {
 		l.Name = labNameOf(s.Name)
 		s.Lab = &l
 	}
-	def(&s.Run.Target, "lab:"+s.Lab.Name)
+	def(&s.Run.Target, LabTarget(s.Lab.Name))
 	if s.Order != OrderBatched || len(s.Batch) > 0 {
 		return
 	}

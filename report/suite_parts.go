@@ -173,7 +173,7 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 	if d.Outages == nil || len(d.Outages.Values) == 0 {
 		return "", record.NotTold, "no round tells how long nothing succeeded"
 	}
-	if !struck(d) {
+	if !d.Struck() {
 		return "", record.NotTold, "the failure did not come about in every round"
 	}
 	n := 0
@@ -197,18 +197,6 @@ func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, w
 		return found, record.Agrees, words[said] + ", in the document and here"
 	}
 	return found, record.Disagrees, "in the document " + words[said] + ", here " + words[n > 0]
-}
-
-// struck reports whether whatever was to be broken was, in every round, as far as that is known.
-func struck(d *record.Drill) bool {
-	for i := range d.Rounds {
-		for _, f := range d.Rounds[i].Faults {
-			if !f.Hit {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // drillBeside is what the documents did not look at.

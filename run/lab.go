@@ -58,7 +58,7 @@ func (r *runner) findLab(ctx context.Context) error {
 		return nil
 	}
 	if r.opts.Lab == nil {
-		return &store.AddressError{Address: "lab:" + name, Problem: "labs cannot be loaded from here"}
+		return &store.AddressError{Address: record.LabTarget(name), Problem: "labs cannot be loaded from here"}
 	}
 	l, err := r.opts.Lab(ctx, name)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *runner) findLab(ctx context.Context) error {
 	t := &labTarget{name: name, lab: l, logs: map[string]int64{}}
 	if t.address, err = l.Address(ctx, r.spec.Durability); err != nil {
 		t.close()
-		return &store.AddressError{Address: "lab:" + name, Problem: err.Error()}
+		return &store.AddressError{Address: record.LabTarget(name), Problem: err.Error()}
 	}
 	r.lab = t
 	r.target.Kind, r.target.URI = "mongodb", t.address.URI

@@ -46,7 +46,7 @@ func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "nul
 // String returns the target as it may be shown and stored: without credentials.
 func (t Target) String() string {
 	if t.Lab != "" {
-		return "lab:" + t.Lab
+		return record.LabTarget(t.Lab)
 	}
 	switch t.Kind {
 	case "embedded":

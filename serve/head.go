@@ -87,7 +87,7 @@ func entryOfRun(r *record.Run) Entry {
 
 // labOf is the name of the lab that a target means, "" if it is none.
 func labOf(target string) string {
-	name, ok := strings.CutPrefix(target, "lab:")
+	name, ok := record.LabOf(target)
 	if !ok {
 		return ""
 	}

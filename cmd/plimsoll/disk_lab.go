@@ -26,7 +26,7 @@ type probePlace struct {
 
 // findPlace finds what a user means by DIR or lab:NAME/VOLUME.
 func findPlace(ctx context.Context, env *environment, text string, force bool) (probePlace, error) {
-	name, ok := strings.CutPrefix(text, "lab:")
+	name, ok := record.LabOf(text)
 	if !ok {
 		return probePlace{dir: text, close: func() {}}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/disk/doctor"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -38,7 +39,7 @@ func (q *questioner) ask(command string, value any) bson.Raw {
 // addressError is a mistake in the address of a server.
 func addressError(uri string, err error) error {
 	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
-	if name, ok := strings.CutPrefix(uri, "lab:"); ok {
+	if name, ok := record.LabOf(uri); ok {
 		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
 	}
 	return usageError("%s", text)

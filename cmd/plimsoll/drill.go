@@ -153,7 +153,7 @@ func checkDrillLab(ctx context.Context, env *environment, spec record.DrillSpec)
 		}
 		return nil
 	}
-	name, ok := strings.CutPrefix(spec.Run.Target, "lab:")
+	name, ok := record.LabOf(spec.Run.Target)
 	if !ok {
 		return nil
 	}

@@ -145,7 +145,7 @@ func checkStudyTarget(ctx context.Context, env *environment, spec *record.StudyS
 
 // checkLabTarget looks for the lab of a target; other targets are not looked at.
 func checkLabTarget(ctx context.Context, env *environment, target string) error {
-	name, ok := strings.CutPrefix(target, "lab:")
+	name, ok := record.LabOf(target)
 	if !ok {
 		return nil
 	}
