@@ -169,8 +169,13 @@ func TestManySessionsDoNotHammer(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if dials := n.dials["h:27017"]; dials < 20 || dials > 100 {
-			t.Errorf("%d connections tried in 10 s by %d sessions, want one each %v or so", dials, sessions, probePauseMax)
+		if dials := n.dials["h:27017"]; dials < 1600 || dials > 3400 {
+			t.Errorf("%d connections tried in 10 s by %d sessions, want one each %v or so", dials, sessions, probePause)
+		}
+		n.set(func() { n.dials = map[string]int{} })
+		insertWithin(t, list[0], 20*time.Minute)
+		if dials := n.dials["h:27017"]; dials > 14_000 {
+			t.Errorf("%d connections tried in the 20 minutes after that, want fewer and fewer, to one each %v", dials, probePauseMax)
 		}
 		n.set(func() { f.down = false })
 		if res := insertWithin(t, list[0], time.Second); res.Outcome != store.OK {

@@ -14,10 +14,16 @@ import (
 )
 
 const (
-	// probePause is the least time between two greetings to one server while somebody looks for a
-	// primary; a server that cannot be reached is asked at most every probePauseMax.
-	probePause    = 50 * time.Millisecond
+	// probePause and probePauseMax bound the time between two greetings to one server while somebody looks
+	// for a primary. An outage is seen to end so much too late, so it is short; all sessions share one greeting.
+	probePause    = 4 * time.Millisecond
 	probePauseMax = 250 * time.Millisecond
+	// probeShare is how many times as long as a greeting took nobody asks again: a server that is hard at work
+	// to come back, or that takes milliseconds for a handshake, is not kept busy with greetings.
+	probeShare = 4
+	// probePrecision is how small the pause is beside the time for which somebody has been looking: a server that
+	// has been away for minutes is asked less often, and the outage is still known to half a thousandth.
+	probePrecision = 2000
 	// probePatience is how long the first greeting to a silent server may take. It doubles each time,
 	// up to the time for connecting: short enough to notice a server that comes back, long enough
 	// in the end for one that is slow.
@@ -35,10 +41,11 @@ type topology struct {
 	working sync.WaitGroup
 
 	mu      sync.Mutex
-	members []*member // sorted by address
-	changed chan struct{}
-	role    role // roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
-	opening bool // while the store is being opened, a hopeless deployment is given up at once
+	members []*member     // sorted by address
+	changed chan struct{} // closed when there is news
+	waiting int           // how many look for a server that is not there
+	role    role          // roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
+	opening bool          // while the store is being opened, a hopeless deployment is given up at once
 	setVer  int64
 	elected [12]byte
 }
@@ -53,7 +60,7 @@ type member struct {
 	hopeless bool   // and that will not change by itself
 	probing  bool
 	next     time.Time // not to be asked before
-	pause    time.Duration
+	since    time.Time // when the search began in which it is asked
 	patience time.Duration
 }
 
@@ -75,7 +82,7 @@ func (t *topology) close() {
 func (t *topology) add(addr string) {
 	i, found := slices.BinarySearchFunc(t.members, addr, func(m *member, a string) int { return strings.Compare(m.addr, a) })
 	if !found {
-		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "not asked yet", pause: probePause, patience: min(probePatience, t.st.connect)})
+		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "not asked yet", patience: min(probePatience, t.st.connect)})
 	}
 }
 
@@ -117,8 +124,10 @@ func (t *topology) pick(ctx context.Context, want preference, worker int) (choic
 	}
 }
 
-// wait waits for news, for the moment next if it is not zero, or for the end of ctx.
+// wait waits for news, for the moment next if it is not zero, or for the end of ctx. Servers are asked again and again meanwhile.
 func (t *topology) wait(ctx context.Context, changed <-chan struct{}, next time.Time) {
+	t.look(1)
+	defer t.look(-1)
 	var due <-chan time.Time
 	if !next.IsZero() {
 		timer := time.NewTimer(time.Until(next))
@@ -131,6 +140,12 @@ func (t *topology) wait(ctx context.Context, changed <-chan struct{}, next time.
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
+}
+
+func (t *topology) look(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting += n
 }
 
 // wanted names what a preference looks for.
@@ -181,8 +196,8 @@ func (t *topology) report(c choice, why string) {
 	}
 }
 
-// ask starts to probe every server that may be asked now and returns when the next one may be, zero if
-// all are being asked.
+// ask has every server that may be asked now be asked, until nobody waits any more, and returns when the next one may be, zero
+// if all are being asked.
 func (t *topology) ask(now time.Time) (next time.Time) {
 	if t.ctx.Err() != nil {
 		return next
@@ -196,36 +211,64 @@ func (t *topology) ask(now time.Time) (next time.Time) {
 			}
 		default:
 			m.probing = true
-			patience := m.patience
-			t.working.Go(func() { t.probeOne(m, patience) })
+			if m.since.IsZero() || now.Sub(m.next) > probePauseMax {
+				m.since = now
+			}
+			t.working.Go(func() { t.keepAsking(m) })
 		}
 	}
 	return next
 }
 
-// probeOne asks one server and takes in its answer.
-func (t *topology) probeOne(m *member, patience time.Duration) {
+// keepAsking asks one server until nobody waits for any. Those who wait are woken by news alone: there may be a thousand of them,
+// and they would have no processor left for what they wait for.
+func (t *topology) keepAsking(m *member) {
+	for {
+		pause := time.NewTimer(jitter(t.probeOne(m)))
+		select {
+		case <-pause.C:
+		case <-t.ctx.Done():
+			pause.Stop()
+		}
+		t.mu.Lock()
+		if t.waiting == 0 || t.ctx.Err() != nil {
+			m.probing, m.next = false, time.Now()
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+	}
+}
+
+// probeOne asks one server, takes in its answer, and returns after what pause it may be asked again.
+func (t *topology) probeOne(m *member) time.Duration {
+	t.mu.Lock()
+	patience, since := m.patience, m.since
+	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
+	began := time.Now()
 	g, err := t.probe(ctx, m.addr)
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m.probing = false
+	was, known := m.now, len(t.members)
 	m.gen++
 	m.hopeless = errors.As(err, new(*tls.CertificateVerificationError))
 	if err != nil {
 		m.now, m.why = roleUnknown, err.Error()
-		m.pause = min(2*m.pause, probePauseMax)
 		if ctx.Err() != nil {
 			m.patience = min(2*m.patience, t.st.connect)
 		}
 	} else {
-		m.pause, m.patience = probePause, min(probePatience, t.st.connect)
+		m.patience = min(probePatience, t.st.connect)
 		t.learn(m, g)
 	}
-	m.next = time.Now().Add(jitter(m.pause))
-	close(t.changed)
-	t.changed = make(chan struct{})
+	if m.now != was || len(t.members) != known || m.gen == 1 || t.opening {
+		close(t.changed)
+		t.changed = make(chan struct{})
+	}
+	return min(max(probeShare*now.Sub(began), now.Sub(since)/probePrecision, probePause), probePauseMax)
 }
 
 // jitter spreads a pause by a quarter in both directions, so that clients do not ask in step.
