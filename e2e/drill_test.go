@@ -235,9 +235,8 @@ func testDrillExternal(t *testing.T, name string) {
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
-	// From here on, while the load goes on for long enough also on a busy machine, one standby receives everything, and shows nothing of
-	// it. Not before all are back: whoever still has to follow
-	// another primary may be started anew, and replays again then.
+	// From here on one standby receives everything, and shows nothing of it, while the load still goes on, also on a busy machine. Not
+	// before all are back: whoever still has to follow another primary may be started anew, and replays again then.
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
 	goOn := holdReplay(t, name, still)

@@ -95,10 +95,11 @@ func noDefaults(base whole, changes []change, lab bool) error {
 
 // needsLab refuses keys of a lab where the study does not bring one up.
 func needsLab(spec *record.StudySpec, changes []change) error {
+	_, isLab := record.LabOf(spec.Run.Target)
 	for _, c := range changes {
 		switch {
 		case !c.field.lab || spec.Lab != nil:
-		case strings.HasPrefix(spec.Run.Target, "lab:"):
+		case isLab:
 			return fmt.Errorf("%s: %s runs already and is taken as it is; describe the lab below the key lab, and the study brings it up itself", c.field.path, spec.Run.Target)
 		default:
 			return fmt.Errorf("%s: the study has no lab; describe the one that it is to bring up below the key lab", c.field.path)

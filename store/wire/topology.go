@@ -59,8 +59,8 @@ type member struct {
 	why      string // why it is not usable
 	hopeless bool   // and that will not change by itself
 	probing  bool
-	next     time.Time // not to be asked before
 	since    time.Time // when the search began in which it is asked
+	until    time.Time // and when the last one ended
 	patience time.Duration
 }
 
@@ -111,41 +111,32 @@ func (t *topology) pick(ctx context.Context, want preference, worker int) (choic
 			t.mu.Unlock()
 			return c, nil
 		}
-		next := t.ask(time.Now())
+		t.ask(time.Now())
 		changed, state := t.changed, ""
 		if ctx.Err() != nil || t.ctx.Err() != nil || t.opening && t.hopeless() {
 			state = t.describe()
+		} else {
+			t.waiting++
 		}
 		t.mu.Unlock()
 		if state != "" {
 			return choice{}, fmt.Errorf("no %s found in time; %s; check the address, the network and replicaSet", t.wanted(want), state)
 		}
-		t.wait(ctx, changed, next)
+		t.wait(ctx, changed)
 	}
 }
 
-// wait waits for news, for the moment next if it is not zero, or for the end of ctx. Servers are asked again and again meanwhile.
-func (t *topology) wait(ctx context.Context, changed <-chan struct{}, next time.Time) {
-	t.look(1)
-	defer t.look(-1)
-	var due <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(time.Until(next))
-		defer timer.Stop()
-		due = timer.C
-	}
+// wait waits for news, or for the end of ctx. Servers are asked again and again meanwhile. Whoever calls it has counted itself as
+// waiting in the same breath in which it had them asked: otherwise whoever asks could stop in between, and nobody would be told.
+func (t *topology) wait(ctx context.Context, changed <-chan struct{}) {
 	select {
 	case <-changed:
-	case <-due:
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
-}
-
-func (t *topology) look(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waiting += n
+	t.waiting--
 }
 
 // wanted names what a preference looks for.
@@ -167,14 +158,17 @@ func (t *topology) settle(ctx context.Context) {
 	t.mu.Unlock()
 	for ctx.Err() == nil {
 		t.mu.Lock()
-		next := t.ask(time.Now())
+		t.ask(time.Now())
 		busy := slices.ContainsFunc(t.members, func(m *member) bool { return m.gen == 0 })
 		changed := t.changed
+		if busy {
+			t.waiting++
+		}
 		t.mu.Unlock()
 		if !busy {
 			return
 		}
-		t.wait(ctx, changed, next)
+		t.wait(ctx, changed)
 	}
 }
 
@@ -196,28 +190,21 @@ func (t *topology) report(c choice, why string) {
 	}
 }
 
-// ask has every server that may be asked now be asked, until nobody waits any more, and returns when the next one may be, zero
-// if all are being asked.
-func (t *topology) ask(now time.Time) (next time.Time) {
+// ask has every server be asked from now on, until nobody waits any more.
+func (t *topology) ask(now time.Time) {
 	if t.ctx.Err() != nil {
-		return next
+		return
 	}
 	for _, m := range t.members {
-		switch {
-		case m.probing:
-		case now.Before(m.next):
-			if next.IsZero() || m.next.Before(next) {
-				next = m.next
-			}
-		default:
-			m.probing = true
-			if m.since.IsZero() || now.Sub(m.next) > probePauseMax {
-				m.since = now
-			}
-			t.working.Go(func() { t.keepAsking(m) })
+		if m.probing {
+			continue
 		}
+		m.probing = true
+		if now.Sub(m.until) > probePauseMax { // otherwise it is the same search still, as of a client whose operations fail
+			m.since = now
+		}
+		t.working.Go(func() { t.keepAsking(m) })
 	}
-	return next
 }
 
 // keepAsking asks one server until nobody waits for any. Those who wait are woken by news alone: there may be a thousand of them,
@@ -232,7 +219,7 @@ func (t *topology) keepAsking(m *member) {
 		}
 		t.mu.Lock()
 		if t.waiting == 0 || t.ctx.Err() != nil {
-			m.probing, m.next = false, time.Now()
+			m.probing, m.until = false, time.Now()
 			t.mu.Unlock()
 			return
 		}
@@ -242,10 +229,7 @@ func (t *topology) keepAsking(m *member) {
 
 // probeOne asks one server, takes in its answer, and returns after what pause it may be asked again.
 func (t *topology) probeOne(m *member) time.Duration {
-	t.mu.Lock()
-	patience, since := m.patience, m.since
-	t.mu.Unlock()
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.ctx, m.patience) // which only who asks changes
 	defer cancel()
 	began := time.Now()
 	g, err := t.probe(ctx, m.addr)
@@ -268,7 +252,7 @@ func (t *topology) probeOne(m *member) time.Duration {
 		close(t.changed)
 		t.changed = make(chan struct{})
 	}
-	return min(max(probeShare*now.Sub(began), now.Sub(since)/probePrecision, probePause), probePauseMax)
+	return min(max(probeShare*now.Sub(began), now.Sub(m.since)/probePrecision, probePause), probePauseMax)
 }
 
 // jitter spreads a pause by a quarter in both directions, so that clients do not ask in step.

@@ -80,7 +80,7 @@ func (c *conductor) needsLab(ctx context.Context, j *job) (bool, error) {
 	}
 	c.lab = ""
 	for place, state := range c.data {
-		if strings.HasPrefix(place, "lab:"+spec.Name+" ") {
+		if strings.HasPrefix(place, record.LabTarget(spec.Name)+" ") {
 			c.data[place] = dataState{most: state.most}
 		}
 	}
