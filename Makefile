@@ -13,7 +13,7 @@ UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/re
 	disk/device disk/doctor disk/pattern store$$
 # Tests of raced packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live. Those that follow, interrupt, serve and use several processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere)$$|^TestScripts$$/^(size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured)$$|^TestScripts$$/^(size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once: those of labs wait for disks and servers most of the time. With four of them two cores are
 # so busy that all take twice as long.
 PARALLEL ?= 3

@@ -62,6 +62,8 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"speed", speed},
+		{"waiting", waiting},
+		{"mongod", mongodSpeed},
 		{"start", startUp},
 		{"memory", memory},
 		{"binary", binarySize},

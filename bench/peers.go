@@ -17,43 +17,50 @@ import (
 
 // peers are the programs that Plimsoll is compared with.
 type peers struct {
-	cloop, goycsb       string // paths
-	cloopErr, goycsbErr error
+	cloop, slow, goycsb          string // paths
+	cloopErr, slowErr, goycsbErr error
 }
 
 // report says what could not be built. That is an error: without its peers the comparison is not what
 // was asked for.
 func (p peers) report(w io.Writer) error {
-	for _, err := range []error{p.cloopErr, p.goycsbErr} {
+	for _, err := range []error{p.cloopErr, p.slowErr, p.goycsbErr} {
 		if err != nil {
 			fmt.Fprintln(w, err)
 		}
 	}
-	if p.cloopErr != nil || p.goycsbErr != nil {
+	if p.cloopErr != nil || p.slowErr != nil || p.goycsbErr != nil {
 		return errors.New("a peer could not be built")
 	}
 	return nil
 }
 
-// buildPeers builds the C loop and go-ycsb into dir.
+// buildPeers builds the C loop, the slow server and go-ycsb into dir.
 func buildPeers(ctx context.Context, dir string) peers {
-	p := peers{cloop: filepath.Join(dir, "cloop"), goycsb: filepath.Join(dir, "goycsb")}
+	p := peers{cloop: filepath.Join(dir, "cloop"), slow: filepath.Join(dir, "slow"), goycsb: filepath.Join(dir, "goycsb")}
 	source, err := sourceDir(ctx)
 	if err != nil {
-		p.cloopErr, p.goycsbErr = err, err
+		p.cloopErr, p.slowErr, p.goycsbErr = err, err, err
 		return p
 	}
-	compiler := os.Getenv("CC")
-	if compiler == "" {
-		compiler = "cc"
-	}
-	cc := exec.CommandContext(ctx, compiler, "-O2", "-o", p.cloop, filepath.Join(source, "peers", "cloop", "cloop.c"), "-lpthread")
-	p.cloopErr = build("the C loop", "install a C compiler, or name one in CC", cc)
+	p.cloopErr = build("the C loop", ccHint, compile(ctx, p.cloop, filepath.Join(source, "peers", "cloop", "cloop.c")))
+	p.slowErr = build("the slow server", ccHint, compile(ctx, p.slow, filepath.Join(source, "peers", "slow", "slow.c")))
 	goBuild := exec.CommandContext(ctx, "go", "build", "-o", p.goycsb, ".")
 	goBuild.Dir = filepath.Join(source, "peers", "goycsb")
 	goBuild.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // the module stands alone
 	p.goycsbErr = build("go-ycsb", "it needs the Go module proxy once", goBuild)
 	return p
+}
+
+const ccHint = "install a C compiler, or name one in CC"
+
+// compile is the C compiler at work on one file.
+func compile(ctx context.Context, program, source string) *exec.Cmd {
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "cc"
+	}
+	return exec.CommandContext(ctx, compiler, "-O2", "-o", program, source, "-lpthread", "-lm")
 }
 
 func build(what, hint string, cmd *exec.Cmd) error {
@@ -79,32 +86,32 @@ func sourceDir(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// captureMessage returns the message that wire sends for an operation, as a responder received it. Of
-// the greeting and the operations of a short run it is the last one.
-func captureMessage(ctx context.Context, operation string) ([]byte, error) {
+// captureMessages returns the first n messages that wire sends for an operation, as a responder received them. The greeting
+// is none of them.
+func captureMessages(ctx context.Context, operation string, n int) ([][]byte, error) {
 	var mu sync.Mutex
-	var last []byte
+	var all [][]byte
 	r, err := null.Listen(null.Options{Capture: func(_ int, msg []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		if isOperation(msg) {
-			last = append(last[:0], msg...)
+		if isOperation(msg) && len(all) < n {
+			all = append(all, bytes.Clone(msg))
 		}
 	}})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	j := job{Addr: r.Addr(), Client: clientWire, Operation: operation, Workers: 1, Operations: 10}
+	j := job{Addr: r.Addr(), Client: clientWire, Operation: operation, Workers: 1, Operations: int64(n)}
 	if _, err := j.run(ctx); err != nil {
 		return nil, err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if last == nil {
+	if len(all) == 0 {
 		return nil, errors.New("no operation was sent")
 	}
-	return last, nil
+	return all, nil
 }
 
 // isOperation reports whether an OP_MSG message is a find or an update: its body is a document whose

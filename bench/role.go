@@ -93,6 +93,11 @@ func startResponder(ctx context.Context, t timing) (addr string, stop func(), er
 	if err != nil {
 		return "", nil, err
 	}
+	return startServer(cmd)
+}
+
+// startServer starts a program that prints its host:port and ends with its standard input.
+func startServer(cmd *exec.Cmd) (addr string, stop func(), err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return "", nil, err

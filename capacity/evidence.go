@@ -2,16 +2,15 @@ package capacity
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -83,11 +82,10 @@ func (u unusable) Error() string { return u.why }
 func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range expand(dirs) {
-		_, err := os.Stat(filepath.Join(dir, record.StudyFile))
-		switch {
-		case err == nil:
+		var err error
+		if safeopen.Exists(dir, record.StudyFile) {
 			err = g.addStudy(dir)
-		case errors.Is(err, fs.ErrNotExist):
+		} else {
 			var r *record.Run
 			if r, err = record.Open(dir); err == nil {
 				err = g.addRun(trial{dir: dir, run: r}, nil)
@@ -111,7 +109,7 @@ func expand(dirs []string) []string {
 				return nil // what cannot be read holds no record; the directory itself is reported below
 			}
 			for _, name := range []string{record.StudyFile, record.RunFile} {
-				if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+				if safeopen.Exists(path, name) {
 					found = append(found, path)
 					return fs.SkipDir
 				}
@@ -228,7 +226,7 @@ func (g *gathered) addStudy(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, t.Record)
-		r, err := record.Open(path)
+		r, err := record.OpenBelow(dir, t.Record)
 		if err != nil {
 			return err
 		}

@@ -147,7 +147,7 @@ func TestSizeDoubtsStudies(t *testing.T) {
 		"doubtful":      {func(s *record.Study) { s.Capacity.Doubts = []string{"2 trials at lower rates"} }, record.SizeAnswered, "capacity-doubtful"},
 		"at least":      {func(s *record.Study) { s.Capacity.AtLeast = true }, record.SizeAnswered, "capacity-at-least"},
 		"interrupted":   {func(s *record.Study) { s.Status = record.Interrupted }, record.SizeAnswered, "study-incomplete"},
-		"nothing in it": {func(s *record.Study) { s.Capacity, s.Trials = nil, nil }, record.SizeUnknown, "no trial that counts"},
+		"nothing in it": {func(s *record.Study) { s.Capacity, s.Trials = nil, nil }, record.SizeUnknown, "nothing-measured"},
 		"another deployment": {func(s *record.Study) {
 			s.Capacity = nil
 			s.Configurations = append(s.Configurations, record.Configuration{ID: "fast", Set: map[string]any{"durability.name": "balanced"}})

@@ -227,10 +227,10 @@ func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) re
 	d := record.ProbeDurability{Grade: "B", Verdict: record.NotProvable,
 		Covers: "the device as its class is known to be", Blind: "a device that is slow and loses writes all the same; batteries and capacitors that are there or not",
 	}
-	typical := time.Duration(flush.Quantile(0.5))
+	times := syncTimes{median: time.Duration(flush.Quantile(0.5)), mean: time.Duration(flush.Mean())}
 	for _, b := range p.leaves() {
 		d.Device = b.Name
-		if verdict, text := plausible(b, typical, flushTime(before, after, b.Name)); text != "" {
+		if verdict, text := plausible(b, times.of(flushTime(before, after, b.Name))); text != "" {
 			d.Verdict, d.Text = verdict, text
 			if verdict == record.Suspicious {
 				return d
@@ -238,7 +238,7 @@ func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) re
 		}
 	}
 	if d.Text == "" {
-		d.Text = fmt.Sprintf("no device is known here that %s for a flush could be held against", figure.Duration(typical))
+		d.Text = fmt.Sprintf("no device is known here that %s for a flush could be held against", figure.Duration(times.median))
 	}
 	return d
 }
@@ -262,28 +262,43 @@ const (
 	fastestFlash = 30 * time.Microsecond
 )
 
-// plausible judges one device. typical is the median time of a sync, counted what the device says of a flush.
-func plausible(b record.ProbeBlock, typical, counted time.Duration) (verdict, text string) {
-	fact := fmt.Sprintf("a sync takes %s", figure.Duration(typical))
-	if counted > 0 {
-		fact += fmt.Sprintf(", a flush of %s %s of it", b.Name, figure.Duration(counted))
+// syncTimes are how long syncs took: the median and the mean of those that were made here, and the mean of all flushes of
+// the device as the kernel counts them, those of other programs included; 0 where it counts none.
+type syncTimes struct {
+	median, mean, device time.Duration
+}
+
+// of adds what the device counts.
+func (s syncTimes) of(device time.Duration) syncTimes { s.device = device; return s }
+
+// words says all three without comparing a median with a mean.
+func (s syncTimes) words(device string) string {
+	text := fmt.Sprintf("half of the syncs take %s or less, the mean is %s", figure.Duration(s.median), figure.Duration(s.mean))
+	if s.device > 0 {
+		text += fmt.Sprintf(", and the mean of all flushes of %s, those of other programs included, is %s", device, figure.Duration(s.device))
 	}
+	return text
+}
+
+// plausible judges one device by the median time of a sync.
+func plausible(b record.ProbeBlock, s syncTimes) (verdict, text string) {
+	fact, typical := s.words(b.Name), s.median
 	switch {
 	case b.Bus == "zram" || b.Bus == "ram":
 		return record.Suspicious, b.Name + " is memory: a power cut loses all of it"
 	case b.Bus == "virtio" || b.Bus == "xen":
 		if typical < fastestFlash && b.WriteCache == "write back" {
-			return record.Suspicious, fmt.Sprintf("%s, less than flash takes to store a page: the hypervisor may acknowledge flushes and keep them (cache=unsafe)", fact)
+			return record.Suspicious, fmt.Sprintf("%s. The median is less than flash takes to store a page: the hypervisor may acknowledge flushes and keep them (cache=unsafe)", fact)
 		}
-		return record.NotProvable, fmt.Sprintf("%s, which storage behind a hypervisor can take; what kind of storage it is cannot be seen from here", fact)
+		return record.NotProvable, fmt.Sprintf("%s. Storage behind a hypervisor can be that fast; what kind of storage it is cannot be seen from here", fact)
 	case b.Rotational && b.Kind == "disk" && b.WriteCache == "write back" && typical < fastestTurn:
-		return record.Suspicious, fmt.Sprintf("%s, less than half a turn of a disk: a cache answers, and %s says that it is volatile", fact, b.Name)
+		return record.Suspicious, fmt.Sprintf("%s. The median is less than half a turn of a disk: a cache answers, and %s says that it is volatile", fact, b.Name)
 	case b.Kind == "disk" && !b.Rotational && b.WriteCache == "write back" && typical < fastestFlash:
-		return record.Suspicious, fmt.Sprintf("%s, less than flash takes to store a page, and %s says that its cache is volatile", fact, b.Name)
+		return record.Suspicious, fmt.Sprintf("%s. The median is less than flash takes to store a page, and %s says that its cache is volatile", fact, b.Name)
 	case b.Kind == "disk" && b.WriteCache == "write through":
 		return record.NotProvable, fmt.Sprintf("%s; %s says that its cache survives a power cut (or that it has none), and nobody here can check that", fact, b.Name)
 	case b.Kind == "disk":
-		return record.Honest, fmt.Sprintf("%s, as a device of this kind takes", fact)
+		return record.Honest, fmt.Sprintf("%s. A device of this kind takes as long", fact)
 	}
 	return record.NotProvable, fmt.Sprintf("%s; %s is %s, whose speed is that of what lies below", fact, b.Name, articleKind(b.Kind))
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -212,7 +213,7 @@ func TestPlausible(t *testing.T) {
 		"virtual, unsafe":      {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
 		"memory":               {disk(record.ProbeBlock{Bus: "zram", WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
 	} {
-		if got, text := plausible(c.b, c.sync, 0); got != c.want || text == "" {
+		if got, text := plausible(c.b, syncTimes{median: c.sync, mean: c.sync}); got != c.want || text == "" {
 			t.Errorf("%s: %s, %s", name, got, text)
 		}
 	}
@@ -334,5 +335,17 @@ func TestGradeA(t *testing.T) {
 		if got := p.gradeA(before, after, 100); got.Verdict != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A median is never called a part of a mean: the kernel's mean of all flushes may be larger than the median of our syncs.
+func TestSyncTimesWords(t *testing.T) {
+	got := syncTimes{median: 123 * time.Microsecond, mean: 1100 * time.Microsecond}.of(1040 * time.Microsecond).words("vda")
+	want := "half of the syncs take 123 µs or less, the mean is 1.10 ms, and the mean of all flushes of vda, those of other programs included, is 1.04 ms"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (syncTimes{median: time.Millisecond, mean: time.Millisecond}).words("vda"); strings.Contains(got, "vda") {
+		t.Errorf("a device that counts nothing is named: %s", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
 // finalRead is what the ledger calls the read that decides.
@@ -45,6 +46,10 @@ func (x *round) audit(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
 	o := ledger.AuditOptions{Workload: x.books.wrapped}
+	if x.books.placed != nil {
+		o.Shards = x.books.placed.Shards
+		x.moved()
+	}
 	final, err := x.open(ctx, finalRead, x.uri, false)
 	if err != nil {
 		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
@@ -53,7 +58,7 @@ func (x *round) audit(ctx context.Context) string {
 	o.Final = final
 	for _, f := range x.r.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, x.r.Whole())-x.shift)
+			o.Faults = append(o.Faults, struckAt(f, x.r.Headline())-x.shift)
 		}
 	}
 	for _, s := range x.members(ctx) {
@@ -61,6 +66,7 @@ func (x *round) audit(ctx context.Context) string {
 		o.Members = append(o.Members, s)
 	}
 	o.Elsewhere = x.elsewhere(ctx)
+	o.Reads = x.question()
 	result, err := x.books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
@@ -70,6 +76,7 @@ func (x *round) audit(ctx context.Context) string {
 			result.Lost[i].Acknowledged += x.shift
 		}
 	}
+	x.judged(result.Judged)
 	x.r.Ledger = result
 	if x.seeds != nil {
 		if x.r.SeedsFound, err = x.seeds.found(ctx, final.db); err != nil {
@@ -221,8 +228,8 @@ const (
 	seedCollection = "plimsoll_drill_seeds"
 )
 
-// writeSeeds writes the seed records.
-func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
+// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is nil elsewhere.
+func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// Whatever the address says, these are confirmed: otherwise they could be missed for nothing.
 	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second).
 		SetWriteConcern(writeconcern.Majority()))
@@ -232,8 +239,7 @@ func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
 	s := &seeds{client: c, collection: c.Database(database).Collection(seedCollection)}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
-	for range seedRecords {
-		id := bson.NewObjectID()
+	for _, id := range seedIDs(placed) {
 		if _, err := s.collection.InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "seed", Value: true}}); err != nil {
 			s.close()
 			return nil, fmt.Errorf("the seed records cannot be written: %w", err)
@@ -241,6 +247,23 @@ func writeSeeds(ctx context.Context, uri, database string) (*seeds, error) {
 		s.ids = append(s.ids, id)
 	}
 	return s, nil
+}
+
+// seedIDs are the ids of the seed records.
+func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
+	if placed == nil || placed.Problem() != "" {
+		return []bson.ObjectID{bson.NewObjectID(), bson.NewObjectID()}
+	}
+	have := map[int]int{}
+	for range 1000 * len(placed.Shards) { // chance finds an id for each shard long before
+		id := bson.NewObjectID()
+		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: id}}) // it always can be
+		if at := placed.Of(seedCollection, filter); have[at] < seedRecords {
+			have[at]++
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (s *seeds) count() int { return len(s.ids) }

@@ -42,7 +42,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 	if s.session == nil {
 		t.Error("shards that have not seen the write may answer as of before")
 	}
-	seeds, err := writeSeeds(t.Context(), server.URI(), "d")
+	seeds, err := writeSeeds(t.Context(), server.URI(), "d", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

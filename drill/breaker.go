@@ -42,8 +42,7 @@ type broken struct {
 	injected bool
 	before   record.Lab
 	what     fault.Injection
-	primary  bool // its target was the primary, or the only member
-	data     bool // its target, or what stands on it, holds data
+	struck   []record.LabMember // its target, or what stood on it
 	proof    fault.Proof
 	healed   time.Time
 	problem  string
@@ -153,7 +152,7 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 func (b *breaker) look(ctx context.Context) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, lookBefore)
 	defer cancel()
-	if l, err := b.x.lab.Describe(ctx, true); err == nil {
+	if l, err := b.x.lab.Look(ctx); err == nil {
 		return l
 	}
 	return b.x.before
@@ -168,8 +167,7 @@ func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
 		x.what, x.injected = what, err == nil
 		for _, m := range x.before.Members {
 			if m.Name == what.Target || m.Host == what.Target {
-				x.primary = x.primary || m.Role == "primary" || m.Role == "standalone"
-				x.data = x.data || holdsData(m)
+				x.struck = append(x.struck, m)
 			}
 		}
 	})
@@ -314,7 +312,7 @@ func (b *breaker) faults() []record.DrillFault {
 	for _, x := range b.list() {
 		b.mu.Lock()
 		f := record.DrillFault{Fault: x.spec.Fault, Target: cmp.Or(x.what.Target, x.spec.Fault), Manner: x.what.Manner,
-			Hit: x.proof.Hit, Evidence: x.proof.Evidence, Problem: x.problem}
+			Shards: b.x.shardsOf(x), Hit: x.proof.Hit, Evidence: x.proof.Evidence, Problem: x.problem}
 		if x.injected && !b.clock.zero.IsZero() {
 			f.Injected, f.Done = b.clock.at(x.what.Asked), b.clock.at(x.what.Done)
 			if !x.healed.IsZero() {
@@ -334,49 +332,4 @@ func actionOf(s record.DrillFaultSpec) string {
 		return ""
 	}
 	return f.Action
-}
-
-// tookPrimary says whether something was broken that takes a primary away, or somebody else broke something.
-func (b *breaker) tookPrimary() bool {
-	for _, x := range b.list() {
-		if x.injected && (x.spec.Fault == externalFault || x.primary && mustChange(actionOf(x.spec))) {
-			return true
-		}
-	}
-	return false
-}
-
-// mustChange says whether another member had to become the primary.
-func (b *breaker) mustChange() bool {
-	if b.x.r.Members-b.struck() <= b.x.r.Members/2 { // what is left is no majority, or there is nobody else
-		return false
-	}
-	if b.x.r.Members < 2 || b.x.before.Specification.Availability.NoPromotion {
-		return false
-	}
-	for _, x := range b.list() {
-		if x.injected && x.primary && mustChange(actionOf(x.spec)) {
-			return true
-		}
-	}
-	return false
-}
-
-// struck is how many members with data were down or away at the same time, at most.
-func (b *breaker) struck() int {
-	list := b.list()
-	most := 0
-	for _, x := range list {
-		n := 0
-		for _, y := range list {
-			if !y.injected || !y.data || !slices.Contains(takesDown, actionOf(y.spec)) {
-				continue
-			}
-			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
 // clientDuty is the name of what a load process of a drill does besides its load: it keeps books of its own, and leaves
@@ -32,22 +33,33 @@ type clientBrief struct {
 	Run      uint32 `json:"run"`
 	Seed     uint64 `json:"seed"`
 	Workload string `json:"workload"`
+	// Share is the share of reads in the own workload.
+	Share float64 `json:"share,omitempty"`
 	// Writers is how many writers each process has at most: those of process n begin with n times as many.
 	Writers int `json:"writers"`
+	// Placement is how the collections are spread over the shards of a cluster; nil where there are none.
+	Placement *shards.Map `json:"placement,omitempty"`
 }
+
+// lateBrief makes the brief when the load processes are started: the collections are spread by then.
+type lateBrief func() clientBrief
+
+// MarshalJSON implements [json.Marshaler].
+func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
 // handedOver are the books of one load process.
 type handedOver struct {
 	// Zero is the wall clock, in nanoseconds of the Unix epoch, at the process's run time zero.
 	Zero    int64        `json:"zero"`
 	Ledger  []byte       `json:"ledger"`
-	Courses []wireCourse `json:"courses"` // by class, without that of all of them
+	Courses []wireCourse `json:"courses"` // by class and shard
 }
 
 // wireCourse is a course as it travels: seven numbers for each slice.
 type wireCourse struct {
 	Class  string     `json:"class"`
 	Writes bool       `json:"writes"`
+	Shard  int        `json:"shard"`
 	Slices [][7]int64 `json:"slices"`
 }
 
@@ -57,8 +69,9 @@ func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err err
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers})}
+	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers})}
 	var zero time.Time
+	k.place(b.Placement)
 	ready := o.Ready
 	o.Workload = k.workload
 	o.Ready = func(ctx context.Context) error {
@@ -81,10 +94,7 @@ func (b *books) leave(name string, zero time.Time) error {
 		return err
 	}
 	for _, c := range b.watch.courses() {
-		if c.class == "" {
-			continue
-		}
-		w := wireCourse{Class: c.class, Writes: c.writes}
+		w := wireCourse{Class: c.class, Writes: c.writes, Shard: c.shard}
 		for _, s := range c.slices {
 			w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failAt})
 		}
@@ -114,15 +124,19 @@ func (x *round) writersPerClient() int {
 
 // duty is what the load processes of this round do besides the load.
 func (x *round) duty(started func(time.Time)) fleet.Duty {
-	return fleet.Duty{Name: clientDuty, Started: started, Brief: clientBrief{
-		Run: x.number, Seed: x.c.spec.Run.Workload.Seed, Workload: x.books.name, Writers: x.writersPerClient()}}
+	return fleet.Duty{Name: clientDuty, Started: started, Brief: lateBrief(func() clientBrief {
+		x.placement()
+		return clientBrief{Run: x.number, Seed: x.c.spec.Run.Workload.Seed, Workload: x.books.name, Share: x.books.share,
+			Writers: x.writersPerClient(), Placement: x.books.placed}
+	})}
 }
 
 // gather takes over what the load processes kept. Of one that is gone nothing is known.
 func (x *round) gather(result *record.Run) {
 	if x.clients() == 1 {
 		if x.books.watch != nil {
-			x.courses = x.books.watch.courses()
+			x.parts = x.books.watch.courses()
+			x.courses = byClass(x.parts)
 		}
 		return
 	}
@@ -137,7 +151,10 @@ func (x *round) gather(result *record.Run) {
 		x.gone = append(x.gone, fmt.Sprintf("client %d is gone and its ledger with it (%s): nothing is known about what it was told, so its writes count neither as lost nor as there",
 			i, whyGone(result, i, err)))
 	}
-	x.courses = together(x.perClient)
+	for _, list := range x.perClient {
+		x.parts = append(x.parts, list...)
+	}
+	x.courses = byClass(x.parts)
 }
 
 // whyGone says what ended a client that left nothing.
@@ -177,7 +194,7 @@ func (x *round) take(client int) ([]course, error) {
 	for _, c := range h.Courses {
 		list = append(list, c.course(int64(late)))
 	}
-	return withAll(list), nil
+	return list, nil
 }
 
 // course is a course on the clock of the run, which began late nanoseconds before that of its client. What ended in one
@@ -195,27 +212,7 @@ func (w wireCourse) course(late int64) course {
 		s.number = (n[0]*sliceLength + late) / sliceLength
 		addSlice(by, s)
 	}
-	return course{class: w.Class, writes: w.Writes, slices: inOrder(by)}
-}
-
-// together is what all processes did, by class, the first one being all classes. A process that is gone is left out.
-func together(perClient [][]course) []course {
-	var list []course
-	at := map[string]int{}
-	for _, courses := range perClient {
-		for _, c := range courses {
-			if c.class == "" {
-				continue
-			}
-			i, known := at[c.class]
-			if !known {
-				at[c.class], list = len(list), append(list, c)
-				continue
-			}
-			list[i] = course{class: c.class, writes: list[i].writes || c.writes, slices: sum(list[i], c)}
-		}
-	}
-	return withAll(list)
+	return course{class: w.Class, shard: w.Shard, writes: w.Writes, slices: inOrder(by)}
 }
 
 // problems puts several reasons into one sentence, "" if there are none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -133,11 +134,11 @@ func TestGatherFromTwoClients(t *testing.T) {
 	if n := count(x.courses[0], -ever, ever); n != all.n {
 		t.Errorf("%d operations are in the course of all, %d ended well", n, all.n)
 	}
-	if n := count(writesOf(x.courses), -ever, ever); n != result.Acknowledged {
+	if n := count(ofKind(x.courses, true), -ever, ever); n != result.Acknowledged {
 		t.Errorf("%d writes are in the course, %d in the ledger", n, result.Acknowledged)
 	}
 	for i := range 2 {
-		if n := ended(x.perClient[i][0]); n != 3000 {
+		if n := ended(byClass(x.perClient[i])[0]); n != 3000 {
 			t.Errorf("client %d did %d operations, not 3000", i, n)
 		}
 		if _, err := os.Stat(filepath.Join(x.dir(), record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
@@ -202,15 +203,14 @@ func TestEffectsPerClient(t *testing.T) {
 	x := roundOf(t, 2, 8)
 	x.r.Faults = []record.DrillFault{{Fault: "cut:n1", Injected: int64(10 * time.Second)}}
 	x.r.WindowEnd = int64(20 * time.Second)
-	named := func(c course) []course { c.class, c.writes = "insert", true; return withAll([]course{c}) }
+	named := func(c course) []course { c.class, c.writes = "insert", true; return []course{c} }
 	x.perClient = [][]course{
 		named(made(20*time.Second, time.Millisecond, 10*time.Second, 12*time.Second)),
 		named(made(20*time.Second, time.Millisecond, 0, 0)),
 	}
-	x.courses = together(x.perClient)
-	x.effects(-1, x.courses)
+	x.effects(-1, "", byClass(slices.Concat(x.perClient...)))
 	for client, list := range x.perClient {
-		x.effects(client, list)
+		x.effects(client, "", byClass(list))
 	}
 	outages := map[int]int64{}
 	for _, e := range x.r.Effects {

@@ -269,8 +269,11 @@ func (c *conductor) finish(ctx context.Context, err error) (*record.Drill, error
 		d.Verdict, d.Reasons = whole(nil)
 	}
 	measure.SortFindings(d.Validity)
-	if werr := c.writer.Write(d); err == nil && werr != nil {
-		err = &run.Error{Stage: run.Recording, Err: werr}
+	if werr := c.writer.Write(d); werr != nil {
+		d.Validity = append(d.Validity, record.Unwritten(werr))
+		if err == nil {
+			err = &run.Error{Stage: run.Recording, Err: werr}
+		}
 	}
 	if clean, rerr := c.writer.Redacted(d); rerr == nil {
 		d = clean

@@ -67,7 +67,7 @@ func effectOf(c course, w window) record.DrillEffect {
 		return e
 	}
 	search := w.fault
-	if to-from >= gapLeast && (to-from >= gapSure || to+spanOf(e.Before) <= w.until) {
+	if ceased(from, to, e.Before, w.until) {
 		search = max(search, to)
 	}
 	until := w.until
@@ -76,6 +76,11 @@ func effectOf(c course, w window) record.DrillEffect {
 	}
 	e.Missing = missing(c, e.Before, w.fault, until)
 	return e
+}
+
+// ceased says whether operations ceased in a gap, which is one after which recovery is looked for.
+func ceased(from, to int64, before float64, until int64) bool {
+	return from >= 0 && before > 0 && to-from >= gapLeast && (to-from >= gapSure || to+spanOf(before) <= until)
 }
 
 // rate is the successes per second that ended in [from, to).

@@ -42,7 +42,7 @@ func TestOldTimelineIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &oldTimeline{member: "pg-1", dir: dir}
+	o := &oldTimeline{member: "rs0-1", dir: dir}
 	found := map[string]bool{}
 	err := o.Stretches(t.Context(), func(b []byte) error {
 		for _, w := range words {

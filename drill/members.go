@@ -23,7 +23,7 @@ func (x *round) members(ctx context.Context) []*source {
 		x.r.Unread = append(x.r.Unread, "members: the target is no lab, so only its address was read")
 		return nil
 	}
-	l, err := x.lab.Describe(ctx, true)
+	l, err := x.lab.Look(ctx)
 	if err != nil {
 		x.r.Unread = append(x.r.Unread, "members: "+err.Error())
 		return nil

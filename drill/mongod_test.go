@@ -40,40 +40,15 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 // A planned hand-over takes no member away: majority has to hold as if it had not been.
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
-	x := &round{r: &record.DrillRound{Members: 3}}
+	x := &round{r: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
 	x.breaks = newBreaker(x)
 	for _, action := range []string{lab.StepDown, lab.Kill} {
-		b := &broken{spec: record.DrillFaultSpec{Fault: action + ":primary"}, injected: true, primary: true, data: true}
+		b := &broken{spec: record.DrillFaultSpec{Fault: action + ":primary"}, injected: true, struck: x.before.Members[:1]}
 		b.what.Asked = began
 		x.breaks.add(b)
 	}
-	if n := x.breaks.struck(); n != 1 || !x.breaks.mustChange() {
-		t.Errorf("%d members were struck, a primary had to change: %v", n, x.breaks.mustChange())
-	}
-}
-
-// Where nobody says a durability, a set has its own default, which is not always majority.
-func TestDefaultOfASet(t *testing.T) {
-	set := func(w string) record.Lab {
-		settings := map[string]string{"defaultReadConcern.level": "local"}
-		if w != "" {
-			settings["defaultWriteConcern.w"] = w
-		}
-		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Kind: "mongod", Role: "primary", Settings: settings}}}
-	}
-	for _, c := range []struct {
-		lab  record.Lab
-		d    record.DurabilitySpec
-		want string
-	}{
-		{set("majority"), record.DurabilitySpec{}, levelMajority},
-		{set(""), record.DurabilitySpec{}, levelBalanced},
-		{set("1"), record.DurabilitySpec{W: "majority"}, levelMajority},
-		{record.Lab{}, record.DurabilitySpec{}, levelMajority},
-	} {
-		if got := (circumstances{durability: asked(c.d, c.lab), members: 3}).levelOf(); got != c.want {
-			t.Errorf("%+v with %v is %s, want %s", c.d, c.lab.Members, got, c.want)
-		}
+	if n, _ := x.struckMost(); n != 1 || len(x.breaks.mustChange()) != 1 {
+		t.Errorf("%d members were struck, a primary had to change in %v", n, x.breaks.mustChange())
 	}
 }
 

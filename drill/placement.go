@@ -10,17 +10,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// placement looks where the members of the lab stand when a round begins, and says if that is elsewhere than in the first one: high
+// placement looks what the lab is made of and where its members stand when a round begins, and says if that is elsewhere than in the first one: high
 // availability starts members elsewhere and does not bring them back, so that the same fault hits something else.
 func (c *conductor) placement(ctx context.Context, round int) {
 	name, ok := record.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
-	if !ok || c.o.Labs == nil || c.spec.Repeat < 2 {
+	if !ok || c.o.Labs == nil {
 		return
 	}
 	l, err := c.o.Labs.Find(ctx, name)
 	if err != nil || l == nil {
 		return // whoever needs it says so
 	}
+	c.drill.Engine = l.EngineText()
 	if c.placed == nil {
 		c.placed = l.Members
 		return

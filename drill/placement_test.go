@@ -12,7 +12,7 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 	at := func(hosts ...string) *record.Lab {
 		l := &record.Lab{Name: "mine"}
 		for i, h := range hosts {
-			l.Members = append(l.Members, record.LabMember{Name: "pg-" + string(rune('1'+i)), Host: h})
+			l.Members = append(l.Members, record.LabMember{Name: "rs0-" + string(rune('1'+i)), Host: h})
 		}
 		return l
 	}
@@ -22,8 +22,8 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		second *record.Lab
 		want   string
 	}{
-		{"of its own", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host2", "host2"), "round 2 began with pg-1 on host2 in the place of host1: .*fresh: true"},
-		{"given", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with pg-1 on host2 in the place of host1: .*bring the lab up anew"},
+		{"of its own", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*fresh: true"},
+		{"given", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*bring the lab up anew"},
 		{"as before", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host1", "host2"), ""},
 		{"gone", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, nil, ""},
 		{"no lab", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},

@@ -25,7 +25,7 @@ func (x *round) guard(ctx context.Context, healed <-chan struct{}) {
 		return
 	}
 	for ctx.Err() == nil {
-		l, err := x.lab.Describe(ctx, true)
+		l, err := x.lab.Look(ctx)
 		if err == nil && ctx.Err() == nil && x.notWhole(l, lagUnderLoad) == "" && lacking(l) == "" {
 			x.redundant = time.Now()
 			return
@@ -63,7 +63,7 @@ func (x *round) recover(ctx context.Context) time.Time {
 	defer cancel()
 	missing := "nobody said how it stands"
 	for {
-		l, err := x.lab.Describe(ctx, true)
+		l, err := x.lab.Look(ctx)
 		if errors.Is(err, lab.ErrGone) { // and with it all members, which end with it
 			x.r.Problem = "nothing heals in it any more: " + err.Error()
 			x.dead = err
@@ -97,9 +97,18 @@ func (x *round) compare(now record.Lab) {
 	was, is := primaries(x.before), primaries(now)
 	for set, name := range is {
 		if was[set] != "" && was[set] != name {
-			x.changed = true
+			x.changedPrimary(set)
 		}
 	}
+}
+
+// changedPrimary notes that another member became the primary of a set.
+func (x *round) changedPrimary(set string) {
+	x.changed = true
+	if x.changedIn == nil {
+		x.changedIn = map[string]bool{}
+	}
+	x.changedIn[set] = true
 }
 
 // primaries are the primaries of all sets.
@@ -273,14 +282,15 @@ func (x *round) timeline(ctx context.Context, redundant time.Time) {
 		events, _ = x.lab.EventsSince(ctx, x.seq) // what is missing is not on the timeline
 		for _, e := range events {
 			if momentOf(e) == record.MomentElected {
-				x.changed = true
+				x.changedPrimary(e.Data["set"])
 			}
 		}
 		used := x.resources(ctx)
 		x.r.CPUSeconds, x.r.WrittenBytes = max(0, used.cpu-x.used.cpu), max(0, used.written-x.used.written)
 	}
 	events = append(events, x.views(c)...)
-	x.r.Moments = timelineOf(x.r, x.courses, events, c, x.shift)
+	x.r.Moments = timelineOf(x.r, x.scopes(), events, c, x.shift)
+	newPrimaries(x.r)
 	if !redundant.IsZero() && broke(x.r.Faults) {
 		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: lastBefore(x.r.Faults, c.at(redundant)),
 			Text: "all members run, none is behind, all volumes are healthy"})

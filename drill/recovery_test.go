@@ -11,16 +11,16 @@ import (
 func TestWholeNeedsThatStandbysReceive(t *testing.T) {
 	zero, much := int64(0), int64(1<<20)
 	lab := func(lag *int64) record.Lab {
-		return record.Lab{Members: []record.LabMember{{Name: "pg-1", Set: "rs", State: "running", Role: "primary"},
-			{Name: "pg-2", Set: "rs", State: "running", Role: "secondary", LagBytes: lag}, {Name: "gateway", State: "running", Role: "gateway"}}}
+		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs", State: "running", Role: "primary"},
+			{Name: "rs0-2", Set: "rs", State: "running", Role: "secondary", LagBytes: lag}, {Name: "gateway", State: "running", Role: "gateway"}}}
 	}
 	for _, c := range []struct {
 		before, now record.Lab
 		want        string
 	}{
 		{lab(&zero), lab(&zero), ""},
-		{lab(&zero), lab(nil), "pg-2 does not receive from the primary"},
-		{lab(&zero), lab(&much), "pg-2 is 1048576 bytes behind"},
+		{lab(&zero), lab(nil), "rs0-2 does not receive from the primary"},
+		{lab(&zero), lab(&much), "rs0-2 is 1048576 bytes behind"},
 		{lab(nil), lab(nil), ""},
 	} {
 		if got := notWhole(c.before, c.now, noLag); got != c.want {
@@ -40,14 +40,14 @@ func TestBehindText(t *testing.T) {
 
 // A fault that could not be healed is not one that was meant to stay: with it nothing is as it was.
 func TestWholeNeedsThatFaultsAreHealed(t *testing.T) {
-	x := &round{before: record.Lab{Members: []record.LabMember{{Name: "pg-1", State: "running", Role: "primary"}}}}
+	x := &round{before: record.Lab{Members: []record.LabMember{{Name: "rs0-1", State: "running", Role: "primary"}}}}
 	x.breaks = newBreaker(x)
 	now := x.before
-	now.Faults = []record.LabFault{{ID: 3, Action: "pause", Target: "pg-1"}}
-	if got, want := x.notWhole(now, noLag), "pause pg-1 is still in place"; got != want {
+	now.Faults = []record.LabFault{{ID: 3, Action: "pause", Target: "rs0-1"}}
+	if got, want := x.notWhole(now, noLag), "pause rs0-1 is still in place"; got != want {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
-	stays := &broken{spec: record.DrillFaultSpec{Fault: "pause:pg-1", Stay: true}, injected: true}
+	stays := &broken{spec: record.DrillFaultSpec{Fault: "pause:rs0-1", Stay: true}, injected: true}
 	stays.what.ID = 3
 	x.breaks.add(stays)
 	if got := x.notWhole(now, noLag); got != "" {

@@ -12,12 +12,12 @@ import (
 // A volume is rebuilt when it lacks a copy, and not as long as something in it, or a host of it, is broken.
 func TestDegraded(t *testing.T) {
 	disks := []record.LabDisk{{Name: "d1", Host: "host1"}, {Name: "d2", Host: "host2"}}
-	l := record.Lab{Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Disks: disks},
-		{Name: "pg-2", Health: "healthy"}, {Name: "pg-3", Health: "repairing"}, {Name: "pg-4", Health: "failed"}}}
-	if got := degraded(l); !slices.Equal(got, []string{"pg-1"}) {
+	l := record.Lab{Volumes: []record.LabVolume{{Name: "rs0-1", Health: "degraded", Disks: disks},
+		{Name: "rs0-2", Health: "healthy"}, {Name: "rs0-3", Health: "repairing"}, {Name: "rs0-4", Health: "failed"}}}
+	if got := degraded(l); !slices.Equal(got, []string{"rs0-1"}) {
 		t.Errorf("to be rebuilt: %q", got)
 	}
-	for _, target := range []string{"pg-1", "pg-1/d2", "host1", "host2"} {
+	for _, target := range []string{"rs0-1", "rs0-1/d2", "host1", "host2"} {
 		l.Faults = []record.LabFault{{Target: target}}
 		if got := degraded(l); len(got) > 0 {
 			t.Errorf("%q are rebuilt while %s is broken", got, target)
@@ -54,13 +54,13 @@ func TestCopiesOnADeadHost(t *testing.T) {
 		}
 		return list
 	}
-	l := record.Lab{Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Disks: disks("host1", "host2")},
-		{Name: "pg-2", Health: "healthy", Disks: disks("host2", "host3")}, {Name: "pg-3", Health: "degraded", Disks: disks("host3", "host1")}}}
+	l := record.Lab{Volumes: []record.LabVolume{{Name: "rs0-1", Health: "degraded", Disks: disks("host1", "host2")},
+		{Name: "rs0-2", Health: "healthy", Disks: disks("host2", "host3")}, {Name: "rs0-3", Health: "degraded", Disks: disks("host3", "host1")}}}
 	if got := notWhole(l, l, noLag); got == "" || lacking(l) != "" {
 		t.Errorf("without a dead host: %q, %q", got, lacking(l))
 	}
 	l.Faults = []record.LabFault{{Action: "power-off", Target: "host1"}}
-	want := "redundancy was not all back: as long as host1 stays dead, copies are missing of the volumes pg-1, pg-3"
+	want := "redundancy was not all back: as long as host1 stays dead, copies are missing of the volumes rs0-1, rs0-3"
 	if got := notWhole(l, l, noLag); got != "" || lacking(l) != want {
 		t.Errorf("with a dead host: %q, %q", got, lacking(l))
 	}

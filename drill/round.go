@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // round is one repetition under way.
@@ -28,13 +29,16 @@ type round struct {
 	seq     int64 // of the last event of the lab before
 	shift   int64 // from run time zero of the record to that of the measured load, whose clock the operations have
 	used    resources
-	number  uint32 // of the run, in each write
-	books   books  // of this process, and in the end of all load processes
-	courses []course
+	number  uint32   // of the run, in each write
+	books   books    // of this process, and in the end of all load processes
+	parts   []course // what the operations did, by class and shard
+	courses []course // by class, the first one being all of them
 	seeds   *seeds
 	tell    func(kind, text string, data map[string]string)
 	breaks  *breaker
 	changed bool
+	// changedIn are the sets of which another member is the primary than before.
+	changedIn map[string]bool
 	// zero is run time zero of the measured load of several processes. perClient is what each of them did, nil for one
 	// that is gone, and gone says which are.
 	zero      time.Time
@@ -42,9 +46,11 @@ type round struct {
 	gone      []string
 	// gonePrimaries are the moments at which the primary went from the view of a client that only looks.
 	gonePrimaries []record.LabEvent
-	// sees is how a client that only looks takes the target, and kind what the target says that it is.
+	// sees is how a client that only looks takes the target.
 	sees seen
-	kind string
+	// identity is who the target says that it is, and concerns what it applies where nobody asks.
+	identity server.Identity
+	concerns server.Concerns
 	// redundant is when everything was as before while the load still went on, zero if that was not seen.
 	redundant time.Time
 	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
@@ -121,13 +127,21 @@ func (x *round) prepare(ctx context.Context) error {
 	}
 	if x.uri != "" {
 		x.c.writer.AddSecrets(x.uri)
-		if x.seeds, err = writeSeeds(ctx, x.uri, spec.Database); err != nil {
+		x.askTarget(ctx)
+		placed, err := x.spreadSeeds(ctx)
+		if err != nil {
+			return &run.Error{Stage: run.Reaching, Err: err}
+		}
+		if x.seeds, err = writeSeeds(ctx, x.uri, spec.Database, placed); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 		x.r.Seeds = x.seeds.count()
 	}
 	x.number = newRunNumber()
 	x.books.name = spec.Workload.Name
+	if r := x.c.spec.Reads; r != nil {
+		x.books.share = float64(r.Share)
+	}
 	x.books.ledger = ledger.New(ledger.Options{Run: x.number, Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
 	x.breaks = newBreaker(x)
 	return nil
@@ -222,7 +236,7 @@ func (x *round) load(ctx context.Context) (*record.Run, error) {
 			guard.Go(func() { x.guard(watching, x.breaks.allHealed()) })
 		}
 	}
-	o.Ready = func(context.Context) error { begin(time.Now()); return nil }
+	o.Ready = func(context.Context) error { x.placement(); begin(time.Now()); return nil }
 	result, err := fleet.ExecuteWith(ctx, spec, o, x.c.o.Launch, x.duty(begin))
 	unwatch()
 	x.c.stands.loadEnded()
@@ -241,16 +255,19 @@ func (x *round) look(result *record.Run) {
 		x.shift = int64(x.zero.Sub(result.Started))
 	}
 	x.breaks.clock = x.clock()
-	x.kind = result.Target.Kind
 	r.Faults = x.breaks.faults()
 	x.gather(result)
 	r.ClientCPUSeconds, r.ServiceCPUSeconds = usedBeside(result)
-	if !broke(r.Faults) {
+	if !broke(r.Faults) || x.courses == nil {
 		return
 	}
-	x.effects(-1, x.courses)
+	x.struckShards()
+	x.effects(-1, "", x.courses)
 	for client, list := range x.perClient {
-		x.effects(client, list)
+		x.effects(client, "", byClass(list))
+	}
+	for i, s := range r.Shards {
+		x.effects(-1, s.Name, byClass(onShard(x.parts, i)))
 	}
 }
 
@@ -271,8 +288,9 @@ func usedBeside(result *record.Run) (client, service float64) {
 // evenly when the wall clock of the machine is set; a record knows the wall clock only.
 func (x *round) clock() clock { return clock{x.zero.Add(-time.Duration(x.shift))} }
 
-// effects says what the faults meant for the operations of one client, or of all.
-func (x *round) effects(client int, list []course) {
+// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all operations, for
+// reads and writes where there are both, and for each class.
+func (x *round) effects(client int, shard string, list []course) {
 	r := x.r
 	f := r.Faults[0]
 	w := window{from: r.WindowStart - x.shift, fault: f.Injected - x.shift, until: r.WindowEnd - x.shift, done: f.Done - x.shift}
@@ -282,13 +300,24 @@ func (x *round) effects(client int, list []course) {
 	if len(x.c.spec.Run.Load.Stages) > 0 {
 		w.baseline = w.fault - baselineLength
 	}
-	for _, c := range list {
+	add := func(c course, kind string) {
 		e := effectOf(c, w)
 		if e.OutageFrom >= 0 {
 			e.OutageFrom += x.shift
 		}
-		e.Client = client
+		e.Client, e.Kind, e.Shard = client, kind, shard
 		r.Effects = append(r.Effects, e)
+	}
+	add(list[0], "")
+	if reads, writes := ofKind(list, false), ofKind(list, true); len(reads.slices) > 0 && len(writes.slices) > 0 {
+		add(reads, record.KindReads)
+		add(writes, record.KindWrites)
+	}
+	if shard != "" {
+		return // its classes would be more figures than anybody reads
+	}
+	for _, c := range list[1:] {
+		add(c, "")
 	}
 }
 
@@ -305,7 +334,8 @@ func (x *round) settle(ctx context.Context, result *record.Run, err error, probl
 	}
 	x.remains()
 	x.expect()
-	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), mustChange: x.breaks.mustChange(), changed: x.changed, planned: len(x.c.spec.Faults),
+	stayed := x.stayed(x.breaks.mustChange())
+	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), stayed: stayed, sharded: x.sharded(), collection: x.unspread(), planned: len(x.c.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
 		x.c.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", r.Number, ids,
@@ -324,9 +354,6 @@ func doubts(all []measure.Finding) string {
 	return strings.Join(ids, ", ")
 }
 
-// kindGateway is what a target is called that stands before a database which it says nothing of.
-const kindGateway = "ferretdb"
-
 // expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.
 func (x *round) expect() {
 	r := x.r
@@ -337,10 +364,20 @@ func (x *round) expect() {
 		r.Promise = "the drill says so"
 		return
 	}
-	r.Expect.Loss, r.Promise = circumstances{
-		durability: asked(x.c.spec.Run.Durability, x.before), level: r.Level, members: r.Members, changed: x.changed, struck: x.breaks.struck(),
-		hidden: x.lab == nil && (x.sees == seesRouters || x.kind == kindGateway),
-	}.promise()
+	r.Expect.Loss, r.Promise = x.circumstances().promise()
+}
+
+// circumstances are what the promise of the round's writes depends on.
+func (x *round) circumstances() circumstances {
+	c := circumstances{
+		level: x.r.Level, concern: x.concern(), topology: x.identity.Topology(), majorityJournal: x.concerns.MajorityJournal, changed: x.changed,
+		hidden: x.lab == nil && (x.sees == seesRouters || x.identity.Kind == server.FerretDB),
+	}
+	c.struck, c.members = x.struckMost()
+	if x.identity.Kind == server.FerretDB && !x.c.spec.Run.Durability.Says() {
+		c.topology = gateway
+	}
+	return c
 }
 
 // acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
@@ -349,7 +386,7 @@ func (x *round) acknowledgedBefore() int64 {
 		return -1
 	}
 	at := x.r.Faults[0].Injected - x.shift
-	return count(writesOf(x.courses), at-int64(time.Second), at)
+	return count(ofKind(x.courses, true), at-int64(time.Second), at)
 }
 
 // silent is the progress of a drill that nobody watches.

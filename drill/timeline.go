@@ -2,9 +2,11 @@ package drill
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -13,45 +15,104 @@ type clock struct{ zero time.Time }
 
 func (c clock) at(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
-// timelineOf puts everything that happened after the first fault on the clock of the run, in order.
-func timelineOf(r *record.DrillRound, list []course, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
+// scope is a part of the target of which a story is told by itself: a shard, or all of it ("").
+type scope struct {
+	shard   string
+	courses []course // by class, the first one being all of them
+}
+
+// scopes are the parts of the target: each shard by itself, because the others go on.
+func (x *round) scopes() []scope {
+	if len(x.r.Shards) == 0 {
+		return []scope{{"", x.courses}}
+	}
+	var list []scope
+	for i, s := range x.r.Shards {
+		list = append(list, scope{s.Name, byClass(onShard(x.parts, i))})
+	}
+	return list
+}
+
+// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was broken, what
+// members did, and when reads and writes came back, each by itself.
+func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
 	if !broke(r.Faults) {
 		return nil
 	}
 	var moments []record.DrillMoment
-	add := func(kind string, at int64, fault int, text string) {
+	add := func(kind, shard string, at int64, fault int, text string) {
 		if at >= 0 {
-			moments = append(moments, record.DrillMoment{Kind: kind, At: at, Fault: fault, Text: text})
+			moments = append(moments, record.DrillMoment{Kind: kind, Shard: shard, At: at, Fault: fault, Text: text})
 		}
 	}
 	for i, f := range r.Faults {
 		if f.Injected <= 0 {
 			continue // it could not be done
 		}
-		add(record.MomentFault, f.Injected, i, f.Fault+" "+f.Target)
+		add(record.MomentFault, "", f.Injected, i, f.Fault+" "+f.Target)
 		if f.Healed > f.Done { // what does not last ends as soon as it is done
-			add(record.MomentHealed, f.Healed, i, f.Fault+" "+f.Target)
+			add(record.MomentHealed, "", f.Healed, i, f.Fault+" "+f.Target)
 		}
 	}
 	first := r.Faults[0].Injected
-	if at := firstFailure(list[0], first-shift); at >= 0 {
-		add(record.MomentFirstError, at+shift, 0, "the first operation failed")
-	}
-	writes := writesOf(list)
-	gap := effectOf(writes, window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift})
-	if gap.Outage >= gapSure || gap.Outage >= 0 && gap.Failed > 0 { // otherwise writes never ceased
-		add(record.MomentFirstWrite, gap.OutageFrom+gap.Outage+shift, 0, "the first acknowledged write")
-	}
-	if all := r.Whole(); all != nil && all.Recovery >= 0 {
-		add(record.MomentThroughput, first+all.Recovery, 0, "95 % of the throughput before")
+	for _, s := range scopes {
+		if at := firstFailure(s.courses[0], first-shift); at >= 0 {
+			add(record.MomentFirstError, s.shard, at+shift, lastBefore(r.Faults, at+shift), "the first operation failed")
+		}
+		for _, k := range kinds {
+			w := window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift}
+			e := effectOf(ofKind(s.courses, k.writes), w)
+			if ceased(e.OutageFrom, e.OutageFrom+e.Outage, e.Before, w.until) && e.Outage >= 0 {
+				at := e.OutageFrom + e.Outage + shift
+				add(k.first, s.shard, at, lastBefore(r.Faults, at), fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(e.Outage))))
+			}
+			if e.Recovery > 0 { // otherwise it never fell below
+				add(k.back, s.shard, first+e.Recovery, lastBefore(r.Faults, first+e.Recovery),
+					fmt.Sprintf("%s %s/s before the fault", figure.Rate(e.Before), k.name))
+			}
+		}
 	}
 	for _, e := range events {
 		if kind, at := momentOf(e), c.at(happened(e)); kind != "" && at >= first {
-			add(kind, at, lastBefore(r.Faults, at), e.Text)
+			add(kind, shardNamed(r, e.Data["set"]), at, lastBefore(r.Faults, at), e.Text)
 		}
 	}
 	slices.SortStableFunc(moments, earlier)
 	return moments
+}
+
+// kinds are the kinds of operations, and their moments.
+var kinds = []struct {
+	writes            bool
+	name, first, back string
+}{
+	{false, record.KindReads, record.MomentFirstRead, record.MomentReadsBack},
+	{true, record.KindWrites, record.MomentFirstWrite, record.MomentWritesBack},
+}
+
+// shardNamed is the shard of a name, "" if there is none.
+func shardNamed(r *record.DrillRound, name string) string {
+	if slices.ContainsFunc(r.Shards, func(s record.DrillShard) bool { return s.Name == name }) {
+		return name
+	}
+	return ""
+}
+
+// newPrimaries notes how long after the first fault that struck it each shard had a new primary.
+func newPrimaries(r *record.DrillRound) {
+	for i := range r.Shards {
+		s := &r.Shards[i]
+		for _, m := range r.Moments {
+			if m.Kind != record.MomentElected || m.Shard != s.Name {
+				continue
+			}
+			for _, f := range r.Faults {
+				if s.NewPrimary == 0 && f.Injected > 0 && slices.Contains(f.Shards, s.Name) && m.At > f.Injected {
+					s.NewPrimary = m.At - f.Injected
+				}
+			}
+		}
+	}
 }
 
 // broke says whether anything was broken. The faults that could be done come first.

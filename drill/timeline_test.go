@@ -11,16 +11,16 @@ import (
 // What could not be broken is no moment on the timeline, and nothing follows it.
 func TestFaultThatCouldNotBeDone(t *testing.T) {
 	c := made(20*time.Second, time.Millisecond, 0, 0)
-	r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Fault: "kill:primary", Injected: int64(5 * time.Second), Hit: true}, {Fault: "kill:pg-9"}}}
+	r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Fault: "kill:primary", Injected: int64(5 * time.Second), Hit: true}, {Fault: "kill:rs0-9"}}}
 	zero := time.Now()
 	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
-	moments := timelineOf(r, []course{c}, elected, clock{zero}, 0)
+	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0)
 	if len(moments) != 2 || moments[0].Kind != record.MomentFault || moments[0].At != int64(5*time.Second) ||
 		moments[1].Kind != record.MomentElected || moments[1].Fault != 0 {
 		t.Errorf("the timeline is %+v", moments)
 	}
 	r.Faults = r.Faults[1:]
-	if moments := timelineOf(r, []course{c}, elected, clock{zero}, 0); moments != nil {
+	if moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0); moments != nil {
 		t.Errorf("nothing was broken, and the timeline is %+v", moments)
 	}
 }

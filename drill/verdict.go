@@ -2,6 +2,7 @@ package drill
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -17,8 +18,12 @@ type evidence struct {
 	round *record.DrillRound
 	// acknowledged writes in the second before the first fault; -1 if there was no fault.
 	acknowledged int64
-	// mustChange: another member had to become the primary; changed: one did.
-	mustChange, changed bool
+	// stayed are the sets in which another member had to become the primary, and none did.
+	stayed []string
+	// sharded: the target is a sharded cluster.
+	sharded bool
+	// collection is the one that the load writes to, if it is not on all shards.
+	collection string
 	// planned is how many faults the drill was to cause itself.
 	planned int
 	// problem is why the round could not be done as it was meant.
@@ -76,6 +81,9 @@ func violations(r *record.DrillRound) []string {
 			}
 		}
 	}
+	if r.Ledger != nil {
+		wrong = append(wrong, readViolations(r.Ledger)...)
+	}
 	if r.Seeds > 0 && r.SeedsFound < r.Seeds && r.Ledger != nil {
 		add("%d of %d seed records are gone", r.Seeds-r.SeedsFound, r.Seeds)
 	}
@@ -86,11 +94,17 @@ func violations(r *record.DrillRound) []string {
 // tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended within the
 // time that was allowed shows neither that it would have been enough nor that it would not.
 func tooLong(r *record.DrillRound) (wrong, open []string) {
-	all := r.Whole()
+	all := r.Headline()
 	if all == nil {
 		return nil, nil
 	}
-	add := func(to *[]string, format string, a ...any) { *to = append(*to, fmt.Sprintf(format, a...)) }
+	add := func(to *[]string, format string, a ...any) {
+		text := fmt.Sprintf(format, a...)
+		if all.Shard != "" {
+			text = all.Shard + ": " + text
+		}
+		*to = append(*to, text)
+	}
 	x := r.Expect
 	switch silent := r.WindowEnd - all.OutageFrom; {
 	case x.Outage == 0:
@@ -116,8 +130,8 @@ func tooLong(r *record.DrillRound) (wrong, open []string) {
 	default:
 		add(&open, "the throughput did not come back, and the load ended too soon to tell whether it does within %s: load it for longer (--duration)", x.Recovery)
 	}
-	if x.NoErrors && all.Failed > 0 {
-		add(&wrong, "%s failed; none was allowed", figure.Plural(int(all.Failed), "operation"))
+	if whole := r.Whole(); x.NoErrors && whole != nil && whole.Failed > 0 {
+		add(&wrong, "%s failed; none was allowed", figure.Plural(int(whole.Failed), "operation"))
 	}
 	return wrong, open
 }
@@ -142,9 +156,12 @@ func unknowns(e evidence) []string {
 			add("%s of %s did not hit, as far as anybody could see%s", f.Fault, f.Target, detail(f.Evidence, f.Problem))
 		}
 	}
-	if e.mustChange && !e.changed {
+	if len(e.stayed) == 1 && !e.sharded {
 		add("the primary is the same as before, although it was what was broken")
+	} else if len(e.stayed) > 0 {
+		add("the primary of %s is the same as before, although it was what was broken", strings.Join(e.stayed, " and "))
 	}
+	open = append(open, shardUnknowns(e)...)
 	if e.acknowledged >= 0 && e.acknowledged < fewestWrites {
 		add("only %s acknowledged in the second before the fault; at least %d are needed to see a loss: offer more (--rate)",
 			figure.Plural(int(e.acknowledged), "write"), fewestWrites)
@@ -153,6 +170,8 @@ func unknowns(e evidence) []string {
 		add("%s", why)
 	} else if r.Ledger.Acknowledged == 0 && r.Expect.Loss != record.LossAny {
 		add("no write was acknowledged, so none could be lost")
+	} else if lost := lostOf(r.Ledger); lost > 0 && r.Expect.Loss == record.LossUnknown {
+		add("%s lost, and whether that is wrong is not known: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
 	} else if r.Expect.Loss == record.LossWindow && r.Ledger.LossWindow < 0 && lostOf(r.Ledger) > 0 {
 		add("%s lost, and when they were acknowledged is not known", figure.Plural(int(lostOf(r.Ledger)), "acknowledged write"))
 	}

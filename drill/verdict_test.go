@@ -13,7 +13,7 @@ func goodRound() *record.DrillRound {
 	return &record.DrillRound{
 		Number: 1, Expect: record.ExpectSpec{Loss: record.LossNone}, Promise: "majority",
 		WindowStart: int64(time.Second), WindowEnd: int64(61 * time.Second),
-		Faults: []record.DrillFault{{Fault: "kill:primary", Target: "pg-1", Injected: int64(21 * time.Second), Hit: true}},
+		Faults: []record.DrillFault{{Fault: "kill:primary", Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
 		Effects: []record.DrillEffect{{Class: "", Client: -1, Before: 200, OutageFrom: int64(21 * time.Second), Outage: int64(2 * time.Second),
 			Recovery: int64(3 * time.Second), Failed: 7}},
 		Ledger: &record.LedgerResult{Acknowledged: 1000, Inserts: map[string]int64{record.WriteOK: 1000}, LossWindow: -1,
@@ -59,8 +59,7 @@ func TestVerdict(t *testing.T) {
 		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},
 		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
 		"nothing broken":     {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
-		"role did not move":  {func(e *evidence) { e.mustChange = true }, record.Unknown, "primary is the same"},
-		"role moved":         {func(e *evidence) { e.mustChange, e.changed = true, true }, record.Holds, ""},
+		"role did not move":  {func(e *evidence) { e.stayed = []string{"rs0"} }, record.Unknown, "primary is the same"},
 		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
 		"no final read":      {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
 		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
@@ -103,44 +102,16 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"nothing acknowledged, none asked for": {func(e *evidence) {
 			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, record.LossAny
 		}, record.Holds, "none had to survive"},
+		"lost, and nobody knows the durability": {func(e *evidence) {
+			e.round.Ledger.Inserts[record.WriteLost] = 3
+			e.round.Expect.Loss, e.round.Promise = record.LossUnknown, "the write concern is not known"
+		}, record.Unknown, "3 acknowledged writes lost, and whether that is wrong is not known: the write concern is not known"},
+		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = record.LossUnknown }, record.Holds, ""},
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Expect.LossWindow = record.LossWindow, record.Duration(time.Second)
 		}, record.Unknown, "when they were acknowledged is not known"},
 	})
-}
-
-func TestPromise(t *testing.T) {
-	yes, no := true, false
-	for _, c := range []struct {
-		c    circumstances
-		want string
-	}{
-		{circumstances{durability: record.DurabilitySpec{Name: "throughput"}, members: 3}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{Name: "balanced"}, members: 1}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 1}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 3}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, members: 3, changed: true}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 3, changed: true, struck: 1}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 3, changed: true, struck: 2}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 5, changed: true, struck: 2}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 5, changed: true, struck: 3}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, members: 2, changed: true, struck: 1}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable", W: "majority"}, members: 3, changed: true}, record.LossNone},
-		{circumstances{members: 3, changed: true, struck: 1}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &yes}, members: 1}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{W: "1", Journal: &no}, members: 1}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, level: "majority-unjournaled", members: 3, changed: true}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, changed: true}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{Name: "durable"}, hidden: true}, record.LossAny},
-		{circumstances{durability: record.DurabilitySpec{W: "majority"}, hidden: true}, record.LossNone},
-		{circumstances{durability: record.DurabilitySpec{W: "0"}, members: 1}, record.LossAny},
-	} {
-		if got, why := c.c.promise(); got != c.want || why == "" {
-			t.Errorf("%+v: %s (%s), want %s", c.c, got, why, c.want)
-		}
-	}
 }
 
 func TestWholeIsTheWorst(t *testing.T) {

@@ -38,35 +38,42 @@ func (s *slice) add(o slice) {
 	s.failed += o.failed
 }
 
-// course is what became of the operations of one class over time. Its slices are in order and none is empty.
+// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that a watcher
+// keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
 type course struct {
 	class  string
+	shard  int
 	writes bool
 	slices []slice
+}
+
+// placer says on which shard, by its number, the document is that a request inserts or asks for.
+type placer interface {
+	Of(collection string, document []byte) int
 }
 
 // watcher is put around a workload and notes when each operation ended, and how: that is what outages are made of.
 type watcher struct {
 	workload.Workload
 	mu      sync.Mutex
-	classes []map[int64]*slice
+	place   placer // nil where there are no shards; set before the load begins
+	cells   []map[int64]*slice
 	writes  []bool
 	streams []*watched
 }
 
 func newWatcher(w workload.Workload) *watcher {
 	n := len(w.Classes())
-	x := &watcher{Workload: w, classes: make([]map[int64]*slice, n), writes: make([]bool, n)}
-	for i := range x.classes {
-		x.classes[i] = map[int64]*slice{}
-	}
-	return x
+	return &watcher{Workload: w, writes: make([]bool, n)}
 }
+
+// cell is where the operations of a class on a shard are kept.
+func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + class }
 
 // Stream implements [workload.Workload].
 func (w *watcher) Stream(worker, workers int) workload.Stream {
 	s := w.Workload.Stream(worker, workers)
-	x := &watched{Stream: s, of: w, open: make([]slice, len(w.classes)), writes: make([]bool, len(w.classes))}
+	x := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
 	x.settler, _ = s.(load.Settler)
 	w.mu.Lock()
 	w.streams = append(w.streams, x)
@@ -100,7 +107,7 @@ type watched struct {
 	workload.Stream
 	settler load.Settler
 	of      *watcher
-	open    []slice
+	open    []slice // by cell
 	writes  []bool
 }
 
@@ -109,7 +116,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	if w.settler != nil {
 		w.settler.Settle(op, s)
 	}
-	if op.Class < 0 || op.Class >= len(w.open) || s.Outcome == store.Batched {
+	if op.Class < 0 || op.Class >= len(w.writes) || s.Outcome == store.Batched {
 		return
 	}
 	if s.Abandoned && s.Reason == store.Client {
@@ -120,9 +127,16 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 			w.writes[op.Class] = true
 		}
 	}
-	o := &w.open[op.Class]
+	cell := op.Class
+	if w.of.place != nil {
+		cell = w.of.cell(op.Class, shardOf(w.of.place, op))
+	}
+	for len(w.open) <= cell {
+		w.open = append(w.open, slice{})
+	}
+	o := &w.open[cell]
 	if n := s.Ended / sliceLength; n != o.number || o.ok+o.failed == 0 {
-		w.of.keep(op.Class, *o)
+		w.of.keep(cell, *o)
 		*o = slice{number: n}
 	}
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
@@ -132,14 +146,52 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	}
 }
 
+// shardOf is the shard that all requests of an operation ask, -1 if they ask several, or that is not known.
+func shardOf(p placer, op *workload.Op) int {
+	shard := -1
+	same := func(collection string, document []byte) bool {
+		at := p.Of(collection, document)
+		one := at >= 0 && (shard < 0 || shard == at)
+		shard = at
+		return one
+	}
+	for i := range op.Requests {
+		r := &op.Requests[i]
+		switch r.Verb {
+		case workload.Find:
+			if !same(r.Collection, r.Filter) {
+				return -1
+			}
+		case workload.Insert:
+			for _, d := range r.Docs {
+				if !same(r.Collection, d) {
+					return -1
+				}
+			}
+		case workload.Update:
+			for k := range r.Updates {
+				if !same(r.Collection, r.Updates[k].Filter) {
+					return -1
+				}
+			}
+		default:
+			return -1
+		}
+	}
+	return shard
+}
+
 // keep adds a slice that is over to those of all workers.
-func (w *watcher) keep(class int, s slice) {
+func (w *watcher) keep(cell int, s slice) {
 	if s.ok+s.failed == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	addSlice(w.classes[class], s)
+	for len(w.cells) <= cell {
+		w.cells = append(w.cells, map[int64]*slice{})
+	}
+	addSlice(w.cells[cell], s)
 }
 
 // addSlice adds a slice to those of other workers.
@@ -152,28 +204,49 @@ func addSlice(by map[int64]*slice, s slice) {
 	have.add(s)
 }
 
-// courses returns what happened over time, by class, the first one being all of them together. It is called when no
-// stream is used any more.
+// courses returns what happened over time, by class and shard. It is called when no stream is used any more.
 func (w *watcher) courses() []course {
 	for _, s := range w.streams {
-		for class := range s.open {
-			w.keep(class, s.open[class])
-			s.open[class] = slice{}
+		for cell := range s.open {
+			w.keep(cell, s.open[cell])
+			s.open[cell] = slice{}
+		}
+		for class := range s.writes {
 			w.writes[class] = w.writes[class] || s.writes[class]
 		}
 	}
 	var list []course
-	for class, by := range w.classes {
-		if len(by) > 0 {
-			list = append(list, course{class: w.Classes()[class].Name, writes: w.writes[class], slices: inOrder(by)})
+	for cell, by := range w.cells {
+		if class := cell % len(w.writes); len(by) > 0 {
+			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class], slices: inOrder(by)})
 		}
 	}
-	return withAll(list)
+	return list
 }
 
-// withAll puts what all classes did together in front of them.
-func withAll(list []course) []course {
-	return append([]course{{slices: sum(list...)}}, list...)
+// byClass puts the courses of each class together, wherever they were, in front of them that of all classes.
+func byClass(parts []course) []course {
+	list := []course{{slices: sum(parts...)}}
+	at := map[string]int{}
+	for _, c := range parts {
+		i, known := at[c.class]
+		if !known {
+			at[c.class], list = len(list), append(list, course{class: c.class, writes: c.writes, slices: sum(c)})
+			continue
+		}
+		list[i] = course{class: c.class, writes: list[i].writes || c.writes, slices: sum(list[i], c)}
+	}
+	return list
+}
+
+// onShard are the courses of one shard.
+func onShard(parts []course, shard int) (list []course) {
+	for _, c := range parts {
+		if c.shard == shard {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // sum is what several courses come to.
@@ -196,13 +269,13 @@ func inOrder(by map[int64]*slice) []slice {
 	return list
 }
 
-// writesOf returns the course of all classes that write.
-func writesOf(list []course) course {
+// ofKind returns the course of all classes that write, or of all that only read.
+func ofKind(list []course, writes bool) course {
 	var some []course
 	for _, c := range list {
-		if c.class != "" && c.writes {
+		if c.class != "" && c.writes == writes {
 			some = append(some, c)
 		}
 	}
-	return course{class: "writes", writes: true, slices: sum(some...)}
+	return course{writes: writes, slices: sum(some...)}
 }

@@ -120,6 +120,19 @@ func (e ended) showAgain(t *testing.T, code int) *record.Run {
 // lookEvery is how long until waits between two looks. Most of them start a process, and tests go on side by side.
 const lookEvery = 200 * time.Millisecond
 
+// until calls f again and again until it returns true, and fails at once if the command ends before.
+func (c *command) until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	until(t, what, func() bool {
+		select {
+		case <-c.done:
+			t.Fatalf("%v ended while something was waited for: %s\n%s", c.args, what, c.stderr.String())
+		default:
+		}
+		return f()
+	})
+}
+
 // until calls f again and again until it returns true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()

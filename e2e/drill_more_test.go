@@ -26,7 +26,7 @@ func testDrillService(t *testing.T, name string) {
 			t.Errorf("%d persons are called %s: %v", n, class, l.Examples[class])
 		}
 	}
-	testAllAgree(t, d.Rounds[0], "pg-1", "pg-2", "pg-3")
+	testAllAgree(t, d.Rounds[0], "rs0-1", "rs0-2", "rs0-3")
 	allGone(t, pids)
 }
 
@@ -36,7 +36,7 @@ func testDrillService(t *testing.T, name string) {
 func testDrillSupervisorKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority",
 		"--format", "json", "--out", out)
-	until(t, "the primary is cut off", func() bool { return len(status(t, name).Faults) == 1 })
+	c.until(t, "the primary is cut off", func() bool { return len(status(t, name).Faults) == 1 })
 	killSupervisor(t, name)
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))

@@ -98,7 +98,7 @@ func testDrillMajority(t *testing.T, name string) {
 	if r.Ledger.Inserts[record.WriteLost] != 0 || r.Ledger.Acknowledged < 500 || r.SeedsFound != 2 {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
-	testAllAgree(t, r, "pg-1", "pg-2", "pg-3")
+	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
 	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentPrimaryOut, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
 		if !has(r, kind) {
 			t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
@@ -133,9 +133,9 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 
 // testDrillClientKilled kills one of two load processes: what it was told is gone, and so is any verdict about it.
 func testDrillClientKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "4s", "--duration", "30s", "--rate", "200",
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
-	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	r, err := record.Open(filepath.Join(c.dir, out, "rounds", "1"))
 	if err != nil || len(r.Clients) != 2 {
 		t.Fatalf("the clients of the round are not known: %v", err)
@@ -160,10 +160,10 @@ func testDrillClientKilled(t *testing.T, name string) {
 // testDrillShown prints a record again in every form.
 func testDrillShown(t *testing.T, dir string) {
 	t.Helper()
-	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill: holds, outage ") || !strings.Contains(text, "timeline") {
+	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") || !strings.Contains(text, ": holds, outage ") || !strings.Contains(text, "timeline") {
 		t.Errorf("show prints\n%s", text)
 	}
-	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill: holds") {
+	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill on documentdb ") || !strings.Contains(md, ": holds") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
 	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "rom the fault to redundancy") {
@@ -198,7 +198,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != record.LossNone || r.Ledger.LostWrites() != 0 {
 		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
 	}
-	testAllAgree(t, r, "pg-1", "pg-2", "pg-3", "pg-4", "pg-5")
+	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")
 }
 
 // testDrillCutOff cuts the primary's host off: connections hang, another member takes over, and what the earlier primary had
@@ -259,7 +259,7 @@ func testDrillExternal(t *testing.T, name string) {
 func testDrillInterrupted(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "200",
 		"--w", "majority", "--format", "json", "--out", out)
-	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	testDrillStands(t, filepath.Join(c.dir, out))
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))
@@ -284,8 +284,8 @@ func testDrillStands(t *testing.T, dir string) {
 }
 
 func testDrillKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "3s", "--duration", "30s", "--rate", "100", "--w", "majority", "--out", out)
-	until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority", "--out", out)
+	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	c.signal(t, syscall.SIGKILL)
 	e := c.wait(t)
 	text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 130).stdout
@@ -306,7 +306,7 @@ func TestDrillLyingDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	removeAfter(t, "drill-lying-disk")
-	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet").must(t, 5))
+	d := drillOf(t, plimsoll(t, "drill", file, "--engine", "documentdb", "--format", "json", "--quiet").must(t, 5))
 	if l := d.Rounds[0].Ledger; d.Verdict != record.Violated || l.Inserts[record.WriteLost] == 0 || l.LossWindow <= 0 {
 		t.Errorf("the verdict is %s, the ledger %+v", d.Verdict, l)
 	}
@@ -325,10 +325,10 @@ func TestDrillPowerLoss(t *testing.T) {
 	const name = "drill-power-loss-durable"
 	removeAfter(t, name)
 	leaveLab(t, name, file)
-	e := plimsoll(t, "drill", file, "--format", "json").judged(t) // the first one finds what the killed one left
+	e := plimsoll(t, "drill", file, "--engine", "documentdb", "--format", "json").judged(t) // the first one finds what the killed one left
 	d := drillOf(t, e)
 	if d.Verdict == record.Unknown {
-		d, _ = drilled(t, file)
+		d, _ = drilled(t, file, "--engine", "documentdb")
 	}
 	if d.Verdict != record.Holds {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
@@ -341,7 +341,7 @@ func TestDrillPowerLoss(t *testing.T) {
 // leaveLab kills a drill under load, and looks whether the lab that it brought up is said to be left over.
 func leaveLab(t *testing.T, name, file string) {
 	t.Helper()
-	c := start(t, "drill", file, "--quiet", "--out", out)
+	c := start(t, "drill", file, "--engine", "documentdb", "--quiet", "--out", out)
 	until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil

@@ -34,7 +34,7 @@ func TestAcknowledgedByANumber(t *testing.T) {
 		}
 	}
 	for _, name := range []string{all, most} {
-		plimsoll(t, "lab", "fail", name, "pause", "pg-3").must(t, 0)
+		plimsoll(t, "lab", "fail", name, "pause", "rs0-3").must(t, 0)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()

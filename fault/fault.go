@@ -59,7 +59,7 @@ func Parse(s record.DrillFaultSpec) (Fault, error) {
 		target = "primary"
 	}
 	if target == "" {
-		return f, fmt.Errorf("fault: %q: what is to be broken? Write %s:TARGET: a host, a member, a role such as primary, or VOLUME/DISK", s.Fault, action)
+		return f, fmt.Errorf("fault: %q: what is to be broken? Write %s:TARGET: a host, a member, a role such as primary, or MEMBER/DISK", s.Fault, action)
 	}
 	f.Fault = lab.Fault{Action: action, Target: target, Seed: s.Seed, From: s.From, Direction: host.Direction(s.Direction),
 		Rate: int64(s.Rate), Delay: s.Delay.Std(), Errno: s.Errno, Ops: s.Ops, Probability: float64(s.Probability), Keep: float64(s.Keep), For: s.For.Std()}

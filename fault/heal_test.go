@@ -22,6 +22,8 @@ func (l telling) Heal(context.Context, lab.Healing) ([]record.LabFault, error) {
 
 func (l telling) Describe(context.Context, bool) (record.Lab, error) { return record.Lab{}, nil }
 
+func (l telling) Look(context.Context) (record.Lab, error) { return record.Lab{}, nil }
+
 func (l telling) EventsSince(context.Context, int64) ([]record.LabEvent, error) { return l.events, nil }
 
 // What somebody else healed was healed when the lab says, not when it was looked for.

@@ -83,7 +83,7 @@ type sight struct {
 
 // look looks at everything.
 func (i *injector) look(ctx context.Context) (sight, error) {
-	l, err := i.lab.Describe(ctx, true)
+	l, err := i.lab.Look(ctx)
 	if err != nil {
 		return sight{}, err
 	}

@@ -18,6 +18,8 @@ type Lab interface {
 	// EventsSince are those after the event of that number.
 	EventsSince(ctx context.Context, seq int64) ([]record.LabEvent, error)
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
+	// Look is Describe without settings, at a cost that disturbs nothing.
+	Look(ctx context.Context) (record.Lab, error)
 	// Witness is what the kernel and the disks counted.
 	Witness(ctx context.Context) (lab.Witness, error)
 }

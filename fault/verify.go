@@ -223,7 +223,7 @@ func allHang(ctx context.Context, members []record.LabMember) bool {
 
 // handedOver sees that the role has moved on.
 func (i *injector) handedOver(ctx context.Context) (string, error) {
-	l, err := i.lab.Describe(ctx, true)
+	l, err := i.lab.Look(ctx)
 	if err != nil {
 		return "", err
 	}

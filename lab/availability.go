@@ -97,7 +97,7 @@ func (s *supervisor) startOn(ctx context.Context, n engine.Node, to, old host.Ho
 	if err := n.Move(to); err != nil {
 		return err
 	}
-	err := s.giveBack(ctx, n.Name())
+	err := s.giveBack(n.Name())
 	if err == nil {
 		return nil
 	}

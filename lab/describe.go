@@ -16,8 +16,8 @@ import (
 // describeLimit bounds what is asked of servers and volumes: some of them may hang on purpose.
 const describeLimit = 10 * time.Second
 
-// describe says how the lab is. deep asks servers and volumes.
-func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
+// describe says how the lab is. Volumes are asked whenever servers are.
+func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, describeLimit)
 	defer cancel()
 	s.mu.Lock()
@@ -32,15 +32,15 @@ func (s *supervisor) describe(ctx context.Context, deep bool) record.Lab {
 	var all sync.WaitGroup
 	if cluster != nil {
 		all.Go(func() {
-			l.Members = cluster.Describe(ctx, deep)
-			if deep {
+			l.Members = cluster.Describe(ctx, depth)
+			if depth == topology.Settings {
 				l.Sharding, _ = cluster.Sharding(ctx) // absent where it is not known
 			}
 		})
 		l.URI, l.URIs = redactedURIs(cluster.URIs())
 	}
 	var found []record.LabVolume
-	all.Go(func() { found = describeVolumes(ctx, deep, layout, volumes) })
+	all.Go(func() { found = describeVolumes(ctx, depth > topology.Known, layout, volumes) })
 	all.Wait()
 	l.Volumes = found
 	l.Hosts = s.describeHosts(layout, l.Members)

@@ -160,7 +160,7 @@ func TestLabsThatAreNotThere(t *testing.T) {
 
 func TestDiskGroupsBeginWithTheOwnHost(t *testing.T) {
 	l := newFakeRooms().layout
-	if diff := cmp.Diff([]string{"host2", "host3", "host1"}, diskGroups(l, "pg-2")); diff != "" {
+	if diff := cmp.Diff([]string{"host2", "host3", "host1"}, diskGroups(l, "rs0-2")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"gateway1"}, diskGroups(l, "gateway-durable")); diff != "" {

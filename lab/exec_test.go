@@ -37,8 +37,8 @@ func TestExec(t *testing.T) {
 	show := []string{"/bin/sh", "-c", "echo $PLIMSOLL_LAB_HOST $PLIMSOLL_LAB_MEMBER $PLIMSOLL_LAB_MEMBER_PORT $PLIMSOLL_LAB_MEMBER_URI; exit 7"}
 	for host, want := range map[string]string{
 		"host2":           "host2",
-		"pg-2":            "host2 pg-2 5432",
-		"primary":         "host1 pg-1 5432",
+		"rs0-2":           "host2 rs0-2 5432",
+		"primary":         "host1 rs0-1 5432",
 		"gateway-durable": "gateway1 gateway-durable 5432 mongodb://user:secret@198.18.0.1:5432/?a=b",
 	} {
 		if code, out, err := run(host, show...); code != 7 || out != want || err != nil {
@@ -59,7 +59,7 @@ func TestExec(t *testing.T) {
 	}
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host2"})
 	l.mustFail(t, Fault{Action: Pause, Target: "host3"})
-	for host, part := range map[string]string{"pg-2": "host2 has no power", "host3": "plimsoll lab heal fake host3"} {
+	for host, part := range map[string]string{"rs0-2": "host2 has no power", "host3": "plimsoll lab heal fake host3"} {
 		if _, _, err := run(host, "/bin/true"); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), part) {
 			t.Errorf("on %s: %v", host, err)
 		}

@@ -185,7 +185,7 @@ func (c *fakeCluster) Nodes() []engine.Node {
 	}
 	return all
 }
-func (c *fakeCluster) Describe(context.Context, bool) []record.LabMember {
+func (c *fakeCluster) Describe(context.Context, topology.Depth) []record.LabMember {
 	all := []record.LabMember{}
 	for i, n := range c.list() {
 		m := record.LabMember{Name: n.name, Kind: n.kind, Set: c.site.Layout.Members[i].Set, Host: n.Host().Name(), State: "running", Role: "secondary"}
@@ -300,7 +300,7 @@ func newFakeRooms() *fakeRooms {
 	for i := 1; i <= 3; i++ {
 		name := fmt.Sprintf("host%d", i)
 		r.layout.Hosts = append(r.layout.Hosts, topology.HostPlan{Name: name, Role: "member"})
-		r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: fmt.Sprintf("pg-%d", i), Kind: "postgres", Set: "rs0", Host: name, Role: "member", Volume: true})
+		r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: fmt.Sprintf("rs0-%d", i), Kind: "postgres", Set: "rs0", Host: name, Role: "member", Volume: true})
 	}
 	r.layout.Hosts = append(r.layout.Hosts, topology.HostPlan{Name: "gateway1", Role: "gateway"})
 	r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: "gateway-durable", Kind: "gateway", Host: "gateway1", Role: "gateway"})

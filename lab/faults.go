@@ -18,6 +18,7 @@ import (
 type fault struct {
 	record.LabFault
 	target
+	asked string      // the target as it was named, which may be a role
 	other host.Host   // of a cut
 	held  []faultDisk // that have a fault of the fault filesystem
 	gone  []string    // disks that were replaced since
@@ -40,7 +41,7 @@ func (s *supervisor) fail(ctx context.Context, f Fault) (record.LabFault, error)
 	if err != nil {
 		return record.LabFault{}, err
 	}
-	x := &fault{target: t, LabFault: record.LabFault{Action: f.Action, Target: t.name(), From: f.From}}
+	x := &fault{target: t, asked: presentName(f.Target), LabFault: record.LabFault{Action: f.Action, Target: t.name(), From: f.From}}
 	if err := s.suits(ctx, x, f); err != nil {
 		return record.LabFault{}, err
 	}

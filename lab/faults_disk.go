@@ -145,7 +145,7 @@ func (s *supervisor) recover(ctx context.Context, member string) error {
 			return err
 		}
 	}
-	return s.giveBack(ctx, member)
+	return s.giveBack(member)
 }
 
 // stillLimit is how long the processes of a host may take to stop before its power is cut.

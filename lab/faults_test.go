@@ -45,16 +45,21 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		action, target, want string
 		seed                 uint64
 	}{
-		{Pause, "pg-2", "pg-2", 0},
-		{Pause, "primary", "pg-1", 0},
-		{Pause, "rs0/secondary", "pg-2", 0},
+		{Pause, "rs0-2", "rs0-2", 0},
+		{Pause, "primary", "rs0-1", 0},
+		{Pause, "rs0/secondary", "rs0-2", 0},
 		{Pause, "gateway", "gateway-durable", 0},
 		{Pause, "host3", "host3", 0},
 		{PowerOff, "secondary", "host2", 0},
-		{DiskFail, "pg-1/d2", "pg-1/d2", 0},
-		{DiskFail, "pg-2", "pg-2", 0},
-		{DiskFail, "primary", "pg-1", 0},
-		{StepDown, "primary", "pg-1", 0},
+		{DiskFail, "rs0-1/d2", "rs0-1/d2", 0},
+		{DiskFail, "rs0-2", "rs0-2", 0},
+		{DiskFail, "primary", "rs0-1", 0},
+		{DiskFail, "primary/d2", "rs0-1/d2", 0},
+		{DiskFail, "secondary/d1", "rs0-2/d1", 0},
+		{DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
+		{DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
+		{Pause, "pg-2", "rs0-2", 0},
+		{StepDown, "primary", "rs0-1", 0},
 	} {
 		f := l.mustFail(t, Fault{Action: c.action, Target: c.target, Seed: c.seed})
 		if f.Target != c.want {
@@ -75,28 +80,30 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustRefuse(t, Fault{Action: "kil", Target: "pg-1"}, "did you mean kill?")
+	l.mustRefuse(t, Fault{Action: "kil", Target: "rs0-1"}, "did you mean kill?")
 	l.mustRefuse(t, Fault{Action: Kill}, "what is to be broken?")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-9"}, "did you mean pg-1?")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "host1"}, "on it stand: pg-1")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "host1"}, "VOLUME/DISK")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-9"}, "did you mean rs0-1?")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "host1"}, "on it stand: rs0-1")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "host1"}, "MEMBER/DISK")
 	l.mustRefuse(t, Fault{Action: DiskLie, Target: "gateway"}, "keeps no data")
-	l.mustRefuse(t, Fault{Action: DiskLie, Target: "pg-1"}, "plain")
-	l.mustRefuse(t, Fault{Action: DiskSlow, Target: "pg-1"}, "needs a delay")
-	l.mustRefuse(t, Fault{Action: DiskLie, Target: "pg-1", Ops: []string{"read"}}, "never about read")
-	l.mustRefuse(t, Fault{Action: DiskError, Target: "pg-1", Probability: 2}, "probability")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1", Errno: "EIO"}, "faults of disks")
-	l.mustRefuse(t, Fault{Action: PowerOff, Target: "pg-1", Keep: 0.5}, "power-loss")
-	l.mustRefuse(t, Fault{Action: PowerLoss, Target: "pg-1"}, "--faults")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "pg-1/d7"}, "disks: d1, d2")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1/d1"}, "member")
+	l.mustRefuse(t, Fault{Action: DiskLie, Target: "rs0-1"}, "plain")
+	l.mustRefuse(t, Fault{Action: DiskSlow, Target: "rs0-1"}, "needs a delay")
+	l.mustRefuse(t, Fault{Action: DiskLie, Target: "rs0-1", Ops: []string{"read"}}, "never about read")
+	l.mustRefuse(t, Fault{Action: DiskError, Target: "rs0-1", Probability: 2}, "probability")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1", Errno: "EIO"}, "faults of disks")
+	l.mustRefuse(t, Fault{Action: PowerOff, Target: "rs0-1", Keep: 0.5}, "power-loss")
+	l.mustRefuse(t, Fault{Action: PowerLoss, Target: "rs0-1"}, "--faults")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "rs0-1/d7"}, "disks: d1, d2")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "primary/d7"}, "disks: d1, d2")
+	l.mustRefuse(t, Fault{Action: DiskFail, Target: "gateway/d1"}, "keeps no data")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1/d1"}, "member")
 	l.mustRefuse(t, Fault{Action: Kill, Target: "router"}, "no router that runs")
 	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host1"}, "from itself")
 	l.mustRefuse(t, Fault{Action: Slow, Target: "host1"}, "rate")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-1", Limit: -1}, "negative")
-	l.mustRefuse(t, Fault{Action: StepDown, Target: "pg-2"}, "not the primary")
-	l.mustFail(t, Fault{Action: Kill, Target: "pg-2"})
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-2"}, "does not run")
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1", Limit: -1}, "negative")
+	l.mustRefuse(t, Fault{Action: StepDown, Target: "rs0-2"}, "not the primary")
+	l.mustFail(t, Fault{Action: Kill, Target: "rs0-2"})
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-2"}, "does not run")
 	l.mustFail(t, Fault{Action: Cut, Target: "host1"})
 	l.mustRefuse(t, Fault{Action: Cut, Target: "host1"}, "in place already")
 	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"}) // it stays when the other is healed
@@ -104,8 +111,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host3"}, "cut host3 from host1 is in place already")
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host3"})
 	l.mustRefuse(t, Fault{Action: PowerOff, Target: "host3"}, "no power")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "pg-3"}, "no power")
-	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "pg-1"}: "nothing is broken on"} {
+	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-3"}, "no power")
+	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "rs0-1"}: "nothing is broken on"} {
 		if _, err := l.h.Heal(t.Context(), what); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
 			t.Errorf("heal %+v: %v, want %q", what, err, part)
 		}
@@ -115,8 +122,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 // A power failure takes members, disks and what had been done to them before; all of it comes back.
 func TestPowerOffAndOn(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: Pause, Target: "pg-2"})
-	l.mustFail(t, Fault{Action: PowerOff, Target: "pg-2"})
+	l.mustFail(t, Fault{Action: Pause, Target: "rs0-2"})
+	l.mustFail(t, Fault{Action: PowerOff, Target: "rs0-2"})
 	d, err := l.h.Describe(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +131,7 @@ func TestPowerOffAndOn(t *testing.T) {
 	if d.Hosts[1].State != host.Off || d.Members[1].State != "dead" || len(d.Faults) != 1 || len(l.off) != 1 {
 		t.Errorf("after a power failure: %+v, disks off %v", d, l.off)
 	}
-	l.event(t, "member", "pg-2 is down: its host lost power")
+	l.event(t, "member", "rs0-2 is down: its host lost power")
 	if _, err := l.h.Heal(t.Context(), Healing{Target: "host2"}); err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +147,12 @@ func TestPowerOffAndOn(t *testing.T) {
 // A fault with a limit heals by itself.
 func TestFaultsHealThemselves(t *testing.T) {
 	l := upFake(t, nil)
-	f := l.mustFail(t, Fault{Action: Kill, Target: "pg-3", Limit: 20 * time.Millisecond})
+	f := l.mustFail(t, Fault{Action: Kill, Target: "rs0-3", Limit: 20 * time.Millisecond})
 	if f.Until == nil || !f.Until.After(f.Since) {
 		t.Errorf("the fault does not say until when: %+v", f)
 	}
 	l.until(t, "nothing is broken", func(d record.Lab) bool { return len(d.Faults) == 0 && d.Members[2].State == "running" })
-	l.event(t, "heal", "kill pg-3")
+	l.event(t, "heal", "kill rs0-3")
 }
 
 // The event of a fault tells how long it shall last for who asked, and the lab's own limit only as that.
@@ -155,13 +162,13 @@ func TestEventsTellHowLongFaultsLast(t *testing.T) {
 		last, limit time.Duration
 		want        string
 	}{
-		{25 * time.Second, 40*time.Second - 12*time.Millisecond, "kill pg-2 for 25s (limit 40s)"},
-		{0, 75*time.Second - 3*time.Millisecond, "kill pg-2 (limit 1m15s)"},
-		{25 * time.Second, 25 * time.Second, "kill pg-2 for 25s"},
-		{1500 * time.Millisecond, 1500 * time.Millisecond, "kill pg-2 for 1.5s"},
-		{0, 0, "kill pg-2"},
+		{25 * time.Second, 40*time.Second - 12*time.Millisecond, "kill rs0-2 for 25s (limit 40s)"},
+		{0, 75*time.Second - 3*time.Millisecond, "kill rs0-2 (limit 1m15s)"},
+		{25 * time.Second, 25 * time.Second, "kill rs0-2 for 25s"},
+		{1500 * time.Millisecond, 1500 * time.Millisecond, "kill rs0-2 for 1.5s"},
+		{0, 0, "kill rs0-2"},
 	} {
-		f := l.mustFail(t, Fault{Action: Kill, Target: "pg-2", For: c.last, Limit: c.limit})
+		f := l.mustFail(t, Fault{Action: Kill, Target: "rs0-2", For: c.last, Limit: c.limit})
 		events, err := l.h.EventsSince(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -180,12 +187,12 @@ func TestEventsTellHowLongFaultsLast(t *testing.T) {
 func TestMemberThatEndsByItself(t *testing.T) {
 	l := upFake(t, nil)
 	_ = l.c.nodes[1].Kill()
-	l.event(t, "problem", "pg-2 has ended by itself: postgres: signal: killed")
+	l.event(t, "problem", "rs0-2 has ended by itself: postgres: signal: killed")
 	ha := upFake(t, func(o *order) {
 		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
 	})
 	_ = ha.c.nodes[1].Kill()
-	ha.event(t, "restart", "pg-2 was started again on host2")
+	ha.event(t, "restart", "rs0-2 was started again on host2")
 }
 
 // The members of a dead host go to others of its role, and stay there when it comes back.
@@ -194,7 +201,7 @@ func TestRestartOnAnotherHost(t *testing.T) {
 		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
 	})
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
-	l.event(t, "restart", "pg-1 was started on host2, because host1 is dead")
+	l.event(t, "restart", "rs0-1 was started on host2, because host1 is dead")
 	l.mustFail(t, Fault{Action: PowerOff, Target: "gateway1"})
 	l.event(t, "problem", "no other host of the role gateway has power")
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
@@ -214,9 +221,9 @@ func TestVolumeThatIsGoneKeepsAMemberDown(t *testing.T) {
 	l := upFake(t, func(o *order) {
 		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
 	})
-	l.volumes["pg-1"].mu.Lock()
-	l.volumes["pg-1"].health = "failed"
-	l.volumes["pg-1"].mu.Unlock()
+	l.volumes["rs0-1"].mu.Lock()
+	l.volumes["rs0-1"].health = "failed"
+	l.volumes["rs0-1"].mu.Unlock()
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
 	l.event(t, "problem", "its volume cannot be reached")
 }
@@ -243,10 +250,10 @@ func TestNoPasswordLeaves(t *testing.T) {
 
 func TestRepairAndUsage(t *testing.T) {
 	l := upFake(t, nil)
-	if text, err := l.h.Repair(t.Context(), "pg-1"); err != nil || text != "1 disk was replaced" {
+	if text, err := l.h.Repair(t.Context(), "rs0-1"); err != nil || text != "1 disk was replaced" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := l.h.Repair(t.Context(), "pg-7"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "pg-1") {
+	if _, err := l.h.Repair(t.Context(), "rs0-7"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rs0-1") {
 		t.Errorf("a volume that is not there: %v", err)
 	}
 	if u, err := l.h.Usage(t.Context()); err != nil || len(u) != 4 || u[0].Host != "host1" {
@@ -257,13 +264,13 @@ func TestRepairAndUsage(t *testing.T) {
 // A lab that cannot be made says why, removes what it made, and ends.
 func TestLabThatFails(t *testing.T) {
 	r := newFakeRooms()
-	r.c.refuse = errors.New("pg-2 does not answer")
+	r.c.refuse = errors.New("rs0-2 does not answer")
 	l := startFake(t, r, nil)
-	if err := l.h.awaitUsable(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "pg-2 does not answer") {
+	if err := l.h.awaitUsable(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "rs0-2 does not answer") {
 		t.Errorf("got %v", err)
 	}
 	keep := newFakeRooms()
-	keep.c.refuse = errors.New("pg-2 does not answer")
+	keep.c.refuse = errors.New("rs0-2 does not answer")
 	k := startFake(t, keep, func(o *order) { o.Keep = true })
 	k.until(t, "it failed", func(d record.Lab) bool { return d.State == stateFailed && d.Members[0].State == "running" })
 	if keep.closed {

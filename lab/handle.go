@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -78,8 +79,21 @@ func (h *Handle) Close() error {
 // Describe says how the lab is. deep asks servers and volumes, which takes longer; otherwise only what the supervisor
 // knows is told, at once.
 func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
+	if deep {
+		return h.describe(ctx, topology.Settings)
+	}
+	return h.describe(ctx, topology.Known)
+}
+
+// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It costs
+// them a command or two, so it may be called often while something is measured.
+func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
+	return h.describe(ctx, topology.Standing)
+}
+
+func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab, error) {
 	var l record.Lab
-	err := h.get(ctx, pathLab, url.Values{"deep": {strconv.FormatBool(deep)}}, &l)
+	err := h.get(ctx, pathLab, url.Values{"depth": {strconv.Itoa(int(depth))}}, &l)
 	return l, err
 }
 

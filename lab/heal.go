@@ -46,7 +46,7 @@ func (s *supervisor) heal(what Healing) ([]record.LabFault, error) {
 // deadMember is the member that a healing names, if it has ended and no fault is the reason.
 func (s *supervisor) deadMember(what Healing) engine.Node {
 	for _, n := range s.deadMembers() {
-		if what.Target == n.Name() {
+		if presentName(what.Target) == n.Name() {
 			return n
 		}
 	}
@@ -85,7 +85,7 @@ func (s *supervisor) revive(dead []engine.Node) ([]record.LabFault, error) {
 				errs[i] = s.remount(ctx, n.Name())
 			}
 			if errs[i] == nil {
-				errs[i] = s.giveBack(ctx, n.Name())
+				errs[i] = s.giveBack(n.Name())
 			}
 		})
 	}
@@ -114,8 +114,9 @@ func (s *supervisor) meant(what Healing) ([]*fault, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []*fault
+	target := presentName(what.Target)
 	for _, x := range s.faults {
-		byTarget := what.Target != "" && (x.Target == what.Target || x.node == nil && x.volume == nil && x.host.Name() == what.Target)
+		byTarget := target != "" && (x.Target == target || x.asked == target || x.node == nil && x.volume == nil && x.host.Name() == target)
 		if what.All || what.ID != 0 && x.ID == what.ID || byTarget {
 			found = append(found, x)
 		}
@@ -218,7 +219,7 @@ func (s *supervisor) undo(ctx context.Context, x *fault) error {
 		if x.node.Host().State() == host.Off {
 			return refuse("its host %s has no power; heal that first", x.node.Host().Name())
 		}
-		return s.giveBack(ctx, x.node.Name())
+		return s.giveBack(x.node.Name())
 	}
 	return s.healDisks(ctx, x)
 }
@@ -240,7 +241,7 @@ func (s *supervisor) powerOn(ctx context.Context, h host.Host) error {
 		}
 		all.Go(func() {
 			if errs[i] = s.remount(ctx, m); errs[i] == nil {
-				errs[i] = s.giveBack(ctx, m)
+				errs[i] = s.giveBack(m)
 			}
 		})
 	}
@@ -275,7 +276,7 @@ func (s *supervisor) remount(ctx context.Context, member string) error {
 }
 
 // giveBack lets a member that does not run join again.
-func (s *supervisor) giveBack(ctx context.Context, member string) error {
+func (s *supervisor) giveBack(member string) error {
 	cluster := s.running()
 	if cluster == nil {
 		return errors.New("the lab is not up")
@@ -284,7 +285,9 @@ func (s *supervisor) giveBack(ctx context.Context, member string) error {
 		s.returned(member)
 		return nil
 	}
-	if err := cluster.Return(ctx, member); err != nil {
+	// The time for healing does not bound it: one that copies its data again takes as long as that takes, and a cluster gives
+	// a member up that makes no progress.
+	if err := cluster.Return(s.ctx, member); err != nil {
 		return fmt.Errorf("%s did not come back: %w", member, err)
 	}
 	s.returned(member)

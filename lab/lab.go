@@ -39,7 +39,7 @@ const (
 // Fault is something to break.
 type Fault struct {
 	Action string `json:"action"`
-	// Target is a host, a member, a volume or VOLUME/DISK by its name, or a role: "primary", "secondary", "router", "gateway",
+	// Target is a host, a member, or a disk as MEMBER/DISK by its name, or a role: "primary", "secondary", "router", "gateway",
 	// "config", also SET/primary; "random" with Seed chooses a member with data. For host actions, a member or a role
 	// means the host that it stands on; for those of disks, all disks of its volume.
 	Target string `json:"target"`

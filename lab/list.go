@@ -1,12 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -75,6 +77,22 @@ func SupervisorPID(dir string) (int, error) {
 	return s.PID, nil
 }
 
+// ended says of a lab whose supervisor is gone what the kernel did then: it ended every process. What was known of roles, lag
+// and health is not true any more, and faults ended with what they broke.
+func ended(l *record.Lab) {
+	for i := range l.Hosts {
+		l.Hosts[i].State, l.Hosts[i].CutFrom = host.Off, nil
+	}
+	for i := range l.Members {
+		m := &l.Members[i]
+		m.State, m.Role, m.LagSeconds, m.LagBytes, m.Idle, m.PIDs, m.Problem = "dead", "unknown", nil, nil, false, nil, ""
+	}
+	for i := range l.Volumes {
+		l.Volumes[i].Health, l.Volumes[i].Detail = "unknown", ""
+	}
+	l.Faults = nil
+}
+
 // lastKnown is a lab as its files tell it.
 func lastKnown(home, name string, err error) record.Lab {
 	var l record.Lab
@@ -85,8 +103,9 @@ func lastKnown(home, name string, err error) record.Lab {
 			l.Specification, l.Started, l.Engine = o.Spec, o.Began, o.Spec.Engine.Name
 		}
 	}
-	if errors.Is(err, ErrGone) && l.Problem == "" {
-		l.Problem = "its supervisor is gone"
+	if errors.Is(err, ErrGone) {
+		ended(&l)
+		l.Problem = cmp.Or(l.Problem, "its supervisor is gone")
 	} else if err != nil && l.Problem == "" {
 		l.Problem = err.Error()
 	}

@@ -40,6 +40,24 @@ func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	}
 }
 
+// A lab whose supervisor is gone has no host that is on and no member that runs.
+func TestDeadLabIsConsistent(t *testing.T) {
+	home := t.TempDir()
+	makeDir(t, Dir(home, "left"))
+	lag := 1.5
+	was := record.Lab{Name: "left", State: stateUp, Hosts: []record.LabHost{{Name: "host1", State: "on", CutFrom: []string{"*"}}},
+		Members: []record.LabMember{{Name: "rs0-1", State: "running", Role: "primary", LagSeconds: &lag, PIDs: []int{1}}},
+		Volumes: []record.LabVolume{{Name: "v", Health: "healthy"}}, Faults: []record.LabFault{{ID: 1}}}
+	if err := writeJSON(Dir(home, "left"), labFile, was); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Find(t.Context(), home, "left")
+	if err != nil || e.Alive || e.Hosts[0].State != "off" || e.Hosts[0].CutFrom != nil || e.Members[0].State != "dead" || e.Members[0].Role != "unknown" ||
+		e.Members[0].LagSeconds != nil || e.Members[0].PIDs != nil || e.Volumes[0].Health != "unknown" || e.Faults != nil || e.Problem == "" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
 // A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the lab.
 func TestSupervisorThatIsLate(t *testing.T) {
 	home := t.TempDir()
@@ -66,8 +84,8 @@ func TestRestartIsTriedAgain(t *testing.T) {
 	l.c.failing = 3 // both other hosts, and the first of them again
 	l.c.mu.Unlock()
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
-	l.event(t, "problem", "is tried again: on host2: pg-1 did not come back: no space left")
-	l.event(t, "restart", "pg-1 was started on host3, because host1 is dead")
+	l.event(t, "problem", "is tried again: on host2: rs0-1 did not come back: no space left")
+	l.event(t, "restart", "rs0-1 was started on host3, because host1 is dead")
 }
 
 // Healing starts a member that nothing keeps down any more, or says that it cannot.
@@ -77,50 +95,50 @@ func TestHealStartsWhatIsDead(t *testing.T) {
 	l.c.mu.Lock()
 	l.c.failing = 1
 	l.c.mu.Unlock()
-	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err == nil || !strings.Contains(err.Error(), "pg-2 did not come back: no space left") {
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err == nil || !strings.Contains(err.Error(), "rs0-2 did not come back: no space left") {
 		t.Errorf("a member that does not start: %v", err)
 	}
-	done, err := l.h.Heal(t.Context(), Healing{Target: "pg-2"})
+	done, err := l.h.Heal(t.Context(), Healing{Target: "rs0-2"})
 	if err != nil || len(done) != 1 || done[0].Action != Ended || !l.c.nodes[1].Status().Running {
 		t.Errorf("healed %+v, %v", done, err)
 	}
-	l.event(t, "heal", "pg-2 had ended and was started again")
+	l.event(t, "heal", "rs0-2 had ended and was started again")
 }
 
 // What becomes of a volume is told, and a replaced disk takes its fault with it.
 func TestVolumesAreToldOf(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: DiskFail, Target: "pg-1/d2"})
-	l.event(t, "volume", "the volume pg-1 is degraded, after healthy")
-	l.volumes["pg-1"].mu.Lock()
-	l.volumes["pg-1"].refuse = errors.New("no space for a new disk")
-	l.volumes["pg-1"].mu.Unlock()
-	if _, err := l.h.Repair(t.Context(), "pg-1"); err == nil {
+	l.mustFail(t, Fault{Action: DiskFail, Target: "rs0-1/d2"})
+	l.event(t, "volume", "the volume rs0-1 is degraded, after healthy")
+	l.volumes["rs0-1"].mu.Lock()
+	l.volumes["rs0-1"].refuse = errors.New("no space for a new disk")
+	l.volumes["rs0-1"].mu.Unlock()
+	if _, err := l.h.Repair(t.Context(), "rs0-1"); err == nil {
 		t.Error("a repair that fails is none")
 	}
-	l.event(t, "volume", "the volume pg-1 could not be repaired: no space for a new disk")
-	l.volumes["pg-1"].mu.Lock()
-	l.volumes["pg-1"].refuse = nil
-	l.volumes["pg-1"].mu.Unlock()
-	if _, err := l.h.Repair(t.Context(), "pg-1"); err != nil {
+	l.event(t, "volume", "the volume rs0-1 could not be repaired: no space for a new disk")
+	l.volumes["rs0-1"].mu.Lock()
+	l.volumes["rs0-1"].refuse = nil
+	l.volumes["rs0-1"].mu.Unlock()
+	if _, err := l.h.Repair(t.Context(), "rs0-1"); err != nil {
 		t.Fatal(err)
 	}
-	l.event(t, "heal", "disk-fail pg-1/d2 has ended, because the disk was replaced")
-	l.event(t, "volume", "the volume pg-1 is healthy, after degraded")
-	l.mustFail(t, Fault{Action: DiskFail, Target: "pg-1/d2"}) // it can fail again
+	l.event(t, "heal", "disk-fail rs0-1/d2 has ended, because the disk was replaced")
+	l.event(t, "volume", "the volume rs0-1 is healthy, after degraded")
+	l.mustFail(t, Fault{Action: DiskFail, Target: "rs0-1/d2"}) // it can fail again
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}
-	l.event(t, "heal", "disk-fail pg-1/d2 is healed")
+	l.event(t, "heal", "disk-fail rs0-1/d2 is healed")
 }
 
 // A fault that another one takes the place of does not vanish without a word.
 func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: Pause, Target: "pg-2"})
-	l.mustFail(t, Fault{Action: Kill, Target: "pg-2", Limit: 10 * time.Millisecond})
-	l.event(t, "heal", "pause pg-2 has ended, because kill pg-2 took its place")
-	l.event(t, "heal", "kill pg-2 is healed, because its time is over")
+	l.mustFail(t, Fault{Action: Pause, Target: "rs0-2"})
+	l.mustFail(t, Fault{Action: Kill, Target: "rs0-2", Limit: 10 * time.Millisecond})
+	l.event(t, "heal", "pause rs0-2 has ended, because kill rs0-2 took its place")
+	l.event(t, "heal", "kill rs0-2 is healed, because its time is over")
 	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"})
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
@@ -143,35 +161,35 @@ func TestMemoryThatDoesNotSuffice(t *testing.T) {
 	kill()
 	_ = l.c.nodes[1].Kill()
 	const why = "killed by the kernel: out of memory (host limit 512 MiB)"
-	l.event(t, "problem", "pg-2 has ended by itself: "+why)
+	l.event(t, "problem", "rs0-2 has ended by itself: "+why)
 	l.until(t, "the member says why it is dead", func(d record.Lab) bool { return d.Members[1].Problem == why })
 	l.until(t, "the lab says what was killed", func(d record.Lab) bool {
 		return len(d.Notes) == 1 && strings.HasPrefix(d.Notes[0], "host2: 2 processes were killed by the kernel: out of memory (host limit 512 MiB); the last time at ")
 	})
-	if _, err := l.h.Heal(t.Context(), Healing{Target: "pg-2"}); err != nil {
+	if _, err := l.h.Heal(t.Context(), Healing{Target: "rs0-2"}); err != nil {
 		t.Fatal(err)
 	}
 	l.until(t, "the member has no problem", func(d record.Lab) bool { return d.Members[1].Problem == "" })
 	_ = l.c.nodes[0].Kill()
-	l.event(t, "problem", "pg-1 has ended by itself: postgres: signal: killed")
+	l.event(t, "problem", "rs0-1 has ended by itself: postgres: signal: killed")
 }
 
 // An event has one line of a log, the one that tells most, and says where the rest is.
 func TestEventsAreShort(t *testing.T) {
 	l := upFake(t, nil)
-	l.s.event("problem", "pg-2 could not join again: it ended; /labs/x/pg-2.log ends with:\n  | LOG: one\n  | FATAL: no space\n  | LOG: shut down", nil)
-	l.event(t, "problem", "pg-2 could not join again: it ended: FATAL: no space (log: /labs/x/pg-2.log)")
+	l.s.event("problem", "rs0-2 could not join again: it ended; /labs/x/rs0-2.log ends with:\n  | LOG: one\n  | FATAL: no space\n  | LOG: shut down", nil)
+	l.event(t, "problem", "rs0-2 could not join again: it ended: FATAL: no space (log: /labs/x/rs0-2.log)")
 }
 
 // Gateways that wait for a primary say where it is, also those that run; others are dead without an excuse.
 func TestGatewaysWithoutAPrimary(t *testing.T) {
 	const why = "not answering, because there is no primary: "
 	for _, c := range []struct{ role, gateway, host, first, want string }{
-		{"secondary", "dead", "paused", "paused", why + "host1, the host of pg-1, is paused"},
-		{"secondary", "running", "paused", "paused", why + "host1, the host of pg-1, is paused"},
-		{"secondary", "dead", "off", "dead", why + "host1, the host of pg-1, has no power"},
-		{"secondary", "running", "on", "paused", why + "pg-1 is paused"},
-		{"unknown", "running", "on", "dead", why + "pg-1 is dead; pg-2 is dead"},
+		{"secondary", "dead", "paused", "paused", why + "host1, the host of rs0-1, is paused"},
+		{"secondary", "running", "paused", "paused", why + "host1, the host of rs0-1, is paused"},
+		{"secondary", "dead", "off", "dead", why + "host1, the host of rs0-1, has no power"},
+		{"secondary", "running", "on", "paused", why + "rs0-1 is paused"},
+		{"unknown", "running", "on", "dead", why + "rs0-1 is dead; rs0-2 is dead"},
 		{"primary", "dead", "paused", "paused", ""},
 		{"standalone", "dead", "paused", "paused", ""},
 		{"secondary", "dead", "on", "running", ""}, // about to be promoted
@@ -181,8 +199,8 @@ func TestGatewaysWithoutAPrimary(t *testing.T) {
 			second = "dead"
 		}
 		l := record.Lab{State: stateUp, Hosts: []record.LabHost{{Name: "host1", State: c.host}, {Name: "host2", State: "on"}},
-			Members: []record.LabMember{{Name: "pg-1", Kind: "postgres", Host: "host1", Role: "unknown", State: c.first},
-				{Name: "pg-2", Kind: "postgres", Host: "host2", Role: c.role, State: second}, {Name: "gateway", Kind: "gateway", State: c.gateway}}}
+			Members: []record.LabMember{{Name: "rs0-1", Kind: "postgres", Host: "host1", Role: "unknown", State: c.first},
+				{Name: "rs0-2", Kind: "postgres", Host: "host2", Role: c.role, State: second}, {Name: "gateway", Kind: "gateway", State: c.gateway}}}
 		explainGateways(&l)
 		if got := l.Members[2].Problem; got != c.want {
 			t.Errorf("%+v: the gateway says %q", c, got)

@@ -65,6 +65,9 @@ func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error
 	if errs[3] != nil && chosen && spec.Engine.Name == engine.DocumentDB {
 		errs[3] = fmt.Errorf("%w; documentdb was chosen because there is no mongod, neither installed nor on PATH", errs[3])
 	}
+	if errors.Join(errs[:]...) == nil {
+		errs[3] = topology.Check(ctx, home, spec)
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, refuse("%s", err)
 	}
@@ -91,8 +94,7 @@ func findEngine(ctx context.Context, home string, spec record.LabSpec) (engine.I
 		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: call plimsoll as root, or take mongod, which runs as any user")
 	}
 	if spec.Engine.Binary != "" {
-		_, err := os.Stat(spec.Engine.Binary)
-		return engine.Installation{Engine: spec.Engine.Name, Path: spec.Engine.Binary}, err
+		return engine.MongodAt(ctx, spec.Engine.Binary)
 	}
 	e, err := engine.ByName(home, spec.Engine.Name)
 	if err != nil {

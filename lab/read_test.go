@@ -18,13 +18,13 @@ func TestAMemberIsReadWhileSomebodyReads(t *testing.T) {
 			}
 		}
 	}
-	r, err := l.h.ReadMember(t.Context(), "pg-2")
-	if err != nil || r.URI != "mongodb://reader/pg-2" || r.Behind != 42 {
+	r, err := l.h.ReadMember(t.Context(), "rs0-2")
+	if err != nil || r.URI != "mongodb://reader/rs0-2" || r.Behind != 42 {
 		t.Fatalf("%+v, error %v", r, err)
 	}
 	open(1)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := l.h.ReadMember(ctx, "pg-1"); err != nil {
+	if _, err := l.h.ReadMember(ctx, "rs0-1"); err != nil {
 		t.Fatal(err)
 	}
 	open(2)
@@ -34,7 +34,7 @@ func TestAMemberIsReadWhileSomebodyReads(t *testing.T) {
 		t.Error(err)
 	}
 	open(0)
-	for _, member := range []string{"pg-9", ""} {
+	for _, member := range []string{"rs0-9", ""} {
 		if _, err := l.h.ReadMember(t.Context(), member); !errors.Is(err, ErrRefused) {
 			t.Errorf("reading %q: %v", member, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -17,8 +18,8 @@ const maxRequest = 1 << 20
 func (s *supervisor) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+pathLab, func(w http.ResponseWriter, r *http.Request) {
-		deep, _ := strconv.ParseBool(r.FormValue("deep"))
-		writeAnswer(w, s.describe(r.Context(), deep), nil)
+		depth, _ := strconv.Atoi(r.FormValue("depth"))
+		writeAnswer(w, s.describe(r.Context(), topology.Depth(depth)), nil)
 	})
 	mux.HandleFunc("GET "+pathAddresses, func(w http.ResponseWriter, _ *http.Request) {
 		a, err := s.addresses()

@@ -239,7 +239,7 @@ func (s *supervisor) event(kind, text string, data map[string]string) {
 
 // becomes changes the state of the lab, in memory, in its file and for those who wait for events.
 func (s *supervisor) becomes(state string, why error) {
-	l := s.describe(s.ctx, false)
+	l := s.describe(s.ctx, topology.Known)
 	l.State = state
 	s.mu.Lock()
 	s.lab.State = state

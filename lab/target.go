@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -42,7 +44,7 @@ var roles = []string{"primary", "secondary", "standalone", "arbiter", "router", 
 // resolve finds what a target means. Members and roles mean the host they stand on where onHost says so.
 func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target, error) {
 	if f.Target == "" {
-		return target{}, refuse("what is to be broken? Name a host, a member, a role such as primary, or VOLUME/DISK")
+		return target{}, refuse("what is to be broken? Name a host, a member, a role such as primary, or MEMBER/DISK")
 	}
 	if h := s.hostNamed(f.Target); h != nil {
 		if onDisk(f.Action) {
@@ -50,13 +52,11 @@ func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target,
 		}
 		return target{host: h}, nil
 	}
-	if t, ok, err := s.resolveDisk(ctx, f.Target); ok || err != nil {
-		return t, err
+	member, disk := splitTarget(f.Target)
+	if disk != "" || onDisk(f.Action) {
+		return s.resolveDisks(ctx, member, disk, f.Seed)
 	}
-	if onDisk(f.Action) {
-		return s.resolveVolume(ctx, f)
-	}
-	node, err := s.resolveMember(ctx, f.Target, f.Seed)
+	node, err := s.resolveMember(ctx, member, f.Seed)
 	if err != nil {
 		return target{}, err
 	}
@@ -66,38 +66,35 @@ func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target,
 	return target{node: node, host: node.Host()}, nil
 }
 
-// resolveDisk finds VOLUME/DISK.
-func (s *supervisor) resolveDisk(ctx context.Context, name string) (target, bool, error) {
-	of, disk, ok := strings.Cut(name, "/")
-	if !ok {
-		return target{}, false, nil
+// splitTarget parts MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is "" where
+// none is named: shard2/primary is a member.
+func splitTarget(name string) (member, disk string) {
+	name = presentName(name)
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 || slices.Contains(roles, name[at+1:]) {
+		return name, ""
 	}
-	s.mu.Lock()
-	v := s.volumes[of]
-	s.mu.Unlock()
-	if v == nil {
-		return target{}, false, nil
-	}
-	var names []string
-	for _, d := range v.Describe(ctx, false).Disks {
-		if d.Name == disk || strings.TrimPrefix(d.Name, of+"-") == disk {
-			return target{volume: v, disks: []string{d.Name}, host: s.hostNamed(d.Host)}, true, nil
-		}
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		return target{}, false, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", of)
-	}
-	return target{}, false, refuse("the volume %s has no disk %q%s (disks: %s)", of, disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
+	return name[:at], name[at+1:]
 }
 
-// resolveVolume finds all disks of the volume that has a name, or that belongs to a member or role.
-func (s *supervisor) resolveVolume(ctx context.Context, f Fault) (target, error) {
+// formerName matches what members were called before all engines had the same names; accepted for one release.
+var formerName = regexp.MustCompile(`^(?:pg|mongod)-([0-9]+)(/|$)`)
+
+// presentName is the name that a member has now.
+func presentName(name string) string {
+	if rest, ok := strings.CutPrefix(name, "pg/"); ok {
+		return "rs0/" + rest
+	}
+	return formerName.ReplaceAllString(name, "rs0-$1$2")
+}
+
+// resolveDisks finds a disk of the volume of a member, which is named or has a role; all of them where disk is "".
+func (s *supervisor) resolveDisks(ctx context.Context, member, disk string, seed uint64) (target, error) {
 	s.mu.Lock()
-	v := s.volumes[f.Target]
+	v := s.volumes[member]
 	s.mu.Unlock()
 	if v == nil {
-		node, err := s.resolveMember(ctx, f.Target, f.Seed)
+		node, err := s.resolveMember(ctx, member, seed)
 		if err != nil {
 			return target{}, err
 		}
@@ -108,21 +105,30 @@ func (s *supervisor) resolveVolume(ctx context.Context, f Fault) (target, error)
 			return target{}, refuse("%s keeps no data, so it has no disks", node.Name())
 		}
 	}
-	t := target{volume: v, whole: true}
+	t := target{volume: v, whole: disk == ""}
+	var names []string
 	for _, d := range v.Describe(ctx, false).Disks {
+		names = append(names, d.Name)
+		if disk != "" && d.Name != disk && strings.TrimPrefix(d.Name, v.Name()+"-") != disk {
+			continue
+		}
 		t.disks = append(t.disks, d.Name)
 		if t.host == nil {
 			t.host = s.hostNamed(d.Host)
 		}
 	}
-	if len(t.disks) == 0 {
+	switch {
+	case len(names) == 0:
 		return target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", v.Name())
+	case len(t.disks) == 0:
+		return target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
 	}
 	return t, nil
 }
 
 // resolveMember finds a member by its name or role.
 func (s *supervisor) resolveMember(ctx context.Context, name string, seed uint64) (engine.Node, error) {
+	name = presentName(name)
 	cluster := s.running()
 	if cluster == nil {
 		return nil, refuse("the lab is not up")
@@ -166,7 +172,11 @@ func nodeOf(n engine.Node, ok bool) (engine.Node, error) {
 // all that have data.
 func (s *supervisor) membersOf(ctx context.Context, set, role string) []string {
 	var names []string
-	for _, m := range s.running().Describe(ctx, role == "secondary") {
+	depth := topology.Known
+	if role == "secondary" {
+		depth = topology.Standing
+	}
+	for _, m := range s.running().Describe(ctx, depth) {
 		if set != "" && m.Set != set || m.State != "running" {
 			continue
 		}

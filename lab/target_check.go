@@ -21,16 +21,15 @@ func CheckTarget(l record.Lab, f Fault) error {
 		known = append(known, m.Name)
 	}
 	known = append(hosts, known...)
-	of, _, _ := strings.Cut(f.Target, "/")
-	role := f.Target[strings.LastIndex(f.Target, "/")+1:]
-	disk := slices.ContainsFunc(l.Volumes, func(v record.LabVolume) bool { return v.Name == of })
+	member, disk := splitTarget(f.Target)
+	role := member[strings.LastIndexByte(member, '/')+1:]
 	switch {
-	case onDisk(f.Action) && slices.Contains(hosts, f.Target):
+	case onDisk(f.Action) && slices.Contains(hosts, member):
 		return hostHasNoDisk(f)
-	case !disk && !slices.Contains(known, f.Target) && !slices.Contains(roles, role):
+	case !slices.Contains(known, member) && !slices.Contains(roles, role):
 		return noTarget(f.Target, known)
-	case disk && of != f.Target && !onDisk(f.Action):
-		return refuse("%s is done to a host or a member, and %s is a disk: name %s for the member of that volume", f.Action, f.Target, of)
+	case disk != "" && !onDisk(f.Action):
+		return refuse("%s is done to a host or a member, and %s is a disk: name %s for the member of that volume", f.Action, f.Target, member)
 	}
 	return checkMeans(l, f)
 }
@@ -61,7 +60,7 @@ func lyingDisks(f Fault) string {
 
 // hostHasNoDisk refuses a fault of disks on a host.
 func hostHasNoDisk(f Fault) error {
-	return refuse("%s is done to disks, and %s is a host: name VOLUME/DISK, a volume, or a member for all disks of its volume", f.Action, f.Target)
+	return refuse("%s is done to disks, and %s is a host: name MEMBER/DISK such as primary/d1, or a member for all disks of its volume", f.Action, f.Target)
 }
 
 // noTarget says which names there are.

@@ -12,12 +12,12 @@ import (
 func TestCheckTarget(t *testing.T) {
 	l := record.Lab{
 		Hosts:   []record.LabHost{{Name: "host1"}, {Name: "host2"}},
-		Members: []record.LabMember{{Name: "pg-1"}, {Name: "pg-2"}},
-		Volumes: []record.LabVolume{{Name: "pg-1", Layout: record.LabLayout{Backend: "directory"}}, {Name: "pg-2", Layout: record.LabLayout{Backend: "directory"}}},
+		Members: []record.LabMember{{Name: "rs0-1"}, {Name: "rs0-2"}},
+		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}}, {Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
 	}
 	l.Specification.Hosts.Mode = record.LabPlain
 	sized := l
-	sized.Volumes = []record.LabVolume{{Name: "pg-1", Layout: record.LabLayout{Backend: "disk"}}}
+	sized.Volumes = []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "disk"}}}
 	faulty := sized
 	faulty.Specification.Storage.Faults = true
 	classed := sized
@@ -30,8 +30,14 @@ func TestCheckTarget(t *testing.T) {
 		want           string
 	}{
 		{l, Kill, "primary", ""},
-		{l, Kill, "pg/primary", ""},
-		{l, Kill, "pg-2", ""},
+		{l, Kill, "rs0/primary", ""},
+		{l, Kill, "pg-2", ""}, // the former name
+		{sized, DiskFail, "primary/d1", ""},
+		{sized, DiskFail, "rs0/secondary/d1", ""},
+		{sized, Kill, "primary/d1", "name primary for the member"},
+		{sized, DiskFail, "primry/d1", "there is no \"primry/d1\""},
+		{sized, DiskFail, "host1/d1", "host1/d1 is a host"},
+		{l, Kill, "rs0-2", ""},
 		{l, PowerOff, "host2", ""},
 		{l, PowerOff, "primary", ""},
 		{l, Kill, "primry", "did you mean primary?"},
@@ -43,10 +49,10 @@ func TestCheckTarget(t *testing.T) {
 		{l, DiskFail, "primary", "are directories: bring it up with --size (storage"},
 		{l, DiskLie, "primary", "--size and --faults"},
 		{l, PowerLoss, "host1", "--size and --faults"},
-		{sized, DiskFail, "pg-1/d1", ""},
-		{sized, Kill, "pg-1/d1", "name pg-1 for the member"},
-		{sized, DiskLie, "pg-1/d1", "--size and --faults"},
-		{faulty, DiskLie, "pg-1/d1", ""},
+		{sized, DiskFail, "rs0-1/d1", ""},
+		{sized, Kill, "rs0-1/d1", "name rs0-1 for the member"},
+		{sized, DiskLie, "rs0-1/d1", "--size and --faults"},
+		{faulty, DiskLie, "rs0-1/d1", ""},
 		{faulty, PowerLoss, "host1", ""},
 		{classed, PowerLoss, "host1", ""},
 	} {

@@ -79,7 +79,7 @@ const repairLimit = time.Hour
 // repair makes a volume whole again. A fault of a disk that was replaced has ended with it.
 func (s *supervisor) repair(name string) (string, error) {
 	s.mu.Lock()
-	v := s.volumes[name]
+	v := s.volumes[presentName(name)]
 	names := slices.Collect(maps.Keys(s.volumes))
 	s.mu.Unlock()
 	if v == nil {

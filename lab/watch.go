@@ -139,7 +139,7 @@ func (s *supervisor) startAgain(n engine.Node) error {
 	if s.whyDown(n.Name()) != "" || n.Status().Running {
 		return nil
 	}
-	if err := s.giveBack(s.ctx, n.Name()); err != nil {
+	if err := s.giveBack(n.Name()); err != nil {
 		return err
 	}
 	s.event("restart", n.Name()+" was started again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})

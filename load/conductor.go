@@ -199,21 +199,14 @@ func (c *crew) moveUsers(now int64) {
 		after := c.steps[c.step].n
 		c.active.Store(int64(after))
 		for _, w := range c.workers[min(before, after):after] {
-			w.wakeUp()
+			w.wait.wakeUp()
 		}
 		c.step++
 	}
 	if now >= c.until && c.phase != PhaseDrain { // those that are parked have to see that it is over
 		for _, w := range c.workers {
-			w.wakeUp()
+			w.wait.wakeUp()
 		}
-	}
-}
-
-func (w *worker) wakeUp() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -329,8 +322,8 @@ func (c *crew) abandon(w *worker, now int64, aborted bool) {
 		c.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}
 	w.settleLost(outcome, reason, now)
-	rec := w.rec[w.phase]
-	rec.End()
+	w.rec[w.phase].End()
+	rec := c.books[w.phase].rec // that of the worker may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,
 		Class: uint8(w.op.Class), Outcome: uint8(outcome)})
 	rec.Fail(measure.Failure{Class: c.classes[w.op.Class].Name, Outcome: outcome.String(),

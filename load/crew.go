@@ -22,6 +22,7 @@ type crew struct {
 	grace    time.Duration
 	interval time.Duration
 	plain    bool
+	alone    bool // no worker ever waits for another one
 	abort    <-chan struct{}
 
 	from    int64 // of the measured window
@@ -43,6 +44,7 @@ type crew struct {
 	dropAge  int64
 	limit    *limit
 
+	loops    []*eventLoop // none: every worker is a goroutine
 	stop     chan struct{}
 	once     sync.Once
 	stopping atomic.Bool
@@ -67,7 +69,7 @@ func newCrew(n int, w workload.Workload, st store.Store, sink measure.Sink, sche
 	c.classes = c.dims.Classes
 	c.steps = []userStep{{n: n}}
 	for i := range n {
-		wk := &worker{crew: c, id: i, wake: make(chan struct{}, 1)}
+		wk := &worker{crew: c, id: i}
 		wk.lastOK.Store(-1)
 		c.workers = append(c.workers, wk)
 	}
@@ -79,7 +81,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 	n := cfg.MaxWorkers()
 	c := newCrew(n, w, st, sink, cfg.Scheduled())
 	c.name, c.abort, c.plain = PhaseMeasure, cfg.Abort, cfg.PlainTimers
-	c.timeout, c.grace, c.interval = cfg.Timeout, cfg.Grace, cfg.Interval
+	c.timeout, c.grace, c.interval, c.alone = cfg.Timeout, cfg.Grace, cfg.Interval, true
 	c.from, c.until = cfg.bounds()
 	if c.until != never {
 		c.drained = c.until
@@ -137,7 +139,12 @@ func (c *crew) phaseOf(t int64) int {
 // halt makes all workers end after what they have under way.
 func (c *crew) halt() {
 	c.stopping.Store(true)
-	c.once.Do(func() { close(c.stop) })
+	c.once.Do(func() {
+		close(c.stop)
+		for _, l := range c.loops { // its workers cannot watch a channel
+			l.wakeAll()
+		}
+	})
 }
 
 // drop counts n operations of a phase that are given up.
@@ -207,6 +214,52 @@ func (c *crew) start() error {
 	if err := c.makeBooks(); err != nil {
 		return err
 	}
+	if err := c.makeWaiters(); err != nil {
+		return err
+	}
+	c.makeRecorders()
+	c.warming.Store(int64(len(c.workers)))
+	c.active.Store(int64(c.steps[0].n))
+	c.left, c.step, c.looked = len(c.workers), 1, c.now()
+	if len(c.loops) == 0 {
+		for _, w := range c.workers {
+			go w.main()
+		}
+	}
+	for _, l := range c.loops {
+		go l.loop.Run()
+	}
+	return nil
+}
+
+// makeRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then stays in the
+// caches of the processor.
+func (c *crew) makeRecorders() {
+	shares := len(c.loops)
+	if shares == 0 {
+		shares = len(c.workers)
+	}
+	for i, w := range c.workers {
+		if i >= shares {
+			first := c.workers[i%shares]
+			w.rec, w.sharing = first.rec, first.sharing
+		} else {
+			w.sharing = new(int)
+			for phase, b := range c.books {
+				if b != nil {
+					w.rec[phase] = b.collector.Recorder()
+				}
+			}
+		}
+		*w.sharing++
+	}
+}
+
+// makeWaiters decides what the workers run on, event loops or goroutines.
+func (c *crew) makeWaiters() error {
+	if c.onLoops() {
+		return c.makeLoops()
+	}
 	for _, w := range c.workers {
 		var err error
 		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
@@ -214,17 +267,6 @@ func (c *crew) start() error {
 		} else if w.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
 			return err
 		}
-		for i, b := range c.books {
-			if b != nil {
-				w.rec[i] = b.collector.Recorder()
-			}
-		}
-	}
-	c.warming.Store(int64(len(c.workers)))
-	c.active.Store(int64(c.steps[0].n))
-	c.left, c.step, c.looked = len(c.workers), 1, c.now()
-	for _, w := range c.workers {
-		go w.main()
 	}
 	return nil
 }

@@ -34,11 +34,7 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 	if wk.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
 		tb.Fatal(err)
 	}
-	for i, b := range c.books {
-		if b != nil {
-			wk.rec[i] = b.collector.Recorder()
-		}
-	}
+	c.makeRecorders()
 	return wk
 }
 

@@ -23,6 +23,8 @@ type Settlement struct {
 	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last
 	// answer was there or was given up.
 	Intended, Sent, Ended int64
+	// Server is host:port of the server that the last request was sent to, "" if that is not known.
+	Server string
 	// Abandoned means that the session did not return and its worker was given up. A write among the
 	// requests may still be applied, long after Ended.
 	Abandoned bool
@@ -71,7 +73,7 @@ func (w *worker) settle(outcome store.Outcome, end int64) {
 	}
 	s := &w.settlement
 	s.Outcome, s.Intended, s.Sent, s.Ended = outcome, w.due, w.start, end
-	s.Attempts, s.Reason, s.Abandoned = int(w.total.Attempts), store.NoReason, false
+	s.Attempts, s.Reason, s.Abandoned, s.Server = int(w.total.Attempts), store.NoReason, false, w.res.Server
 	if s.Failed >= 0 {
 		s.Attempts, s.Reason = w.res.Attempts, w.res.Reason
 	}

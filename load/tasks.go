@@ -225,9 +225,7 @@ func (w *worker) present() bool {
 		if now >= c.until {
 			return false
 		}
-		select {
-		case <-w.wake:
-		case <-c.stop:
+		if !w.wait.park() {
 			return false
 		}
 	}

@@ -4,11 +4,15 @@ import (
 	"time"
 )
 
-// waiter makes one worker wait for a moment.
+// waiter makes one worker wait.
 type waiter interface {
 	// until returns true when due is reached and false as soon as stop is closed (within
 	// interruptible, in the precise implementation).
 	until(due int64) bool
+	// park returns true after wakeUp, one that came before included, and false as soon as stop is closed.
+	park() bool
+	// wakeUp may be called from anywhere.
+	wakeUp()
 	// close gives back what the waiter holds.
 	close()
 }
@@ -24,13 +28,14 @@ func (c clock) now() int64 { return int64(time.Since(c.base)) }
 type timerWaiter struct {
 	clock clock
 	stop  <-chan struct{}
+	wake  chan struct{}
 	timer *time.Timer
 }
 
 func newTimerWaiter(c clock, stop <-chan struct{}) *timerWaiter {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &timerWaiter{clock: c, stop: stop, timer: t}
+	return &timerWaiter{clock: c, stop: stop, wake: make(chan struct{}, 1), timer: t}
 }
 
 func (w *timerWaiter) until(due int64) bool {
@@ -46,6 +51,22 @@ func (w *timerWaiter) until(due int64) bool {
 			w.timer.Stop()
 			return false
 		}
+	}
+}
+
+func (w *timerWaiter) park() bool {
+	select {
+	case <-w.wake:
+		return true
+	case <-w.stop:
+		return false
+	}
+}
+
+func (w *timerWaiter) wakeUp() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
 }
 

@@ -30,9 +30,7 @@ const (
 //
 // Spinning takes the core from a target on the same machine, so it is not done.
 type timerfdWaiter struct {
-	clock clock
-	stop  <-chan struct{}
-	rough *timerWaiter
+	*timerWaiter
 	file  *os.File
 	conn  syscall.RawConn
 	arm   func(fd uintptr) bool
@@ -47,7 +45,7 @@ func newPreciseWaiter(c clock, stop <-chan struct{}) (waiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a timer for a worker: %w (raise the limit of open files with ulimit -n)", err)
 	}
-	w := &timerfdWaiter{clock: c, stop: stop, rough: newTimerWaiter(c, stop), file: os.NewFile(uintptr(fd), "timerfd")}
+	w := &timerfdWaiter{timerWaiter: newTimerWaiter(c, stop), file: os.NewFile(uintptr(fd), "timerfd")}
 	if w.conn, err = w.file.SyscallConn(); err != nil {
 		w.close()
 		return nil, fmt.Errorf("making a timer for a worker: %w", err)
@@ -69,7 +67,7 @@ func (w *timerfdWaiter) armOnce(fd uintptr) bool {
 }
 
 func (w *timerfdWaiter) until(due int64) bool {
-	if due-w.clock.now() > int64(interruptible) && !w.rough.until(due-int64(margin)) {
+	if due-w.clock.now() > int64(interruptible) && !w.timerWaiter.until(due-int64(margin)) {
 		return false
 	}
 	for {
@@ -80,7 +78,7 @@ func (w *timerfdWaiter) until(due int64) bool {
 		w.spec.Value = unix.NsecToTimespec(d)
 		w.armed = false
 		if err := w.conn.Read(w.arm); err != nil || w.err != nil {
-			return w.rough.until(due) // the file is gone; late is better than never
+			return w.timerWaiter.until(due) // the file is gone; late is better than never
 		}
 		select {
 		case <-w.stop:
@@ -91,6 +89,6 @@ func (w *timerfdWaiter) until(due int64) bool {
 }
 
 func (w *timerfdWaiter) close() {
-	w.rough.close()
+	w.timerWaiter.close()
 	_ = w.file.Close() // a timer has nothing to lose
 }

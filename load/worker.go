@@ -32,7 +32,7 @@ type task interface {
 	finish(w *worker)
 }
 
-// worker is one goroutine with one session.
+// worker is one goroutine, or one task of an event loop, with one session.
 type worker struct {
 	crew    *crew
 	id      int
@@ -44,7 +44,6 @@ type worker struct {
 	turns   bool              // it must not settle while it verifies
 	task    task
 	wait    waiter
-	wake    chan struct{} // for parked virtual users
 
 	// state is the deadline of the operation under way in run time, idle, or abandoned. Only a change
 	// by CompareAndSwap ends an operation: either the worker takes it back to idle, or the conductor
@@ -55,6 +54,7 @@ type worker struct {
 	_      [48]byte
 
 	rec     [2]*measure.Recorder // by phase; the warm-up's is nil once it is over for this worker
+	sharing *int                 // how many workers have not given the warm-up's recorder back
 	phase   int
 	due     int64
 	start   int64
@@ -138,7 +138,9 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 // a worker never returns to an earlier phase.
 func (w *worker) recorder(phase int) *measure.Recorder {
 	if phase == measured && w.rec[warm] != nil {
-		w.rec[warm].Close()
+		if *w.sharing--; *w.sharing == 0 {
+			w.rec[warm].Close()
+		}
 		w.rec[warm] = nil
 		w.crew.warming.Add(-1)
 	}

@@ -46,20 +46,18 @@ func (g *gauge) take(start, end int64) (mean float64, n int) {
 	return float64(all.sum) / float64(all.n), int(all.n)
 }
 
-// Gauge counts the workers that are between [Recorder.Begin] and [Recorder.End] as a sample of the
+// Gauge counts the operations that are between [Recorder.Begin] and [Recorder.End] as a sample of the
 // operations under way at the time now. Call it at random moments that have nothing to do with the
 // operations, or let [Collector.Watch] do so.
 func (c *Collector) Gauge(now time.Duration) int {
 	c.mu.Lock()
-	busy := 0
+	var busy int64
 	for _, r := range c.recorders {
-		if r.busy.Load() {
-			busy++
-		}
+		busy += r.busy.Load()
 	}
 	c.mu.Unlock()
-	c.gauge.add(int64(now), int64(busy))
-	return busy
+	c.gauge.add(int64(now), busy)
+	return int(busy)
 }
 
 // Watch calls [Collector.Gauge] every 5 to 15 ms, at random so that it cannot fall in step with the

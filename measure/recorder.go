@@ -20,12 +20,12 @@ const (
 	entryLate
 )
 
-// Recorder takes the samples of one worker. Its methods may be called by that worker only, but at the
-// same time as the methods of the [Collector]. They allocate nothing, except for new kinds of failures.
+// Recorder takes the samples of one worker, or of several that run on one goroutine in turn. Its methods may be called by that
+// goroutine only, but at the same time as the methods of the [Collector]. They allocate nothing, except for new kinds of failures.
 type Recorder struct {
 	collector *Collector
 	shard     *shard
-	busy      atomic.Bool
+	busy      atomic.Int64 // operations under way
 
 	// The worker alone writes to the buffer and raises n; a tick of the collector reads below n. Only the
 	// one who folds takes the lock, and only under it n goes back to zero.
@@ -91,14 +91,13 @@ func shorten(message string) string {
 }
 
 // Begin says that an operation is under way. See [Collector.Gauge].
-func (r *Recorder) Begin() { r.busy.Store(true) }
+func (r *Recorder) Begin() { r.busy.Add(1) }
 
-// End says that the operation is over.
-func (r *Recorder) End() { r.busy.Store(false) }
+// End says that an operation is over. It may be called from anywhere.
+func (r *Recorder) End() { r.busy.Add(-1) }
 
 // Close hands over what is buffered and takes the recorder out of the collector.
 func (r *Recorder) Close() {
-	r.End()
 	r.drain()
 	r.collector.remove(r)
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // ClientsDir holds the records of several load processes, one directory each: 00, 01, …
@@ -39,7 +41,7 @@ func clientFiles(dir string) ([]string, error) {
 // ownFiles lists the checksums of one client's record or, where it was lost before it wrote them, its files.
 func ownFiles(dir, client string) ([]string, error) {
 	sums := path.Join(client, SumsFile)
-	if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(sums))); err == nil {
+	if safeopen.Exists(dir, sums) {
 		return []string{sums}, nil
 	}
 	files, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(client)))
@@ -53,21 +55,4 @@ func ownFiles(dir, client string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// alteredBelow returns what was changed of the file of a record that the checksums name: the file itself or,
-// if it is the checksums of a client, the files behind them.
-func alteredBelow(dir, name, want string) ([]string, error) {
-	file := filepath.Join(dir, filepath.FromSlash(name))
-	if got, err := checksum(file); err != nil || got != want {
-		return []string{name}, nil
-	}
-	if path.Base(name) != SumsFile {
-		return nil, nil
-	}
-	changed, err := altered(filepath.Dir(file))
-	for i := range changed {
-		changed[i] = path.Join(path.Dir(name), changed[i])
-	}
-	return changed, err
 }

@@ -1,13 +1,13 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // ComparisonFile is the file of the record of a comparison.
@@ -21,16 +21,14 @@ func WriteComparison(dir string, r *ComparisonReport) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(dir, err)
 	}
-	for _, name := range []string{ComparisonFile, StudyFile, RunFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)
-		}
+	if err := vacate(dir); err != nil {
+		return err
 	}
 	b, err := marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := replace(dir, ComparisonFile, b, true); err != nil {
+	if err := replaceSealed(dir, ComparisonFile, b, Complete); err != nil {
 		return explain(dir, err)
 	}
 	return nil
@@ -38,20 +36,26 @@ func WriteComparison(dir string, r *ComparisonReport) error {
 
 // OpenComparison reads the record of a comparison.
 func OpenComparison(dir string) (*ComparisonReport, error) {
-	path := filepath.Join(dir, ComparisonFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no comparison: there is no %s in it", dir, ComparisonFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the comparison in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindComparison); err != nil {
+	var r ComparisonReport
+	if err := readDocument(dir, ComparisonFile, KindComparison, "comparison", &r); err != nil {
 		return nil, err
 	}
-	var r ComparisonReport
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	doubts, err := doubtsOf(dir, ComparisonFile, &r)
+	r.Validity = append(r.Validity, doubts...)
+	measure.SortFindings(r.Validity)
+	return &r, err
+}
+
+// OpenComparisonFile reads a comparison from a file by itself, whatever its name. It has no checksums.
+func OpenComparisonFile(path string) (*ComparisonReport, error) {
+	b, err := safeopen.ReadPath(path, safeopen.MaxDocument)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the comparison %s: %w", path, cause(err))
 	}
+	var r ComparisonReport
+	if err := parseDocument(path, b, KindComparison, &r); err != nil {
+		return nil, err
+	}
+	r.Validity = append(r.Validity, Empty(&r)...)
 	return &r, nil
 }

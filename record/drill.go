@@ -28,6 +28,8 @@ type Drill struct {
 	Started       time.Time  `json:"started"`
 	Ended         *time.Time `json:"ended,omitempty"`
 	Specification DrillSpec  `json:"specification"`
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	Engine string `json:"engine,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string `json:"reasons"`
@@ -86,6 +88,9 @@ type DrillRound struct {
 	ServiceCPUSeconds float64 `json:"service_cpu_seconds,omitempty"`
 	// Unread are members that no read of the audit covered, with the reason.
 	Unread []string `json:"unread,omitempty"`
+	// Shards are the shards of a sharded cluster, and Placement says how the shard of an operation is known, or why it is not.
+	Shards    []DrillShard `json:"shards,omitempty"`
+	Placement string       `json:"placement,omitempty"`
 	// Faults are what was broken, as it happened.
 	Faults []DrillFault `json:"faults"`
 	// Moments are the timeline: what happened first after each fault, in nanoseconds of run time.
@@ -96,10 +101,23 @@ type DrillRound struct {
 	Ledger *LedgerResult `json:"ledger,omitempty"`
 }
 
+// DrillShard is one shard of a sharded cluster in a round. Its outages are among the effects, its lost writes in the ledger.
+type DrillShard struct {
+	Name string `json:"name"`
+	// Struck says whether a fault struck a member of it. Of a target that others break that is not known, so all of them count.
+	Struck bool `json:"struck,omitempty"`
+	// AcknowledgedBefore is how many writes it acknowledged in the second before the fault that struck it first, or before the first one.
+	AcknowledgedBefore int64 `json:"acknowledged_before"`
+	// NewPrimary is how long after that fault another member was its primary, in nanoseconds; 0 if that was not seen.
+	NewPrimary int64 `json:"new_primary_ns,omitempty"`
+}
+
 // DrillFault is one fault as it happened, on the clock of the run.
 type DrillFault struct {
 	Fault  string `json:"fault"`
 	Target string `json:"target"` // what it was resolved to
+	// Shards are those that have a member with data on the target, of a sharded cluster.
+	Shards []string `json:"shards,omitempty"`
 	// Manner is "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow": outages of
 	// different manners are not compared.
 	Manner   string `json:"manner"`
@@ -119,8 +137,11 @@ const (
 	MomentFirstError = "first-error"
 	MomentPrimaryOut = "primary-gone"    // the old primary is gone from the client's view
 	MomentElected    = "primary-elected" // by term, election date or timeline
-	MomentFirstWrite = "first-write"     // the first acknowledged write
-	MomentThroughput = "throughput-back" // 95 % of the throughput before
+	MomentFirstRead  = "first-read"      // the first read that was answered, where none was before
+	MomentFirstWrite = "first-write"     // the first acknowledged write, where none was before
+	MomentReadsBack  = "reads-back"      // 95 % of the reads before
+	MomentWritesBack = "writes-back"     // 95 % of the writes before
+	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
 	MomentHealed     = "healed"
 	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
 )
@@ -130,13 +151,19 @@ type DrillMoment struct {
 	Kind string `json:"kind"`
 	At   int64  `json:"at_ns"`
 	// Fault is the index of the fault that it follows.
-	Fault int    `json:"fault"`
+	Fault int `json:"fault"`
+	// Shard is the one it is about, of a sharded cluster; empty for what concerns all of it.
+	Shard string `json:"shard,omitempty"`
 	Text  string `json:"text,omitempty"`
 }
 
 // DrillEffect is what the faults meant for one class of operations.
 type DrillEffect struct {
 	Class string `json:"class"`
+	// Kind is "reads" or "writes": all classes that read, or that write, together.
+	Kind string `json:"kind,omitempty" jsonschema:"enum=reads,enum=writes"`
+	// Shard is the one on which they were, of a sharded cluster; empty for all of them, also those that asked several.
+	Shard string `json:"shard,omitempty"`
 	// Client is the number of a load process; -1 is all of them.
 	Client int `json:"client"`
 	// Before is the rate of successes per second before the first fault.
@@ -152,6 +179,12 @@ type DrillEffect struct {
 	Missing float64 `json:"missing"`
 	Failed  int64   `json:"failed"`
 }
+
+// The kinds of operations, in [DrillEffect.Kind].
+const (
+	KindReads  = "reads"
+	KindWrites = "writes"
+)
 
 // The classes that a ledger gives to writes.
 const (
@@ -185,14 +218,28 @@ type LedgerResult struct {
 	// LossWindow is how long before the fault the oldest lost write had been acknowledged, in nanoseconds: the
 	// measured recovery point. -1 if nothing is lost.
 	LossWindow int64 `json:"loss_window_ns"`
+	// Shards are the acknowledged and lost writes by shard, of a sharded cluster. One without a name has the writes whose shard is
+	// not known.
+	Shards []LedgerShard `json:"shards,omitempty"`
 	// Examples of other classes that should not be there, by class.
 	Examples map[string][]string `json:"examples,omitempty"`
 	// Reads are what the audit read: the final read, and each member.
 	Reads []LedgerRead `json:"reads"`
+	// Judged is what reads returned during the load, where the workload has reads that can be judged.
+	Judged *ReadsResult `json:"judged_reads,omitempty"`
 	// Notes say what the numbers do not: which writes cannot be judged, and why.
 	Notes []string `json:"notes,omitempty"`
 	// Bytes is the memory that the ledger took.
 	Bytes int64 `json:"bytes"`
+}
+
+// LedgerShard is what became of the acknowledged writes of one shard.
+type LedgerShard struct {
+	Shard        string `json:"shard,omitempty"`
+	Acknowledged int64  `json:"acknowledged"`
+	Lost         int64  `json:"lost"`
+	// LossWindow is that of [LedgerResult] for the writes of this shard; -1 if none is lost, or nobody knows when it was acknowledged.
+	LossWindow int64 `json:"loss_window_ns"`
 }
 
 // LostWrite is one acknowledged write that is gone.
@@ -200,6 +247,8 @@ type LostWrite struct {
 	Writer   int    `json:"writer"`
 	Sequence int64  `json:"sequence"`
 	ID       string `json:"id"`
+	// Shard is the one that it went to, of a sharded cluster.
+	Shard string `json:"shard,omitempty"`
 	// Acknowledged is when, in run time, -1 if that is no longer known; Age is how long before the fault.
 	// It was then or up to Within later: exact times are kept of the last writes only.
 	Acknowledged int64 `json:"acknowledged_ns"`

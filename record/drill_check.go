@@ -13,6 +13,8 @@ const (
 	LossNone   = "none"
 	LossWindow = "window"
 	LossAny    = "any"
+	// LossUnknown is what nobody can expect: a result says so where the durability of its writes is not known.
+	LossUnknown = "unknown"
 )
 
 // WorkloadLedger is the name of the workload of drills: inserts, increments and reads, each of which the ledger can tell
@@ -46,6 +48,7 @@ func (s *DrillSpec) Defaults() {
 	if s.Run.Workload.Name == WorkloadLedger {
 		s.Run.LoadPhase.Skip = true // it begins with nothing
 	}
+	s.readDefaults()
 	s.loadDefaults()
 	s.Run.Defaults()
 	length := s.Run.Load.measured()
@@ -59,6 +62,43 @@ func (s *DrillSpec) Defaults() {
 			def(&f.Seed, 1)
 		}
 	}
+}
+
+// judgedShare is the share of reads in a drill that is about reads.
+const judgedShare = 0.4
+
+// readDefaults has the keys about reads say the same in both places. A drill of the workload ledger that says how it reads
+// reads more than others do.
+func (s *DrillSpec) readDefaults() {
+	d := &s.Run.Durability
+	r := ReadsSpec{}
+	if s.Reads != nil {
+		r = *s.Reads
+	}
+	def(&d.ReadConcern, r.Concern)
+	def(&d.ReadPreference, r.Preference)
+	d.Causal = d.Causal || r.Causal
+	said := s.Reads != nil || d.ReadConcern != "" || d.ReadPreference != "" || d.Causal
+	if !said || s.Run.Workload.Name != WorkloadLedger {
+		return
+	}
+	r.Concern, r.Preference, r.Causal = d.ReadConcern, d.ReadPreference, d.Causal
+	def(&r.Share, judgedShare)
+	s.Reads = &r
+}
+
+// checkReads says what is wrong with the share of reads; everything else is checked as a part of run.durability.
+func (s *DrillSpec) checkReads() error {
+	switch {
+	case s.Reads == nil:
+		return nil
+	case s.Run.Workload.Name != WorkloadLedger:
+		return fmt.Errorf("reads: only those of the workload ledger can be judged, and this drill has %s; leave the workload out, "+
+			"or say how it reads in run.durability", s.Run.Workload.Name)
+	case s.Reads.Share < 0 || s.Reads.Share > 0.9:
+		return errors.New("reads.share: a share from 0 to 0.9, because what nobody writes shows nothing")
+	}
+	return nil
 }
 
 // drillLabName makes the name of a lab of the name of a drill.
@@ -130,11 +170,12 @@ func (l *LoadSpec) reaches(workers Count) (time.Duration, bool) {
 // key. It expects defaults to be filled in.
 func (s *DrillSpec) Validate() error {
 	errs := []error{
-		plainName("name", s.Name),
+		plainName("name", s.Name), directory("out", s.Out),
 		indented("run", s.Run.Validate()),
 		s.checkTarget(), s.checkRun(), s.checkFaults(),
 		between("repeat", float64(s.Repeat), 1, maxRounds),
 		notNegative("recovery", s.Recovery),
+		s.checkReads(),
 	}
 	if s.Lab != nil {
 		errs = append(errs, indented("lab", s.Lab.Validate()), s.Lab.loadable())

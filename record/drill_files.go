@@ -1,14 +1,13 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // The names of what the record of a drill holds.
@@ -32,10 +31,8 @@ func CreateDrill(dir string, spec DrillSpec) (*DrillWriter, error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errors.New("a drill needs a directory: give one (--out)")
 	}
-	for _, name := range []string{DrillFile, RoundsDir, RunFile, StudyFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)
-		}
+	if err := vacate(dir); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, RoundsDir), 0o755); err != nil {
 		return nil, explain(dir, err)
@@ -47,7 +44,7 @@ func CreateDrill(dir string, spec DrillSpec) (*DrillWriter, error) {
 func (w *DrillWriter) AddSecrets(uri string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.red.learn(RunSpec{Target: uri})
+	w.red.known.Learn(uri)
 }
 
 // Redacted returns a copy of the drill without credentials.
@@ -68,7 +65,7 @@ func (w *DrillWriter) Write(d *Drill) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(w.dir, DrillFile, b, true); err != nil {
+	if err := replaceSealed(w.dir, DrillFile, b, d.Status); err != nil {
 		return explain(w.dir, err)
 	}
 	return nil
@@ -77,21 +74,16 @@ func (w *DrillWriter) Write(d *Drill) error {
 // OpenDrill reads the record of a drill. One that is being written has status running; one that was left so by a process
 // that is gone has status killed, and its verdict is unknown unless a write was found lost before.
 func OpenDrill(dir string) (*Drill, error) {
-	path := filepath.Join(dir, DrillFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no drill: there is no %s in it", dir, DrillFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the drill in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindDrill); err != nil {
+	var d Drill
+	if err := readDocument(dir, DrillFile, KindDrill, "drill", &d); err != nil {
 		return nil, err
 	}
-	var d Drill
-	if err := json.Unmarshal(b, &d); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	doubts, err := doubtsOf(dir, DrillFile, &d)
+	if err != nil {
+		return nil, err
 	}
+	d.Validity = append(d.Validity, doubts...)
+	measure.SortFindings(d.Validity)
 	if d.Status != Running {
 		return &d, nil
 	}

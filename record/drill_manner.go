@@ -39,7 +39,40 @@ func (r *DrillRound) Manner() string {
 // Whole is what the faults meant for all operations of all clients, nil if that is not known.
 func (r *DrillRound) Whole() *DrillEffect {
 	for i := range r.Effects {
-		if e := &r.Effects[i]; e.Class == "" && e.Client == -1 {
+		if e := &r.Effects[i]; e.all() && e.Shard == "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// all says whether an effect is that of all operations, wherever they were, of all clients.
+func (e *DrillEffect) all() bool { return e.Class == "" && e.Kind == "" && e.Client == -1 }
+
+// Headline is what the faults meant for operations where they struck: [DrillRound.Whole] or, of a sharded cluster, that of the struck
+// shard that was out for longest. Operations on the other shards go on meanwhile, so all together are hardly ever out.
+func (r *DrillRound) Headline() *DrillEffect {
+	var longest *DrillEffect
+	for i := range r.Effects {
+		e := &r.Effects[i]
+		struck := slices.ContainsFunc(r.Shards, func(s DrillShard) bool { return s.Struck && s.Name == e.Shard })
+		if !e.all() || !struck || e.OutageFrom < 0 {
+			continue
+		}
+		if longest == nil || longest.Outage >= 0 && (e.Outage < 0 || e.Outage > longest.Outage) {
+			longest = e
+		}
+	}
+	if longest == nil {
+		return r.Whole()
+	}
+	return longest
+}
+
+// Of is the effect on all operations of a kind on a shard, "" being all kinds and all shards; nil if that is not known.
+func (r *DrillRound) Of(kind, shard string) *DrillEffect {
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Class == "" && e.Client == -1 && e.Kind == kind && e.Shard == shard {
 			return e
 		}
 	}
@@ -84,7 +117,7 @@ func (d *Drill) ByManner() []DrillManner {
 		}
 		m := &list[at]
 		m.Rounds++
-		if e := r.Whole(); e != nil && e.Outage >= 0 {
+		if e := r.Headline(); e != nil && e.Outage >= 0 {
 			outages[at] = append(outages[at], float64(e.Outage))
 		} else if e != nil && e.OutageFrom >= 0 {
 			m.Unended++

@@ -12,6 +12,8 @@ type DrillSpec struct {
 	Faults []DrillFaultSpec `json:"faults,omitempty" yaml:"faults,omitempty"`
 	// External means that a person or another program breaks the target; the moment is marked by a key or a signal.
 	External bool `json:"external,omitempty" yaml:"external,omitempty"`
+	// Reads say how the reads of the workload ledger are sent, and that more of them are judged.
+	Reads *ReadsSpec `json:"reads,omitempty" yaml:"reads,omitempty"`
 	// Expect says what must not happen; absent, what the durability level promises.
 	Expect *ExpectSpec `json:"expect,omitempty" yaml:"expect,omitempty"`
 	// Recovery is how long after the last heal redundancy may take to come back before the drill goes on without it.
@@ -28,7 +30,7 @@ type DrillSpec struct {
 
 // DrillFaultSpec is one thing that is broken.
 type DrillFaultSpec struct {
-	// Fault is ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:pg-1/d1.
+	// Fault is ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
 	Fault string `json:"fault" yaml:"fault"`
 	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
 	At        Duration `json:"at,omitempty" yaml:"at,omitempty"`
@@ -50,10 +52,24 @@ type DrillFaultSpec struct {
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 }
 
+// ReadsSpec says how a drill reads. Concern, Preference and Causal are short for the keys of run.durability, which win where they
+// say something.
+type ReadsSpec struct {
+	// Concern is the read concern level.
+	Concern string `json:"concern,omitempty" yaml:"concern,omitempty" jsonschema:"enum=local,enum=available,enum=majority,enum=linearizable,enum=snapshot"`
+	// Preference is which members may answer.
+	Preference string `json:"preference,omitempty" yaml:"preference,omitempty" jsonschema:"enum=primary,enum=primaryPreferred,enum=secondary,enum=secondaryPreferred,enum=nearest"`
+	// Causal makes the session of each worker causally consistent.
+	Causal bool `json:"causal,omitempty" yaml:"causal,omitempty"`
+	// Share is which part of the operations reads, 40 % if it is not said.
+	Share Share `json:"share,omitempty" yaml:"share,omitempty"`
+}
+
 // ExpectSpec says what a drill must hold.
 type ExpectSpec struct {
-	// Loss is "none", or "window": acknowledged writes may be lost if they are no older than LossWindow at the fault.
-	Loss       string   `json:"loss,omitempty" yaml:"loss,omitempty" jsonschema:"enum=none,enum=window,enum=any"`
+	// Loss is "none", "any", or "window": acknowledged writes may be lost if they are no older than LossWindow at the fault. Of a round
+	// it may be "unknown": nobody knows what its writes promise.
+	Loss       string   `json:"loss,omitempty" yaml:"loss,omitempty" jsonschema:"enum=none,enum=window,enum=any,enum=unknown"`
 	LossWindow Duration `json:"loss_window,omitempty" yaml:"loss_window,omitempty"`
 	// Outage is the longest time without a success, Recovery the longest until 95 % of the throughput before.
 	Outage   Duration `json:"outage,omitempty" yaml:"outage,omitempty"`

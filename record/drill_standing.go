@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // StandingFile says how a drill stands that goes on. It is replaced about once a second and is gone when the drill has
@@ -92,7 +94,7 @@ func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StandingFile)
 
 // ReadStanding reads how a drill stands that goes on, nil if nothing says so.
 func ReadStanding(dir string) (*DrillStanding, error) {
-	b, err := os.ReadFile(filepath.Join(dir, StandingFile))
+	b, err := safeopen.ReadFile(dir, StandingFile, safeopen.MaxDocument)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -100,7 +102,7 @@ func ReadStanding(dir string) (*DrillStanding, error) {
 		return nil, fmt.Errorf("cannot read how the drill in %s stands: %w", dir, cause(err))
 	}
 	var s DrillStanding
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := safeopen.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("%s in %s is damaged: %w", StandingFile, dir, err)
 	}
 	return &s, nil

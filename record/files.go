@@ -1,13 +1,9 @@
 package record
 
 import (
-	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,12 +72,7 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(dir, err)
 	}
-	for _, f := range append(files(), File{Name: RunFile}, File{Name: SamplesFile}, File{Name: ClientsDir}, File{Name: LogsDir}) {
-		if _, err := os.Lstat(filepath.Join(dir, f.Name)); err == nil {
-			return fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, f.Name)
-		}
-	}
-	return nil
+	return vacate(dir)
 }
 
 // replace writes a file so that readers see, and a process that is killed at any moment leaves, the old or the
@@ -138,69 +129,4 @@ func marshal(v any) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err := e.Encode(v)
 	return []byte(b.String()), err
-}
-
-// writeSums writes the checksums of the files of a record in the format of sha256sum.
-func writeSums(dir string) error {
-	names := []string{EventsFile, IntervalsFile, LatencyFile, RunFile}
-	if _, err := os.Lstat(filepath.Join(dir, SamplesFile)); err == nil {
-		names = append(names, SamplesFile)
-	}
-	clients, err := clientFiles(dir)
-	if err != nil {
-		return err
-	}
-	logs, err := logFiles(dir)
-	if err != nil {
-		return err
-	}
-	names = append(names, logs...)
-	var b strings.Builder
-	for _, name := range append(names, clients...) {
-		sum, err := checksum(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%s  %s\n", sum, name)
-	}
-	return replace(dir, SumsFile, []byte(b.String()), true)
-}
-
-func checksum(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// altered returns the files that differ from SHA256SUMS. Without that file there is nothing to compare.
-func altered(dir string) ([]string, error) {
-	f, err := os.Open(filepath.Join(dir, SumsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var names []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		want, name, ok := strings.Cut(lines.Text(), "  ")
-		if !ok || name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) {
-			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", f.Name(), lines.Text())
-		}
-		changed, err := alteredBelow(dir, name, want)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, changed...)
-	}
-	return names, lines.Err()
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // The lock of a directory that is being written is the kernel's, on the file [LockFile] in it: whatever ends the
@@ -46,6 +49,15 @@ func (e *HeldError) Error() string {
 type holding struct {
 	Pid     int       `json:"pid"`
 	Started time.Time `json:"started"`
+	identity
+}
+
+// identity tells a process from all others that had or have its id: after a restart of the machine, in another PID
+// namespace, or later on the same machine. It is empty where the system does not tell.
+type identity struct {
+	Boot      string `json:"boot,omitempty"`          // boot id of the kernel
+	Namespace string `json:"pid_namespace,omitempty"` // as /proc/self/ns/pid names it
+	Ticks     uint64 `json:"start_ticks,omitempty"`   // start of the process in clock ticks since boot
 }
 
 // Hold keeps every other process from writing a directory, which it makes if need be, until release is called or
@@ -74,9 +86,13 @@ func Hold(dir string) (release func(), err error) {
 
 // tryHold takes the lock once and writes down who has it.
 func tryHold(dir string) (f *os.File, err error) {
-	f, err = os.OpenFile(filepath.Join(dir, LockFile), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
+	name := filepath.Join(dir, LockFile)
+	if f, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR|safeopen.NoLink, 0o644); err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: safeopen.ErrNotRegular}
 	}
 	defer func() {
 		if err != nil {
@@ -90,7 +106,7 @@ func tryHold(dir string) (f *os.File, err error) {
 	if !samePlace(f) {
 		return nil, errHeld
 	}
-	b, err := json.Marshal(holding{Pid: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second)})
+	b, err := json.Marshal(holding{Pid: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), identity: self()})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +129,7 @@ func samePlace(f *os.File) bool {
 
 // Holder says whether a process is writing a directory, and which one; pid is 0 where that could not be read.
 func Holder(dir string) (pid int, held bool) {
-	f, err := os.Open(filepath.Join(dir, LockFile))
+	f, err := safeopen.Open(dir, LockFile)
 	if err != nil {
 		return 0, false
 	}
@@ -126,8 +142,8 @@ func Holder(dir string) (pid int, held bool) {
 
 func readHolding(dir string) holding {
 	var h holding
-	b, err := os.ReadFile(filepath.Join(dir, LockFile))
-	if err != nil || json.Unmarshal(b, &h) != nil {
+	b, err := safeopen.ReadFile(dir, LockFile, 1<<16)
+	if err != nil || safeopen.Unmarshal(b, &h) != nil {
 		return holding{}
 	}
 	return h

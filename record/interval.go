@@ -1,15 +1,14 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -231,17 +230,12 @@ type logLine struct {
 	payload string
 }
 
-var errTorn = errors.New("the file ends in the middle of a line")
-
-// nextLogLine reads the next histogram of a log; io.EOF at its end, errTorn if the last line is not
+// nextLogLine reads the next histogram of a log; io.EOF at its end, [safeopen.ErrTorn] if the last line is not
 // whole.
-func nextLogLine(r *bufio.Reader) (logLine, error) {
+func nextLogLine(r *safeopen.Lines) (logLine, error) {
 	for {
-		b, err := r.ReadBytes('\n')
+		b, err := r.Next()
 		if err != nil {
-			if len(b) > 0 {
-				return logLine{}, errTorn
-			}
 			return logLine{}, err
 		}
 		b = bytes.TrimRight(b, "\r\n")

@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // appendLine adds an event to a journal as one line of JSON and waits until it is on the disk.
@@ -25,24 +29,30 @@ func appendLine(journal *os.File, event any) error {
 // readLines reads a journal in the order in which it was written; there being none is no error. Lines that cannot be read or
 // are not whole are left out and counted. What the journal is of stands in errors: "the study in DIR".
 func readLines[E any](path, of string, whole func(*E) bool) (events []E, unreadable int, err error) {
-	b, err := os.ReadFile(path)
+	f, err := safeopen.Open(filepath.Dir(path), filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot read %s: %w", of, cause(err))
 	}
-	for line := range bytes.Lines(b) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
+	defer f.Close()
+	for lines := safeopen.NewLines(f); ; {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return events, unreadable, nil
+		}
+		if err != nil && !errors.Is(err, safeopen.ErrTorn) {
+			return events, unreadable, fmt.Errorf("cannot read %s: %w", of, err)
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		var e E
-		if json.Unmarshal(line, &e) != nil || !whole(&e) {
+		if safeopen.Unmarshal(line, &e) != nil || !whole(&e) {
 			unreadable++
 			continue
 		}
 		events = append(events, e)
 	}
-	return events, unreadable, nil
 }

@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Lab is a lab as it is: what was asked for, what was made of it, and how it stands.
 type Lab struct {
@@ -71,6 +74,8 @@ type LabMember struct {
 	// LagSeconds and LagBytes are how far it is behind the primary, absent if that is not known.
 	LagSeconds *float64 `json:"lag_seconds,omitempty"`
 	LagBytes   *int64   `json:"lag_bytes,omitempty"`
+	// Idle says that the primary has written nothing for a second or more, and that the member has all that it wrote.
+	Idle bool `json:"idle,omitempty"`
 	// Term is the election term or timeline it is on.
 	Term int64 `json:"term,omitempty"`
 	// Durability is the level a gateway stands for.
@@ -148,7 +153,11 @@ type LabDisk struct {
 // LabSharding is how a collection is spread.
 type LabSharding struct {
 	Namespace string `json:"namespace"`
-	Key       string `json:"key"`
+	// Key is the shard key; empty for a collection of a sharded cluster that is not sharded itself.
+	Key    string `json:"key"`
+	Unique bool   `json:"unique,omitempty"`
+	// Zones is how many ranges of the key are bound to a zone.
+	Zones int `json:"zones,omitempty"`
 	// Chunks are counted per shard.
 	Chunks map[string]int64 `json:"chunks"`
 }
@@ -192,3 +201,6 @@ type LabUsage struct {
 	Received   int64 `json:"received_bytes,omitempty"`
 	Sent       int64 `json:"sent_bytes,omitempty"`
 }
+
+// EngineText is the engine of a lab with its version: "mongod 8.0.12".
+func (l *Lab) EngineText() string { return strings.TrimSpace(l.Engine + " " + l.Version) }

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -160,15 +161,30 @@ func (e *EngineSpec) validate() error {
 	if e.Name == LabMongod && e.Connections != 0 {
 		errs = append(errs, errors.New("engine.connections: it is for the gateways of documentdb; mongod takes maxConns among args"))
 	}
-	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 || len(e.Parameters) > 0 || len(e.Args) > 0 || e.Authentication) {
-		errs = append(errs, errors.New("engine: none is no server, so it has no version, binary, cache, connections, parameters, args or authentication; leave them out, or name mongod or documentdb"))
+	roles := e.Roles()
+	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 || len(e.Parameters) > 0 || len(e.Args) > 0 ||
+		len(roles) > 1 || e.Authentication || e.TLS) {
+		errs = append(errs, errors.New("engine: none is no server, so it has no version, binary, cache, connections, parameters, args, authentication or tls; leave them out, or name mongod or documentdb"))
 	}
-	for name := range e.Parameters {
-		if strings.TrimSpace(name) == "" || strings.ContainsAny(name, "= \n'") {
-			errs = append(errs, fmt.Errorf("engine.parameters: %q is not the name of a setting", name))
+	if e.Name == LabDocumentDB && len(roles) > 1 {
+		errs = append(errs, errors.New("engine: config, arbiter and router are roles of mongod and mongos; documentdb has none of them"))
+	}
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		for name := range roles[role].Parameters {
+			if strings.TrimSpace(name) == "" || strings.ContainsAny(name, "= \n'") {
+				errs = append(errs, fmt.Errorf("%s: %q is not the name of a setting", EngineKey(role, "parameters"), name))
+			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// EngineKey is the name of a key below "engine", or below one of its roles.
+func EngineKey(role, key string) string {
+	if role != "" {
+		key = role + "." + key
+	}
+	return "engine." + key
 }
 
 func (t *TopologySpec) validate() error {
@@ -270,26 +286,35 @@ func (a *AvailabilitySpec) validate() error {
 	return errors.Join(errs...)
 }
 
+// checkRoles refuses what is said to servers that the topology does not have.
+func (s *LabSpec) checkRoles() error {
+	var errs []error
+	if s.Engine.Arbiter != nil && !s.Topology.Arbiter {
+		errs = append(errs, errors.New("engine.arbiter: the lab has no arbiter; leave it out, or say topology.arbiter: true"))
+	}
+	if s.Topology.Kind != LabSharded && (s.Engine.Router != nil || s.Engine.ConfigServer != nil) {
+		errs = append(errs, errors.New("engine: config and router are servers of a sharded cluster; leave them out, or say topology.kind: sharded"))
+	}
+	return errors.Join(errs...)
+}
+
 // checkEngineAndTopology refuses what an engine cannot form.
 func (s *LabSpec) checkEngineAndTopology() error {
 	if s.Engine.Name == LabNone {
 		return s.checkBare()
 	}
-	if s.Engine.Name != LabDocumentDB && s.Topology.Acknowledge != 0 {
-		return errors.New("topology.acknowledge: it is for documentdb, where one number holds for all; with mongod clients say w with each write")
+	if a, n := s.Topology.Acknowledge, s.Topology.Members; a != 0 && (n < 2 || a < n/2+1 || a > n) {
+		return fmt.Errorf("topology.acknowledge: %d of %d members: it is a number from a majority (%d) to all of a replica set", a, n, n/2+1)
 	}
 	if s.Engine.Name != LabDocumentDB {
 		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
 			return errors.New("availability: promote_after and no_promotion are for documentdb; mongod elects by itself (topology.settings.electionTimeoutMillis)")
 		}
-		return nil
+		return s.checkRoles()
 	}
 	var errs []error
 	if s.Topology.Kind == LabSharded {
 		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod}, or kind: replica-set"))
-	}
-	if a, n := s.Topology.Acknowledge, s.Topology.Members; a != 0 && (n < 2 || a < n/2+1 || a > n) {
-		errs = append(errs, fmt.Errorf("topology.acknowledge: %d of %d members: it is a number from a majority (%d) to all of a replica set", a, n, n/2+1))
 	}
 	if s.Topology.Arbiter {
 		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter would do nothing; leave it out"))

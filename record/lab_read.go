@@ -26,11 +26,10 @@ const (
 func ReadLabSpec(r io.Reader) (LabSpec, error) { return readStrict[LabSpec](r, "lab") }
 
 // Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a default for the
-// same thing. Only the engine depends on the machine: who knows what is installed fills it in before.
+// same thing. The engine has none: it depends on what is installed, and is chosen before (lab.ChooseEngine).
 func (s *LabSpec) Defaults() {
 	def(&s.Name, "lab")
-	def(&s.Hosts.Mode, LabPlain)       // works without root and on a laptop
-	def(&s.Engine.Name, LabDocumentDB) // plimsoll can install it from Debian's packages alone
+	def(&s.Hosts.Mode, LabPlain) // works without root and on a laptop
 	s.Topology.defaults()
 	def(&s.Hosts.Count, s.defaultHosts())
 	s.Storage.defaults()

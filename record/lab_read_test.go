@@ -20,7 +20,7 @@ func readLab(t *testing.T, text string) LabSpec {
 
 func TestLabDefaults(t *testing.T) {
 	s := readLab(t, "")
-	if s.Name != "lab" || s.Hosts.Mode != LabPlain || s.Hosts.Count != 1 || s.Engine.Name != LabDocumentDB || s.Topology.Kind != LabStandalone ||
+	if s.Name != "lab" || s.Hosts.Mode != LabPlain || s.Hosts.Count != 1 || s.Engine.Name != "" || s.Topology.Kind != LabStandalone ||
 		s.Topology.Election != "" || s.Storage.Size != 0 || s.Storage.Policy() != "directory" {
 		t.Errorf("an empty lab is %+v", s)
 	}
@@ -84,13 +84,13 @@ func TestLabMistakes(t *testing.T) {
 		"storage: {backend: btrfs, stripe_size: 128KiB}":                                    "btrfs always writes 64KiB",
 		"storage: {size: 1GiB, cache: {size: 2GiB}}":                                        "more than the volume",
 		"engine: {name: mongo}":                                                             "did you mean mongod?",
-		"engine: {args: [--quiet]}":                                                         "documentdb takes parameters",
+		"engine: {name: documentdb, args: [--quiet]}":                                       "documentdb takes parameters",
 		"engine: {name: mongod, connections: 5}":                                            "maxConns",
 		"engine: {parameters: {a=b: c}}":                                                    "not the name of a setting",
 		"topology: {kind: standalone, members: 3}":                                          "kind: replica-set",
 		"topology: {kind: replica-set, routers: 3}":                                         "kind: sharded",
-		"topology: {kind: sharded}":                                                         "documentdb has no sharding",
-		"topology: {members: 2, arbiter: true}":                                             "arbiter would do nothing",
+		"engine: {name: documentdb}\ntopology: {kind: sharded}":                             "documentdb has no sharding",
+		"engine: {name: documentdb}\ntopology: {members: 2, arbiter: true}":                 "arbiter would do nothing",
 		"topology: {members: 3, priorities: [1]}":                                           "there are 1 for 3 members",
 		"engine: {name: mongod}\ntopology: {priorities: [0, 0]}":                            "no member could become primary",
 		"engine: {name: mongod}\ntopology: {members: 7, arbiter: true}":                     "all 7 votes",

@@ -98,12 +98,37 @@ type EngineSpec struct {
 	Cache Size `json:"cache,omitempty" yaml:"cache,omitempty"`
 	// Connections is how many sessions each gateway may open to documentdb.
 	Connections Count `json:"connections,omitempty" yaml:"connections,omitempty"`
-	// Parameters are settings of the servers by name: setParameter's for mongod, PostgreSQL's for documentdb.
+	// Parameters are settings of the servers with data by name: setParameter's for mongod, PostgreSQL's for documentdb.
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters,omitempty"`
-	// Args are further arguments of mongod.
+	// Args are further arguments of each mongod with data.
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"`
-	// Authentication makes clients give a user and a password, which are made for each lab.
+	// ConfigServer, Arbiter and Router are parameters and arguments of the servers without data of users.
+	ConfigServer *ServerSpec `json:"config,omitempty" yaml:"config,omitempty"`
+	Arbiter      *ServerSpec `json:"arbiter,omitempty" yaml:"arbiter,omitempty"`
+	Router       *ServerSpec `json:"router,omitempty" yaml:"router,omitempty"`
+	// Authentication makes clients give a user and a password, and members a key; all are made for each lab.
 	Authentication bool `json:"authentication,omitempty" yaml:"authentication,omitempty"`
+	// TLS makes servers accept TLS only, with certificates that are made for each lab.
+	TLS bool `json:"tls,omitempty" yaml:"tls,omitempty"`
+}
+
+// ServerSpec is what is said to the servers of one role.
+type ServerSpec struct {
+	// Parameters are setParameter's, by name.
+	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters,omitempty"`
+	// Args are further arguments.
+	Args []string `json:"args,omitempty" yaml:"args,omitempty"`
+}
+
+// Roles are the parameters and arguments of all roles by their keys below "engine": "" is that of servers with data.
+func (e *EngineSpec) Roles() map[string]ServerSpec {
+	all := map[string]ServerSpec{"": {e.Parameters, e.Args}}
+	for key, s := range map[string]*ServerSpec{"config": e.ConfigServer, "arbiter": e.Arbiter, "router": e.Router} {
+		if s != nil {
+			all[key] = *s
+		}
+	}
+	return all
 }
 
 // TopologySpec is what the servers of a lab form together.
@@ -113,7 +138,8 @@ type TopologySpec struct {
 	// Members is how many members with data a replica set, or each shard, has.
 	Members Count `json:"members,omitempty" yaml:"members,omitempty"`
 	// Acknowledge is how many members have a write before it is acknowledged at the levels above one member, the primary
-	// included: documentdb waits for that number in all sessions alike. Absent, a majority. It cannot be fewer.
+	// included: documentdb waits for that number in all sessions alike. Absent, a majority. It cannot be fewer. Where each
+	// write says for how many it waits (w of mongod), it changes nothing.
 	Acknowledge Count `json:"acknowledge,omitempty" yaml:"acknowledge,omitempty"`
 	// Arbiter adds a member without data to each set.
 	Arbiter bool `json:"arbiter,omitempty" yaml:"arbiter,omitempty"`

@@ -1,19 +1,16 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -24,41 +21,24 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed, err := altered(dir)
+	doubts, err := doubtsOf(dir, RunFile, r)
 	if err != nil {
-		return nil, fmt.Errorf("checking the record %s: %w", dir, err)
+		return nil, err
 	}
 	if r.Status == Running {
 		if err := recoverRun(dir, r); err != nil {
 			return nil, err
 		}
 	}
-	if len(changed) > 0 {
-		r.Validity = append(r.Validity, measure.Finding{
-			ID: "altered", Severity: measure.Invalid,
-			Text: fmt.Sprintf("%s changed after the run ended, so this is no longer what was measured; get the original record or run again",
-				strings.Join(changed, ", ")),
-		})
-	}
+	r.Validity = append(r.Validity, doubts...)
 	measure.SortFindings(r.Validity)
 	return r, nil
 }
 
 func readRun(dir string) (*Run, error) {
-	path := filepath.Join(dir, RunFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no record: there is no %s in it", dir, RunFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindRun); err != nil {
-		return nil, err
-	}
 	var r Run
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	if err := readDocument(dir, RunFile, KindRun, "record", &r); err != nil {
+		return nil, err
 	}
 	return &r, nil
 }
@@ -168,7 +148,7 @@ func EachInterval(dir string, f func(*measure.Interval) error) (complete bool, e
 }
 
 func eachInterval(dir string, d measure.Dims, f func(*measure.Interval) error) (complete bool, err error) {
-	hlog, err := os.Open(filepath.Join(dir, LatencyFile))
+	hlog, err := safeopen.Open(dir, LatencyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // killed before it began
 	}
@@ -176,7 +156,7 @@ func eachInterval(dir string, d measure.Dims, f func(*measure.Interval) error) (
 		return false, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
 	}
 	defer hlog.Close()
-	log := bufio.NewReaderSize(hlog, 1<<16)
+	log := safeopen.NewLines(hlog)
 	complete, err = EachLine(dir, func(l *IntervalLine) error {
 		iv, err := l.interval(d, func(tag string) (*measure.Histogram, error) { return nextHistogram(log, tag) })
 		if err != nil {
@@ -184,13 +164,13 @@ func eachInterval(dir string, d measure.Dims, f func(*measure.Interval) error) (
 		}
 		return f(iv)
 	})
-	if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
+	if errors.Is(err, io.EOF) || errors.Is(err, safeopen.ErrTorn) {
 		return false, nil // the log ends before the intervals do
 	}
 	return complete, err
 }
 
-func nextHistogram(log *bufio.Reader, tag string) (*measure.Histogram, error) {
+func nextHistogram(log *safeopen.Lines, tag string) (*measure.Histogram, error) {
 	line, err := nextLogLine(log)
 	if err != nil {
 		return nil, err
@@ -204,12 +184,19 @@ func nextHistogram(log *bufio.Reader, tag string) (*measure.Histogram, error) {
 // EachLine calls f with every whole line of the intervals of a record. complete is false if the file
 // ends early.
 func EachLine(dir string, f func(*IntervalLine) error) (complete bool, err error) {
-	file, err := os.Open(filepath.Join(dir, IntervalsFile))
+	complete, err = eachLine(dir, IntervalsFile, f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	return complete, err
+}
+
+// eachLine calls f with every whole line of a compressed file of a record, parsed. complete is false if the file ends
+// early. A file that is not there is an [fs.ErrNotExist].
+func eachLine[L any](dir, name string, f func(*L) error) (complete bool, err error) {
+	file, err := safeopen.Open(dir, name)
 	if err != nil {
-		return false, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
+		return false, fmt.Errorf("cannot read the record in %s: %w", dir, err)
 	}
 	defer file.Close()
 	z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
@@ -217,23 +204,19 @@ func EachLine(dir string, f func(*IntervalLine) error) (complete bool, err error
 		return false, fmt.Errorf("cannot read %s: %w", file.Name(), err)
 	}
 	defer z.Close()
-	return eachLine(bufio.NewReaderSize(z, 1<<16), file.Name(), f)
-}
-
-func eachLine(r *bufio.Reader, name string, f func(*IntervalLine) error) (complete bool, err error) {
-	for {
-		b, err := r.ReadBytes('\n')
+	for lines := safeopen.NewLines(z); ; {
+		b, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return len(b) == 0, nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
+			return true, nil
+		case errors.Is(err, safeopen.ErrTorn), errors.Is(err, io.ErrUnexpectedEOF):
 			return false, nil
 		case err != nil:
-			return false, fmt.Errorf("%s is damaged: %w", name, err)
+			return false, fmt.Errorf("%s is damaged: %w", file.Name(), err)
 		}
-		var l IntervalLine
-		if err := json.Unmarshal(bytes.TrimSpace(b), &l); err != nil {
-			return false, fmt.Errorf("%s is damaged: %w", name, err)
+		var l L
+		if err := safeopen.Unmarshal(bytes.TrimSpace(b), &l); err != nil {
+			return false, fmt.Errorf("%s is damaged: %w", file.Name(), err)
 		}
 		if err := f(&l); err != nil {
 			return false, err
@@ -243,23 +226,48 @@ func eachLine(r *bufio.Reader, name string, f func(*IntervalLine) error) (comple
 
 // Events reads the events of a record. A torn last line is left out.
 func Events(dir string) ([]measure.Event, error) {
-	b, err := os.ReadFile(filepath.Join(dir, EventsFile))
+	return plainLines[measure.Event](dir, EventsFile)
+}
+
+// plainLines reads a file of lines of JSON that all fit into memory. A torn last line is left out; a file that is not there
+// has no lines.
+func plainLines[L any](dir, name string) ([]L, error) {
+	f, err := safeopen.Open(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("cannot read the record in %s: %w", dir, err)
 	}
-	var events []measure.Event
-	for line := range bytes.Lines(b) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
+	defer f.Close()
+	var list []L
+	size, lines := 0, safeopen.NewLines(f)
+	for {
+		b, err := lines.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, safeopen.ErrTorn) {
+			return list, nil
 		}
-		var e measure.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return events, fmt.Errorf("%s in %s is damaged: %w", EventsFile, dir, err)
+		if size += len(b); err == nil && size > maxPlain {
+			err = &safeopen.LimitError{What: "the file", Most: maxPlain, Unit: "bytes"}
 		}
-		events = append(events, e)
+		var l L
+		if err == nil {
+			err = safeopen.Unmarshal(b, &l)
+		}
+		if c, ok := any(&l).(interface{ check() error }); ok && err == nil {
+			err = c.check()
+		}
+		if err != nil {
+			return list, fmt.Errorf("%s is damaged: %w", f.Name(), err)
+		}
+		if list = append(list, l); len(list) > maxPlainLines {
+			return list, fmt.Errorf("%s is damaged: %w", f.Name(), &safeopen.LimitError{What: "the file", Most: maxPlainLines, Unit: "lines"})
+		}
 	}
-	return events, nil
 }
+
+// What [plainLines] holds at most: half a million events, or a day of seconds of a probe.
+const (
+	maxPlain      = 64 << 20 // bytes
+	maxPlainLines = 1 << 19
+)

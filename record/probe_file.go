@@ -1,14 +1,9 @@
 package record
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -46,12 +41,10 @@ func CreateProbe(dir string, p *Probe) (*ProbeWriter, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, explain(dir, err)
 	}
-	for _, name := range []string{ProbeFile, TimelineFile, RunFile, StudyFile, ComparisonFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)
-		}
+	err := vacate(dir)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if w.timeline, err = createLines(dir, TimelineFile); err != nil {
 		return nil, explain(dir, err)
 	}
@@ -103,80 +96,33 @@ func (w *ProbeWriter) Finish(status Status, problem string, ended time.Time) err
 	}
 	_ = w.check(w.timeline.close()) // check remembers the first error, which is returned below
 	if w.Save() == nil {
-		_ = w.check(writeProbeSums(w.dir))
+		_ = w.check(Seal(w.dir))
 	}
 	return w.failed
-}
-
-// writeProbeSums writes the checksums of the files of a probe.
-func writeProbeSums(dir string) error {
-	var b strings.Builder
-	for _, name := range []string{ProbeFile, TimelineFile} {
-		sum, err := checksum(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%s  %s\n", sum, name)
-	}
-	return replace(dir, SumsFile, []byte(b.String()), true)
 }
 
 // OpenProbe reads the record of a probe. One that goes on (see [Hold]) has status running; one that did not end properly
 // has what was measured before.
 func OpenProbe(dir string) (*Probe, error) {
-	path := filepath.Join(dir, ProbeFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no probe: there is no %s in it", dir, ProbeFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the probe in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindProbe); err != nil {
+	var p Probe
+	if err := readDocument(dir, ProbeFile, KindProbe, "probe", &p); err != nil {
 		return nil, err
 	}
-	var p Probe
-	if err := json.Unmarshal(b, &p); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	doubts, err := doubtsOf(dir, ProbeFile, &p)
+	if err != nil {
+		return nil, err
 	}
 	if _, held := Holder(dir); p.Status == Running && !held {
 		p.Status = Killed
 		p.Validity = append(p.Validity, measure.Finding{ID: "incomplete", Severity: measure.Warning,
 			Text: "the probe did not end properly, so this is what its finished steps measured; run it again"})
 	}
-	changed, err := altered(dir)
-	if err != nil {
-		return nil, fmt.Errorf("checking the probe %s: %w", dir, err)
-	}
-	if len(changed) > 0 {
-		p.Validity = append(p.Validity, measure.Finding{ID: "altered", Severity: measure.Invalid,
-			Text: strings.Join(changed, ", ") + " changed after the probe ended, so this is no longer what was measured; run it again"})
-	}
+	p.Validity = append(p.Validity, doubts...)
 	measure.SortFindings(p.Validity)
 	return &p, nil
 }
 
 // ProbeTimeline reads the seconds of a probe. A torn last line is left out.
 func ProbeTimeline(dir string) ([]ProbeSecond, error) {
-	f, err := os.Open(filepath.Join(dir, TimelineFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the probe in %s: %w", dir, cause(err))
-	}
-	defer f.Close()
-	var list []ProbeSecond
-	lines := bufio.NewReaderSize(f, 1<<16)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return list, nil // the end, or a line that was cut off
-		}
-		var s ProbeSecond
-		if err := json.Unmarshal(line, &s); err != nil {
-			return list, fmt.Errorf("%s is damaged: %w", f.Name(), err)
-		}
-		list = append(list, s)
-	}
+	return plainLines[ProbeSecond](dir, TimelineFile)
 }

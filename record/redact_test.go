@@ -3,6 +3,8 @@ package record
 import (
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 func TestRedactAddresses(t *testing.T) {
@@ -17,7 +19,7 @@ func TestRedactAddresses(t *testing.T) {
 		"one MongoDB://a:b@h and mongodb://c:d@i":                        "one MongoDB://a:***@h and mongodb://c:***@i",
 		"mongodb is a word":                                              "mongodb is a word",
 	} {
-		if got := redactAddresses(in); got != want {
+		if got := redact.Addresses(in); got != want {
 			t.Errorf("%q → %q, want %q", in, got, want)
 		}
 	}
@@ -31,7 +33,7 @@ func TestKnownSecretsAreRemovedInEveryForm(t *testing.T) {
 			t.Errorf("%q → %q", in, got)
 		}
 	}
-	r.add("ab")
+	r.known.Add("ab")
 	if got := r.text("about"); got != "about" {
 		t.Errorf("a password of two letters destroyed a text: %q", got)
 	}
@@ -42,11 +44,11 @@ func FuzzRedact(f *testing.F) {
 	f.Add("x mongodb+srv://u:", "p@ss/w?rd", "@h")
 	f.Add("mongodb://:", "İİİ", "@")
 	f.Fuzz(func(t *testing.T, before, password, after string) {
-		if len(password) < shortestSecret || strings.Contains(before+after+hidden, password) || strings.Contains(password, hidden) {
+		if len(password) < 3 || strings.Contains(before+after+hidden, password) || strings.Contains(password, hidden) {
 			return
 		}
 		r := redactor{}
-		r.add(password)
+		r.known.Add(password)
 		if out := r.text(before + password + after); strings.Contains(out, password) && !strings.Contains(strings.ReplaceAll(before+"\x00"+after, "\x00", hidden), password) {
 			t.Errorf("%q stays in %q", password, out)
 		}

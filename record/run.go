@@ -117,6 +117,8 @@ type Target struct {
 	Level string `json:"level,omitempty"`
 	// Settings are the effective settings of the server: default concerns, cache size, journal, …
 	Settings map[string]string `json:"settings,omitempty"`
+	// Sharded are the workload's collections of a sharded target, and how they were spread before the load that counts.
+	Sharded []LabSharding `json:"sharded,omitempty"`
 	// Notes say what could not be read, and why.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -1,16 +1,10 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -105,38 +99,11 @@ func seriesOf(sums *summaries, series *seriesSums) []Series {
 // EachSample calls f with every whole sample of a record, in the order in which they were written. complete is
 // false if the file ends early, as that of a killed run does. A record without samples has none.
 func EachSample(dir string, f func(Sample) error) (complete bool, err error) {
-	file, err := os.Open(filepath.Join(dir, SamplesFile))
+	complete, err = eachLine(dir, SamplesFile, func(s *Sample) error { return f(*s) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("cannot read the record in %s: %w", dir, cause(err))
-	}
-	defer file.Close()
-	z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	if err != nil {
-		return false, fmt.Errorf("cannot read %s: %w", file.Name(), err)
-	}
-	defer z.Close()
-	lines := bufio.NewReaderSize(z, 1<<16)
-	for {
-		b, err := lines.ReadBytes('\n')
-		switch {
-		case errors.Is(err, io.EOF):
-			return len(b) == 0, nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("%s is damaged: %w", file.Name(), err)
-		}
-		var s Sample
-		if err := json.Unmarshal(bytes.TrimSpace(b), &s); err != nil {
-			return false, fmt.Errorf("%s is damaged: %w", file.Name(), err)
-		}
-		if err := f(s); err != nil {
-			return false, err
-		}
-	}
+	return complete, err
 }
 
 // recoverSeries sums up the samples of a killed run.

@@ -120,4 +120,6 @@ type DurabilitySpec struct {
 	ReadConcern string `json:"read_concern,omitempty" yaml:"read_concern,omitempty" jsonschema:"enum=local,enum=available,enum=majority,enum=linearizable,enum=snapshot"`
 	// ReadPreference is which members may answer reads. Empty is the primary.
 	ReadPreference string `json:"read_preference,omitempty" yaml:"read_preference,omitempty" jsonschema:"enum=primary,enum=primaryPreferred,enum=secondary,enum=secondaryPreferred,enum=nearest"`
+	// Causal makes the session of each worker causally consistent: its reads wait for what it has written and read before.
+	Causal bool `json:"causal,omitempty" yaml:"causal,omitempty"`
 }

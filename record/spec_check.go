@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
+
+// maxRecords is more than any data set has: at a million inserts per second, loading so many takes eleven days.
+const maxRecords = 1e12
 
 // ViaREST, in [RunSpec.Via], puts a REST service between the load and the target.
 const ViaREST = "rest"
@@ -40,7 +44,7 @@ func (s *RunSpec) Defaults() {
 		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
 	}
 	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
-	if s.Durability == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
+	if s.Durability.Writes() == (DurabilitySpec{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
 		!strings.HasPrefix(s.Target, "http") {
 		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
 		// defaults of its own, in its address and in its server; they are what applications get. So has a lab, and so has a service.
@@ -93,8 +97,9 @@ func (s *RunSpec) Validate() error {
 		oneOf("durability.read_concern", s.Durability.ReadConcern, "local", "available", "majority", "linearizable", "snapshot"),
 		oneOf("durability.read_preference", s.Durability.ReadPreference,
 			"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
-		databaseName(s.Database),
-		between("workload.records", float64(s.Workload.Records), 0, 1<<53),
+		s.Durability.causal(),
+		databaseName(s.Database), directory("out", s.Out),
+		between("workload.records", float64(s.Workload.Records), 0, maxRecords),
 		between("load_phase.batch", float64(s.LoadPhase.Batch), 0, 100_000),
 		between("load_phase.parallel", float64(s.LoadPhase.Parallel), 0, 65_536),
 		s.Load.validate(),
@@ -188,6 +193,50 @@ func between(key string, x, low, high float64) error {
 	}
 	text := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	return fmt.Errorf("%s: %s is not between %s and %s", key, text(x), text(low), text(high))
+}
+
+// directory refuses an address where a directory is expected: its password would become the name of one.
+func directory(key, path string) error {
+	if strings.Contains(path, "://") {
+		return fmt.Errorf("%s: a directory is expected here, not an address (%s)", key, redact.Addresses(path))
+	}
+	return nil
+}
+
+// zeros are the keys of a run at which nothing, or zero, would silently become the default, and what to write instead.
+var zeros = map[string]string{
+	"target":              "leave it out for documents on this machine's disk, or write mongodb://HOST/",
+	"workload.records":    "leave it out for 100k, or take the data as they are (load_phase.skip, --load skip)",
+	"load.workers":        "leave it out for the default, or write the number of workers",
+	"load.clients":        "leave it out for one load process",
+	"load.rate":           "leave it out for a closed loop, or write the operations per second",
+	"load.pace":           "leave it out, or write the operations per second of each worker",
+	"load.duration":       "leave it out for 1m, or write a time such as 30s",
+	"load.operations":     "leave it out, or write how many operations end the run",
+	"load.timeout":        "leave it out for the default, or write a time such as 2s; every operation has a deadline",
+	"load_phase.batch":    "leave it out for 1000",
+	"load_phase.parallel": "leave it out for 16",
+}
+
+// NotZero refuses nothing, or zero, as the value of a key of a run where that would silently become the default. The text
+// is the value as it was written.
+func NotZero[T comparable](key, text string, value T) error {
+	var zero T
+	if value != zero {
+		return nil
+	}
+	return refuseZero(key, text)
+}
+
+func refuseZero(key, text string) error {
+	instead, refused := zeros[strings.TrimPrefix(key, "run.")]
+	switch {
+	case !refused:
+		return nil
+	case text == "":
+		return fmt.Errorf("it is empty: %s", instead)
+	}
+	return fmt.Errorf("it cannot be %s: %s", text, instead)
 }
 
 func notNegative(key string, d Duration) error {

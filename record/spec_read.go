@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -68,9 +69,16 @@ func parseYAML(text string) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// oneLine strips what the YAML library puts around its messages.
+// anchor is what the YAML library says of a text that begins with an asterisk. The text may be a password.
+var anchor = regexp.MustCompile(`unknown anchor '.*' referenced`)
+
+// oneLine strips what the YAML library puts around its messages, and says what to do about the two that need it.
 func oneLine(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
+	s = anchor.ReplaceAllLiteralString(s, "a value begins with *, which refers to an anchor that is not there; a text that begins so needs quotation marks")
+	if strings.Contains(s, "mapping values are not allowed") {
+		s += "; a value that ends in a colon (null:), or has a colon and a space in it, needs quotation marks"
+	}
 	s = strings.TrimPrefix(s, "unmarshal errors:\n")
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -105,6 +113,9 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 	case t == reflect.TypeFor[LevelSpec]() && n.Kind != yaml.MappingNode:
 		return notALevel(n) // it may be its value alone
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		if path == "target" || path == "run.target" {
+			return k.checkZero(n, path) // a variable that is not set leaves this
+		}
 		return nil // as if it were not there
 	case t.Kind() == reflect.Struct:
 		return k.checkStruct(n, t, path, depth)
@@ -129,7 +140,13 @@ func (k *keyCheck) checkScalar(n *yaml.Node, t reflect.Type, path string) error 
 		if err := own.UnmarshalYAML(n); err != nil {
 			return fmt.Errorf("%s%s: %s", line, k.place(path), strings.TrimPrefix(err.Error(), line))
 		}
+		if reflect.ValueOf(v).Elem().IsZero() {
+			return k.checkZero(n, path)
+		}
 		return nil
+	}
+	if n.Value == "" {
+		return k.checkZero(n, path)
 	}
 	what := ""
 	switch t.Kind() {
@@ -144,6 +161,18 @@ func (k *keyCheck) checkScalar(n *yaml.Node, t reflect.Type, path string) error 
 	}
 	if err := n.Decode(v); err != nil {
 		return fmt.Errorf("line %d: %s: %q is %s", n.Line, k.place(path), n.Value, what)
+	}
+	return nil
+}
+
+// checkZero refuses a zero, or an empty text, that would silently become the default of its key.
+func (k *keyCheck) checkZero(n *yaml.Node, path string) error {
+	zero := ""
+	if n.Tag != "!!null" {
+		zero = n.Value
+	}
+	if err := refuseZero(path, zero); err != nil {
+		return fmt.Errorf("line %d: %s: %w", n.Line, path, err)
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type Study struct {
 	// Started is when the first trial began; Ended is absent as long as the study is not complete.
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	Engine string `json:"engine,omitempty"`
 	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
 	Specification StudySpec `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.

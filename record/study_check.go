@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -68,7 +69,7 @@ func (f *FactorSpec) defaults() {
 func levelName(value any) string {
 	switch v := value.(type) {
 	case string:
-		text := redactAddresses(strings.TrimSpace(v))
+		text := redact.Addresses(strings.TrimSpace(v))
 		return strings.Map(func(r rune) rune {
 			if strings.ContainsRune(separators, r) || r < ' ' {
 				return '_'
@@ -91,7 +92,7 @@ const maxName = 80
 // per mistake, each of them naming the key. It expects defaults to be filled in.
 func (s *StudySpec) Validate() error {
 	errs := []error{
-		plainName("name", s.Name),
+		plainName("name", s.Name), directory("out", s.Out), s.checkWithout(),
 		s.checkAnything(), s.checkRun(),
 		oneOf("combine", s.Combine, CombineOneAtATime, CombineGrid, CombineFraction),
 		oneOf("order", s.Order, OrderBlocks, OrderBatched),

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // place is where in a record a value stands.
@@ -70,8 +72,8 @@ func (r *studyRedactor) clean(v reflect.Value, at place) {
 func (r *studyRedactor) textAt(text string, at place) string {
 	switch {
 	case at.kept:
-		return redactAddresses(text)
-	case secretName(at.name) && text != "":
+		return redact.Addresses(text)
+	case redact.SecretName(at.name) && text != "":
 		return hidden
 	}
 	return r.text(text)
@@ -115,5 +117,5 @@ func (r *studyRedactor) key(name string, at place) string {
 			return prefix + r.text(rest)
 		}
 	}
-	return redactAddresses(name)
+	return redact.Addresses(name)
 }

@@ -1,15 +1,15 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // StudyWriter writes what belongs to a study as a whole: study.json and the journal. Its methods are called from one
@@ -29,14 +29,11 @@ func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errors.New("a study needs a directory: give one (--out)")
 	}
-	for _, name := range []string{StudyFile, JournalFile} {
-		// An empty journal is what a study leaves that was killed before it could write anything else.
-		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != JournalFile || info.Size() > 0) {
-			return nil, fmt.Errorf("%s already holds a study (%s is there): go on with it (plimsoll study resume %s), or choose another directory (--out)", dir, name, dir)
-		}
+	if err := begun(dir, "study", StudyFile, JournalFile); err != nil {
+		return nil, err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, RunFile)); err == nil {
-		return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, RunFile)
+	if err := vacate(dir); err != nil {
+		return nil, err
 	}
 	w, err := ContinueStudy(dir, spec)
 	if err == nil {
@@ -51,6 +48,9 @@ func ContinueStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, explainStudy(dir, err)
 		}
+	}
+	if err := unseal(dir); err != nil {
+		return nil, explainStudy(dir, err)
 	}
 	f, err := openJournal(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *StudyWriter) Write(s *Study) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(w.dir, StudyFile, b, true); err != nil {
+	if err := replaceSealed(w.dir, StudyFile, b, s.Status); err != nil {
 		return explainStudy(w.dir, err)
 	}
 	w.written = w.now()
@@ -161,7 +161,13 @@ func OpenStudy(dir string) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	doubts, err := doubtsOf(dir, StudyFile, s)
+	if err != nil {
+		return nil, err
+	}
 	s.placeAll(events)
+	s.Validity = append(s.Validity, doubts...)
+	measure.SortFindings(s.Validity)
 	if held {
 		return s, nil
 	}
@@ -191,73 +197,67 @@ func ReadHeldStudy(dir string) (*Study, error) {
 	return s, nil
 }
 
-// placeAll puts what a journal says into the list. Most of it has its place there already.
+// placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there already;
+// the rest is put in at once, because a journal may have many lines.
 func (s *Study) placeAll(events []StudyEvent) {
-	type key struct {
-		search          bool
-		number, attempt int
+	type trial struct {
+		search bool
+		number int
 	}
-	keyOf := func(t *Trial) key { return key{t.Kind == TrialSearch, t.Number, t.Attempt} }
-	at := map[key]int{}
-	index := func() {
-		clear(at)
-		for i := range s.Trials {
-			at[keyOf(&s.Trials[i])] = i
+	type attempt struct {
+		trial
+		attempt int
+	}
+	trialOf := func(t *Trial) trial { return trial{t.Kind == TrialSearch, t.Number} }
+	at, open := map[attempt]int{}, map[trial]int{} // open ones stand for any attempt that is to come
+	note := func(i int) {
+		t := &s.Trials[i]
+		at[attempt{trialOf(t), t.Attempt}] = i
+		if delete(open, trialOf(t)); t.Status == TrialPlanned || t.Status == TrialLeft {
+			open[trialOf(t)] = i
 		}
 	}
-	index()
+	for i := range s.Trials {
+		note(i)
+	}
+	known := len(s.Trials)
 	for i := range events {
 		t := events[i].Trial
 		if t == nil {
 			continue
 		}
-		if j, ok := at[keyOf(t)]; ok {
-			if rankOf(t.Status) >= rankOf(s.Trials[j].Status) {
-				s.Trials[j] = *t
-			}
+		j, have := at[attempt{trialOf(t), t.Attempt}]
+		if have && rankOf(t.Status) < rankOf(s.Trials[j].Status) {
 			continue
 		}
-		s.Place(*t)
-		index()
+		if !have {
+			j, have = open[trialOf(t)]
+		}
+		if !have {
+			j, s.Trials = len(s.Trials), append(s.Trials, Trial{})
+		}
+		s.Trials[j] = *t
+		note(j)
+	}
+	if len(s.Trials) > known {
+		slices.SortStableFunc(s.Trials, func(a, b Trial) int {
+			switch {
+			case behind(&a, &b):
+				return 1
+			case behind(&b, &a):
+				return -1
+			}
+			return 0
+		})
 	}
 }
 
 func readStudy(dir string) (*Study, error) {
-	path := filepath.Join(dir, StudyFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no study: there is no %s in it", dir, StudyFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the study in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindStudy); err != nil {
+	var s Study
+	if err := readDocument(dir, StudyFile, KindStudy, "study", &s); err != nil {
 		return nil, err
 	}
-	var s Study
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
-	}
 	return &s, nil
-}
-
-// checkHead makes sure that a file is of a kind and of a version that can be read.
-func checkHead(path string, b []byte, kind string) error {
-	var head struct {
-		SchemaVersion string `json:"schema_version"`
-		Kind          string `json:"kind"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return fmt.Errorf("%s is damaged: %w", path, err)
-	}
-	major, _, _ := strings.Cut(SchemaVersion, ".")
-	if have, _, _ := strings.Cut(head.SchemaVersion, "."); have != major {
-		return fmt.Errorf("%s has schema version %q, this plimsoll reads %s.x: use the version that wrote it", path, head.SchemaVersion, major)
-	}
-	if head.Kind != kind {
-		return fmt.Errorf("%s is a record of kind %q, not of a %s", path, head.Kind, kind)
-	}
-	return nil
 }
 
 // Place puts what is known of a trial into the list: over the same attempt if that is not known to be further,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -302,5 +303,30 @@ func TestFreeBytes(t *testing.T) {
 	below, knownBelow := FreeBytes(filepath.Join(dir, "not", "there"))
 	if known != knownBelow || (known && (here == 0) != (below == 0)) {
 		t.Errorf("free: %d (%v), and below it %d (%v)", here, known, below, knownBelow)
+	}
+}
+
+// A journal may have a line for each of very many trials that the study does not know, in any order.
+func TestLongJournalOfUnknownTrials(t *testing.T) {
+	const n = 100_000
+	events := make([]StudyEvent, n)
+	for i := range events {
+		events[i] = StudyEvent{Event: EventEnd, Trial: &Trial{Number: n - i, Attempt: 1 + i%3, Status: TrialDone}}
+	}
+	s := Study{Trials: []Trial{{Number: 7, Attempt: 1, Status: TrialPlanned}, {Number: 9, Attempt: 1, Status: TrialDone, Problem: "kept"}}}
+	one := Study{Trials: slices.Clone(s.Trials)}
+	s.placeAll(events)
+	if len(s.Trials) < n || !slices.IsSortedFunc(s.Trials, func(a, b Trial) int { return a.Number - b.Number }) {
+		t.Fatalf("%d trials, not in order", len(s.Trials))
+	}
+	// What is known of a few of them is the same as one by one.
+	few := events[n-20:]
+	short := Study{Trials: slices.Clone(one.Trials)}
+	short.placeAll(few)
+	for _, e := range few {
+		one.Place(*e.Trial)
+	}
+	if diff := cmp.Diff(one.Trials, short.Trials); diff != "" {
+		t.Errorf("one by one -, at once +:\n%s", diff)
 	}
 }

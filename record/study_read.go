@@ -48,6 +48,19 @@ func notALevel(n *yaml.Node) error {
 	return nil
 }
 
+// keys reads a mapping of keys to values.
+func (r *valueReader) keys(n *yaml.Node, what string) (map[string]any, error) {
+	v, err := r.value(n, 0)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	set, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("line %d: %s needs keys below it: paths of the run with their values", n.Line, what)
+	}
+	return set, nil
+}
+
 func (l *LevelSpec) readMapping(n *yaml.Node, values *valueReader) (err error) {
 	*l = LevelSpec{}
 	for i := 0; i+1 < len(n.Content) && err == nil; i += 2 {
@@ -62,12 +75,19 @@ func (l *LevelSpec) readMapping(n *yaml.Node, values *valueReader) (err error) {
 		case "value":
 			l.Value, err = values.value(value, 0)
 		case "set":
-			var set any
-			if set, err = values.value(value, 0); err == nil && set != nil {
-				var ok bool
-				if l.Set, ok = set.(map[string]any); !ok {
-					err = fmt.Errorf("line %d: set needs keys below it: paths of the run with their values", value.Line)
+			l.Set, err = values.keys(value, "set")
+		case "without":
+			var all map[string]any
+			if all, err = values.keys(value, "without"); err != nil || all == nil {
+				continue
+			}
+			l.Without = map[string]map[string]any{}
+			for capability, set := range all {
+				keys, ok := set.(map[string]any)
+				if !ok {
+					return fmt.Errorf("line %d: without needs capabilities below it, and below each the keys that it sets", value.Line)
 				}
+				l.Without[capability] = keys
 			}
 		}
 	}
@@ -178,7 +198,7 @@ func (l LevelSpec) MarshalYAML() (any, error) {
 	type fields LevelSpec
 	switch l.Value.(type) {
 	case bool, int, string:
-		if l.Name == "" && l.Set == nil && !l.Baseline {
+		if l.Name == "" && l.Set == nil && l.Without == nil && !l.Baseline {
 			return l.Value, nil
 		}
 	}
@@ -200,6 +220,9 @@ func (l *LevelSpec) UnmarshalJSON(b []byte) error {
 	}
 	f.Value = Plain(f.Value)
 	Plain(f.Set)
+	for _, set := range f.Without {
+		Plain(set)
+	}
 	*l = LevelSpec(f)
 	return nil
 }

@@ -47,8 +47,10 @@ confidence: 95%
 metrics: [throughput, read.p99]
 objectives: [p99<20ms]
 published: figures
-scale: {data: 1/128, workers: 0.125, cores: 1/16, rates: 2}
+scale: {data: 1/128, workers: 0.125, cores: 1/16, rates: 2, servers: 1/2}
 floors: [{what: lab.hosts.memory, from: 2GiB, to: 256MiB, why: less is too little}]
+without: {sharding: {set: {lab.topology.kind: standalone, lab.topology.shards: null}, says: one server}}
+instead: [{what: sharding, to: one server, why: documentdb has no sharding}]
 out: dir
 labels: {host: blue}
 `
@@ -78,9 +80,11 @@ func TestReadStudySpec(t *testing.T) {
 		Combine: "fraction", Fraction: 8, Trials: 6, Seed: 7, Order: "batched", Batch: []string{"size"}, Canary: 10, Reload: true,
 		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03, Confidence: 0.95,
 		Metrics: []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",
-		Scale:  &ScaleSpec{Data: 1. / 128, Workers: 0.125, Cores: 1. / 16, Rates: 2},
-		Floors: []Left{{What: "lab.hosts.memory", From: "2GiB", To: "256MiB", Why: "less is too little"}},
-		Labels: map[string]string{"host": "blue"},
+		Scale:   &ScaleSpec{Data: 1. / 128, Workers: 0.125, Cores: 1. / 16, Rates: 2, Servers: 0.5},
+		Floors:  []Left{{What: "lab.hosts.memory", From: "2GiB", To: "256MiB", Why: "less is too little"}},
+		Without: map[string]InsteadSpec{"sharding": {Set: map[string]any{"lab.topology.kind": "standalone", "lab.topology.shards": nil}, Says: "one server"}},
+		Instead: []Left{{What: "sharding", To: "one server", Why: "documentdb has no sharding"}},
+		Labels:  map[string]string{"host": "blue"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("study (-want +got):\n%s", diff)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // Redacted returns the specification as a record keeps it: without credentials.
@@ -27,7 +29,7 @@ func (s StudySpec) HasHidden() bool {
 		return false
 	}
 	eachText(tree, "", func(_, text string) {
-		found = found || strings.Contains(text, ":"+hidden+"@") || strings.Contains(text, "="+hidden) || text == hidden
+		found = found || strings.Contains(text, ":"+hidden) || strings.Contains(text, "="+hidden) || text == hidden
 	})
 	return found
 }
@@ -44,8 +46,8 @@ func newStudyRedactor(s StudySpec) *studyRedactor {
 	r.learn(s.Run)
 	for _, f := range s.Factors {
 		for _, l := range f.Levels {
-			if text, ok := l.Value.(string); ok && secretName(f.Path) {
-				r.add(text)
+			if text, ok := l.Value.(string); ok && redact.SecretName(f.Path) {
+				r.known.Add(text)
 			}
 		}
 	}
@@ -54,10 +56,10 @@ func newStudyRedactor(s StudySpec) *studyRedactor {
 		return r // writing the specification fails for the same reason, and says so
 	}
 	eachText(tree, "", func(key, text string) {
-		r.learn(RunSpec{Target: text})
-		if secretName(key) && text != "" {
+		r.known.Learn(text)
+		if redact.SecretName(key) && text != "" {
 			r.sensitive = true
-			r.add(text)
+			r.known.Add(text)
 		}
 	})
 	return r
@@ -81,7 +83,7 @@ func redactedCopy[T any](r *studyRedactor, v T) (T, error) {
 
 // needed is a quick look at whether there can be anything to take out.
 func (r *studyRedactor) needed(b []byte) bool {
-	return r.sensitive || len(r.secrets) > 0 || bytes.Contains(bytes.ToLower(b), []byte("mongodb"))
+	return r.sensitive || !r.known.Empty() || bytes.Contains(b, []byte("@")) || bytes.Contains(bytes.ToLower(b), []byte("mongodb"))
 }
 
 func treeOf(v any) (any, error) {

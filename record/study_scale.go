@@ -22,6 +22,8 @@ type scaled struct {
 	unit  scaledUnit
 	// why is what the floor is for.
 	why string
+	// spread values are of all shards together: fewer shards take the more of them away.
+	spread bool
 }
 
 // scaledUnit is the form in which the values of a key are written.
@@ -40,6 +42,10 @@ func byData(s ScaleSpec) Fraction    { return s.Data }
 func byWorkers(s ScaleSpec) Fraction { return s.Workers }
 func byCores(s ScaleSpec) Fraction   { return s.Cores }
 func byRates(s ScaleSpec) Fraction   { return s.Rates }
+func byServers(s ScaleSpec) Fraction { return s.Servers }
+
+// odd rounds down to an odd number, which config servers are.
+func odd(x float64) float64 { return max(1, 2*math.Floor((x-1)/2)+1) }
 
 // wholeMiB rounds to mebibytes, digits3 to three digits, so that values can be read and ratios stay within half a percent.
 func wholeMiB(x float64) float64 { return math.Round(x/mebibyte) * mebibyte }
@@ -57,33 +63,62 @@ func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
 // scaledKeys are the keys that a scale changes, by their paths. Floors: below 256 MiB no engine serves, below 64 MiB of cache
 // none keeps its indexes, a volume below 1 GiB has no room for logs, and 0.25 cores is where servers still start in time.
 var scaledKeys = map[string]scaled{
-	"workload.records":        {byData, digits3, 1000, countUnit, "fewer documents fit into any cache"},
-	"load.operations":         {byData, digits3, 100, countUnit, "fewer operations tell nothing"},
-	"load.workers":            {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
-	"load.stages.workers":     {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
-	"load.rate":               {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
-	"load.stages.rate":        {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
-	"lab.hosts.memory":        {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
-	"lab.hosts.router.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
-	"lab.hosts.config.memory": {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory"},
-	"lab.engine.cache":        {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache"},
-	"lab.storage.size":        {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs"},
-	"lab.storage.cache.size":  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing"},
-	"lab.hosts.cores":         {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
-	"lab.hosts.router.cores":  {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
-	"lab.hosts.config.cores":  {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time"},
-	"procedures.threads":      {byWorkers, math.Round, 1, countUnit, "one worker is the least"},
-	"procedures.steady":       {byData, digits3, 100, countUnit, "fewer operations tell nothing"}, // where it is by operations
-	"procedures.capacity":     {byRates, digits3, 1, rateUnit, "one operation a second is the least"},
-	"probe.threads":           {byWorkers, math.Round, 1, countUnit, "one thread is the least"},
-	"probe.size":              {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache"},
+	"workload.records":            {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
+	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations tell nothing", true},
+	"load.workers":                {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.stages.workers":         {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.rate":                   {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"load.stages.rate":            {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"lab.hosts.memory":            {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.hosts.router.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.hosts.config.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.engine.cache":            {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache", false},
+	"lab.storage.size":            {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs", false},
+	"lab.storage.cache.size":      {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing", false},
+	"lab.hosts.cores":             {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.hosts.router.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.hosts.config.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.topology.shards":         {byServers, math.Round, 1, countUnit, "one shard is the least", false},
+	"lab.topology.routers":        {byServers, math.Round, 1, countUnit, "one router is the least", false},
+	"lab.topology.config_servers": {byServers, odd, 1, countUnit, "one config server is the least", false},
+	"procedures.threads":          {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations tell nothing", false}, // where it is by operations
+	"procedures.capacity":         {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"probe.threads":               {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
+	"probe.size":                  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},
+}
+
+// mongodFloors are the floors of mongod that are higher: WiredTiger refuses a smaller cache, and a host with less memory than that
+// cache, a server and some connections need ends it.
+var mongodFloors = map[string]scaled{
+	"lab.engine.cache":        {least: 256 * mebibyte, why: "WiredTiger takes no smaller cache"},
+	"lab.hosts.memory":        {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
+	"lab.hosts.config.memory": {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
 }
 
 // scaler scales one specification and remembers what floors kept it from.
 type scaler struct {
-	by   ScaleSpec
-	left []Left
-	errs []error
+	by      ScaleSpec
+	engine  string
+	sharded bool
+	left    []Left
+	errs    []error
+}
+
+// how is how the value of a key is taken down, and by what factor; 1 for keys that stay.
+func (x *scaler) how(path string) (scaled, float64) {
+	how, ok := scaledKeys[path]
+	if !ok {
+		return how, 1
+	}
+	if floor, ok := mongodFloors[path]; ok && x.engine == LabMongod {
+		how.least, how.why = floor.least, floor.why
+	}
+	factor := how.by(x.by).Or1()
+	if how.spread && x.sharded {
+		factor *= x.by.Servers.Or1()
+	}
+	return how, factor
 }
 
 // Scaled returns the study with its scale applied: values are those of here, and Scale says what was applied, so that nobody
@@ -96,10 +131,11 @@ func (s *StudySpec) Scaled(by ScaleSpec) (StudySpec, []Left, error) {
 		return out, nil, nil
 	}
 	x := scaler{by: by}
-	x.run(&out.Run)
 	if s.Lab != nil {
+		x.engine, x.sharded = s.Lab.Engine.Name, s.Lab.Topology.Kind == LabSharded
 		out.Lab = x.lab(*s.Lab)
 	}
+	x.run(&out.Run)
 	if s.Procedures != nil {
 		out.Procedures = x.procedures(*s.Procedures)
 	}
@@ -114,11 +150,7 @@ func (s *StudySpec) Scaled(by ScaleSpec) (StudySpec, []Left, error) {
 
 // value scales the number at a path. Zero, which means that nothing was said, stays.
 func (x *scaler) value(path, at string, from float64) float64 {
-	how, ok := scaledKeys[path]
-	factor := 1.0
-	if ok {
-		factor = how.by(x.by).Or1()
-	}
+	how, factor := x.how(path)
 	if factor == 1 || from <= 0 {
 		return from
 	}
@@ -128,7 +160,7 @@ func (x *scaler) value(path, at string, from float64) float64 {
 	}
 	if least := how.least; to < least {
 		x.left = append(x.left, Left{What: at, From: how.unit.text(from), To: how.unit.text(least),
-			Why: fmt.Sprintf("%s of %s is too little: %s", how.by(x.by), how.unit.text(from), how.why)})
+			Why: fmt.Sprintf("%s of %s is too little: %s", Fraction(factor), how.unit.text(from), how.why)})
 		to = least
 	}
 	return to
@@ -201,6 +233,10 @@ func (x *scaler) lab(l LabSpec) *LabSpec {
 			*of.limits = &own
 		}
 	}
+	servers := func(path string, n *Count) { *n = Count(x.value(path, path, float64(*n))) }
+	servers("lab.topology.shards", &l.Topology.Shards)
+	servers("lab.topology.routers", &l.Topology.Routers)
+	servers("lab.topology.config_servers", &l.Topology.ConfigServers)
 	size("lab.engine.cache", &l.Engine.Cache)
 	size("lab.storage.size", &l.Storage.Size)
 	if l.Storage.Cache != nil {
@@ -317,8 +353,8 @@ func (x *scaler) any(path, at string, v any) any {
 		}
 		return out
 	}
-	how, ok := scaledKeys[path]
-	if !ok || how.by(x.by).Or1() == 1 {
+	how, factor := x.how(path)
+	if factor == 1 {
 		return v
 	}
 	from, err := how.unit.parse(v)
@@ -337,7 +373,7 @@ func (s ScaleSpec) String() string {
 	for _, of := range []struct {
 		name string
 		by   Fraction
-	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}} {
+	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}, {"servers", s.Servers}} {
 		if of.by.Or1() != 1 {
 			parts = append(parts, of.name+"="+of.by.String())
 		}

@@ -63,6 +63,10 @@ type StudySpec struct {
 	Scale *ScaleSpec `json:"scale,omitempty" yaml:"scale,omitempty"`
 	// Floors is written by plimsoll: what is larger here than Scale asks for, because less would tell nothing.
 	Floors []Left `json:"floors,omitempty" yaml:"floors,omitempty"`
+	// Without says what is done where the engine lacks a capability: sharding, arbiters, priorities, write-concern.
+	Without map[string]InsteadSpec `json:"without,omitempty" yaml:"without,omitempty"`
+	// Instead is written by plimsoll: what was done in the place of what the engine lacks.
+	Instead []Left `json:"instead,omitempty" yaml:"instead,omitempty"`
 	// Out is the directory of the study.
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`
 	// Labels are kept with the result, to find it again.
@@ -89,6 +93,8 @@ type LevelSpec struct {
 	Value any `json:"value,omitempty" yaml:"value,omitempty"`
 	// Set sets several keys by their paths at once: paired levels, such as nodes with matching records and threads.
 	Set map[string]any `json:"set,omitempty" yaml:"set,omitempty"`
+	// Without has values for engines that lack a capability, which count more: {arbiters: {lab.topology.arbiter: false}}.
+	Without map[string]map[string]any `json:"without,omitempty" yaml:"without,omitempty"`
 	// Baseline marks what the other levels are compared with.
 	Baseline bool `json:"baseline,omitempty" yaml:"baseline,omitempty"`
 }

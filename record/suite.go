@@ -38,6 +38,8 @@ type Suite struct {
 	Command []string   `json:"command,omitempty"`
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	Engine string `json:"engine,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
 	Specification SuiteSpec   `json:"specification"`
 	Source        string      `json:"source,omitempty"`

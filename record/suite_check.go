@@ -30,7 +30,7 @@ func ReadSuiteSpec(r io.Reader) (SuiteSpec, error) {
 }
 
 // SuiteNeeds are what a part of a suite may need.
-func SuiteNeeds() []string { return []string{"root", LabMongod, LabDocumentDB, "md", "lvm"} }
+func SuiteNeeds() []string { return append([]string{"root", "md", "lvm"}, Capabilities()...) }
 
 // suiteGives are the keys that a study can give to later parts, by the procedures that find them.
 var suiteGives = []string{"load.workers", "load.duration", "load.operations", "load.rate"}
@@ -40,7 +40,7 @@ var partName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Validate says what is wrong with a suite, with a line per mistake that names the part and the key.
 func (s SuiteSpec) Validate() error {
-	var errs []error
+	errs := []error{directory("out", s.Out)}
 	if s.Name == "" {
 		errs = append(errs, errors.New("name: the suite needs one"))
 	}
@@ -116,6 +116,10 @@ func (p *PartSpec) mistakes() []error {
 		bad("name: %q cannot be the name of a directory everywhere: take letters, digits, . _ and -, 64 at most", name)
 	}
 	for _, need := range p.Needs {
+		if need == LabMongod || need == LabDocumentDB {
+			bad("needs: %s is an engine, and a part needs a capability of it: %s; leave it out where any engine will do (--engine chooses one)", need, strings.Join(Capabilities(), ", "))
+			continue
+		}
 		if !slices.Contains(SuiteNeeds(), need) {
 			bad("needs: there is no %q%s (known: %s)", need, nearest.DidYouMean(need, SuiteNeeds()), strings.Join(SuiteNeeds(), ", "))
 		}

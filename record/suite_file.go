@@ -2,14 +2,14 @@ package record
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // SuiteWriter writes what belongs to a suite as a whole: suite.json and the journal of its parts. Its methods are called
@@ -25,16 +25,11 @@ func CreateSuite(dir string) (*SuiteWriter, error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errors.New("a suite needs a directory: give one (--out)")
 	}
-	for _, name := range []string{SuiteFile, SuiteJournal} {
-		// An empty journal is what a suite leaves that was killed before it could write anything else.
-		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != SuiteJournal || info.Size() > 0) {
-			return nil, fmt.Errorf("%s already holds a suite (%s is there): go on with it (plimsoll study resume %s), or choose another directory (--out)", dir, name, dir)
-		}
+	if err := begun(dir, "suite", SuiteFile, SuiteJournal); err != nil {
+		return nil, err
 	}
-	for _, name := range []string{RunFile, StudyFile, DrillFile, ProbeFile, ComparisonFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return nil, fmt.Errorf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)
-		}
+	if err := vacate(dir); err != nil {
+		return nil, err
 	}
 	w, err := ContinueSuite(dir)
 	if err == nil {
@@ -46,6 +41,9 @@ func CreateSuite(dir string) (*SuiteWriter, error) {
 // ContinueSuite goes on writing a suite.
 func ContinueSuite(dir string) (*SuiteWriter, error) {
 	if err := os.MkdirAll(filepath.Join(dir, PartsDir), 0o755); err != nil {
+		return nil, explainSuite(dir, err)
+	}
+	if err := unseal(dir); err != nil {
 		return nil, explainSuite(dir, err)
 	}
 	f, err := openLines(dir, SuiteJournal)
@@ -98,7 +96,7 @@ func (w *SuiteWriter) Write(s *Suite) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(w.dir, SuiteFile, b, true); err != nil {
+	if err := replaceSealed(w.dir, SuiteFile, b, s.Status); err != nil {
 		return explainSuite(w.dir, err)
 	}
 	return nil
@@ -127,6 +125,12 @@ func OpenSuite(dir string) (*Suite, error) {
 		return nil, err
 	}
 	_, held := Holder(dir) // before the journal is read: what ends in between is in it
+	doubts, err := doubtsOf(dir, SuiteFile, s)
+	if err != nil {
+		return nil, err
+	}
+	s.Validity = append(s.Validity, doubts...)
+	measure.SortFindings(s.Validity)
 	if err := s.recall(dir); err != nil {
 		return nil, err
 	}
@@ -161,26 +165,15 @@ func (s *Suite) recall(dir string) error {
 }
 
 func readSuite(dir string) (*Suite, error) {
-	path := filepath.Join(dir, SuiteFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no suite: there is no %s in it", dir, SuiteFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the suite in %s: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindSuite); err != nil {
-		return nil, err
-	}
 	var s Suite
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	if err := readDocument(dir, SuiteFile, KindSuite, "suite", &s); err != nil {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		if err := p.inside(); err != nil || seen[p.Name] {
-			return nil, fmt.Errorf("%s is damaged: part %d: %w", path, i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
+			return nil, fmt.Errorf("%s is damaged: part %d: %w", filepath.Join(dir, SuiteFile), i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
 		}
 		seen[p.Name] = true
 		Plain(p.Set)

@@ -1,12 +1,5 @@
 package record
 
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-)
-
 // KindSuitePlan is the kind of plan.json.
 const KindSuitePlan = "suite-plan"
 
@@ -54,17 +47,9 @@ func (w *SuiteWriter) WritePlan(parts []PartPlan) error {
 
 // ReadSuitePlan reads plan.json.
 func ReadSuitePlan(dir string) ([]PartPlan, error) {
-	path := filepath.Join(dir, SuitePlan)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read what the suite in %s is about to do: %w", dir, cause(err))
-	}
-	if err := checkHead(path, b, KindSuitePlan); err != nil {
-		return nil, err
-	}
 	var p partPlans
-	if err := json.Unmarshal(b, &p); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	if err := readDocument(dir, SuitePlan, KindSuitePlan, "plan of a suite", &p); err != nil {
+		return nil, err
 	}
 	return p.Parts, nil
 }

@@ -30,7 +30,8 @@ type PartSpec struct {
 	// Each repeats a study or drill once for each value of a key of its run, such as workload.name: [a, b]. Each one is a
 	// part of its own, named PART-VALUE, with a baseline of its own.
 	Each map[string][]any `json:"each,omitempty" yaml:"each,omitempty"`
-	// Needs is what has to be there: "root", "mongod", "documentdb", "md", "lvm". A part without it is left out, with the reason.
+	// Needs is what has to be there: "root", "md", "lvm", or a capability of the engine: "sharding", "arbiters", "priorities",
+	// "write-concern". A part without it is left out, with the reason.
 	Needs []string `json:"needs,omitempty" yaml:"needs,omitempty"`
 	// Shows are the sweeps and tables of the document that the part repeats, by their IDs.
 	Shows []string `json:"shows,omitempty" yaml:"shows,omitempty"`
@@ -75,6 +76,9 @@ type ScaleSpec struct {
 	Cores Fraction `json:"cores,omitempty" yaml:"cores,omitempty"`
 	// Rates multiplies rates of load.
 	Rates Fraction `json:"rates,omitempty" yaml:"rates,omitempty"`
+	// Servers multiplies shards, routers and config servers, and the records and workers of a sharded cluster with them, so that
+	// each shard keeps its share.
+	Servers Fraction `json:"servers,omitempty" yaml:"servers,omitempty"`
 	// Applied is written by plimsoll: the values of the study are those of here, and are not scaled again.
 	Applied bool `json:"applied,omitempty" yaml:"applied,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -107,10 +108,10 @@ func (w *Writer) SetSpec(spec RunSpec) {
 }
 
 // AddSecret keeps a credential that is not in the specification out of everything that is written.
-func (w *Writer) AddSecret(secret string) { w.red.add(secret) }
+func (w *Writer) AddSecret(secret string) { w.red.known.Add(secret) }
 
 // AddSecrets keeps the credentials of an address out of everything that is written. The address itself is not kept.
-func (w *Writer) AddSecrets(address string) { w.red.learn(RunSpec{Target: address}) }
+func (w *Writer) AddSecrets(address string) { w.red.known.Learn(address) }
 
 // SetLab stores the lab as it is before the measured time.
 func (w *Writer) SetLab(l Lab) error { return w.setLab(&w.run.Lab, l) }
@@ -141,6 +142,9 @@ func (w *Writer) SetClientSettings(s map[string]string) { w.run.ClientSettings =
 
 // SetFill stores what the load phase did.
 func (w *Writer) SetFill(f FillResult) { w.run.Fill = &f }
+
+// SetSharded stores how collections are spread over shards.
+func (w *Writer) SetSharded(list []LabSharding) { w.run.Target.Sharded = list }
 
 // AddNote adds to what is said of the target.
 func (w *Writer) AddNote(text string) {
@@ -377,14 +381,28 @@ func (w *Writer) Finish(e Ending) (*Run, error) {
 		w.run.Status = Failed
 		w.run.Problem = w.red.text(err.Error())
 	}
+	known := w.failed != nil // and there may be space for the summary by now
+	if known {
+		w.run.Validity = w.unwritten(w.run.Validity)
+	}
 	if w.check(w.writeRun()) == nil {
-		_ = w.check(writeSums(w.dir)) // check remembers the first error, which is returned below
+		_ = w.check(Seal(w.dir)) // check remembers the first error, which is returned below
 	}
 	r, rerr := w.Run()
 	if rerr != nil {
 		return nil, rerr
 	}
+	if w.failed != nil && !known {
+		r.Status, r.Validity = Failed, w.unwritten(r.Validity)
+	}
 	return r, w.failed
+}
+
+// unwritten adds to findings that the record is not whole.
+func (w *Writer) unwritten(findings []measure.Finding) []measure.Finding {
+	all := append(slices.Clone(findings), w.red.findings([]measure.Finding{Unwritten(w.failed)})...)
+	measure.SortFindings(all)
+	return all
 }
 
 func (w *Writer) close() error {

@@ -10,20 +10,21 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
 // noticed differently is told apart.
 func DrillTitle(d *record.Drill) string {
-	text := d.Specification.Name + ": " + DrillVerdict(d)
+	text := d.Specification.Name + onEngine(d.Engine) + ": " + DrillVerdict(d)
 	if d.Status == record.Running {
 		return text
 	}
 	list := DrillManners(d)
 	if len(list) < 2 {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
-			text += ", outage " + mannerOutage(&list[0])
+			text += ", outage " + mannerOutage(&list[0]) + outageOf(d)
 		}
 		return text + ", " + DrillLoss(d)
 	}
@@ -38,12 +39,23 @@ func DrillTitle(d *record.Drill) string {
 	return text
 }
 
+// onEngine says on which engine something was done, "" where nothing says it.
+func onEngine(engine string) string {
+	if engine == "" {
+		return ""
+	}
+	return " on " + engine
+}
+
 // DrillVerdict is the verdict with how far the drill came.
 func DrillVerdict(d *record.Drill) string {
 	if d.Status == record.Running {
 		return drillRunning(d)
 	}
 	text := d.Verdict
+	if measure.Worst(d.Validity) == measure.Invalid {
+		text = Brief(validityWords(d.Validity))
+	}
 	if d.Status != record.Complete {
 		text += " (" + string(d.Status) + ")"
 	}
@@ -99,8 +111,11 @@ func DrillSections(d *record.Drill) []Section {
 		if len(d.Rounds) > 1 {
 			name = fmt.Sprintf("round %d: ", r.Number)
 		}
-		list = append(list, drillTimeline(r, name), drillEffects(r, name), drillClients(r, name), drillLedger(r, name),
-			drillReads(r, name), drillLost(r, name))
+		for _, story := range DrillStories(r) {
+			list = append(list, drillTimeline(r, story, name))
+		}
+		list = append(list, drillEffects(r, name), drillShards(r, name), drillClients(r, name), drillLedger(r, name),
+			drillReads(r, name), drillLost(r, name), drillJudged(r, name), drillStaleness(r, name))
 	}
 	list = append(list, drillManners(d), drillDistribution(d), drillAgain(d))
 	return slices.DeleteFunc(list, func(s Section) bool {
@@ -152,6 +167,8 @@ func drillHead(d *record.Drill) Section {
 func expectation(e record.ExpectSpec) string {
 	text := "no acknowledged write is lost"
 	switch e.Loss {
+	case record.LossUnknown:
+		text = "what may be lost is not known"
 	case record.LossAny:
 		text = "acknowledged writes may be lost"
 	case record.LossWindow:
@@ -172,7 +189,8 @@ func expectation(e record.ExpectSpec) string {
 // drillPhases are the names of the moments of a drill.
 var drillPhases = map[string]string{
 	record.MomentFault: "fault", record.MomentFirstError: "first client error", record.MomentPrimaryOut: "primary gone from the client's view",
-	record.MomentElected: "new primary", record.MomentFirstWrite: "first acknowledged write", record.MomentThroughput: "95 % of the throughput",
+	record.MomentElected: "new primary", record.MomentFirstRead: "first read", record.MomentFirstWrite: "first acknowledged write",
+	record.MomentReadsBack: "95 % of the reads", record.MomentWritesBack: "95 % of the writes", record.MomentThroughput: "95 % of the throughput",
 	record.MomentHealed: "healed", record.MomentRedundant: "redundancy back",
 }
 
@@ -189,19 +207,26 @@ var drillStages = map[string]string{
 // DrillStage is the name of a stage of a round that goes on.
 func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
 
-// drillTimeline is what happened, counted from the first fault.
-func drillTimeline(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "timeline", Named: name != "", Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
+// drillTimeline is what happened, counted from the first fault, in one story of several.
+func drillTimeline(r *record.DrillRound, story DrillStory, name string) Section {
+	title := "timeline"
+	if story.Shard != "" {
+		title += " of " + story.Shard
+	}
+	s := Section{Title: name + title, Named: name != "", Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
 	}
 	first := r.Faults[0].Injected
 	last := first
-	for _, m := range r.Moments {
+	for _, m := range story.Moments {
 		s.Table.row(DrillMoment(m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
 		last = m.At
 	}
-	for _, f := range r.Faults {
+	if story.Beside {
+		s.Lines = append(s.Lines, fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
+	}
+	for _, f := range story.Faults {
 		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
 		switch {
 		case f.Manner == "":
@@ -231,8 +256,8 @@ func roundManner(r *record.DrillRound) string {
 func drillEffects(r *record.DrillRound, name string) Section {
 	s := Section{Title: name + "outage", Named: name != "", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
 	for _, e := range r.Effects {
-		if e.Client == -1 {
-			s.Table.row(append([]string{cmp.Or(e.Class, "all")}, effectCells(r, e)...)...)
+		if e.Client == -1 && e.Shard == "" {
+			s.Table.row(append([]string{effectName(e)}, effectCells(r, e)...)...)
 		}
 	}
 	return s
@@ -244,7 +269,7 @@ func drillClients(r *record.DrillRound, name string) Section {
 		Table: &Table{Header: append([]string{"client", "class"}, effectColumns...), Left: 2}}
 	for _, e := range r.Effects {
 		if e.Client >= 0 {
-			s.Table.row(append([]string{strconv.Itoa(e.Client), cmp.Or(e.Class, "all")}, effectCells(r, e)...)...)
+			s.Table.row(append([]string{strconv.Itoa(e.Client), effectName(e)}, effectCells(r, e)...)...)
 		}
 	}
 	return s
@@ -294,7 +319,7 @@ func drillDistribution(d *record.Drill) Section {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		outage, recovery, lost, window, acked := "–", "–", "–", "–", "–"
-		if e := r.Whole(); e != nil {
+		if e := r.Headline(); e != nil {
 			outage, recovery = orNever(e.Outage), orUnseen(e.Recovery)
 		}
 		if l := r.Ledger; l != nil {

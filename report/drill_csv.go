@@ -35,7 +35,7 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 		return strconv.FormatFloat(float64(ns)/1e9, 'f', -1, 64)
 	}
 	outage, recovery, missing, failed, redundant := "", "", "", "", ""
-	if e := r.Whole(); e != nil {
+	if e := r.Headline(); e != nil {
 		outage, recovery, failed = time(e.Outage), time(e.Recovery), whole(e.Failed)
 		missing = strconv.FormatFloat(e.Missing, 'f', -1, 64)
 	}

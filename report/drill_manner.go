@@ -126,7 +126,7 @@ func drillManners(d *record.Drill) Section {
 
 // drillLeft says how much of the throughput was left while something was slow, "" if nothing was.
 func drillLeft(r *record.DrillRound) string {
-	e := r.Whole()
+	e := r.Headline()
 	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "slow" && f.Injected > 0 }) {
 		return ""
 	}

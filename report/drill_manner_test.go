@@ -55,7 +55,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 // A fault that could not be done has no manner: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 	fault := record.DrillFault{Fault: "kill:gateway-9", Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
-	struck := record.DrillFault{Fault: "kill:primary", Target: "pg-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
+	struck := record.DrillFault{Fault: "kill:primary", Target: "rs0-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
 	d := &record.Drill{Specification: record.DrillSpec{Name: "drill"}, Status: record.Complete, Verdict: record.Unknown, Rounds: []record.DrillRound{
 		{Number: 1, Status: record.Complete, Verdict: record.Unknown, Faults: []record.DrillFault{fault}},
 		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
@@ -65,7 +65,7 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash), done to pg-1: its process is gone",
+		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash), done to rs0-1: its process is gone",
 		"| 1 | unknown | not injected |", "| 2 | holds | crash |", "| 3 | unknown | – |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -302,7 +302,9 @@ func labMembers(l, after *record.Lab) Section {
 // LagText says how far a member is behind, on pages and on the terminal alike; "-" if that is not known.
 func LagText(m record.LabMember) string {
 	var parts []string
-	if m.LagSeconds != nil {
+	if m.Idle {
+		parts = append(parts, "idle")
+	} else if m.LagSeconds != nil {
 		lag := "0 s" // a figure with a unit, beside one with another
 		if *m.LagSeconds > 0 {
 			lag = figure.Duration(time.Duration(*m.LagSeconds * float64(time.Second)))

@@ -28,6 +28,9 @@ func ProbeTitle(p *record.Probe) string {
 
 // ProbeVerdict is the word on durability with what it rests on.
 func ProbeVerdict(p *record.Probe) string {
+	if measure.Worst(p.Validity) == measure.Invalid {
+		return Brief(validityWords(p.Validity))
+	}
 	if p.Verdict == "" {
 		return "durability not looked at"
 	}

@@ -14,7 +14,13 @@ func DoctorTitle(d *record.Doctor) string {
 	for _, f := range d.Findings {
 		counts[f.Severity]++
 	}
-	return fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", d.Directory, counts[record.DoctorCritical],
+	what := d.Directory
+	if d.URI != "" && what != "" {
+		what = d.URI + " and " + what
+	} else if d.URI != "" {
+		what = d.URI
+	}
+	return fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", what, counts[record.DoctorCritical],
 		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood], counts[record.DoctorUnknown])
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
 // Section is a part of what is told to people about a study, a comparison or a history. The terminal and Markdown
@@ -54,27 +54,9 @@ func (s *Section) note(text string) string {
 	return fmt.Sprintf("[%d]", len(s.Notes))
 }
 
-// Clean makes a text from a record harmless for a terminal: what moves the cursor, changes colours or the direction of
-// writing, or breaks lines is replaced. Names of levels, messages of servers and paths can hold anything.
-func Clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, harmful) < 0 {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case harmful(r):
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
-}
-
-// harmful says whether a character is a control character, or one of those that change the direction of writing.
-func harmful(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
-}
+// Clean makes a text from a record harmless for a terminal: one line of visible text. Names of levels, messages of servers
+// and paths can hold anything.
+func Clean(s string) string { return visible.Line(s) }
 
 // escape makes a text stand in Markdown as it is: no markup, no cell border, no mention of a person, no link.
 func escape(s string) string {

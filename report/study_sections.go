@@ -18,6 +18,7 @@ func StudyTitle(s *record.Study) string {
 	if s.Specification.Name != "" {
 		name += " " + s.Specification.Name
 	}
+	name += onEngine(s.Engine)
 	done, planned := progress(s)
 	if planned == 0 { // procedures alone compare nothing
 		return name + ": " + searches(s) + statusText(s)

@@ -54,7 +54,10 @@ func OpenSuite(dir string) (*Suite, error) {
 		return nil, err
 	}
 	return NewSuite(s, func(p *record.Part) (x SuitePart, err error) {
-		at := filepath.Join(dir, filepath.FromSlash(p.Record))
+		at, err := record.Below(dir, p.Record)
+		if err != nil {
+			return x, err
+		}
 		switch p.Kind {
 		case record.KindStudy:
 			x.Study, err = record.OpenStudy(at)
@@ -125,6 +128,7 @@ func SuiteTitle(s *Suite) string {
 	if r.Specification.Title != "" {
 		text += " (" + r.Specification.Title + ")"
 	}
+	text += onEngine(r.Engine)
 	done := 0
 	for i := range r.Parts {
 		if r.Parts[i].Status == record.PartDone {
@@ -140,7 +144,7 @@ func SuiteTitle(s *Suite) string {
 
 // SuiteVerdict says how far the document was found again, and whether that can be believed.
 func SuiteVerdict(s *Suite) string {
-	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.worst()]
+	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
 		belief = "a smoke test, which proves nothing about figures"
@@ -154,8 +158,8 @@ func SuiteVerdict(s *Suite) string {
 	return belief
 }
 
-// worst is the gravest doubt about the suite and its parts.
-func (s *Suite) worst() measure.Severity {
+// Worst is the gravest doubt about the suite and its parts.
+func (s *Suite) Worst() measure.Severity {
 	worst := measure.Worst(s.Record.Validity)
 	for i := range s.Parts {
 		switch w := measure.Worst(s.Parts[i].findings()); {
@@ -291,7 +295,7 @@ func ScaleText(s record.ScaleSpec) string {
 	for _, x := range []struct {
 		name string
 		by   record.Fraction
-	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}} {
+	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}, {"servers", s.Servers}} {
 		if x.by != 0 && x.by != 1 {
 			words = append(words, x.name+" "+x.by.String())
 		}

@@ -30,7 +30,9 @@ func (r *runner) startWatch() {
 		case r.lab != nil:
 			sources = append(sources, r.lab.sources(r)...)
 		case r.target.Kind == "mongodb":
-			sources = append(sources, observe.NewServer(r.address(), r.openWatched))
+			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: r.address(), Open: r.openWatched, Member: func(address string) (observe.Opener, error) {
+				return r.openMember(r.target.URI, address)
+			}})
 		}
 	}
 	r.watch.Follow(observe.Every, sources...)
@@ -48,6 +50,18 @@ func (r *runner) address() string {
 func (r *runner) openWatched(ctx context.Context) (store.Store, error) {
 	cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
 	return r.target.Open(ctx, r.spec.Client, cfg, nil)
+}
+
+// openMember opens one server of a deployment, with the credentials and options of the whole.
+func (r *runner) openMember(whole, address string) (observe.Opener, error) {
+	uri, err := MemberURI(whole, address)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (store.Store, error) {
+		cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
+		return Target{Kind: "mongodb", URI: uri}.Open(ctx, r.spec.Client, cfg, nil)
+	}, nil
 }
 
 // lookFresh forgets what was seen before the first load: it is no part of the record, however much it was.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Ceiling is what the client of this machine can do against a target that costs nothing: the result of
@@ -44,7 +46,7 @@ const ceilingFile = "calibration.json"
 // ReadCeiling returns the calibration kept in home. It is nil if there is none, or if it was made for
 // another processor or number of cores.
 func ReadCeiling(home, cpu string, cores float64) (*Ceiling, error) {
-	b, err := os.ReadFile(filepath.Join(home, ceilingFile))
+	b, err := safeopen.ReadFile(home, ceilingFile, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -52,7 +54,7 @@ func ReadCeiling(home, cpu string, cores float64) (*Ceiling, error) {
 		return nil, fmt.Errorf("read the calibration: %w", err)
 	}
 	var c Ceiling
-	if err := json.Unmarshal(b, &c); err != nil {
+	if err := safeopen.Unmarshal(b, &c); err != nil {
 		return nil, fmt.Errorf("the calibration in %s is damaged (%v): run plimsoll calibrate again", filepath.Join(home, ceilingFile), err)
 	}
 	if c.CPU != cpu || c.Cores != cores {

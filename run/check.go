@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -85,6 +86,25 @@ func checkSingle(t Target, spec record.RunSpec) error {
 	}
 	if t.Kind == "embedded" && spec.Load.Clients > 1 {
 		return fmt.Errorf("load.clients: %s is opened by one process at a time, so %d cannot share it", t, spec.Load.Clients)
+	}
+	return nil
+}
+
+// CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known before
+// anything is made.
+func CheckRoom(l record.LabSpec, spec record.RunSpec) error {
+	if spec.LoadPhase.Skip || l.Storage.Size == 0 {
+		return nil
+	}
+	w, err := openWorkload(spec, Options{}, time.Now())
+	if err != nil {
+		return err
+	}
+	if w.Records() == 0 {
+		return nil
+	}
+	if err := topology.CheckData(l, w.Records()*int64(sizeOf(w, 0))); err != nil {
+		return fmt.Errorf("workload.records: %w", err)
 	}
 	return nil
 }

@@ -17,18 +17,23 @@ import (
 func (r *runner) loadData(ctx context.Context) error {
 	p := r.spec.LoadPhase
 	if p.Skip {
-		return r.takeAsIs(ctx)
-	}
-	if p.Drop {
-		if err := r.lab.mayDrop(); err != nil {
+		if err := r.spread(ctx); err != nil {
 			return err
 		}
-		for _, c := range r.workload.Collections() {
-			r.opts.Progress.Step("dropping " + c)
-			if err := r.store.Drop(ctx, c); err != nil {
-				return err
-			}
+		return r.takeAsIs(ctx)
+	}
+	if r.lab != nil && r.lab.before != nil {
+		if err := CheckRoom(r.lab.before.Specification, r.spec); err != nil {
+			return err
 		}
+	}
+	if p.Drop {
+		if err := r.dropAll(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.spread(ctx); err != nil {
+		return err
 	}
 	count, err := r.count(ctx)
 	if err != nil {
@@ -144,7 +149,7 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	case first == notThere:
 		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
 	}
-	if want := r.sizeOf(0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
+	if want := sizeOf(r.workload, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
 		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, first, want, remedy)
 	}
 	if last := r.workload.Records() - 1; count > last {
@@ -208,9 +213,12 @@ func (r *runner) ask(st store.Store, seq int64) (size int, err error) {
 	return 0, fmt.Errorf("look at record %d: %s", seq, res.Message)
 }
 
-// sizeOf returns the size of a record as this workload makes it.
-func (r *runner) sizeOf(seq int64) int {
+// sizeOf returns the size of a record as a workload makes it, 0 if it loads none.
+func sizeOf(w workload.Workload, seq int64) int {
 	var op workload.Op
-	r.workload.Loader().Load(seq, 1, &op)
+	w.Loader().Load(seq, 1, &op)
+	if len(op.Requests) == 0 || len(op.Requests[0].Docs) == 0 {
+		return 0
+	}
 	return len(op.Requests[0].Docs[0])
 }

@@ -23,7 +23,7 @@ func (r *runner) openRecord() error {
 	if err != nil {
 		return err
 	}
-	r.writer = w
+	r.writer, r.reserve = w, newReserve(r.opts.Dir)
 	dirs := map[string]string{"record": r.opts.Dir}
 	if r.target.Kind == "embedded" {
 		dirs["embedded"] = r.target.Dir
@@ -80,6 +80,7 @@ func (r *runner) finish(err error) (*record.Run, error) {
 		}
 		ending.Objectives = measure.EvaluateAll(objectives, &summary)
 	}
+	r.reserve.release()
 	result, writeErr := r.writer.Finish(ending)
 	if err == nil && writeErr != nil {
 		err = at(Recording, writeErr)
@@ -133,6 +134,8 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		add("short-data", measure.Warning, "the collection held %s documents when the run began, but the workload expects %s: load the data, or say how many there are (--records)",
 			figure.Count(f.Counted), figure.Count(f.Records))
 	}
+	findings = append(findings, serverFindings(r.writer.Series())...)
+	findings = append(findings, unlikeApplication(r.target, r.spec.Client)...)
 	findings = append(findings, r.lab.findings(r.cores)...)
 	findings = append(findings, r.team.Findings...)
 	measure.SortFindings(findings)

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,10 +46,12 @@ type labTarget struct {
 	address LabAddress
 	before  *record.Lab
 	after   *record.Lab
-	problem string           // why it could not be asked in the end
-	logs    map[string]int64 // how long the logs of its members were in the beginning, by their paths
-	faults  []string         // that happened while the run went on
-	series  []record.Series  // what its hosts used, for the findings
+	problem string             // why it could not be asked in the end
+	logs    map[string]int64   // how long the logs of its members were in the beginning, by their paths
+	faults  []string           // that happened while the run went on
+	series  []record.Series    // what its hosts used, for the findings
+	began   map[string]cpuUse  // what its servers had used when the load that counts began
+	cores   map[string]float64 // how many cores each server used until the end
 }
 
 // findLab finds the lab that is the target; from then on the target is where it is reached.
@@ -89,15 +93,6 @@ func (t *labTarget) level() string {
 		return ""
 	}
 	return t.address.Level
-}
-
-// mayDrop refuses to drop collections of a sharded lab: what is loaded afterwards would lie on one shard alone.
-func (t *labTarget) mayDrop() error {
-	if t == nil || t.before == nil || t.before.Specification.Topology.Kind != record.LabSharded {
-		return nil
-	}
-	return fmt.Errorf("the collections of lab %s are not dropped, because their sharding would go with them; "+
-		"load without --load drop, or make the lab anew: plimsoll lab down %s, plimsoll lab up", t.name, t.name)
 }
 
 // topology is what stands behind the servers that clients see: a gateway of documentdb calls itself a standalone,
@@ -178,6 +173,7 @@ func (r *runner) describeLab(ctx context.Context) {
 		return
 	}
 	r.lab.before = d
+	r.lab.began = cpuUses(d.Members)
 }
 
 func (t *labTarget) describe(ctx context.Context) (*record.Lab, error) {
@@ -194,6 +190,7 @@ func (r *runner) endLab() {
 		return
 	}
 	t.series = r.writer.Series()
+	t.cores = coresSince(t.began)
 	if aborted(r.opts.Abort) {
 		return // nobody waits any more
 	}
@@ -215,7 +212,33 @@ func (r *runner) endLab() {
 		if err := r.writer.AddLog(m.Name, t.written(m.Logs)); err != nil {
 			r.writer.AddNote(store.OneLine(err.Error()))
 		}
+		if dir := t.diagnostics(m); dir != "" {
+			if err := r.writer.AddDiagnostics(m.Name, dir, r.begun); err != nil {
+				r.writer.AddNote(store.OneLine(err.Error()))
+			}
+		}
 	}
+}
+
+// diagnostics is where a mongod keeps its diagnostic data, as this process sees it: a member of an isolated lab has a
+// root of its own.
+func (t *labTarget) diagnostics(m record.LabMember) string {
+	data := m.Settings["storage.dbPath"]
+	if t.before != nil && data == "" {
+		for _, b := range t.before.Members {
+			if b.Name == m.Name {
+				data = b.Settings["storage.dbPath"]
+			}
+		}
+	}
+	if m.Kind != "mongod" || data == "" {
+		return ""
+	}
+	dir := filepath.Join(data, "diagnostic.data")
+	if len(m.PIDs) > 0 {
+		return filepath.Join("/proc", strconv.Itoa(m.PIDs[0]), "root", dir)
+	}
+	return dir
 }
 
 func aborted(abort <-chan struct{}) bool {
@@ -265,14 +288,11 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 		if m.Address == "" || m.Kind != "mongod" && m.Kind != "mongos" || m.Role == "arbiter" {
 			continue // FerretDB and PostgreSQL have no serverStatus worth the name, and an arbiter has no data
 		}
-		uri, err := MemberURI(t.address.URI, m.Address)
+		open, err := r.openMember(t.address.URI, m.Address)
 		if err != nil {
 			continue
 		}
-		list = append(list, observe.NewMember(m.Address, func(ctx context.Context) (store.Store, error) {
-			cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
-			return Target{Kind: "mongodb", URI: uri}.Open(ctx, r.spec.Client, cfg, nil)
-		}))
+		list = append(list, observe.NewMember(m.Address, open))
 	}
 	return list
 }
@@ -280,7 +300,7 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 // MemberURI returns the address of one member of a deployment, with the credentials and options of the whole.
 func MemberURI(uri, member string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok || scheme != "mongodb" {
+	if !ok || scheme != "mongodb" && scheme != "mongodb+srv" {
 		return "", errors.New("not an address of members")
 	}
 	rest, query, _ := strings.Cut(rest, "?")
@@ -296,10 +316,32 @@ func MemberURI(uri, member string) (string, error) {
 		return "", errors.New("not an address of members") // what the parser says may repeat a password
 	}
 	for name := range options {
-		if strings.EqualFold(name, "replicaSet") || strings.EqualFold(name, "loadBalanced") {
+		if slices.ContainsFunc([]string{"replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName"}, func(o string) bool { return strings.EqualFold(o, name) }) {
 			options.Del(name)
 		}
 	}
+	if scheme == "mongodb+srv" {
+		seedList(options, user != "")
+	}
 	options.Set("directConnection", "true")
-	return scheme + "://" + user + member + path + "?" + options.Encode(), nil
+	return "mongodb://" + user + member + path + "?" + options.Encode(), nil
+}
+
+// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin, which
+// is what its TXT record says wherever it says anything.
+func seedList(options url.Values, user bool) {
+	has := func(names ...string) bool {
+		for name := range options {
+			if slices.ContainsFunc(names, func(o string) bool { return strings.EqualFold(o, name) }) {
+				return true
+			}
+		}
+		return false
+	}
+	if !has("tls", "ssl") {
+		options.Set("tls", "true")
+	}
+	if user && !has("authSource", "authMechanism") {
+		options.Set("authSource", "admin")
+	}
 }

@@ -171,6 +171,7 @@ func (t *labTarget) shared(cores float64) []measure.Finding {
 	f := measure.Finding{ID: "shared-machine", Severity: measure.Note, Value: &share, Limit: &limit, Unit: measure.UnitShare}
 	f.Text = fmt.Sprintf("lab %s and the load share this machine: of its %s cores the hosts of the lab used %s and the load %s",
 		t.name, figure.Significant(cores), figure.Significant(lab), figure.Significant(load))
+	f.Text += t.byServer()
 	if share > limit {
 		f.Severity = measure.Warning
 		f.Text += "; they waited for each other, so with cores of its own the lab would carry more"

@@ -59,8 +59,8 @@ func (f *fakeLab) Describe(_ context.Context, deep bool) (record.Lab, error) {
 		SchemaVersion: record.SchemaVersion, Name: "three", State: "up", Engine: "documentdb", URI: "mongodb://plimsoll:" + labPassword + "@h/",
 		Hosts: []record.LabHost{{Name: "host1", Role: "member", State: "on", Cores: 0.5}, {Name: "host2", Role: "member", State: "on"}},
 		Members: []record.LabMember{
-			{Name: "pg-1", Kind: "postgres", Host: "host1", State: "running", Role: "primary", Logs: []string{f.log}},
-			{Name: "pg-2", Kind: "postgres", Host: "host2", State: "running", Role: "secondary", LagBytes: &lag},
+			{Name: "rs0-1", Kind: "postgres", Host: "host1", State: "running", Role: "primary", Logs: []string{f.log}},
+			{Name: "rs0-2", Kind: "postgres", Host: "host2", State: "running", Role: "secondary", LagBytes: &lag},
 		},
 	}
 	if f.asked > 2 && f.change != nil { // once when it is opened, once before the load, once after it
@@ -181,7 +181,7 @@ func TestRunOfALab(t *testing.T) {
 	if r.Lab == nil || r.LabAfter == nil || r.Lab.Members[1].Role != "secondary" || r.LabAfter.Members[1].Role != "primary" {
 		t.Fatalf("before %+v, after %+v", r.Lab, r.LabAfter)
 	}
-	for _, want := range [][2]string{{"host:three/host1", "cpu.used"}, {"host:three/host1", "disk.write_bytes"}, {"host:three/host2", "memory.resident"}, {"member:three/pg-2", "replication.lag_bytes"}} {
+	for _, want := range [][2]string{{"host:three/host1", "cpu.used"}, {"host:three/host1", "disk.write_bytes"}, {"host:three/host2", "memory.resident"}, {"member:three/rs0-2", "replication.lag_bytes"}} {
 		if !slices.ContainsFunc(r.Series, func(s record.Series) bool { return s.Source == want[0] && s.Name == want[1] }) {
 			t.Errorf("no series %s of %s", want[1], want[0])
 		}
@@ -197,10 +197,10 @@ func TestRunOfALab(t *testing.T) {
 	if !f.closed {
 		t.Error("the lab was not closed")
 	}
-	if text := logOf(t, dir, "pg-1"); text != "connection mongodb://plimsoll:***@h/ received\nverifier of *** made\nchanged to \"host=h password=*** user=x\"\n" {
-		t.Errorf("the log of pg-1 is %q", text)
+	if text := logOf(t, dir, "rs0-1"); text != "connection mongodb://plimsoll:***@h/ received\nverifier of *** made\nchanged to \"host=h password=*** user=x\"\n" {
+		t.Errorf("the log of rs0-1 is %q", text)
 	}
-	if !slices.ContainsFunc(r.Files, func(f record.File) bool { return f.Name == "logs/pg-1.log.zst" }) {
+	if !slices.ContainsFunc(r.Files, func(f record.File) bool { return f.Name == "logs/rs0-1.log.zst" }) {
 		t.Errorf("files %+v", r.Files)
 	}
 	if all := everything(t, dir); strings.Contains(all, labPassword) {
@@ -304,7 +304,9 @@ func TestAddressOfAMember(t *testing.T) {
 		{"mongodb://u:p@a:1,b:2/?replicaSet=rs0", "mongodb://u:p@m:9/?directConnection=true"},
 		{"mongodb://a:1/admin?authSource=admin&replicaset=x", "mongodb://m:9/admin?authSource=admin&directConnection=true"},
 		{"mongodb://a:1", "mongodb://m:9/?directConnection=true"},
-		{"mongodb+srv://a/", ""}, {"nonsense", ""},
+		{"mongodb+srv://u:p@a/?srvMaxHosts=2", "mongodb://u:p@m:9/?authSource=admin&directConnection=true&tls=true"},
+		{"mongodb+srv://a/?tls=false", "mongodb://m:9/?directConnection=true&tls=false"},
+		{"http://a/", ""}, {"nonsense", ""},
 	} {
 		if got, err := MemberURI(c.uri, "m:9"); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: %q, %v", c.uri, got, err)

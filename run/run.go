@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -16,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -141,6 +143,11 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 	if err != nil {
 		return nil, at(Specification, err)
 	}
+	if _, held := record.Holder(opts.Dir); !held { // who holds it is said below
+		if err := record.Vacant(opts.Dir); err != nil { // before the target is touched
+			return nil, at(Recording, err)
+		}
+	}
 	if err := r.openTarget(ctx); err != nil {
 		var wrong *store.AddressError
 		if errors.As(err, &wrong) {
@@ -182,6 +189,7 @@ type runner struct {
 	unseen   int64          // events that it could not keep
 	lab      *labTarget     // nil if the target is none
 	service  *service       // between load and target, nil if there is none
+	reserve  *reserve       // of space for the end of the record, nil if there is none
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -203,6 +211,9 @@ func prepare(spec record.RunSpec, opts Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
+	if err := checkMemory(spec, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
+		return nil, err
+	}
 	if spec.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
@@ -236,6 +247,7 @@ func (r *runner) measure(ctx context.Context) error {
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
 	})
 	r.describeLab(ctx)
+	r.describeSharding(ctx)
 	r.lookFresh()
 	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
 	if err == nil && r.report.Interrupted {
@@ -340,9 +352,16 @@ func orEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// openTarget opens the target and asks it what it is.
-func (r *runner) openTarget(ctx context.Context) error {
+// openTarget opens the target and asks it what it is. Whoever watches is told if that takes long.
+func (r *runner) openTarget(ctx context.Context) (err error) {
 	r.opts.Progress.Step("opening " + r.target.String())
+	TellIfSlow(func() {
+		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; it is tried again for up to %v (--timeout)", r.target, record.Duration(r.config.Timeout)))
+	}, func() { err = r.reachTarget(ctx) })
+	return err
+}
+
+func (r *runner) reachTarget(ctx context.Context) error {
 	if r.target.Kind == "lab" {
 		if err := r.findLab(ctx); err != nil {
 			return err
@@ -366,7 +385,26 @@ func (r *runner) openTarget(ctx context.Context) error {
 
 // openDirect opens the target with nothing in between.
 func (r *runner) openDirect(ctx context.Context) (store.Store, error) {
+	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
+	if r.emptiesFull(err) {
+		return r.reopenEmpty(ctx)
+	}
+	return st, err
+}
+
+// reopenEmpty opens an embedded store whose disk is full, without its data.
+func (r *runner) reopenEmpty(ctx context.Context) (store.Store, error) {
+	if err := embedded.RemoveFull(r.target.Dir, r.workload.Collections()); err != nil {
+		return nil, err
+	}
+	r.opts.Progress.Step("removed the data of " + r.target.String() + ", because its disk is full")
 	return r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
+}
+
+// emptiesFull says whether an error of an embedded store goes away by removing its data, which are to be dropped anyway:
+// dropping collections takes space.
+func (r *runner) emptiesFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) && r.target.Kind == "embedded" && r.spec.LoadPhase.Drop
 }
 
 // storeConfig is how the target is opened.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -24,6 +25,9 @@ type ServiceBrief struct {
 	// Timeout is how long MongoDB may take for a request. It is shorter than that of the load, so that the service can
 	// still say what it knows.
 	Timeout time.Duration `json:"timeout_ns"`
+	// Token is what the service demands of its callers, because it listens on loopback, which everybody on this machine and
+	// every web page reaches.
+	Token string `json:"token"`
 }
 
 // Service is a REST service that was started for a run.
@@ -96,12 +100,13 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 		return nil, err
 	}
 	r.opts.Progress.Step("starting a REST service before " + r.target.String())
-	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database, Timeout: time.Duration(serviceShare * float64(r.config.Timeout))})
+	token := rand.Text()
+	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database, Timeout: time.Duration(serviceShare * float64(r.config.Timeout)), Token: token})
 	if err != nil {
 		return nil, fmt.Errorf("the REST service before %s cannot be started: %w", r.target, err)
 	}
 	r.service = &service{Service: started}
-	st, err := rest.Open(ctx, store.Config{Target: started.URL, Sessions: r.sessions(), Timeout: r.config.Timeout})
+	st, err := rest.Open(ctx, store.Config{Target: started.URL, Sessions: r.sessions(), Timeout: r.config.Timeout}, rest.Options{Token: token})
 	if err != nil {
 		r.service.close()
 		return nil, err

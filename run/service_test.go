@@ -78,7 +78,7 @@ func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, 
 		url, ended := make(chan string, 1), make(chan struct{})
 		go func() {
 			defer close(ended)
-			if err := persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout}, func(u string) { url <- u }); err != nil {
+			if err := persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout, Token: b.Token}, func(u string) { url <- u }); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -119,7 +119,7 @@ func TestRunViaService(t *testing.T) {
 	default:
 		t.Error("the service is still there after the run")
 	}
-	if !strings.Contains(told.URI, "w=majority") || told.Database != "plimsoll" || told.Timeout != 45*time.Second {
+	if !strings.Contains(told.URI, "w=majority") || told.Database != "plimsoll" || told.Timeout != 45*time.Second || len(told.Token) < 20 {
 		t.Errorf("the service was told %+v", told)
 	}
 	if result.Target.Kind == "REST service" || result.Target.Settings["via"] == "" || !strings.HasPrefix(result.ClientSettings["client"], "rest") {

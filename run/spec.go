@@ -2,11 +2,10 @@ package run
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -42,7 +41,7 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
 		Params:     spec.Workload.Params,
-		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Open:       safeopen.OpenInput,
 	})
 	switch {
 	case err != nil:
@@ -104,5 +103,5 @@ func unknown(what, value string, known ...string) error {
 // Concern is what is asked of the target in every request, by a durability level and what was set beside it.
 func Concern(d record.DurabilitySpec) store.Concern {
 	d = d.Effective()
-	return store.Concern{W: d.W, Journal: d.Journal, Read: d.ReadConcern, Preference: d.ReadPreference}
+	return store.Concern{W: d.W, Journal: d.Journal, Read: d.ReadConcern, Preference: d.ReadPreference, Causal: d.Causal}
 }

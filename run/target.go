@@ -76,6 +76,8 @@ func ParseTarget(s string) (Target, error) {
 			return Target{}, fmt.Errorf("target %q: %w; write lab:NAME (plimsoll lab list)", store.Redact(s), err)
 		}
 		return Target{Kind: "lab", Lab: rest}, nil
+	case found && scheme == "embedded" && strings.Contains(rest, "://"):
+		return Target{}, fmt.Errorf("target %q: a directory is expected after embedded:, not an address", store.Redact(s))
 	case found && scheme == "embedded" && rest != "":
 		return Target{Kind: "embedded", Dir: rest}, nil
 	case found && scheme == "embedded":
@@ -110,7 +112,7 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 		return embedded.Open(ctx, t.Dir, cfg, embedded.Options{})
 	case "http":
 		cfg.Target = t.URI
-		return rest.Open(ctx, cfg)
+		return rest.Open(ctx, cfg, rest.Options{})
 	case "null":
 		return null.Open(cfg, null.Options{Count: nullDocuments})
 	case "null-tcp":

@@ -29,8 +29,9 @@ const (
 type Entry struct {
 	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a request.
 	ID string
-	// Path is relative to the folder, with slashes.
+	// Path is relative to the folder, with slashes. Place is the same as pages show it: a path may have any character.
 	Path  string
+	Place string
 	Kind  string // of record: run, study, suite, drill, probe or comparison
 	Title string
 	// What is the title that a trial has without its study.
@@ -84,8 +85,8 @@ func (f *Folder) Close() error { return f.root.Close() }
 // Dir is the directory of a record, for the rooms that read it.
 func (f *Folder) Dir(e Entry) string { return filepath.Join(f.dir, filepath.FromSlash(e.Path)) }
 
-// List returns the records, the newest first. Those that cannot be read are left out: they are no records, or are
-// being made at this moment.
+// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are damaged
+// say so.
 func (f *Folder) List() []Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,7 +200,7 @@ func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 // look reads what the list shows of a record, unless it was read before and has not changed.
 func (f *Folder) look(dir, file string) (seen, bool) {
 	name := path.Join(dir, file)
-	info, err := f.root.Stat(name)
+	info, err := f.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHead {
 		return seen{}, false
 	}
@@ -209,11 +210,12 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 		if err != nil {
 			return seen{}, false
 		}
-		e.ID, e.Path = idOf(dir), dir
-		html.Tidy(&e)
+		e.Place = dir
 		if e.Title == "" {
 			e.Title = path.Base(dir)
 		}
+		html.Tidy(&e)
+		e.ID, e.Path = idOf(dir), dir
 		html.Tidy(&trials)
 		old = seen{modified: info.ModTime(), size: info.Size(), read: e, trials: trials}
 	}

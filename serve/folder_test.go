@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ func writeRun(t *testing.T, dir, started, workload, status string) {
 	t.Helper()
 	text := `{"schema_version":"1.0","kind":"run","status":"` + status + `","started":"` + started + `",
 		"specification":{"workload":{"name":"` + workload + `"},"load":{},"load_phase":{},"durability":{},"labels":{"team":"blue"}},
-		"target":{"address":"embedded:x","kind":"embedded"},"validity":[],"phases":[]}`
+		"target":{"address":"embedded:x","kind":"embedded"},"validity":[],"phases":[{"phase":"measure","rates":{"achieved":1}}]}`
 	writeFile(t, filepath.Join(dir, record.RunFile), text)
 }
 
@@ -60,9 +61,12 @@ func TestFolderListsRecordsNewestFirst(t *testing.T) {
 	writeRun(t, filepath.Join(dir, ".hidden"), "2026-03-01T00:00:00Z", "b", "complete")
 	writeFile(t, filepath.Join(dir, "broken", record.RunFile), `{"kind":`)
 	f := openFolder(t, dir)
-	want := []string{"runs/new", "sweep/trials/0001", "sweep", "runs/old"}
+	want := []string{"runs/new", "sweep/trials/0001", "sweep", "runs/old", "broken"}
 	if diff := cmp.Diff(want, paths(f.List())); diff != "" {
 		t.Error(diff)
+	}
+	if e := f.List()[4]; e.Verdict != "damaged" || e.Kind != record.KindRun || e.Title != "broken" {
+		t.Errorf("a damaged record is listed as %+v", e)
 	}
 	e, ok := f.Find(f.List()[0].ID)
 	if !ok || e.Path != "runs/new" {
@@ -96,6 +100,44 @@ func TestFolderShowsWhatIsBeingWritten(t *testing.T) {
 	}
 	if got := f.List()[0]; got.Status != record.Complete || !strings.HasPrefix(got.Verdict, "valid") {
 		t.Errorf("it has ended, and it is %s, %q", got.Status, got.Verdict)
+	}
+}
+
+// A file system takes any character in a name, and a page does not.
+func TestFolderFindsDirectoriesOfAnyName(t *testing.T) {
+	dir := t.TempDir()
+	name := "a\x1b[31m\u202eb\x01"
+	writeRun(t, filepath.Join(dir, name), "2026-01-01T00:00:00Z", "a", "complete")
+	f := openFolder(t, dir)
+	list := f.List()
+	if len(list) != 1 || list[0].Path != name || strings.ContainsAny(list[0].Place+list[0].Title, "\x1b\x01\u202e") {
+		t.Fatalf("listed as %+v", list)
+	}
+	if e, ok := f.Find(list[0].ID); !ok || f.Dir(e) != filepath.Join(dir, name) {
+		t.Errorf("found %+v, %v", e, ok)
+	}
+	s := start(t, Options{Dir: dir})
+	if code, page := get(t, s, "/record/"+list[0].ID); code != http.StatusOK {
+		t.Errorf("its page is %d: %.300s", code, page)
+	}
+}
+
+// A record that says that it is complete and has no results is not listed as valid.
+func TestFolderListsEmptyRecordsAsInvalid(t *testing.T) {
+	dir := t.TempDir()
+	for file, kind := range kinds {
+		if file != record.SuiteFile && file != record.ComparisonFile {
+			writeFile(t, filepath.Join(dir, kind, file), `{"schema_version":"1.0","kind":"`+kind+`"}`)
+		}
+	}
+	list := openFolder(t, dir).List()
+	if len(list) != 4 {
+		t.Errorf("listed are %v", paths(list))
+	}
+	for _, e := range list {
+		if !strings.HasPrefix(e.Verdict, "INVALID") {
+			t.Errorf("the empty %s is listed as %q", e.Kind, e.Verdict)
+		}
 	}
 }
 

@@ -47,8 +47,9 @@ type list struct {
 	In           string
 	Total, Found int
 	Rows         []Entry
-	// Labs are those that run, or that are left.
-	Labs []labRow
+	// Labs are those that run, or that are left. LabsHidden is true where the client would have to bring the token.
+	Labs       []labRow
+	LabsHidden bool
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{

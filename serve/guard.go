@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,16 +20,23 @@ import (
 //
 //   - the Host header must name an address that we listen on, which a name that was bound anew to 127.0.0.1 does not;
 //   - requests that another site caused are refused;
+//   - labs need the token, because every user of the machine reaches loopback and a lab belongs to one of them;
 //   - whatever changes something needs the token, a POST, and an origin that is ours;
-//   - beyond loopback everything needs the token.
+//   - beyond loopback, and where a name was given, everything needs the token.
 //
 // The token comes in the address that is printed at the start and is then kept in a cookie that scripts cannot read
 // and other sites do not send, so that it does not stay in the address.
 type Guard struct {
 	token string
-	// hosts are the values of the Host header that are ours.
-	hosts []string
-	// open is true where reading needs no token: on loopback.
+	// addr is where the page listens: HOST:PORT.
+	addr string
+	// hosts are the values of the Host header that are ours, origins those of the Origin header.
+	hosts, origins []string
+	// main is the origin that is printed.
+	main string
+	// tls is true where a proxy with TLS stands in front of the page.
+	tls bool
+	// open is true where reading needs no token: on loopback, unless a proxy opens it to others.
 	open bool
 	// own is true for a token that the user chose, which is a secret that no output repeats.
 	own bool
@@ -41,7 +50,7 @@ const minToken = 16
 
 // cookieName is the cookie with the token. The port is part of it, since cookies do not tell ports apart.
 func (g *Guard) cookieName() string {
-	_, port, _ := net.SplitHostPort(g.hosts[0])
+	_, port, _ := net.SplitHostPort(g.addr)
 	return "plimsoll-" + port
 }
 
@@ -52,40 +61,85 @@ func NewToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback; beyond it the user must
-// choose one, so that nobody opens a port to a network without thinking of it. names are further names under which
-// the page is reached, for example behind a proxy.
+// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback; beyond it, and where a name
+// is given, the user must choose one, so that nobody opens a page to a network without thinking of it. names are further
+// origins at which the page is reached, as browsers write them: https://NAME is a proxy with TLS, http://NAME:PORT is this
+// machine by another name.
 func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return nil, fmt.Errorf("%s is not a TCP address", addr)
 	}
-	g := &Guard{token: token, own: token != "", open: tcp.IP.IsLoopback()}
-	if token == "" && !g.open {
-		return nil, fmt.Errorf("%s can be reached from other machines, so it needs a token: give one, or listen on 127.0.0.1", addr)
-	}
-	if token == "" {
-		g.token = NewToken()
-	}
-	if len(g.token) < minToken {
-		return nil, fmt.Errorf("the token has %d characters: choose one of at least %d", len(g.token), minToken)
-	}
-	port := fmt.Sprint(tcp.Port)
-	if tcp.IP.IsUnspecified() {
-		names = append(names, machineNames()...)
-	} else {
-		g.hosts = append(g.hosts, net.JoinHostPort(tcp.IP.String(), port))
-	}
-	if g.open || tcp.IP.IsUnspecified() {
-		names = append(names, "localhost", "127.0.0.1", "::1")
-	}
+	g := &Guard{token: token, own: token != "", addr: tcp.String(), open: tcp.IP.IsLoopback() && len(names) == 0}
 	for _, n := range names {
-		if _, _, err := net.SplitHostPort(n); err != nil {
-			n = net.JoinHostPort(n, port)
+		u, err := originOf(n)
+		if err != nil {
+			return nil, err
 		}
-		g.hosts = append(g.hosts, strings.ToLower(n))
+		g.tls = g.tls || u.Scheme == "https"
+		g.add(u.Scheme, u.Host)
 	}
+	switch {
+	case token == "" && !tcp.IP.IsLoopback():
+		return nil, fmt.Errorf("%s can be reached from other machines, so it needs a token: give one, or listen on 127.0.0.1", addr)
+	case token == "" && !g.open:
+		return nil, fmt.Errorf("%s can be reached by others, so it needs a token of your own", names[0])
+	case token == "":
+		g.token = NewToken()
+	case len(token) < minToken:
+		return nil, fmt.Errorf("the token has %d characters: choose one of at least %d", len(token), minToken)
+	}
+	var direct []string
+	if tcp.IP.IsUnspecified() {
+		direct = machineNames()
+	} else {
+		direct = []string{tcp.IP.String()}
+	}
+	if tcp.IP.IsLoopback() || tcp.IP.IsUnspecified() {
+		direct = append(direct, "localhost", "127.0.0.1", "::1")
+	}
+	for _, n := range direct {
+		g.add("http", net.JoinHostPort(n, fmt.Sprint(tcp.Port)))
+	}
+	g.main = g.origins[0]
 	return g, nil
+}
+
+// add makes an origin ours. Browsers leave out the port that is usual for the scheme.
+func (g *Guard) add(scheme, host string) {
+	host = strings.ToLower(host)
+	usual := ":" + map[string]string{"http": "80", "https": "443"}[scheme]
+	short := strings.TrimSuffix(host, usual)
+	g.hosts = append(g.hosts, short)
+	g.origins = append(g.origins, scheme+"://"+short)
+	if u := (&url.URL{Host: short}); u.Port() == "" {
+		g.hosts = append(g.hosts, short+usual)
+	}
+}
+
+// hostName is a DNS name or an IPv4 address.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// originOf reads a name: a scheme, a host and perhaps a port, as in the address bar of a browser.
+func originOf(name string) (*url.URL, error) {
+	u, err := url.Parse(name)
+	wrong := fmt.Errorf("%q is no address of this page: write https://NAME for a proxy with TLS, or http://NAME:PORT", name)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return nil, wrong
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	if u.String() != u.Scheme+"://"+u.Host {
+		return nil, wrong
+	}
+	if !hostName.MatchString(u.Hostname()) && net.ParseIP(u.Hostname()) == nil {
+		return nil, wrong
+	}
+	if _, port, found := strings.Cut(strings.TrimPrefix(u.Host, "["+u.Hostname()+"]"), ":"); found {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, wrong
+		}
+	}
+	return u, nil
 }
 
 // machineNames are the addresses of this machine.
@@ -103,9 +157,9 @@ func machineNames() []string {
 // Address is the address to open, with the token in it if it was made here.
 func (g *Guard) Address() string {
 	if g.own {
-		return "http://" + g.hosts[0] + "/"
+		return g.main + "/"
 	}
-	return "http://" + g.hosts[0] + "/?token=" + url.QueryEscape(g.token)
+	return g.main + "/?token=" + url.QueryEscape(g.token)
 }
 
 // The reasons for which a request is refused. None tells more than that.
@@ -116,29 +170,32 @@ var (
 	errMethod = errors.New("this method is not allowed here")
 )
 
-// check decides about a request. change is true for one that does something.
-func (g *Guard) check(r *http.Request, change bool) (status int, err error) {
-	if !g.ours(r.Host) {
+// demand is what an address asks of a request beyond being ours.
+type demand int
+
+const (
+	shows    demand = iota // shows records
+	showsLab               // shows what belongs to the user who made it
+	changes                // does something
+)
+
+// check decides about a request.
+func (g *Guard) check(r *http.Request, d demand) (status int, err error) {
+	if !slices.Contains(g.hosts, strings.ToLower(r.Host)) {
 		return http.StatusMisdirectedRequest, errHost
 	}
-	if !g.sameSite(r, change) {
+	if !g.sameSite(r, d == changes) {
 		return http.StatusForbidden, errOrigin
 	}
 	switch {
-	case change && r.Method != http.MethodPost:
+	case d == changes && r.Method != http.MethodPost:
 		return http.StatusMethodNotAllowed, errMethod
-	case !change && r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case d != changes && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, errMethod
-	case (change || !g.open) && !g.known(r):
+	case (d != shows || !g.open) && !g.known(r):
 		return http.StatusUnauthorized, errToken
 	}
 	return 0, nil
-}
-
-// ours says whether a Host header is ours. Port 80 may be left out.
-func (g *Guard) ours(host string) bool {
-	host = strings.ToLower(host)
-	return slices.Contains(g.hosts, host) || slices.Contains(g.hosts, host+":80")
 }
 
 // sameSite says whether our own page, or the user's own hand, caused a request. Browsers say so in Sec-Fetch-Site;
@@ -146,8 +203,7 @@ func (g *Guard) ours(host string) bool {
 // may be opened from a link anywhere, as from a terminal, a mail or a chat: that only shows it.
 func (g *Guard) sameSite(r *http.Request, change bool) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || !g.ours(u.Host) {
+		if !slices.Contains(g.origins, strings.ToLower(origin)) {
 			return false
 		}
 	}
@@ -182,7 +238,7 @@ func (g *Guard) keep(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: g.cookieName(), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: g.cookieName(), Value: g.token, Path: "/", HttpOnly: true, Secure: g.tls, SameSite: http.SameSiteStrictMode,
 	})
 	q.Del("token")
 	to := url.URL{Path: r.URL.Path, RawQuery: q.Encode()}

@@ -22,21 +22,21 @@ func (s *Server) handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, h)
 	}
-	changes := map[string]bool{}
+	demands := map[string]demand{"/lab/{name}": showsLab, "/lab/{name}/events": showsLab}
 	for _, a := range s.actions {
 		pattern := "/" + a.Name + "/{id}"
-		changes[pattern] = true
+		demands[pattern] = changes
 		mux.HandleFunc(pattern, s.act(a))
 	}
 	if s.o.Labs != nil && !s.o.Alone {
 		mux.HandleFunc("/lab/{name}", s.lab)
 		mux.HandleFunc("/lab/{name}/events", s.labEvents)
 		mux.HandleFunc("/heal/{name}", s.heal)
-		changes["/heal/{name}"] = true
+		demands["/heal/{name}"] = changes
 	}
 	if s.o.Labs != nil {
 		mux.HandleFunc("/heal/of/{id}", s.healOf)
-		changes["/heal/of/{id}"] = true
+		demands["/heal/of/{id}"] = changes
 	}
 	if s.meters != nil {
 		mux.HandleFunc("/metrics", s.meters.handler().ServeHTTP)
@@ -44,17 +44,17 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, errors.New("there is nothing at this address"))
 	})
-	return s.guarded(mux, changes)
+	return s.guarded(mux, demands)
 }
 
-// guarded lets the guard decide about a request before anything else does something with it. changes are the patterns
-// of what does more than show something.
-func (s *Server) guarded(mux *http.ServeMux, changes map[string]bool) http.HandlerFunc {
+// guarded lets the guard decide about a request before anything else does something with it. demands has the patterns
+// of what does more than show records.
+func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := mux.Handler(r)
 		headers(w.Header())
 		w.Header().Set("Content-Security-Policy", policy("none"))
-		if status, err := s.guard.check(r, changes[pattern]); err != nil {
+		if status, err := s.guard.check(r, demands[pattern]); err != nil {
 			http.Error(w, err.Error(), status) // not even a page: whoever asks is not known
 			return
 		}
@@ -77,7 +77,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	found := Search(all, q)
 	l := list{Query: q, In: in, Total: len(all), Found: len(found)}
 	if in == "" {
-		l.Labs = s.labRows(r.Context(), q)
+		l.Labs, l.LabsHidden = s.labRows(r, q), s.o.Labs != nil && !s.guard.known(r)
 	}
 	for _, e := range found {
 		if len(l.Rows) == maxRows {

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,14 +9,16 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its parts.
+// A file that is damaged is listed as that.
 func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
-	in, err := f.root.Open(name)
+	in, err := safeopen.OpenIn(f.root, name)
 	if err != nil {
 		return Entry{}, nil, err
 	}
@@ -26,42 +27,59 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	if err != nil {
 		return Entry{}, nil, err
 	}
+	e, names, err := entryOf(file, b, in)
+	if err != nil {
+		return Entry{Kind: kinds[file], Verdict: "damaged"}, nil, nil
+	}
+	return e, names, nil
+}
+
+// kinds are the kinds of records by their main files.
+var kinds = map[string]string{record.RunFile: record.KindRun, record.SuiteFile: record.KindSuite, record.StudyFile: record.KindStudy,
+	record.DrillFile: record.KindDrill, record.ProbeFile: record.KindProbe, html.ComparisonFile: record.KindComparison}
+
+// entryOf makes an entry of the text of a main file.
+func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, error) {
 	switch file {
 	case record.RunFile:
 		var r record.Run
-		if err := json.Unmarshal(b, &r); err != nil {
+		if err := safeopen.Unmarshal(b, &r); err != nil {
 			return Entry{}, nil, err
 		}
+		r.Validity = append(r.Validity, record.Empty(&r)...)
 		return entryOfRun(&r), nil, nil
 	case record.SuiteFile:
 		var s record.Suite
-		if err := json.Unmarshal(b, &s); err != nil {
+		if err := safeopen.Unmarshal(b, &s); err != nil {
 			return Entry{}, nil, err
 		}
 		return entryOfSuite(&s), partNames(&s), nil
 	case record.StudyFile:
 		var s record.Study
-		if err := json.Unmarshal(b, &s); err != nil {
+		if err := safeopen.Unmarshal(b, &s); err != nil {
 			return Entry{}, nil, err
 		}
+		s.Validity = append(s.Validity, record.Empty(&s)...)
 		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
 			Started: s.Started, Labels: s.Specification.Labels, Lab: labOf(s.Specification.Run.Target)}, trialNames(&s), nil
 	case record.DrillFile:
 		var d record.Drill
-		if err := json.Unmarshal(b, &d); err != nil {
+		if err := safeopen.Unmarshal(b, &d); err != nil {
 			return Entry{}, nil, err
 		}
-		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(&d), Status: d.Status, Verdict: report.DrillVerdict(&d), Started: d.Started,
+		d.Validity = append(d.Validity, record.Empty(&d)...)
+		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(&d), Status: d.Status, Verdict: report.Brief(report.DrillVerdict(&d)), Started: d.Started,
 			Labels: d.Specification.Labels, Lab: labOf(d.Specification.Run.Target)}, nil, nil
 	case record.ProbeFile:
 		var p record.Probe
-		if err := json.Unmarshal(b, &p); err != nil {
+		if err := safeopen.Unmarshal(b, &p); err != nil {
 			return Entry{}, nil, err
 		}
+		p.Validity = append(p.Validity, record.Empty(&p)...)
 		return entryOfProbe(&p), nil, nil
 	}
 	var c record.ComparisonReport
-	if err := json.Unmarshal(b, &c); err != nil {
+	if err := safeopen.Unmarshal(b, &c); err != nil {
 		return Entry{}, nil, err
 	}
 	return entryOfComparison(&c, in), nil, nil

@@ -41,12 +41,12 @@ type labRow struct {
 	Running                   bool
 }
 
-// labRows are the labs that have all words that are looked for.
-func (s *Server) labRows(ctx context.Context, words string) []labRow {
-	if s.o.Labs == nil || s.o.Alone {
+// labRows are the labs that have all words that are looked for, for a client that knows the token.
+func (s *Server) labRows(r *http.Request, words string) []labRow {
+	if s.o.Labs == nil || s.o.Alone || !s.guard.known(r) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, listLabs)
+	ctx, cancel := context.WithTimeout(r.Context(), listLabs)
 	defer cancel()
 	all, err := s.o.Labs.List(ctx)
 	if err != nil {
@@ -177,10 +177,7 @@ func (f *follower) labLoop(ctx context.Context, name string) {
 			})
 		}
 		if missed == labGone {
-			f.set(func(p *present) bool { p.ended = true; return true })
-			f.s.mu.Lock()
-			f.drop()
-			f.s.mu.Unlock()
+			f.finish()
 			return
 		}
 		select {

@@ -48,7 +48,7 @@ func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
 }
 
 func (f *fakeLabs) View(_ context.Context, name string) (html.LabView, error) {
-	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "pg-1 was elected " + cmp.Or(f.name, hostileName)}}}
+	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "rs0-1 was elected " + cmp.Or(f.name, hostileName)}}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if name != "three" || f.gone {
@@ -65,7 +65,7 @@ func (f *fakeLabs) Heal(_ context.Context, name string) error {
 func TestLabsAreListed(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Dir: t.TempDir(), Labs: &fakeLabs{broken: true}})
-	_, body := get(t, s, "/")
+	_, body := getKnown(t, s, "/")
 	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor is gone"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list does not have %q", want)
@@ -74,13 +74,34 @@ func TestLabsAreListed(t *testing.T) {
 	if strings.Contains(body, `href="/lab/dead"`) || strings.Contains(body, "<script>harm") {
 		t.Error("the list leads to a lab that is gone, or has what a lab put into it")
 	}
-	if _, body := get(t, s, "/?q=lab+elsewhere"); strings.Contains(body, "/lab/three") {
+	if _, body := getKnown(t, s, "/?q=lab+elsewhere"); strings.Contains(body, "/lab/three") {
 		t.Error("a lab is listed that was not looked for")
 	}
 	for _, o := range []Options{{Dir: t.TempDir()}, {Dir: t.TempDir(), Alone: true, Labs: &fakeLabs{}}} {
-		if status, _ := get(t, start(t, o), "/lab/three"); status != http.StatusNotFound {
+		if status, _ := getKnown(t, start(t, o), "/lab/three"); status != http.StatusNotFound {
 			t.Errorf("%d where no labs are served", status)
 		}
+	}
+}
+
+// Every user of the machine reaches a page on loopback, and a lab belongs to one of them, mostly root.
+func TestLabsAreBehindTheToken(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{Dir: t.TempDir(), Labs: &fakeLabs{broken: true}})
+	for _, path := range []string{"/", "/?q=three", "/lab/three", "/lab/three/events", "/lab/four", "/lab/three?token=wrong"} {
+		status, body := get(t, s, path)
+		if strings.Contains(body, "host1") || strings.Contains(body, "dead") || strings.Contains(body, "rs0-1") {
+			t.Errorf("%s shows labs without the token: %s", path, body)
+		}
+		if want := map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK}[strings.HasPrefix(path, "/lab/")]; status != want {
+			t.Errorf("%s is %d, want %d", path, status, want)
+		}
+		if path == "/" && !strings.Contains(body, "Labs are shown only with the token") {
+			t.Errorf("the list does not say why there is no lab: %s", body)
+		}
+	}
+	if _, body := getKnown(t, s, "/"); strings.Contains(body, "Labs are shown only with the token") {
+		t.Error("a client that knows the token is asked for it")
 	}
 }
 
@@ -89,12 +110,12 @@ func TestFollowingALab(t *testing.T) {
 	t.Parallel()
 	f := &fakeLabs{}
 	s := start(t, Options{Dir: t.TempDir(), Labs: f})
-	status, body := get(t, s, "/lab/three")
-	if status != http.StatusOK || !strings.Contains(body, `data-events="/lab/three/events"`) || !strings.Contains(body, "pg-1 was elected") || strings.Contains(body, "<script>harm") {
+	status, body := getKnown(t, s, "/lab/three")
+	if status != http.StatusOK || !strings.Contains(body, `data-events="/lab/three/events"`) || !strings.Contains(body, "rs0-1 was elected") || strings.Contains(body, "<script>harm") {
 		t.Fatalf("%d\n%s", status, body)
 	}
 	for _, path := range []string{"/lab/four", "/lab/No%20Such", "/lab/No%20Such/events"} {
-		if status, _ := get(t, s, path); status != http.StatusNotFound {
+		if status, _ := getKnown(t, s, path); status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, status)
 		}
 	}
@@ -137,12 +158,8 @@ func TestHealingIsBehindTheToken(t *testing.T) {
 			}
 		})
 	}
-	if _, body := get(t, s, "/lab/three"); strings.Contains(body, "<button>Heal") || !strings.Contains(body, "To heal it from here") {
-		t.Error("the button is offered to whoever may not press it")
-	}
-	cookie := "plimsoll-" + s.url("")[strings.LastIndexByte(s.url(""), ':')+1:] + "=" + testToken
-	form["Cookie"] = cookie
-	if _, body := ask(t, s, "GET", "/lab/three", map[string]string{"Cookie": cookie}, ""); !strings.Contains(body, "<button>Heal everything that is broken</button>") {
+	form["Cookie"] = known(s)["Cookie"]
+	if _, body := getKnown(t, s, "/lab/three"); !strings.Contains(body, "<button>Heal everything that is broken</button>") {
 		t.Error("the button is not offered")
 	}
 	resp, body := ask(t, s, "POST", "/heal/three", form, url.Values{"pid": {"0"}}.Encode())

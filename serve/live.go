@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -49,7 +50,12 @@ func (s *Server) followWith(e Entry, dir string, loop func(*follower, context.Co
 		ctx, cancel := context.WithCancel(s.ctx)
 		f = &follower{s: s, entry: e, dir: dir, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
 		s.followers[e.ID] = f
-		go loop(f, ctx)
+		go func() {
+			// The page ends where it was; the process may be the one that measures.
+			if contain.Panic("the live page", func() error { loop(f, ctx); return nil }) != nil {
+				f.finish()
+			}
+		}()
 	}
 	f.clients++
 	return f, func() {
@@ -67,6 +73,14 @@ func (f *follower) drop() {
 	if f.s.followers[f.entry.ID] == f {
 		delete(f.s.followers, f.entry.ID)
 	}
+}
+
+// finish tells the clients that the present picture is the last one.
+func (f *follower) finish() {
+	f.set(func(p *present) bool { p.ended = true; return true })
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	f.drop() // somebody may go on with a study
 }
 
 // hurry looks at the record at once.
@@ -104,10 +118,7 @@ func (f *follower) loop(ctx context.Context) {
 		_, held := record.Holder(f.dir) // first: what is shown as the last picture must be of after the end
 		f.look()
 		if !held {
-			f.set(func(p *present) bool { p.ended = true; return true })
-			f.s.mu.Lock()
-			f.drop() // somebody may go on with a study
-			f.s.mu.Unlock()
+			f.finish()
 			return
 		}
 		text := now.text()

@@ -33,6 +33,7 @@ func listenAt(t *testing.T, s *Server, path, last string) <-chan event {
 		t.Fatal(err)
 	}
 	r.Header.Set("Last-Event-ID", last)
+	r.Header.Set("Authorization", "Bearer "+testToken)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -141,12 +142,14 @@ func newMeter(ctx context.Context, name, dir string, head *record.Run) *meter {
 		defer m.cancel()
 		once := sync.OnceFunc(both.Done)
 		defer once()
-		_ = tailIntervals(m.ctx, dir, m.interval, func() { once(); m.rest() })
+		_ = contain.Panic("the metrics", func() error {
+			return tailIntervals(m.ctx, dir, m.interval, func() { once(); m.rest() })
+		})
 	}()
 	go func() {
 		once := sync.OnceFunc(both.Done)
 		defer once()
-		_ = tailLog(m.ctx, dir, m.histogram, once)
+		_ = contain.Panic("the metrics", func() error { return tailLog(m.ctx, dir, m.histogram, once) })
 	}()
 	return m
 }
@@ -169,7 +172,7 @@ func (m *meter) rest() {
 // interval adds a line of the intervals.
 func (m *meter) interval(b []byte) {
 	var l record.IntervalLine
-	if json.Unmarshal(b, &l) != nil {
+	if safeopen.Unmarshal(b, &l) != nil {
 		return
 	}
 	m.mu.Lock()

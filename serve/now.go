@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -35,7 +36,9 @@ func newNow(ctx context.Context, e Entry, dir string, ready func()) now {
 		return now{(&probeNow{dir: dir}).text}
 	}
 	r := &runNow{dir: dir}
-	go r.last.follow(ctx, dir, ready)
+	go func() {
+		_ = contain.Panic("the newest line", func() error { r.last.follow(ctx, dir, ready); return nil })
+	}()
 	return now{r.text}
 }
 

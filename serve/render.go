@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
@@ -53,6 +54,7 @@ func (p *picture) fresh(now time.Time, rest int) bool {
 // pages makes pictures, one of a record at a time, and keeps them.
 type pages struct {
 	tool    record.Tool
+	open    func(dir string) (*html.Source, error)
 	compare html.Comparer
 	rest    int // restFor, but in tests, which cannot wait
 	slots   chan struct{}
@@ -71,9 +73,13 @@ type keep struct {
 	size int       // guarded by pages.mu
 }
 
-func newPages(tool record.Tool, compare html.Comparer) *pages {
+func newPages(o Options) *pages {
+	open := o.Open
+	if open == nil {
+		open = html.Open
+	}
 	born := strconv.FormatInt(time.Now().UnixNano(), 36)
-	return &pages{tool: tool, compare: compare, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
+	return &pages{tool: o.Tool, open: open, compare: o.Compare, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
 }
 
 // of returns the picture of a record as it is now. While the record is being written the picture may be as old as
@@ -145,12 +151,20 @@ type shown struct {
 
 // write makes the page that `plimsoll report` makes. A record that somebody writes is not killed, although its files
 // look so.
-func (p *pages) write(records []shown) ([]byte, error) {
+func (p *pages) write(records []shown) (page []byte, err error) {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
+	err = contain.Panic("the page", func() error {
+		page, err = p.render(records)
+		return err
+	})
+	return page, err
+}
+
+func (p *pages) render(records []shown) ([]byte, error) {
 	sources := make([]*html.Source, len(records))
 	for i, x := range records {
-		s, err := html.Open(x.dir)
+		s, err := p.open(x.dir)
 		if err != nil {
 			return nil, err
 		}
@@ -184,15 +198,22 @@ func stateOf(dir string, held bool) string {
 	var b strings.Builder
 	fmt.Fprint(&b, held)
 	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, html.ComparisonFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			fmt.Fprintf(&b, " %s %d %d", name, info.Size(), info.ModTime().UnixNano())
-		}
+		b.WriteString(stateOfFile(dir, name))
 	}
 	if held {
 		b.WriteString(stateOfDrill(dir))
 	}
 	b.WriteString(stateOfParts(dir))
 	return b.String()
+}
+
+// stateOfFile changes with a regular file; it is empty where there is none.
+func stateOfFile(dir, name string) string {
+	info, err := os.Lstat(filepath.Join(dir, name))
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return fmt.Sprintf(" %s %d %d", name, info.Size(), info.ModTime().UnixNano())
 }
 
 var errParts = errors.New("the page of report/html has other parts than expected: this is a mistake in plimsoll, please report it")

@@ -30,7 +30,7 @@ func TestPicturesAreMadeOnceForAll(t *testing.T) {
 	dir := t.TempDir()
 	where := filepath.Join(dir, "r")
 	made(t, where, recordtest.Run{})
-	p := newPages(record.Tool{}, nil)
+	p := newPages(Options{Tool: record.Tool{}})
 	a, err := p.of("x", where)
 	if err != nil {
 		t.Fatal(err)

@@ -36,13 +36,15 @@ type Options struct {
 	Alone bool
 	// Token is what a client must know to change something, and beyond loopback to see anything; made if empty.
 	Token string
-	// Names are further names by which the page is reached.
+	// Names are further origins at which the page is reached: https://NAME of a proxy with TLS, or http://NAME:PORT.
 	Names []string
-	// Labs are the labs of this machine, shown beside the records; nil for none.
+	// Labs are the labs of this machine, shown beside the records to clients that know the token; nil for none.
 	Labs Labs
 	// Metrics adds /metrics for Prometheus.
 	Metrics bool
 	Tool    record.Tool
+	// Open reads a record for its page; nil for [html.Open]. Tests break it.
+	Open func(dir string) (*html.Source, error)
 	// Compare holds several records against each other; without it they are only laid beside each other.
 	Compare html.Comparer
 }
@@ -79,7 +81,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
 	}
-	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o.Tool, o.Compare), actions: actions(), followers: map[string]*follower{}}
+	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o), actions: actions(), followers: map[string]*follower{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Metrics {
 		s.meters = newMeters(s)
@@ -94,6 +96,9 @@ func New(ln net.Listener, o Options) (*Server, error) {
 
 // Address is what to open in a browser, with the token in it if it was made here; one of [Options] is not repeated.
 func (s *Server) Address() string { return s.guard.Address() }
+
+// Listens is the address and port that the page listens on.
+func (s *Server) Listens() string { return s.ln.Addr().String() }
 
 // Serve answers requests until the server is closed.
 func (s *Server) Serve() error {

@@ -150,6 +150,13 @@ func get(t *testing.T, s *Server, path string) (int, string) {
 	return resp.StatusCode, body
 }
 
+// getKnown is get by a client that knows the token.
+func getKnown(t *testing.T, s *Server, path string) (int, string) {
+	t.Helper()
+	resp, body := ask(t, s, "GET", path, known(s), "")
+	return resp.StatusCode, body
+}
+
 // made writes a record with known content.
 func made(t *testing.T, dir string, o recordtest.Run) {
 	t.Helper()

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
@@ -32,7 +32,7 @@ func (n *drillNow) text() template.HTML {
 	say := struct{ Text, Run string }{Text: fmt.Sprintf("round %d of %d: %s, for %s; %s acknowledged, %s not applied, %s indeterminate", s.Round, s.Rounds,
 		report.DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Told.Acknowledged), figure.Count(s.Told.NotApplied), figure.Count(s.Told.Indeterminate))}
 	round := path.Join(record.RoundsDir, strconv.Itoa(s.Round))
-	if _, held := record.Holder(filepath.Join(n.dir, filepath.FromSlash(round))); held {
+	if holds(n.dir, round) {
 		say.Run = idOf(path.Join(n.path, round))
 	}
 	var b bytes.Buffer
@@ -41,6 +41,16 @@ func (n *drillNow) text() template.HTML {
 	}
 	//nolint:gosec // html/template made it
 	return template.HTML(b.String())
+}
+
+// holds says whether somebody writes the record in a directory below another one.
+func holds(top, name string) bool {
+	dir, err := record.Below(top, name)
+	if err != nil {
+		return false
+	}
+	_, held := record.Holder(dir)
+	return held
 }
 
 // probeNow is the newest second of a probe.
@@ -67,7 +77,7 @@ func (n *probeNow) text() template.HTML {
 
 // lastLine is the last whole line of a file that grows, nil if there is none.
 func lastLine(name string) []byte {
-	f, err := os.Open(name)
+	f, err := safeopen.Open(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
 		return nil
 	}
@@ -99,11 +109,12 @@ func stateOfDrill(dir string) string {
 	}
 	stage := s.Stage()
 	state := fmt.Sprint(" ", s.Round, stage, len(s.Notes), s.Told)
-	round := filepath.Join(dir, record.RoundsDir, strconv.Itoa(s.Round))
+	round, err := record.Below(dir, record.RoundsDir+"/"+strconv.Itoa(s.Round))
+	if err != nil {
+		return state
+	}
 	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile} {
-		if info, err := os.Stat(filepath.Join(round, name)); err == nil {
-			state += fmt.Sprintf(" %d", info.Size())
-		}
+		state += stateOfFile(round, name)
 	}
 	return state
 }

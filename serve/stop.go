@@ -17,14 +17,14 @@ import (
 type action struct {
 	// Name is in its address, Label on its button; Again is on the button when it was pressed before.
 	Name, Label, Again string
-	// do does it to the process that writes a record.
-	do func(pid int) error
+	// do does it to the process that writes the record in dir.
+	do func(dir string, pid int) error
 }
 
 // actions are all that there are.
 func actions() []action {
 	return []action{{
-		Name: "stop", Label: "Stop", Again: "End at once", do: interrupt,
+		Name: "stop", Label: "Stop", Again: "End at once", do: record.Interrupt,
 	}}
 }
 
@@ -168,7 +168,7 @@ func (s *Server) act(a action) http.HandlerFunc {
 			s.fail(w, r, http.StatusConflict, errOther)
 			return
 		}
-		if err := a.do(pid); err != nil {
+		if err := a.do(dir, pid); err != nil {
 			s.fail(w, r, http.StatusInternalServerError, err)
 			return
 		}

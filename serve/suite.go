@@ -155,7 +155,7 @@ func (n *suiteNow) text() template.HTML {
 		if p.Status != record.PartRunning || !filepath.IsLocal(filepath.FromSlash(where)) {
 			continue
 		}
-		if _, held := record.Holder(filepath.Join(n.dir, filepath.FromSlash(where))); held {
+		if holds(n.dir, where) {
 			say.Running = &running{idOf(path.Join(n.path, where)), p.Name}
 			html.Tidy(&say.Running.Name)
 		} else {
@@ -176,21 +176,24 @@ func (n *suiteNow) text() template.HTML {
 func stateOfParts(dir string) string {
 	var b strings.Builder
 	for _, name := range []string{record.SuiteFile, record.SuiteJournal} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			fmt.Fprintf(&b, " %s %d %d", name, info.Size(), info.ModTime().UnixNano())
-		}
+		b.WriteString(stateOfFile(dir, name))
 	}
 	if b.Len() == 0 {
 		return ""
 	}
-	parts, _ := os.ReadDir(filepath.Join(dir, record.PartsDir))
+	at, err := record.Below(dir, record.PartsDir)
+	if err != nil {
+		return b.String()
+	}
+	parts, _ := os.ReadDir(at) // what cannot be read has no state
 	for _, p := range parts {
-		for _, name := range []string{record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, record.SumsFile} {
-			if info, err := os.Stat(filepath.Join(dir, record.PartsDir, p.Name(), name)); err == nil {
-				fmt.Fprintf(&b, " %d %d", info.Size(), info.ModTime().UnixNano())
-			}
+		if !p.IsDir() {
+			continue
 		}
-		b.WriteString(stateOfDrill(filepath.Join(dir, record.PartsDir, p.Name())))
+		for _, name := range []string{record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, record.SumsFile} {
+			b.WriteString(stateOfFile(filepath.Join(at, p.Name()), name))
+		}
+		b.WriteString(stateOfDrill(filepath.Join(at, p.Name())))
 	}
 	return b.String()
 }

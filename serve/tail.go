@@ -1,18 +1,18 @@
 package serve
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -46,7 +46,7 @@ func (g *growing) Read(p []byte) (int, error) {
 // awaitFile opens a file as soon as it is there.
 func awaitFile(ctx context.Context, name string, idle func()) (*os.File, error) {
 	for {
-		f, err := os.Open(name)
+		f, err := safeopen.Open(filepath.Dir(name), filepath.Base(name))
 		if err == nil || !errors.Is(err, os.ErrNotExist) {
 			return f, err
 		}
@@ -87,13 +87,12 @@ func tailLog(ctx context.Context, dir string, f func([]byte), idle func()) error
 }
 
 func eachLine(r io.Reader, f func([]byte)) error {
-	lines := bufio.NewReaderSize(r, 1<<16)
-	for {
-		b, err := lines.ReadBytes('\n')
+	for lines := safeopen.NewLines(r); ; {
+		b, err := lines.Next()
 		if err != nil {
 			return err
 		}
-		f(b)
+		f(slices.Clone(b)) // those who follow keep the last line
 	}
 }
 
@@ -125,7 +124,7 @@ func (n *newest) interval() (line *record.IntervalLine, known bool) {
 	b, known := n.line, n.known
 	n.mu.Unlock()
 	var l record.IntervalLine
-	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
+	if len(b) == 0 || safeopen.Unmarshal(b, &l) != nil {
 		return nil, known
 	}
 	return &l, known
@@ -133,10 +132,10 @@ func (n *newest) interval() (line *record.IntervalLine, known bool) {
 
 // readHead reads run.json as it is, without putting anything together from the other files.
 func readHead(dir string) (*record.Run, error) {
-	b, err := os.ReadFile(filepath.Join(dir, record.RunFile))
+	b, err := safeopen.ReadFile(dir, record.RunFile, safeopen.MaxDocument)
 	if err != nil {
 		return nil, err
 	}
 	var r record.Run
-	return &r, json.Unmarshal(b, &r)
+	return &r, safeopen.Unmarshal(b, &r)
 }

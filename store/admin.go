@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -57,7 +56,7 @@ func serverError(d bson.Raw) *ServerError {
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.
 func EnsureIndexes(ctx context.Context, c Commander, db string, indexes []workload.Index) error {
 	for _, ix := range indexes {
-		_, err := run(ctx, c, db, bson.D{
+		_, err := server.AskOf(ctx, c, db, bson.D{
 			{Key: "createIndexes", Value: ix.Collection},
 			{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.Raw(ix.Keys)}, {Key: "name", Value: ix.Name}}}},
 		})
@@ -71,7 +70,7 @@ func EnsureIndexes(ctx context.Context, c Commander, db string, indexes []worklo
 // CountDocuments counts the documents of a collection exactly, by an aggregation over all of them. A
 // collection that does not exist has none.
 func CountDocuments(ctx context.Context, c Commander, db, collection string) (int64, error) {
-	reply, err := run(ctx, c, db, bson.D{
+	reply, err := server.AskOf(ctx, c, db, bson.D{
 		{Key: "aggregate", Value: collection},
 		{Key: "pipeline", Value: bson.A{
 			bson.D{{Key: "$match", Value: bson.D{}}},
@@ -103,7 +102,7 @@ func CountDocuments(ctx context.Context, c Commander, db, collection string) (in
 
 // DropCollection removes a collection; one that does not exist is not an error.
 func DropCollection(ctx context.Context, c Commander, db, collection string) error {
-	_, err := run(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
+	_, err := server.AskOf(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
 	if err != nil && !isMissing(err) {
 		return fmt.Errorf("drop %s.%s: %w", db, collection, err)
 	}
@@ -113,22 +112,6 @@ func DropCollection(ctx context.Context, c Commander, db, collection string) err
 func isMissing(err error) bool {
 	var e *ServerError
 	return errors.As(err, &e) && (e.Code == 26 || strings.Contains(e.Message, "ns not found"))
-}
-
-// run marshals and sends one command.
-func run(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, error) {
-	doc, err := bson.Marshal(cmd)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := c.RunCommand(ctx, db, doc)
-	if err != nil {
-		return nil, err
-	}
-	if err := bson.Raw(reply).Validate(); err != nil {
-		return nil, fmt.Errorf("the server's answer is not a BSON document: %w", err)
-	}
-	return reply, nil
 }
 
 // number reads an integer of any numeric BSON type.
@@ -169,27 +152,4 @@ func texts(list bson.RawArray) []string {
 		}
 	}
 	return out
-}
-
-// plain renders a scalar for a settings table; documents are rendered as extended JSON.
-func plain(v bson.RawValue) string {
-	if s, ok := v.StringValueOK(); ok {
-		return s
-	}
-	if b, ok := v.BooleanOK(); ok {
-		return strconv.FormatBool(b)
-	}
-	if f, ok := v.DoubleOK(); ok {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	if n, ok := number(v); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return v.String()
-}
-
-// sortedUnique sorts and removes repetitions.
-func sortedUnique(list []string) []string {
-	slices.Sort(list)
-	return slices.Compact(list)
 }

@@ -49,7 +49,9 @@ func TestServerInfo(t *testing.T) {
 		"getCmdLineOpts": bson.D{{Key: "parsed", Value: bson.D{
 			{Key: "storage", Value: bson.D{{Key: "dbPath", Value: "/d"}, {Key: "wiredTiger", Value: bson.D{{Key: "engineConfig", Value: bson.D{{Key: "cacheSizeGB", Value: 2.5}}}}}}},
 			{Key: "security", Value: bson.D{{Key: "keyFile", Value: "/secret"}}}}}, ok},
-		"getParameter":        bson.D{{Key: "journalCommitInterval", Value: 100}, {Key: "featureCompatibilityVersion", Value: bson.D{{Key: "version", Value: "7.0"}}}, ok},
+		"getParameter": bson.D{{Key: "journalCommitInterval", Value: 100}, {Key: "featureCompatibilityVersion", Value: bson.D{{Key: "version", Value: "7.0"}}}, ok},
+		"replSetGetConfig": bson.D{{Key: "config", Value: bson.D{{Key: "_id", Value: "rs"}, {Key: "term", Value: 7}, {Key: "writeConcernMajorityJournalDefault", Value: true},
+			{Key: "members", Value: bson.A{bson.D{{Key: "host", Value: "a:1"}, {Key: "priority", Value: 2}, {Key: "votes", Value: 1}}}}}}, ok},
 		"getDefaultRWConcern": bson.D{{Key: "defaultWriteConcern", Value: bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: 0}}}, ok},
 		"serverStatus": bson.D{{Key: "storageEngine", Value: bson.D{{Key: "name", Value: "wiredTiger"}, {Key: "persistent", Value: true}}},
 			{Key: "wiredTiger", Value: bson.D{{Key: "cache", Value: bson.D{{Key: "maximum bytes configured", Value: int64(1 << 30)}}}}}, ok},
@@ -58,7 +60,8 @@ func TestServerInfo(t *testing.T) {
 		Settings: map[string]string{
 			"maxWireVersion": "21", "distribution": "Percona Server for MongoDB 7.0.1-1", "storage.dbPath": "/d",
 			"storage.wiredTiger.engineConfig.cacheSizeGB": "2.5", "parameter journalCommitInterval": "100",
-			"parameter featureCompatibilityVersion.version": "7.0", "defaultWriteConcern.w": "majority",
+			"parameter featureCompatibilityVersion.version": "7.0", "defaultWriteConcern.w": "majority", "defaultWriteConcernSource": "global",
+			"replica-set.writeConcernMajorityJournalDefault": "true", "replica-set.members.0.priority": "2", "replica-set.members.0.votes": "1",
 			"defaultWriteConcern.wtimeout": "0", "storage engine": "wiredTiger", "storage engine persistent": "true",
 			"wiredTiger cache bytes": "1073741824",
 		}}

@@ -23,13 +23,13 @@ type ServerError struct {
 
 // Error says what the server answered, with its code and name.
 func (e *ServerError) Error() string {
-	return "server error " + strconv.Itoa(int(e.Code)) + " (" + e.Name() + "): " + e.Message
+	return "server error " + strconv.Itoa(int(e.Code)) + " (" + e.Name() + "): " + OneLine(e.Message)
 }
 
 // Name is the server's name for the error, or ours when the server left it out.
 func (e *ServerError) Name() string {
 	if e.CodeName != "" {
-		return e.CodeName
+		return OneLine(e.CodeName)
 	}
 	return CodeName(e.Code)
 }
@@ -67,6 +67,7 @@ var serverCodes = [...]codeInfo{
 	{6, "HostUnreachable", unproven},
 	{7, "HostNotFound", unproven},
 	{9, "FailedToParse", refused},
+	{11, "UserNotFound", refused},
 	{13, "Unauthorized", refused},
 	{14, "TypeMismatch", refused},
 	{16, "InvalidLength", refused},
@@ -114,6 +115,7 @@ var serverCodes = [...]codeInfo{
 	{371, "UserWritesBlocked", refused},
 	{391, "ReauthenticationRequired", refused},
 	{462, "IngressRequestRateLimitExceeded", shed},
+	{8000, "AtlasError", refused},
 	{9001, "SocketException", unproven},
 	{10058, "LegacyNotPrimary", notPrimary},
 	{10107, "NotWritablePrimary", notPrimary},

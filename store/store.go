@@ -10,6 +10,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ type Result struct {
 	Bytes    int           // bytes of BSON documents read or written
 	Attempts int           // commands actually sent for this request (2 and more: a hidden retry; 0: nothing was sent)
 	PoolWait time.Duration // time spent waiting for a connection, included in the service time
+	Server   string        // host:port of the server that the last command was sent to; "" if none, or not known
 }
 
 // Reset makes r ready for the next request.
@@ -89,7 +91,12 @@ type Concern struct {
 	Journal    *bool  // j; nil leaves it to the server
 	Read       string // read concern level, "" for the server's default
 	Preference string // read preference mode, "" for primary
+	Causal     bool   // each session is causally consistent: its reads wait for what it has written and read before
 }
+
+// ErrCausalUnacknowledged says that a session cannot be causally consistent if its writes are not answered: the time of a
+// write is in its answer.
+var ErrCausalUnacknowledged = errors.New("causally consistent sessions need acknowledged writes: use w:1 or more, or leave causal out")
 
 // Unacknowledged reports whether writes are sent without waiting for an answer.
 func (c Concern) Unacknowledged() bool { return c.W == "0" }

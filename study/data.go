@@ -5,10 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -53,7 +52,7 @@ func shapeOf(spec record.RunSpec) (shape, error) {
 	w, err := workload.Open(workload.Spec{
 		Name: spec.Workload.Name, Mode: spec.Workload.Mode, Records: int64(spec.Workload.Records),
 		Operations: int64(spec.Load.Operations), Seed: spec.Workload.Seed, Clients: 1, Params: spec.Workload.Params,
-		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Open: safeopen.OpenInput,
 	})
 	if err != nil {
 		return shape{}, err

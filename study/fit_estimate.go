@@ -14,7 +14,8 @@ const (
 	fitLab      = 3.0      // seconds for one server
 	fitSet      = 5.0      // for a set of three
 	fitVolume   = 3.0      // for a volume without a server
-	fitFill     = 12 << 20 // bytes of documents per second
+	fitFill     = 12 << 20 // bytes of documents per second, on half a core
+	fitFillCore = 20 << 20 // … on a core
 	fitAudit    = 1.0      // seconds of a round of a drill to read back what was written
 	fitRecovery = 2.0      // until what was broken is whole again
 	fitFile     = 200e6    // bytes per second while the file of a probe is written
@@ -77,7 +78,7 @@ func (p *FitPart) estimateStudy() bool {
 	spec.Budget = 0
 	o := PlanOptions{Check: func(record.RunSpec) error { return nil }, onlyTime: true}
 	if spec.Lab != nil {
-		o.FillRate, o.redeployOf = fitFill, labSeconds
+		o.FillRate, o.redeployOf = fillRate(spec.Lab), labSeconds
 	}
 	plan, err := NewPlan(spec, o)
 	if err != nil {
@@ -92,6 +93,14 @@ func (p *FitPart) estimateStudy() bool {
 		p.baseline = plan.Configurations[0].Levels
 	}
 	return true
+}
+
+// fillRate is how many bytes of documents a lab loads in a second: a whole core loads more than half of one.
+func fillRate(l *record.LabSpec) float64 {
+	if l.Hosts.Cores == 0 || l.Hosts.Cores >= 1 {
+		return fitFillCore
+	}
+	return fitFill
 }
 
 // labSeconds is how long it takes to bring a lab up and to remove it.

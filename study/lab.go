@@ -55,9 +55,6 @@ func (p *Plan) checkLab(o PlanOptions, id string) error {
 		}
 		return errors.Join(errs...)
 	}
-	if l.Topology.Kind == record.LabSharded && spec.LoadPhase.Drop {
-		return errors.New("load_phase.drop: dropping the collection would drop its sharding with it; leave reload and drop out, a lab that is brought up anew is empty anyway")
-	}
 	if o.CheckLab == nil {
 		return nil
 	}

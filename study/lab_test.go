@@ -102,7 +102,6 @@ func TestMistakesOfLabs(t *testing.T) {
 	mistake(t, "run: {target: 'lab:mine'}\nfactors: [{path: lab.hosts.cores, levels: [1, 2]}]", "lab:mine runs already and is taken as it is")
 	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study brings up the lab study-members-and-more")
 	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "cannot be the name of a lab")
-	mistake(t, strings.Replace(labStudy, "topology: {members: 3}", "topology: {shards: 2}\n  engine: {name: mongod}", 1)+"reload: true\n", "dropping the collection would drop its sharding")
 	_, err := NewPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
 		CheckLab: func(l record.LabSpec, _ record.RunSpec) error {
 			if l.Storage.Stripe == 8 {

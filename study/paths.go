@@ -65,9 +65,17 @@ func copySpec(s record.RunSpec) record.RunSpec {
 
 func copyLab(l record.LabSpec) record.LabSpec {
 	l.Hosts.Router, l.Hosts.Config = clone(l.Hosts.Router), clone(l.Hosts.Config)
+	l.Engine.ConfigServer, l.Engine.Arbiter, l.Engine.Router = copyServer(l.Engine.ConfigServer), copyServer(l.Engine.Arbiter), copyServer(l.Engine.Router)
 	l.Storage.Cache, l.Topology.Collection = clone(l.Storage.Cache), clone(l.Topology.Collection)
 	l.Engine.Parameters, l.Topology.Settings, l.Labels = maps.Clone(l.Engine.Parameters), maps.Clone(l.Topology.Settings), maps.Clone(l.Labels)
 	return l
+}
+
+func copyServer(s *record.ServerSpec) *record.ServerSpec {
+	if s = clone(s); s != nil {
+		s.Parameters = maps.Clone(s.Parameters)
+	}
+	return s
 }
 
 // field is what a path leads to.

@@ -6,8 +6,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Scaled returns a study with its own scale applied, once: what is planned, run and recorded has the values of this machine.
+// Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run and recorded has the values of this machine.
 func Scaled(spec record.StudySpec) (record.StudySpec, error) {
+	spec, err := ForEngine(spec)
+	if err != nil {
+		return spec, err
+	}
 	if spec.Scale == nil {
 		return spec, nil
 	}
@@ -17,10 +21,13 @@ func Scaled(spec record.StudySpec) (record.StudySpec, error) {
 
 // ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
 func ScaleNotes(spec *record.StudySpec) []string {
-	if spec.Scale == nil || !spec.Scale.Applied {
-		return nil
-	}
 	var notes []string
+	for _, l := range spec.Instead {
+		notes = append(notes, fmt.Sprintf("%s, so instead: %s", l.Why, l.To))
+	}
+	if spec.Scale == nil || !spec.Scale.Applied {
+		return notes
+	}
 	if text := spec.Scale.String(); text != "1" {
 		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
@@ -61,6 +63,7 @@ func (c *conductor) part(ctx context.Context, i int) error {
 
 // conclude says what became of a part, by its record and what its runner says.
 func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
+	c.engineOf(out)
 	var stop *conduct.Stop
 	switch {
 	case complete(dir, part.Kind) && out.Err == nil:
@@ -74,6 +77,27 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
 	}
 	return nil
+}
+
+// engineOf keeps which engine the labs of the parts had: all of them, where they differ.
+func (c *conductor) engineOf(out Outcome) {
+	engine := ""
+	switch {
+	case out.Study != nil:
+		engine = out.Study.Engine
+	case out.Drill != nil:
+		engine = out.Drill.Engine
+	}
+	c.suite.Engine = joinEngines(c.suite.Engine, engine)
+}
+
+// joinEngines adds an engine to those that a suite had, once. Versions may have commas.
+func joinEngines(all, engine string) string {
+	const and = "; "
+	if engine == "" || slices.Contains(strings.Split(all, and), engine) {
+		return all
+	}
+	return strings.TrimPrefix(all+and+engine, and)
 }
 
 // note writes down where a part is: first in the journal, which is on the disk then, and after that in suite.json.
@@ -247,7 +271,7 @@ func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan)
 	if err := c.sweep(ctx, dir, plan); err != nil {
 		return false, err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := record.Remove(c.o.Dir, path.Join(record.PartsDir, filepath.Base(dir))); err != nil {
 		return false, fmt.Errorf("what was left of an earlier attempt cannot be removed: %w", err)
 	}
 	return false, nil
@@ -265,17 +289,17 @@ func kindOf(plan record.PartPlan) string {
 
 // tidy removes the documents of an embedded target that the suite keeps for the part alone.
 func (c *conductor) tidy(plan record.PartPlan) {
-	if c.suite.Against != embedded || plan.Study == nil {
+	if c.suite.Against != embeddedTarget || plan.Study == nil {
 		return
 	}
-	dir, ok := strings.CutPrefix(plan.Study.Run.Target, embedded)
+	dir, ok := strings.CutPrefix(plan.Study.Run.Target, embeddedTarget)
 	if !ok || filepath.Base(dir) != plan.Name {
 		return
 	}
 	// Data sets that differ have directories beside it, named after it.
 	beside, _ := filepath.Glob(dir + "-*")
 	for _, d := range append(beside, dir) {
-		if err := os.RemoveAll(d); err != nil {
+		if err := embedded.Remove(d); err != nil {
 			c.o.Progress.Note(fmt.Sprintf("the documents in %s could not be removed: %v", d, err))
 		}
 	}

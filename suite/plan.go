@@ -47,6 +47,8 @@ type Plan struct {
 	Limit   time.Duration
 	Scale   record.ScaleSpec
 	Against string
+	// Engines are the engines of the labs, "" among none.
+	Engines []string
 	// Parts are all of them in their order, those that are left out too.
 	Parts []Planned
 	// Left says what was scaled or left out.
@@ -109,7 +111,7 @@ func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	if o.Study.Check == nil {
 		o.Study.Check = run.NewCheck()
 	}
-	if o.Against != "" && o.Against != embedded {
+	if o.Against != "" && o.Against != embeddedTarget {
 		if _, err := run.ParseTarget(o.Against); err != nil {
 			return nil, fmt.Errorf("--target: %w", err)
 		}
@@ -126,6 +128,9 @@ func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 			errs = append(errs, inPart(piece.Name, err))
 		}
 		p.plan.Parts = append(p.plan.Parts, part)
+		if name := p.engineOf(piece); name != "" && !part.Out() && o.Against == "" && !slices.Contains(p.plan.Engines, name) {
+			p.plan.Engines = append(p.plan.Engines, name)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -152,7 +157,7 @@ func merged(file, command *record.ScaleSpec) record.ScaleSpec {
 		if x == nil {
 			continue
 		}
-		for _, f := range []struct{ to, from *record.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}} {
+		for _, f := range []struct{ to, from *record.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}, {&s.Servers, &x.Servers}} {
 			if *f.from != 0 {
 				*f.to = *f.from
 			}
@@ -185,7 +190,7 @@ func (p *planner) part(piece Piece) (Planned, error) {
 		return part, nil
 	case p.o.Against == "":
 		for _, need := range piece.Spec.Needs {
-			if why := p.lacks(need); why != "" {
+			if why := p.lacks(need, piece); why != "" {
 				p.leave(&part, fmt.Sprintf("it needs %s: %s", need, why))
 				return part, nil
 			}
@@ -211,11 +216,34 @@ func whyNotAgainst(kind, against string) string {
 	return fmt.Sprintf("it looks at the volume of a lab, and this suite loads %s; plimsoll disk DIR looks at a disk of yours", shown(against))
 }
 
-func (p *planner) lacks(need string) string {
+// lacks says why a need of a part is not met: by the machine, or by the engine of its lab.
+func (p *planner) lacks(need string, piece Piece) string {
+	if slices.Contains(record.Capabilities(), need) {
+		return record.EngineLacks(p.engineOf(piece), need)
+	}
 	if p.o.Machine == nil {
 		return ""
 	}
 	return p.o.Machine.Lacks(need)
+}
+
+// engineOf is the engine of the lab that a part brings up, "" where it brings up none.
+func (p *planner) engineOf(piece Piece) string {
+	var of *record.LabSpec
+	switch {
+	case piece.Study != nil:
+		of = piece.Study.Lab
+	case piece.Drill != nil:
+		of = piece.Drill.Lab
+	}
+	if of == nil {
+		return ""
+	}
+	lab := *of
+	if p.o.ChooseEngine != nil {
+		p.o.ChooseEngine(&lab)
+	}
+	return lab.Engine.Name
 }
 
 // owned are the keys that a part has values of its own for.

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// embedded is the target that keeps its documents in a directory of its own for each part.
-const embedded = "embedded:"
+// embeddedTarget is the target that keeps its documents in a directory of its own for each part.
+const embeddedTarget = "embedded:"
 
 // shown is a target without credentials.
 func shown(target string) string { return store.Redact(target) }
@@ -25,6 +25,13 @@ func (p *planner) study(part *Planned, spec record.StudySpec) error {
 			p.o.ChooseEngine(&lab)
 		}
 		spec.Lab = &lab
+	}
+	spec, err := study.ForEngine(spec)
+	if err != nil {
+		return err
+	}
+	for _, l := range spec.Instead {
+		p.left(part.Name, l.What, "", l.To, l.Why)
 	}
 	if err := p.scale(part, &spec); err != nil {
 		return err
@@ -86,14 +93,14 @@ func (p *planner) against(part *Planned, spec *record.StudySpec) {
 
 // target is where a part has its documents.
 func (p *planner) target(part string) string {
-	dir, is := strings.CutPrefix(p.o.Against, embedded)
+	dir, is := strings.CutPrefix(p.o.Against, embeddedTarget)
 	switch {
 	case !is:
 		return p.o.Against
 	case dir == "":
-		return embedded + filepath.Join(p.o.Data, part)
+		return embeddedTarget + filepath.Join(p.o.Data, part)
 	}
-	return embedded + filepath.Join(dir, part)
+	return embeddedTarget + filepath.Join(dir, part)
 }
 
 func defaultDatabase() string {

@@ -50,3 +50,15 @@ func TestPowerCutOfAProbe(t *testing.T) {
 		t.Errorf("a lab that is not there: %v", err)
 	}
 }
+
+// A suite names each engine that its labs had once.
+func TestEnginesAreNamedOnce(t *testing.T) {
+	const open = "documentdb PostgreSQL 18.6, FerretDB v2.7.0"
+	all := ""
+	for _, engine := range []string{"", open, open, "mongod 8.0.12", "", open} {
+		all = joinEngines(all, engine)
+	}
+	if want := open + "; mongod 8.0.12"; all != want {
+		t.Errorf("%q, want %q", all, want)
+	}
+}

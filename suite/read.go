@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -53,7 +54,7 @@ func Read(dir string) (record.SuiteSpec, error) {
 // Open is [Read], with the parts as their files say them.
 func Open(dir string) (Folder, error) {
 	f := Folder{Dir: filepath.Clean(dir)}
-	file, err := os.Open(filepath.Join(dir, File))
+	file, err := safeopen.OpenFile(filepath.Join(dir, File))
 	if err != nil {
 		return f, fmt.Errorf("cannot read the suite: %w", err)
 	}
@@ -196,17 +197,17 @@ func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error
 	if path.IsAbs(clean) || filepath.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../..") {
 		return none, fmt.Errorf("%s: %s is neither below the folder nor in one beside it, so the folder would not be whole elsewhere: put it there", key, name)
 	}
-	file, err := os.Open(filepath.Join(f.Dir, filepath.FromSlash(clean)))
+	file, err := safeopen.OpenFile(filepath.Join(f.Dir, filepath.FromSlash(clean)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("%s: there is no file %s", key, filepath.Join(f.Dir, name))
+	}
+	if errors.Is(err, safeopen.ErrNotRegular) {
+		return none, fmt.Errorf("%s: %s is no file: write the name of a file", key, name)
 	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", key, err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && !info.Mode().IsRegular() {
-		return none, fmt.Errorf("%s: %s is no file: write the name of a file", key, name)
-	}
 	spec, err := read(file)
 	if err != nil {
 		return none, fmt.Errorf("%s: %s: %w", key, name, err)

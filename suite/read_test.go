@@ -54,7 +54,7 @@ scale: {data: 1/100}
 parts:
   - {study: base.yaml, gives: [load.workers], vital: true}
   - {study: threads.yaml, each: {workload.name: [a, b], workload.seed: [1]}, shows: [figure-2, figure-4]}
-  - {drill: ../drill/kill.yaml, shows: [table-7], level: "rs=1, host", repeat: 3, needs: [documentdb]}
+  - {drill: ../drill/kill.yaml, shows: [table-7], level: "rs=1, host", repeat: 3, needs: [root]}
   - {name: ext4, probe: {storage: {backend: directory}, threads: [1, 4]}}
 `, nil))
 	if err != nil {
@@ -150,18 +150,18 @@ const allKinds = `
 scale: {data: 1/10, workers: 1/4}
 parts:
   - {study: threads.yaml}
-  - {study: lab.yaml, needs: [mongod]}
+  - {study: lab.yaml, needs: [sharding]}
   - {drill: ../drill/kill.yaml, repeat: 2}
   - {name: dir, probe: {storage: {backend: directory}, threads: [4, 8], duration: 1s}}
 `
 
 func TestPlanHasTheScale(t *testing.T) {
-	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Machine: machine{"mongod": "it is not installed"}, Scale: &record.ScaleSpec{Workers: 0.5}})
+	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Scale: &record.ScaleSpec{Workers: 0.5}})
 	spec := p.Parts[0].Study.Spec
 	if spec.Run.Workload.Records != 10_000 || spec.Factors[0].Levels[1].Value != 8 || spec.Factors[0].Levels[1].Name != "16" {
 		t.Errorf("%+v", spec)
 	}
-	if !p.Parts[1].Out() || !strings.Contains(p.Parts[1].Problem, "it needs mongod: it is not installed") {
+	if !p.Parts[1].Out() || !strings.Contains(p.Parts[1].Problem, "it needs sharding: documentdb has no sharding") {
 		t.Errorf("%+v", p.Parts[1].Part)
 	}
 	if p.Parts[2].Plan.Drill.Repeat != 2 || p.Parts[3].Plan.Probe.Threads[1] != 4 {
@@ -183,7 +183,8 @@ func TestPlanOfAMachineThatCannotAll(t *testing.T) {
 		}
 		return nil
 	}
-	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(record.LabSpec) error { return errors.New("no loop devices") }})
+	anyEngine := strings.Replace(allKinds, ", needs: [sharding]", "", 1)
+	p := planFor(t, folder(t, anyEngine, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(record.LabSpec) error { return errors.New("no loop devices") }})
 	if got := leftOf(p); !strings.Contains(got, "lab members=3 >") || !strings.Contains(got, "lab mixed=more >") || !strings.Contains(got, "lab members >") || !strings.Contains(got, "dir the part >") {
 		t.Errorf("%s", got)
 	}
@@ -199,7 +200,7 @@ func TestPlanOfAMachineThatCannotAll(t *testing.T) {
 // A deployment of one's own is loaded with what is not of the lab.
 func TestPlanAgainstADeployment(t *testing.T) {
 	dir := folder(t, allKinds, nil)
-	p := planFor(t, dir, PlanOptions{Against: "mongodb://app:secret@db1/", Machine: machine{"mongod": "it is not installed"}})
+	p := planFor(t, dir, PlanOptions{Against: "mongodb://app:secret@db1/", Machine: machine{"root": "this is not root"}})
 	spec := p.Parts[1].Study.Spec
 	if spec.Lab != nil || spec.Run.Target != "mongodb://app:secret@db1/" || !strings.HasSuffix(spec.Run.Database, "_lab") {
 		t.Errorf("%+v", spec.Run)
@@ -210,7 +211,7 @@ func TestPlanAgainstADeployment(t *testing.T) {
 	if !p.Parts[2].Out() || !p.Parts[3].Out() || strings.Contains(p.Parts[2].Problem, "secret") {
 		t.Errorf("%+v", p.Parts)
 	}
-	p = planFor(t, dir, PlanOptions{Against: embedded, Data: "/data"})
+	p = planFor(t, dir, PlanOptions{Against: embeddedTarget, Data: "/data"})
 	if got := p.Parts[0].Study.Spec.Run.Target; got != "embedded:/data/threads" {
 		t.Errorf("%s", got)
 	}
@@ -226,7 +227,7 @@ func TestPlanAgainstADeployment(t *testing.T) {
 // If everything that is varied is of the lab, the baseline alone is measured.
 func TestPlanOfABaselineAlone(t *testing.T) {
 	only := "{lab: {name: x, engine: {name: documentdb}}, run: {workload: {records: 1000}, load: {duration: 2s}}, trials: 2, factors: [{path: lab.topology.members, levels: [1, 3]}]}"
-	p := planFor(t, folder(t, "parts: [{study: only.yaml}]", map[string]string{"only.yaml": only}), PlanOptions{Against: embedded, Data: t.TempDir()})
+	p := planFor(t, folder(t, "parts: [{study: only.yaml}]", map[string]string{"only.yaml": only}), PlanOptions{Against: embeddedTarget, Data: t.TempDir()})
 	if n := len(p.Parts[0].Study.Configurations); n != 1 || p.Parts[0].Out() {
 		t.Errorf("%d configurations: %s", n, leftOf(p))
 	}

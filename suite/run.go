@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -141,7 +141,7 @@ func roomFor(plan *Plan, o Options) error {
 func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	o.Dir = filepath.Clean(dir)
 	o.defaults()
-	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err != nil {
+	if !safeopen.Exists(dir, record.SuiteFile) {
 		_, err := record.OpenSuite(dir)
 		return nil, wrong(err)
 	}
@@ -152,11 +152,11 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	defer release()
 	s, err := record.ReadHeldSuite(dir)
 	if err != nil {
-		return nil, recording(err)
+		return nil, wrong(err)
 	}
 	plans, err := record.ReadSuitePlan(dir)
 	if err != nil {
-		return nil, recording(err)
+		return nil, wrong(err)
 	}
 	c := newConductor(o, s)
 	c.plans = plans
@@ -298,6 +298,9 @@ func (c *conductor) finish(err error) (*record.Suite, error) {
 	writeErr := c.w.Write(s)
 	clean, redactErr := c.w.Redacted(s)
 	if unwritten := errors.Join(writeErr, redactErr); unwritten != nil {
+		if clean != nil {
+			clean.Validity = append(clean.Validity, record.Unwritten(unwritten))
+		}
 		err = errors.Join(err, recording(fmt.Errorf("the suite could not be written for the last time: %w", unwritten)))
 	}
 	return clean, err

@@ -466,3 +466,41 @@ func checkKilled(t *testing.T, dir string) {
 		t.Errorf("%v", done)
 	}
 }
+
+// What a suite removes before it does a part anew is that part's record: a link in its place may lead to anything.
+func TestResumeRemovesOnlyItsRecords(t *testing.T) {
+	dir := newDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{}
+	f.pause = func() {
+		if len(f.jobs) == 3 {
+			cancel()
+		}
+	}
+	var stop *Interrupted
+	if _, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
+		t.Fatal(err)
+	}
+	victim := t.TempDir()
+	precious := filepath.Join(victim, "drill2", "file")
+	if err := os.Mkdir(filepath.Dir(precious), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parts := filepath.Join(dir, record.PartsDir)
+	if err := os.Rename(parts, parts+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, parts); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Resume(t.Context(), dir, Options{Runner: &fake{}})
+	if err == nil && s.Status == record.Complete && Exit(s) == 0 {
+		t.Error("the suite went on through the link as if nothing were wrong")
+	}
+	if b, err := os.ReadFile(precious); string(b) != "precious" {
+		t.Errorf("the file outside is %q, %v", b, err)
+	}
+}

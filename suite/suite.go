@@ -22,8 +22,8 @@ const File = "suite.yaml"
 
 // Machine says what is there.
 type Machine interface {
-	// Lacks returns why a need of a part (root, mongod, documentdb, md, lvm) is not met here, in a sentence without a
-	// full stop; "" if it is.
+	// Lacks returns why a need of a part (root, md, lvm) is not met here, in a sentence without a full stop; "" if it is.
+	// What the engine is able to do is not asked of the machine.
 	Lacks(need string) string
 }
 

@@ -139,11 +139,7 @@ func find(spec *Spec) (*kind, error) {
 		}
 		names[i] = kinds[i].name
 	}
-	hint := nearest.DidYouMean(name, names)
-	if hint == "" {
-		hint = "; there are " + strings.Join(names, ", ")
-	}
-	return nil, fmt.Errorf("unknown workload %q%s", spec.Name, hint)
+	return nil, fmt.Errorf("unknown workload %q%s (known: %s)", spec.Name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // given returns the parameters of spec, on top of those of the stock workload but for the ones left out.

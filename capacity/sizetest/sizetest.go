@@ -26,8 +26,10 @@ type Run struct {
 	P99    time.Duration
 	Target record.Target
 	// Findings are its validity.
-	Findings []measure.Finding
-	Series   []record.Series
+	Findings   []measure.Finding
+	Series     []record.Series
+	Objectives []measure.ObjectiveResult
+	Status     record.Status // complete
 }
 
 // started is when all of them ran.
@@ -57,6 +59,9 @@ func (r Run) withDefaults() Run {
 	if r.Target.Kind == "" {
 		r.Target.Kind = "mongod"
 	}
+	if r.Status == "" {
+		r.Status = record.Complete
+	}
 	if r.Target.Topology == "" {
 		r.Target.Topology = "standalone"
 	}
@@ -85,7 +90,8 @@ func WriteRun(dir string, r Run) error {
 		return err
 	}
 	course := record.Course{WindowEnd: int64(seconds * time.Second), Offered: int64(r.Rate * seconds), EndedBy: "duration"}
-	if _, err := w.Finish(record.Ending{Status: record.Complete, Ended: started.Add(seconds * time.Second), Course: course, Validity: r.Findings}); err != nil {
+	if _, err := w.Finish(record.Ending{Status: r.Status, Ended: started.Add(seconds * time.Second), Course: course,
+		Objectives: r.Objectives, Validity: r.Findings}); err != nil {
 		return err
 	}
 	if len(r.Series) > 0 {
@@ -135,7 +141,7 @@ func (r Run) interval() *measure.Interval {
 	return iv
 }
 
-// addSeries puts series into a finished record and takes its checksums away, which would no longer fit.
+// addSeries puts series into a finished record and seals it again.
 func addSeries(dir string, series []record.Series) error {
 	path := filepath.Join(dir, record.RunFile)
 	b, err := os.ReadFile(path)
@@ -153,16 +159,11 @@ func addSeries(dir string, series []record.Series) error {
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(dir, record.SumsFile))
+	return record.Seal(dir)
 }
 
 // WriteStudy writes a study and the records of its trials, by their directories relative to it.
 func WriteStudy(dir string, s record.Study, trials map[string]Run) error {
-	for name, r := range trials {
-		if err := WriteRun(filepath.Join(dir, name), r); err != nil {
-			return err
-		}
-	}
 	s.SchemaVersion, s.Kind, s.Started = record.SchemaVersion, record.KindStudy, started
 	if s.Status == "" {
 		s.Status = record.Complete
@@ -170,6 +171,11 @@ func WriteStudy(dir string, s record.Study, trials map[string]Run) error {
 	w, err := record.CreateStudy(dir, s.Specification)
 	if err != nil {
 		return err
+	}
+	for name, r := range trials {
+		if err := WriteRun(filepath.Join(dir, name), r); err != nil {
+			return err
+		}
 	}
 	if err := w.Write(&s); err != nil {
 		return err

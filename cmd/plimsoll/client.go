@@ -39,7 +39,7 @@ func newClientCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Whoever started this process is told, and decides; if that is gone, the end of the input ends it.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-			return fleet.Serve(cmd.Context(), env.stdin, env.stdout, drill.Duties())
+			return fleet.Serve(cmd.Context(), env.stdin, direct(env.stdout), drill.Duties())
 		},
 	}
 }

@@ -140,7 +140,7 @@ func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string)
 	fmt.Fprintf(env.stderr, "writing records for the witness; cut the power of this machine now, and afterwards run\n  %s\n", next)
 	n, err := witness.Write(ctx, c, dir, session, func(n int64) {
 		if env.terminal && !f.quiet {
-			fmt.Fprintf(env.stderr, "\r%s records", figure.Count(n))
+			fmt.Fprintf(direct(env.stderr), "\r%s records", figure.Count(n))
 		}
 	})
 	if err != nil {

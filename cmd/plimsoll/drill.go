@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -19,7 +21,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store"
-	"go.yaml.in/yaml/v4"
 )
 
 // drillOptions are the flags of `plimsoll drill`.
@@ -38,6 +39,7 @@ type drillOptions struct {
 	quiet    bool
 	dry      bool
 	web      string
+	engine   engineFlags
 }
 
 func newDrillCommand(env *environment) *cobra.Command {
@@ -49,10 +51,10 @@ func newDrillCommand(env *environment) *cobra.Command {
 
 SPEC is a file in YAML with a run, faults and, if the drill shall bring one up, a lab; TARGET is
 lab:NAME, or the address of a deployment that you break yourself (--external: press Enter, or send
-SIGUSR1, at the moment it is broken, and once more when it is healed).
+SIGUSR1, at the moment it is broken, and once more when it is healed), as env:NAME or @FILE to hide it.
 
 Actions: ACTIONS.
-Targets are hosts and members of the lab, roles such as primary or secondary, VOLUME/DISK, and random;
+Targets are hosts and members of the lab, roles such as primary or secondary, MEMBER/DISK such as primary/d1, and random;
 'plimsoll lab fail --help' explains both. A lab is needed first: 'plimsoll lab up', or in the file.
 
 Every write is kept in a ledger. After the faults are healed and redundancy is back everything is read,
@@ -63,10 +65,11 @@ itself.
 
 Exit codes: 0 what was expected holds, 2 usage, 3 target unreachable, 4 it was out for too long or had
 errors, 5 an acknowledged write that had to survive is gone, 6 the drill shows nothing (the fault did
-not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
+not hit, the final read failed, …), 130 interrupted, 1 anything else.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
-  plimsoll drill 'mongodb://db1,db2/?replicaSet=rs0' --external --duration 5m --w majority`,
+  plimsoll drill 'mongodb://db1,db2/?replicaSet=rs0' --external --duration 5m --w majority
+  plimsoll drill env:MONGODB_URI --external --duration 5m`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
@@ -90,6 +93,7 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.`,
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
 	webFlag(cmd, &o.web)
+	o.engine.add(fs)
 	return cmd
 }
 
@@ -235,6 +239,9 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 	if target != "" {
 		spec.Run.Target = target
 	}
+	if err := readAddresses(env, &spec.Run.Target); err != nil {
+		return spec, err
+	}
 	if err := o.applyRun(cmd, env, &spec.Run); err != nil {
 		return spec, err
 	}
@@ -244,12 +251,22 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 	if err := o.applyDrill(cmd, &spec); err != nil {
 		return spec, withExit(exitUsage, err)
 	}
+	if err := o.engine.check(); err != nil {
+		return spec, err
+	}
+	if spec.Lab == nil && o.engine != (engineFlags{}) {
+		return spec, usageError("--engine and --binary are for the lab that a drill brings up, and this one brings up none")
+	}
+	o.engine.choose(cmd.Context(), env, spec.Lab)
 	spec.Defaults()
 	return spec, nil
 }
 
 // isDrillFile tells a file from a target: targets have a scheme.
 func isDrillFile(word string) bool {
+	if strings.HasPrefix(word, fromFile) {
+		return false // the file has an address
+	}
 	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
 }
 

@@ -29,14 +29,24 @@ func TestShippedDrills(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		spec.Defaults()
-		if err := drill.Check(spec); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
 		if spec.Lab == nil {
 			t.Errorf("%s has no lab", file)
-		} else if _, err := topology.Plan(*spec.Lab); err != nil {
-			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
+			if spec.Lab.Engine.Name != "" && spec.Lab.Engine.Name != engine {
+				continue
+			}
+			of, lab := spec, *spec.Lab
+			lab.Engine.Name = engine
+			of.Lab = &lab
+			of.Defaults()
+			if err := drill.Check(of); err != nil {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
+			if _, err := topology.Plan(*of.Lab); err != nil && record.EngineLacks(engine, record.CapSharding) == "" {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
 		}
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want {
 			t.Errorf("%s makes a drill called %s", file, spec.Name)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -82,10 +82,14 @@ func newEngineInstallCommand(env *environment) *cobra.Command {
 
 documentdb needs root, debootstrap, a Debian mirror, certificates and the Go tool; what is missing is told
 before anything is made. It takes five to ten minutes and 800 MB, while it goes on 2 GiB.
-mongod is an archive from MongoDB's download site, or from a mirror or file; its checksum is always verified.`,
+mongod is the newest patch of a series (8.0 by default) from MongoDB's download site. Its release feed says
+which archive fits this machine. The archive can come from a mirror or a file instead. Plimsoll verifies
+MongoDB's signature of the archive (NAME.tgz.sig), or the checksum that you give, before it unpacks anything.
+Without --sha256 it fetches with https only.`,
 		Example: `  plimsoll engine install documentdb
-  plimsoll engine install mongod --version 8.0.12
-  plimsoll engine install mongod --version 8.0.12 --mirror /srv/mirror/mongodb
+  plimsoll engine install mongod
+  plimsoll engine install mongod --version 7.0
+  plimsoll engine install mongod --version 8.0.21 --mirror /srv/mirror/mongodb
   plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
 		Args: exactlyOne("engine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,9 +107,11 @@ mongod is an archive from MongoDB's download site, or from a mirror or file; its
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.Version, "version", "", "mongod: the release, such as 8.0.12")
+	f.StringVar(&opts.Version, "version", "", "mongod: a series, such as 8.0, for its newest patch, or a release, such as 8.0.21 (default 8.0)")
+	f.StringVar(&opts.Feed, "feed", "", "mongod: the release feed, a URL or file (default: MongoDB's full.json)")
 	f.StringVar(&opts.Archive, "archive", "", "mongod: take this .tgz, a file or URL")
-	f.StringVar(&opts.SHA256, "sha256", "", "mongod: the archive's checksum (default: the file NAME.sha256 beside it)")
+	f.StringVar(&opts.SHA256, "sha256", "", "mongod: the archive's checksum, in place of its signature")
+	f.StringVar(&opts.Key, "key", "", "mongod: file with the OpenPGP key that signed the archive (default: MongoDB's)")
 	f.StringVar(&opts.Platform, "platform", "", "mongod: the build, such as debian12 (default: this machine's)")
 	f.StringVar(&opts.Mirror, "mirror", "", "documentdb: URL of a Debian mirror (default: this machine's);\nmongod: directory or URL with the archives")
 	f.StringVar(&opts.Suite, "suite", "", "documentdb: the Debian suite (default: sid, then testing)")
@@ -123,12 +129,17 @@ func newEngineRunCommand(env *environment) *cobra.Command {
 		Long: `Run one server on 127.0.0.1 in the foreground. Its address is printed on standard output when a write
 and a read have succeeded. Ctrl-C or SIGTERM ends it cleanly; when plimsoll is killed, it is killed too.
 
+mongod runs as a replica set of one member, so that it has write concern majority, transactions, change
+streams and an oplog, as deployments do. With --standalone it runs as a bare server without them.
+
 Without --auth there is no access control: every user of this machine can connect. With --auth the address
 that is printed holds the user's password, and with --tls the name of the file with the certificate
 authority (tlsCAFile), so it is all that a client needs, and should go nowhere else.`,
 		Example: `  plimsoll engine run documentdb --port 27017 --synchronous-commit off
   plimsoll engine run documentdb --auth --tls
-  plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false`,
+  plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false
+  plimsoll engine run mongod --auth --tls
+  plimsoll engine run mongod --standalone`,
 		Args: exactlyOne("engine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
@@ -150,10 +161,11 @@ authority (tlsCAFile), so it is all that a client needs, and should go nowhere e
 	f.StringArrayVar(&parameters, "set", nil, "NAME=VALUE: a setting of PostgreSQL, or a parameter of mongod (repeatable)")
 	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: on, off, local, remote_write or remote_apply (default on)")
 	f.IntVar(&opts.Connections, "connections", 0, "documentdb: how many PostgreSQL sessions the gateway opens at most (default 64)")
-	f.BoolVar(&access.auth, "auth", false, "documentdb: clients have to log in (SCRAM-SHA-256); the printed address holds the password")
-	f.StringVar(&access.user, "user", "", "documentdb: the user for --auth (default client)")
-	f.StringVar(&access.passwordFile, "password-file", "", "documentdb: the file with the password for --auth (default: a new one for every start)")
-	f.BoolVar(&opts.TLS, "tls", false, "documentdb: accept TLS only, with a certificate that is made for this start")
+	f.BoolVar(&access.auth, "auth", false, "clients have to log in (SCRAM-SHA-256); the printed address holds the password")
+	f.StringVar(&access.user, "user", "", "the user for --auth (default client)")
+	f.StringVar(&access.passwordFile, "password-file", "", "the file with the password for --auth (default: a new one for every start)")
+	f.BoolVar(&opts.TLS, "tls", false, "accept TLS only, with a certificate that is made for this start")
+	f.BoolVar(&opts.Standalone, "standalone", false, "mongod: a bare server instead of a replica set of one member")
 	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of WiredTiger's cache in GiB (default: mongod's choice)")
 	f.StringVar(&opts.Binary, "binary", "", "mongod: the executable (default: the newest installed one, then PATH)")
 	return cmd
@@ -184,7 +196,7 @@ func (a accessFlags) read(opts *engine.StartOptions) error {
 	if a.passwordFile == "" {
 		return nil
 	}
-	text, err := os.ReadFile(a.passwordFile)
+	text, err := safeopen.ReadInput(a.passwordFile)
 	if err != nil {
 		return usageError("cannot read the password: %w", err)
 	}
@@ -220,8 +232,13 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	fmt.Fprintf(env.stderr, "starting %s; its address follows when a write and a read have succeeded\n", e.Name())
 	err = server.Wait(startCtx)
 	if err == nil {
-		fmt.Fprintf(env.stderr, "%s is running: %s, data in %s\n", e.Name(), server.Version(), server.DataDir())
-		fmt.Fprintln(env.stdout, server.URI())
+		fmt.Fprintf(env.stderr, "%s is running: %s%s, data in %s\n", e.Name(), server.Version(), engineForm(e, opts), server.DataDir())
+		for _, p := range server.Status().Processes {
+			if few := engine.FewFiles(p); few != "" && e.Name() == engine.Mongod {
+				fmt.Fprintln(env.stderr, "warning: "+few)
+			}
+		}
+		fmt.Fprintln(direct(env.stdout), server.URI())
 		select {
 		case <-ctx.Done():
 			fmt.Fprintf(env.stderr, "ending %s\n", e.Name())
@@ -235,6 +252,17 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineStopLimit)
 	defer cancel()
 	return errors.Join(err, server.Stop(stopCtx))
+}
+
+// engineForm says what a mongod was started as.
+func engineForm(e engine.Engine, opts engine.StartOptions) string {
+	switch {
+	case e.Name() != engine.Mongod:
+		return ""
+	case opts.Standalone:
+		return ", standalone: no write concern majority, transactions or change streams"
+	}
+	return ", a replica set of one member (--standalone for a bare server)"
 }
 
 // endedByItself says which process of a server has ended, with its last words.

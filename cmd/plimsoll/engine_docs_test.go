@@ -36,7 +36,7 @@ func TestEngineDocs(t *testing.T) {
 	for _, m := range regexp.MustCompile("`--([a-z0-9-]+)").FindAllStringSubmatch(string(page), -1) {
 		documented[m[1]] = true
 	}
-	flags := engineFlags(t)
+	flags := engineFlagNames(t)
 	for name := range flags {
 		if !documented[name] {
 			t.Errorf("the page does not tell about --%s", name)
@@ -62,8 +62,8 @@ func parses(t *testing.T, args []string) error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// engineFlags are the names of all flags of `plimsoll engine install` and `run`.
-func engineFlags(t *testing.T) map[string]bool {
+// engineFlagNames are the names of all flags of `plimsoll engine install` and `run`.
+func engineFlagNames(t *testing.T) map[string]bool {
 	env, _, _ := engineEnvironment(t.TempDir())
 	names := map[string]bool{}
 	for _, cmd := range []*cobra.Command{newEngineInstallCommand(env), newEngineRunCommand(env)} {

@@ -39,9 +39,8 @@ func TestEngineCommands(t *testing.T) {
 		{"engine run documentdb --user ada", exitUsage, "", "--user and --password-file are for --auth"},
 		{"engine run documentdb --auth --password-file /nowhere/pw", exitUsage, "", "/nowhere/pw: no such file"},
 		{"engine run documentdb --auth --password-file /dev/null", exitUsage, "", "no password in /dev/null"},
-		{"engine run mongod --auth", exitFailure, "", "user, password and TLS are documentdb's"},
-		{"engine run mongod --tls", exitFailure, "", "user, password and TLS are documentdb's"},
-		{"engine install mongod", exitFailure, "", "--version 8.0.12"},
+		{"engine install mongod --feed /nowhere/full.json", exitFailure, "", "Without a network"},
+		{"engine install mongod --version eight", exitFailure, "", "is not a release"},
 		{"engine install documentdb --version 8.0.12", exitFailure, "", "mongod's"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -176,6 +176,25 @@ func namesLevelsAs(t *testing.T, spec record.StudySpec, sweep *published.Sweep) 
 // planExample plans a study; where an engine or root is missing, that must be all that is.
 func planExample(t *testing.T, spec record.StudySpec) {
 	t.Helper()
+	if spec.Lab == nil || spec.Lab.Engine.Name != "" {
+		planOnEngine(t, spec)
+		return
+	}
+	for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
+		_, instead := spec.Without[record.CapSharding]
+		if spec.Lab.Topology.Kind == record.LabSharded && !instead && record.EngineLacks(engine, record.CapSharding) != "" {
+			continue // its part of the suite needs sharding
+		}
+		of, lab := spec, *spec.Lab
+		lab.Engine.Name = engine
+		of.Lab = &lab
+		planOnEngine(t, of)
+	}
+}
+
+// planOnEngine plans a study with the engine of its lab, as far as that is here.
+func planOnEngine(t *testing.T, spec record.StudySpec) {
+	t.Helper()
 	p, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv}))
 	switch {
 	case err == nil:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // Exit codes. They are a contract with scripts: documented in `plimsoll help exit-codes` and in
@@ -53,6 +55,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitSuccess
+	case errors.Is(err, record.ErrTaken):
+		return exitUsage // whatever it was that wanted to write there: nothing was done
 	case errors.As(err, &e):
 		return e.code
 	case errors.Is(err, context.Canceled):

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -98,9 +97,7 @@ func (c *diskControl) stats() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				out := json.NewEncoder(c.env.stdout)
-				out.SetIndent("", "  ")
-				return out.Encode(s)
+				return printJSON(c.env.stdout, s)
 			})
 		},
 	}

@@ -36,7 +36,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	var names []string
 	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
 	}
 	return usageError("unknown command %q for %q%s (known: %s)", args[0], cmd.CommandPath(),
 		nearest.DidYouMean(args[0], names), strings.Join(names, ", "))

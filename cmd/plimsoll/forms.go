@@ -8,13 +8,14 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // forms are the ways in which a result of one kind is printed.
 type forms struct {
 	// what it is, for errors: "a study".
 	what string
-	// value is what JSON has.
+	// value is what JSON has: a pointer to the record. The other forms get it with harmless, bounded texts.
 	value any
 	// by has the others, by the value of --format.
 	by map[string]func(io.Writer) error
@@ -30,6 +31,7 @@ func (f forms) print(w io.Writer, format string) error {
 		known := slices.Sorted(maps.Keys(f.by))
 		return usageError("%s has no form %s (it has: %s)", f.what, format, strings.Join(append(known, "json"), ", "))
 	}
+	html.Tidy(f.value)
 	return write(w)
 }
 

@@ -44,7 +44,7 @@ clients say the durability with each write.`,
 				return err
 			}
 			if len(args) == 1 {
-				_, err := fmt.Fprintln(env.stdout, uri)
+				_, err := fmt.Fprintln(direct(env.stdout), uri)
 				return err
 			}
 			return startWith(env, args[1:], args[0], uri)
@@ -97,7 +97,7 @@ func startWith(env *environment, words []string, name, uri string) error {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(cmd.Environ(), "PLIMSOLL_LAB="+name, "PLIMSOLL_LAB_URI="+uri)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.stdin, env.stdout, env.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.stdin, direct(env.stdout), direct(env.stderr)
 	signals, stop := env.signals() // Ctrl-C is for the program, which has this terminal too
 	defer stop()
 	_ = signals

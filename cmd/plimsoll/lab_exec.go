@@ -58,7 +58,7 @@ func labExec(ctx context.Context, env *environment, name, host string, command [
 		if err != nil {
 			return err
 		}
-		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)}, env.stdout)
+		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)}, direct(env.stdout))
 		switch {
 		case err != nil && code != 0:
 			return withExit(code, err)

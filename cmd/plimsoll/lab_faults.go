@@ -47,13 +47,13 @@ func newLabFailCommand(env *environment) *cobra.Command {
 
 TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
 SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
-DISK is VOLUME/DISK, a volume, or a member or role for all disks of its volume. --ops limits a fault to some requests,
+DISK is MEMBER/DISK, such as rs0-1/d1 or primary/d1, or MEMBER alone for all disks of its volume. --ops limits a fault to some requests,
 --probability to a share of them. cut and slow need isolated hosts; power-loss and disk faults other than disk-fail
 need a lab that was brought up with --faults.`,
 		Example: `  plimsoll lab fail three kill primary --for 10s
   plimsoll lab fail three power-off host2
   plimsoll lab fail three cut primary --from host2 --direction in --for 30s
-  plimsoll lab fail three disk-fail pg-1/d1
+  plimsoll lab fail three disk-fail rs0-1/d1
   plimsoll lab fail three disk-slow primary --delay 20ms --ops flush --for 30s
   plimsoll lab fail three power-loss primary --keep 0.5`,
 		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(lab.Actions(), ", ")),
@@ -229,7 +229,7 @@ func newLabRepairCommand(env *environment) *cobra.Command {
 		Short: "Make a volume whole again after a disk failed or came back",
 		Long: `Make a volume whole again: the copies on all disks that answer are brought into agreement, and a disk that does not
 answer is replaced by a new one. It returns when that is done.`,
-		Example: `  plimsoll lab repair three pg-1`,
+		Example: `  plimsoll lab repair three rs0-1`,
 		Args:    someArguments(false, "the name of a lab", "the name of a volume"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {

@@ -27,7 +27,7 @@ var labKeys = map[string]string{"name": "name", "engine": "engine.name", "binary
 	"members": "topology.members", "shards": "topology.shards", "host-count": "hosts.count", "stripe": "storage.stripe",
 	"tolerate": "storage.tolerate", "memory": "hosts.memory", "size": "storage.size", "cache": "engine.cache", "cores": "hosts.cores",
 	"checksum": "storage.checksum", "arbiter": "topology.arbiter", "faults": "storage.faults", "ha": "availability.restart",
-	"auth": "engine.authentication", "deadline": "deadline"}
+	"auth": "engine.authentication", "tls": "engine.tls", "deadline": "deadline"}
 
 // widerKeys are others that a flag's value may be refused under.
 var widerKeys = map[string]string{"shards": "topology.kind", "cores": "hosts", "memory": "hosts", "binary": "engine"}
@@ -101,6 +101,7 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	yes("faults", "disks that can fail, lie and lose power", func(s *record.LabSpec, on bool) { s.Storage.Faults = on })
 	yes("ha", "start the members of a dead host on another one", func(s *record.LabSpec, on bool) { s.Availability.Restart = on })
 	yes("auth", "clients need a user and a password", func(s *record.LabSpec, on bool) { s.Engine.Authentication = on })
+	yes("tls", "servers accept TLS only, with certificates that are made for the lab", func(s *record.LabSpec, on bool) { s.Engine.TLS = on })
 	f.String("deadline", "", "how long it may take until the lab is usable")
 	l.set["deadline"] = func(s *record.LabSpec, v string) (err error) {
 		s.Deadline, err = record.ParseDuration(v)

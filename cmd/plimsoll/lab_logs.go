@@ -31,7 +31,7 @@ func newLabLogsCommand(env *environment) *cobra.Command {
 		Long: `Print what happened in a lab: faults, elections, promotions, restarts, problems. With MEMBER, print the end of its
 logs. Both work for a lab whose supervisor is gone.`,
 		Example: `  plimsoll lab logs three
-  plimsoll lab logs three pg-1 -f`,
+  plimsoll lab logs three rs0-1 -f`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usageError("%s takes no further argument, but got %q", cmd.CommandPath(), args[2])

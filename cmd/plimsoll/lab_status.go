@@ -109,7 +109,7 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 		case asJSON:
 			err = printJSON(env.stdout, e)
 		case env.terminal:
-			fmt.Fprint(env.stdout, "\x1b[H\x1b[2J")
+			fmt.Fprint(direct(env.stdout), "\x1b[H\x1b[2J")
 			err = writeLabStatus(env.stdout, e)
 		default:
 			err = writeLabStatus(env.stdout, e)

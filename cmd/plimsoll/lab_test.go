@@ -66,12 +66,19 @@ func TestLabFilesAreLabs(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		spec.Defaults()
-		if err := spec.Validate(); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-		if _, err := topology.Plan(spec); err != nil {
-			t.Errorf("%s: %v", file, err)
+		for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
+			if spec.Engine.Name != "" && spec.Engine.Name != engine || spec.Topology.Kind == record.LabSharded && record.EngineLacks(engine, record.CapSharding) != "" {
+				continue
+			}
+			of := spec
+			of.Engine.Name = engine
+			of.Defaults()
+			if err := of.Validate(); err != nil {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
+			if _, err := topology.Plan(of); err != nil {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
 		}
 		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); file != "lab_template.yaml" && spec.Name != want {
 			t.Errorf("%s makes a lab called %s", file, spec.Name)
@@ -85,7 +92,7 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	cmd := newLabUpCommand(&environment{})
 	values := map[string]string{"name": "x", "engine": "mongod", "binary": "/opt/mongod", "hosts": "isolated", "election": "elect-fast", "redundancy": "parity",
 		"device": "nvme", "backend": "btrfs", "members": "5", "shards": "2", "host-count": "4", "stripe": "3", "tolerate": "2", "memory": "2GiB",
-		"size": "3GiB", "cache": "1GiB", "cores": "1.5", "checksum": "false", "arbiter": "true", "faults": "true", "ha": "true", "auth": "true", "deadline": "90s"}
+		"size": "3GiB", "cache": "1GiB", "cores": "1.5", "checksum": "false", "arbiter": "true", "faults": "true", "ha": "true", "auth": "true", "tls": "true", "deadline": "90s"}
 	for name, value := range values {
 		if err := cmd.Flags().Set(name, value); err != nil {
 			t.Error(err)
@@ -101,7 +108,7 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	want := record.LabSpec{Name: "x", Deadline: record.Duration(90 * time.Second),
 		Hosts:        record.HostsSpec{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
 		Storage:      record.StorageSpec{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
-		Engine:       record.EngineSpec{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true},
+		Engine:       record.EngineSpec{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true, TLS: true},
 		Topology:     record.TopologySpec{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
 		Availability: record.AvailabilitySpec{Restart: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -118,13 +125,13 @@ func exampleLab() record.Lab {
 	l := record.Lab{Name: "three", State: "up", Started: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), UsableAfter: 2_100_000_000,
 		Engine: "documentdb", Version: "PostgreSQL 18.6", URI: "mongodb://198.18.0.5:27017/", URIs: map[string]string{"balanced": "mongodb://198.18.0.5:27018/"},
 		Specification: record.LabSpec{Name: "three", Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}},
-		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on", Cores: 1.5, Memory: 1 << 30, Members: []string{"pg-1"}},
+		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on", Cores: 1.5, Memory: 1 << 30, Members: []string{"rs0-1"}},
 			{Name: "host2", Role: "member", Mode: "isolated", Address: "198.18.0.3", State: "on", CutFrom: []string{"*"}}},
-		Members: []record.LabMember{{Name: "pg-1", Host: "host1", Address: "198.18.0.2:27017", State: "running", Role: "primary", Set: "pg"},
-			{Name: "pg-2", Host: "host2", Address: "198.18.0.3:27017", State: "running", Role: "secondary", Set: "pg", LagSeconds: &lag, LagBytes: &bytes, Problem: "it has not answered for 5 s"}},
-		Volumes: []record.LabVolume{{Name: "pg-1", Health: "degraded", Detail: "one disk does not answer", Capacity: 4 << 30, Used: 100 << 20,
+		Members: []record.LabMember{{Name: "rs0-1", Host: "host1", Address: "198.18.0.2:27017", State: "running", Role: "primary", Set: "rs0"},
+			{Name: "rs0-2", Host: "host2", Address: "198.18.0.3:27017", State: "running", Role: "secondary", Set: "rs0", LagSeconds: &lag, LagBytes: &bytes, Problem: "it has not answered for 5 s"}},
+		Volumes: []record.LabVolume{{Name: "rs0-1", Health: "degraded", Detail: "one disk does not answer", Capacity: 4 << 30, Used: 100 << 20,
 			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs"}, Disks: []record.LabDisk{{Name: "d1", State: "ok"}, {Name: "d2", State: "failed"}}},
-			{Name: "pg-2", Health: "healthy", Used: 90 << 20, Layout: record.LabLayout{Backend: "directory"}}},
+			{Name: "rs0-2", Health: "healthy", Used: 90 << 20, Layout: record.LabLayout{Backend: "directory"}}},
 		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2", Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
 		Notes:  []string{"gateways do not read write concerns: the address decides about durability"}}
 	l.Specification.Engine.Authentication = true

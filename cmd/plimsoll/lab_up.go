@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -116,7 +115,7 @@ func newLabDownCommand(env *environment) *cobra.Command {
 		Use:   "down NAME…",
 		Short: "Remove labs without a trace",
 		Long: `Remove labs without a trace: servers, hosts, volumes and all their data. It works as well when a lab is half
-made, when its supervisor was killed, and when an earlier 'lab down' was. What there is not is no error.`,
+made, when its supervisor was killed, and when an earlier 'lab down' was.`,
 		Example: `  plimsoll lab down three
   plimsoll lab down --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,7 +147,10 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 	var errs []error
 	for _, name := range names {
 		begin := env.now()
-		existed := slices.Contains(allLabs(env), name)
+		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
+			errs = append(errs, labError(err))
+			continue
+		}
 		progress := func(e record.LabEvent) {
 			if !quiet {
 				fmt.Fprintf(env.stderr, "%s: %s\n", name, e.Text)
@@ -158,9 +160,7 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 			errs = append(errs, labError(err))
 			continue
 		}
-		if existed {
-			fmt.Fprintf(env.stdout, "%s is removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
-		}
+		fmt.Fprintf(env.stdout, "%s is removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
 	}
 	return errors.Join(errs...)
 }

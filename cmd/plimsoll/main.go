@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/plimsoll-bench/plimsoll/report/html"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // environment is everything outside of the process that a command may touch. Commands take it from
@@ -24,10 +28,14 @@ type environment struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	getenv   func(string) string
+	unsetenv func(string) error // keeps a variable from processes that are started; nil does nothing
+	secrets  *redact.Known      // of addresses that were read; never in an error
 	now      func() time.Time
 	terminal bool                              // standard error is a terminal
 	width    func() int                        // columns of that terminal
 	signals  func() (<-chan os.Signal, func()) // interrupts, and how to stop listening
+
+	openPage func(dir string) (*html.Source, error) // reads a record for its page; nil but in tests
 }
 
 func main() {
@@ -37,6 +45,7 @@ func main() {
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 		getenv:   os.Getenv,
+		unsetenv: os.Unsetenv,
 		now:      time.Now,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		width:    terminalWidth,

@@ -38,7 +38,7 @@ func newExitCodesTopic() *cobra.Command {
 
   0    done; every objective is met
   1    something failed that no other code names; the message says what
-  2    the command line, or a file given to it, is wrong; nothing was done
+  2    the command line, an address or a file given to it is wrong; nothing was done
   3    the target cannot be reached within its timeout, or refuses the credentials
   4    measured, but an objective is missed, or --fail-if found what it looks for
   5    a write that was acknowledged and had to survive is gone (drills)

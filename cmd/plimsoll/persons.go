@@ -115,12 +115,12 @@ func newPersonsCommand(env *environment) *cobra.Command {
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var b run.ServiceBrief
-			if err := json.NewDecoder(io.LimitReader(env.stdin, 1<<20)).Decode(&b); err != nil {
+			if err := json.NewDecoder(io.LimitReader(env.stdin, 1<<20)).Decode(&b); err != nil || b.Token == "" {
 				return withExit(exitUsage, errors.New("nobody says on standard input what to serve; examples/failover/service is the program for people"))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout}, func(url string) {
+			return persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout, Token: b.Token}, func(url string) {
 				fmt.Fprintln(env.stdout, listeningMark+url)
 			})
 		},

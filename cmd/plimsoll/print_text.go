@@ -25,6 +25,7 @@ func writeText(w io.Writer, r *record.Run) error {
 	if p == nil {
 		fmt.Fprintf(&b, "%s: nothing was measured (%s)\n", html.Headline(r), r.Status)
 		textProblem(&b, r)
+		textValidity(&b, r)
 		_, err := w.Write(b.Bytes())
 		return err
 	}

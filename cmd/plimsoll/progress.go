@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -42,7 +44,7 @@ func (p *progressLines) Step(text string) {
 		p.status(text)
 		return
 	}
-	fmt.Fprintln(p.w, p.prefix+text)
+	fmt.Fprintln(p.w, visible.Line(p.prefix+text))
 }
 
 // Begin starts the count of a load.
@@ -136,23 +138,23 @@ func (p *progressLines) Event(e measure.Event) {
 		return
 	}
 	p.clear()
-	fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, e.Text)
+	fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, visible.Line(e.Text))
 }
 
 // status rewrites the status line.
 func (p *progressLines) status(text string) {
-	text = p.prefix + text
+	text = visible.Line(redact.InText(p.prefix + text))
 	if limit := p.width() - 1; utf8.RuneCountInString(text) > limit && limit > 0 {
 		text = string([]rune(text)[:limit])
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", strings.TrimRight(text, " "))
+	fmt.Fprintf(direct(p.w), "\r\x1b[K%s", strings.TrimRight(text, " "))
 	p.shown = true
 }
 
 // clear removes the status line, so that something else can be printed.
 func (p *progressLines) clear() {
 	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		fmt.Fprint(direct(p.w), "\r\x1b[K")
 		p.shown = false
 	}
 }

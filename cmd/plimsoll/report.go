@@ -77,7 +77,7 @@ func writeReport(env *environment, paths []string, format, out string) error {
 	}
 	write := func(w io.Writer) error {
 		if format == "html" {
-			return html.Write(w, sources, html.Options{Tool: tool(), Compare: compareSides})
+			return html.Write(direct(w), sources, html.Options{Tool: tool(), Compare: compareSides})
 		}
 		if len(sources) > 1 {
 			return writeSides(w, sources, format)

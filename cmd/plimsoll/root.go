@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
 // mainRun runs one command line and returns the exit code.
 func mainRun(ctx context.Context, env *environment) int {
+	env = filtered(env)
 	root := newRootCommand(env)
 	root.SetArgs(env.args)
 	root.SetIn(env.stdin)
@@ -18,21 +16,9 @@ func mainRun(ctx context.Context, env *environment) int {
 	root.SetErr(env.stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		printError(env, err)
+		printError(env, err, root)
 	}
 	return exitCode(err)
-}
-
-// printError prints an error that reached the top: one line what happened, one line what to do.
-// An error without text only carries an exit code; the result was printed already.
-func printError(env *environment, err error) {
-	if msg := err.Error(); msg != "" && !errors.Is(err, syscall.EPIPE) { // who has closed the output knows
-		fmt.Fprintf(env.stderr, "plimsoll: %s\n", msg)
-	}
-	var e *exitError
-	if errors.As(err, &e) && e.hint != "" {
-		fmt.Fprintf(env.stderr, "plimsoll: %s\n", e.hint)
-	}
 }
 
 func newRootCommand(env *environment) *cobra.Command {
@@ -57,6 +43,7 @@ and durability, and what the numbers are worth.
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Args:              noArguments,
+		PersistentPreRunE: checkWords,
 	}
 	helpOrVersion(root, env)
 	root.SuggestionsMinimumDistance = 3

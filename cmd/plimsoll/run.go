@@ -48,12 +48,16 @@ Progress goes to standard error, the result to standard output, and everything e
 a directory that 'plimsoll show' prints again.
 
 Exit codes: 0 objectives met, 2 usage, 3 target unreachable, 4 an objective is missed, 6 the result
-must not be believed, 130 interrupted, 1 anything else.`,
+must not be believed, 130 interrupted, 1 anything else.` + addressHelp + ` A whole specification
+can come from standard input too: -f -.`,
 		Example: `  plimsoll run --workload a --records 100k --threads 16 --duration 60s
   plimsoll run mongodb://db1,db2/?replicaSet=rs0 --workload b --rate 20k --warmup 10s --slo 'p99<20ms,errors<0.1%'
   plimsoll run lab:three --workload a --durability durable
   plimsoll run mongodb://db1/ --workload person --stage 5m:workers=50 --pace 26 --threads 1
-  plimsoll run -f run.yaml --duration 10m`,
+  plimsoll run -f run.yaml --duration 10m
+  plimsoll run env:MONGODB_URI --workload b       the address is in the variable MONGODB_URI
+  plimsoll run @uri.txt --workload b              the address is in the file uri.txt
+  pass show db1 | plimsoll run @- --workload b    the address comes from a password manager`,
 		Args: atMostOne("target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}

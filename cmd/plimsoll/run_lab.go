@@ -161,7 +161,10 @@ func checkStudyLab(env *environment) func(record.LabSpec, record.RunSpec) error 
 		if err != nil {
 			return err
 		}
-		return checkLabDurability(l, spec.Durability)
+		if err := checkLabDurability(l, spec.Durability); err != nil {
+			return err
+		}
+		return run.CheckRoom(l, spec)
 	}
 }
 

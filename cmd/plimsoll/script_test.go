@@ -25,7 +25,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"plimsoll": main})
+	if len(os.Args) > 1 && os.Args[1] == personsCommand { // startService starts the executable that it is in
+		main()
+		return
+	}
+	testscript.Main(m, programs())
 }
 
 // TestScripts runs whole commands as users type them. Besides testscript's own commands a script may
@@ -39,6 +43,7 @@ func TestMain(m *testing.M) {
 //	killed PHASE DIR COMMAND…       the same with SIGKILL
 //	field FILE PATH… VALUE      compares one value of a JSON file
 //	made DIR KEY=VALUE…         writes a record whose results are made up (size_test.go)
+//	site [spoilt]               serves a release feed and an archive of mongod over HTTPS (script_site_test.go)
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -49,7 +54,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "interrupted": scriptInterrupted, "killed": scriptKilled, "field": scriptField, "made": scriptMade,
+			"exits": scriptExits, "interrupted": scriptInterrupted, "killed": scriptKilled, "field": scriptField, "made": scriptMade, "site": scriptSite,
 		},
 	})
 }

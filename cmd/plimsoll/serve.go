@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/serve"
 )
@@ -35,13 +35,15 @@ being written right now. DIR is plimsoll-data if none is given. Labs that run on
 listed with them, and each has a page of its own.
 
 The page listens on this machine only and ends with Ctrl-C. It shows reports exactly as 'plimsoll
-report' makes them; what runs can be stopped with the token that is in the printed address. To be
-reached from other machines it needs --listen and a token of your own (--token-file), which is not
-printed: add ?token=TOKEN to the address yourself. Put TLS in front of it.
+report' makes them. Labs are shown, and what runs can be stopped, only with the token that is in
+the printed address. Other machines reach the page with --listen and a token of your own
+(--token-file), which is not printed: add ?token=TOKEN to the address yourself. Put a proxy with TLS
+in front of the page and give the address that browsers use with --name.
 
 Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
 		Example: `  plimsoll serve
   plimsoll serve results --listen 127.0.0.1:8017
+  plimsoll serve results --listen 127.0.0.1:8017 --token-file token --name https://bench.example
   plimsoll serve results --listen 0.0.0.0:8017 --token-file token --metrics`,
 		Args: atMostOne("folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -53,8 +55,8 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "address and port; beyond loopback a token file is needed")
-	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "file with the token (default: a new one each time)")
-	cmd.Flags().StringSliceVar(&o.names, "name", nil, "a further name under which the page is reached, for example behind a proxy")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "file with the token, one line, readable only by you (default: a new token each time)")
+	cmd.Flags().StringArrayVar(&o.names, "name", nil, "another address at which the page is reached: https://NAME behind a TLS proxy, or http://NAME:PORT")
 	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "offer /metrics to Prometheus, of what runs")
 	return cmd
 }
@@ -65,12 +67,9 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 	}
 	token := ""
 	if o.tokenFile != "" {
-		b, err := os.ReadFile(o.tokenFile)
-		if err != nil {
-			return usageError("cannot read the token file %s: %v", o.tokenFile, err)
-		}
-		if token = string(bytes.TrimSpace(b)); token == "" {
-			return usageError("the token file %s is empty: put a line of random letters into it", o.tokenFile)
+		var err error
+		if token, err = serve.ReadToken(o.tokenFile); err != nil {
+			return usageError("%w", err)
 		}
 	}
 	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env),
@@ -82,7 +81,10 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
-	fmt.Fprintf(env.stdout, "%s is at %s\n", dir, s.Address())
+	fmt.Fprintf(direct(env.stdout), "%s is at %s\n", visible.Line(dir), s.Address())
+	if len(o.names) > 0 {
+		fmt.Fprintf(env.stderr, "plimsoll: it listens on %s\n", s.Listens())
+	}
 	if token != "" {
 		fmt.Fprintln(env.stderr, "plimsoll: open it with ?token= and the token of your file behind the address")
 	}
@@ -122,7 +124,7 @@ func startWeb(env *environment, listen, dir string) (end func(), err error) {
 	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
 		return nil, usageError("--web=%s is not an address of this machine alone: give 127.0.0.1:PORT, or serve the folder to others with plimsoll serve --token-file", listen)
 	}
-	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env)})
+	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env), Open: env.openPage})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func startWeb(env *environment, listen, dir string) (end func(), err error) {
 			fmt.Fprintf(env.stderr, "plimsoll: the page is gone, the rest goes on: %v\n", err)
 		}
 	}()
-	fmt.Fprintf(env.stderr, "plimsoll: follow it at %s\n", s.Address())
+	fmt.Fprintf(direct(env.stderr), "plimsoll: follow it at %s\n", s.Address())
 	return func() { _ = s.Close() }, nil // whatever is left of it ends with the process
 }
 

@@ -10,8 +10,13 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
 // output is what a command prints, readable while it runs.
@@ -41,6 +46,12 @@ type background struct {
 
 func inBackground(t *testing.T, args ...string) *background {
 	t.Helper()
+	return inBackgroundWith(t, nil, args...)
+}
+
+// inBackgroundWith runs a command whose pages are made by openPage.
+func inBackgroundWith(t *testing.T, openPage func(string) (*html.Source, error), args ...string) *background {
+	t.Helper()
 	b := &background{signals: make(chan os.Signal, 2), done: make(chan int, 1)}
 	home := t.TempDir()
 	go func() {
@@ -48,7 +59,7 @@ func inBackground(t *testing.T, args ...string) *background {
 			args: args, stdin: strings.NewReader(""), stdout: &b.stdout, stderr: &b.stderr,
 			getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
 			now:    time.Now, width: func() int { return 80 },
-			signals: func() (<-chan os.Signal, func()) { return b.signals, func() {} },
+			signals: func() (<-chan os.Signal, func()) { return b.signals, func() {} }, openPage: openPage,
 		})
 	}()
 	return b
@@ -68,27 +79,30 @@ func (b *background) end(t *testing.T) int {
 }
 
 // A token may end with a hyphen.
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\s|\n)`)
+var (
+	address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\s|\n)`)
+	listens = regexp.MustCompile(`listens on (\S+)`)
+)
 
 // fetch asks the address that a command has printed, with its token, until the answer has a text.
 func fetch(t *testing.T, printed *output, path, want string) string {
 	t.Helper()
+	return fetchAt(t, func() (base, token string) {
+		base, token, _ = strings.Cut(strings.TrimSpace(address.FindString(printed.String())), "?token=")
+		return strings.TrimSuffix(base, "/"), token
+	}, path, want)
+}
+
+// fetchAt does the same at an address that is known from elsewhere, "" as long as it is not known.
+func fetchAt(t *testing.T, where func() (base, token string), path, want string) string {
+	t.Helper()
 	body := ""
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		at := address.FindString(printed.String())
-		if at == "" {
+		base, token := where()
+		if base == "" {
 			continue
 		}
-		base, token, _ := strings.Cut(strings.TrimSpace(at), "?token=")
-		r, err := http.NewRequest("GET", strings.TrimSuffix(base, "/")+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := askKnown(t, base+path, token)
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
@@ -98,7 +112,8 @@ func fetch(t *testing.T, printed *output, path, want string) string {
 			return body
 		}
 	}
-	t.Fatalf("%s never had %q; printed was %q, the last answer\n%.1000s", path, want, printed.String(), body)
+	base, _ := where()
+	t.Fatalf("%s%s never had %q; the last answer was\n%.1000s", base, path, want, body)
 	return ""
 }
 
@@ -152,6 +167,81 @@ func TestWebOfARun(t *testing.T) {
 	}
 }
 
+// A page that panics, in the process that measures, ends neither the run nor its record. The target answers no operation
+// before a page and a stream have panicked, so the run is under way all the time.
+func TestRunOutlivesItsPage(t *testing.T) {
+	t.Parallel()
+	answered := make(chan struct{})
+	r, err := null.Listen(null.Options{Count: 100, Fail: func(_ uint64, command string) *null.Failure {
+		if command == "find" {
+			<-answered
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var panics atomic.Int64
+	dir := filepath.Join(t.TempDir(), "r")
+	b := inBackgroundWith(t, func(string) (*html.Source, error) {
+		panics.Add(1)
+		panic("a record that no page was made for")
+	}, "run", r.URI(), "-q", "--workload", "c", "--records", "100", "--load", "skip", "--threads", "2", "--operations", "500", "--timeout", "10m",
+		"--out", dir, "--web")
+	fetch(t, &b.stderr, "/", "cannot be made, because of a fault in Plimsoll") // as soon as there is a record
+	of := panics.Load()
+	stream := streamOf(t, &b.stderr)
+	defer stream.Close()
+	for panics.Load() == of { // the goroutine of the stream looks at the record once a second
+		time.Sleep(10 * time.Millisecond)
+	}
+	close(answered)
+	select {
+	case code := <-b.done:
+		if code != exitSuccess && code != exitInvalid { // a busy machine may make its result worthless
+			t.Errorf("exit code %d: %s", code, b.stderr.String())
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("the run does not end: %s", b.stderr.String())
+	}
+	kept, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := kept.Phase("measure"); kept.Status != record.Complete || p == nil || p.Counts.Succeeded != 500 {
+		t.Errorf("the record is %s, with %+v", kept.Status, p)
+	}
+}
+
+// streamOf opens the stream of events of the record that a command follows.
+func streamOf(t *testing.T, printed *output) io.Closer {
+	t.Helper()
+	at, token, _ := strings.Cut(strings.TrimSpace(address.FindString(printed.String())), "?token=")
+	resp := askKnown(t, at, token)
+	resp.Body.Close()
+	page := resp.Request.URL.String() // that of the record, to which the address leads
+	resp = askKnown(t, page+"/events", token)
+	if got := resp.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/event-stream") {
+		t.Fatalf("the stream at %s/events is %d %q", page, resp.StatusCode, got)
+	}
+	return resp.Body
+}
+
+func askKnown(t *testing.T, url, token string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
 func TestWebOfAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -191,7 +281,12 @@ func TestServeCommandsOfTheDocumentation(t *testing.T) {
 	for _, l := range lines {
 		call := regexp.MustCompile(`--listen \S+`).ReplaceAllString(l[1], "--listen "+anyPort)
 		b := inBackground(t, strings.Fields(call)...)
-		fetch(t, &b.stdout, "/", "There is no record in this folder yet")
+		fetchAt(t, func() (base, token string) {
+			if at := listens.FindStringSubmatch(b.stderr.String()); at != nil { // the address is that of a proxy
+				return "http://" + at[1], strings.Repeat("t", 32)
+			}
+			return strings.TrimSuffix(strings.TrimSpace(address.FindString(b.stdout.String())), "/"), ""
+		}, "/", "There is no record in this folder yet")
 		if printed := b.stdout.String() + b.stderr.String(); strings.Contains(printed, "tttt") {
 			t.Errorf("%s prints the user's token: %s", l[1], printed)
 		}

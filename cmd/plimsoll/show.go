@@ -9,7 +9,9 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
+	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -17,18 +19,20 @@ func newShowCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print a recorded result again",
-		Long: `Print a recorded result again, in any format: that of a run, a study, a comparison or a probe. The
-checksums of a run are verified; the results of a run or a study that was killed are recovered from
-what it left.
+		Long: `Print a recorded result again, in any format: that of a run, a study, a suite, a drill, a comparison or a probe.
+The checksums are verified: a record that was altered is invalid, and one that is complete without checksums has
+a warning. The results of a run or a study that was killed are recovered from what it left.
 
-Exit codes are those of the run: 0 objectives met, 4 an objective is missed, 6 the result must not
-be believed, 130 interrupted or killed, 1 failed.`,
+Exit codes are those of the command that made the record: 0 objectives met, 4 an objective is missed, 6 the result
+must not be believed (also: altered, or nothing was measured), 130 interrupted or killed, 1 failed.`,
 		Args: exactlyOne("record directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
 			switch dir := args[0]; {
+			case holds(dir, record.SuiteFile):
+				return showSuite(env, dir, format)
 			case holds(dir, record.DrillFile):
 				return showDrill(env, dir, format)
 			case holds(dir, record.StudyFile):
@@ -47,7 +51,7 @@ be believed, 130 interrupted or killed, 1 failed.`,
 }
 
 func holds(dir, file string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
+	_, err := os.Lstat(filepath.Join(dir, file)) // what is no regular file is refused when it is read
 	return err == nil
 }
 
@@ -76,6 +80,25 @@ func showStudy(env *environment, dir, format string) error {
 		return err
 	}
 	return verdictOfStudy(s)
+}
+
+// showSuite prints a suite. Its exit code is that of its worst part; one with a doubt that came up since is invalid.
+func showSuite(env *environment, dir, format string) error {
+	s, err := report.OpenSuite(dir)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if err := suiteForms(s).print(env.stdout, format); err != nil {
+		return err
+	}
+	code := suite.Exit(s.Record)
+	if s.Worst() == measure.Invalid && (code == exitSuccess || code == exitObjective) {
+		code = exitInvalid
+	}
+	if code != exitSuccess {
+		return withExit(code, errSilent)
+	}
+	return nil
 }
 
 func showComparison(env *environment, dir, format string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,26 +65,26 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 
 	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *record.RunSpec) *string { return &r.Workload.Name }))
 	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *record.RunSpec) *string { return &r.Workload.Mode }))
-	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Workload.Records }))
+	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed("workload.records", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Workload.Records }))
 	one("seed", "number", "makes data and operations repeatable (default 1)", setSeed)
 	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "read the workload from a YCSB property file (repeatable; workloada to workloadf are built in); all other flags win")
 	define("set", "p", "name=value", "a parameter or YCSB property of the workload, for example fieldlength=200 (repeatable)", setParam, true)
 
-	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
-	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Clients }))
-	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
+	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed("load.workers", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
+	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed("load.clients", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Clients }))
+	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed("load.rate", record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *record.RunSpec) *string { return &r.Load.Arrivals }))
-	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed(record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Pace }))
+	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed("load.pace", record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Pace }))
 	one("late", "queue|drop[:TIME]", "send operations late and count their wait, or give them up when they are later than TIME", setLate)
 	many("stage", "TIME:rate=N|workers=N[:step]", "ramp to N within TIME, or step to it (repeatable)", addStage)
-	one("warmup", "time", "load before the measured time; not part of the result", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Warmup }))
-	one("duration", "time", "the measured time (default 1m)", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Duration }))
-	one("operations", "count", "end when so many operations are done", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Operations }))
-	one("timeout", "time", "the deadline of every operation (default 10s)", parsed(record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Timeout }))
+	one("warmup", "time", "load before the measured time; not part of the result", parsed("load.warmup", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Warmup }))
+	one("duration", "time", "the measured time (default 1m)", parsed("load.duration", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Duration }))
+	one("operations", "count", "end when so many operations are done", parsed("load.operations", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Operations }))
+	one("timeout", "time", "the deadline of every operation (default 10s)", parsed("load.timeout", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Timeout }))
 
 	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading (also drop,only)")
-	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Batch }))
-	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed(record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Parallel }))
+	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed("load_phase.batch", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Batch }))
+	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed("load_phase.parallel", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Parallel }))
 
 	one("durability", "level", "throughput (nobody confirms), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *record.RunSpec) *string { return &r.Durability.Name }))
 	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *record.RunSpec) *string { return &r.Durability.W }))
@@ -91,6 +92,8 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	fs.Lookup("journal").NoOptDefVal = "true"
 	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *record.RunSpec) *string { return &r.Durability.ReadConcern }))
 	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *record.RunSpec) *string { return &r.Durability.ReadPreference }))
+	one("causal", "true|false", "causally consistent sessions: reads wait for what their worker has written and read before", setCausal)
+	fs.Lookup("causal").NoOptDefVal = "true"
 	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *record.RunSpec) *string { return &r.Client }))
 	one("via", "rest", "put a REST service for persons between the load and MongoDB; it ends with the run", text(func(r *record.RunSpec) *string { return &r.Via }))
 	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *record.RunSpec) *string { return &r.Database }))
@@ -109,11 +112,13 @@ func text(at func(*record.RunSpec) *string) func(*record.RunSpec, string) error 
 	}
 }
 
-// parsed sets a field that has a parser.
-func parsed[T any](parse func(string) (T, error), at func(*record.RunSpec) *T) func(*record.RunSpec, string) error {
+// parsed sets a field that has a parser, by its key.
+func parsed[T comparable](key string, parse func(string) (T, error), at func(*record.RunSpec) *T) func(*record.RunSpec, string) error {
 	return func(r *record.RunSpec, v string) (err error) {
-		*at(r), err = parse(v)
-		return err
+		if *at(r), err = parse(v); err != nil {
+			return err
+		}
+		return record.NotZero(key, v, *at(r))
 	}
 }
 
@@ -135,6 +140,13 @@ func setJournal(r *record.RunSpec, v string) error {
 	case "false":
 		r.Durability.Journal = new(bool)
 	default:
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	return nil
+}
+
+func setCausal(r *record.RunSpec, v string) (err error) {
+	if r.Durability.Causal, err = strconv.ParseBool(v); err != nil {
 		return fmt.Errorf("%q is neither true nor false", v)
 	}
 	return nil
@@ -219,6 +231,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (s
 	}
 	if target != "" {
 		spec.Target = target
+	}
+	if err := readAddresses(env, &spec.Target); err != nil {
+		return spec, err
 	}
 	if err := readProperties(env, s.properties, &spec); err != nil {
 		return spec, err

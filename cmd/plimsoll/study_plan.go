@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -25,12 +24,14 @@ import (
 type studyFlags struct {
 	trials, budget string
 	seed           uint64
+	engine         engineFlags
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.trials, "trials", "", "how often each configuration is run, instead of what the file says")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "draws another order of the trials")
 	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h")
+	f.engine.add(cmd.Flags())
 }
 
 // readStudy reads a study from a file (- for standard input) and applies the flags.
@@ -48,11 +49,13 @@ func (f *studyFlags) readStudy(env *environment, name string) (record.StudySpec,
 	if err != nil {
 		return spec, usageError("%s: %v", name, err)
 	}
-	if spec.Lab != nil {
-		if home, err := homeDir(env); err == nil {
-			lab.ChooseEngine(context.Background(), home, spec.Lab)
-		}
+	if err := readAddresses(env, &spec.Run.Target); err != nil {
+		return spec, err
 	}
+	if err := f.engine.check(); err != nil {
+		return spec, err
+	}
+	f.engine.choose(context.Background(), env, spec.Lab)
 	return spec, withExit(exitUsage, f.apply(&spec))
 }
 
@@ -135,6 +138,9 @@ would be scaled or left out here and why.`,
 func planStudy(env *environment, spec record.StudySpec, format string) error {
 	p, err := study.NewPlan(spec, planOptions(env))
 	if p == nil {
+		if line := installLine(fmt.Sprint(err)); line != "" {
+			return withHint(exitUsage, err, "install what is missing: "+line)
+		}
 		return withExit(exitUsage, err)
 	}
 	if format == "json" {
@@ -154,10 +160,14 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 	p := plan.Shown()
 	b := &strings.Builder{}
 	spec, e := p.Spec, p.Estimate
+	on := ""
+	if spec.Lab != nil && spec.Lab.Engine.Name != "" {
+		on = " on " + spec.Lab.Engine.Name
+	}
 	if len(p.Trials) == 0 {
-		fmt.Fprintf(b, "study %s: procedures alone, nothing is compared\n", spec.Name)
+		fmt.Fprintf(b, "study %s%s: procedures alone, nothing is compared\n", spec.Name, on)
 	} else {
-		fmt.Fprintf(b, "study %s: %s, %s of each, %s in all\n", spec.Name,
+		fmt.Fprintf(b, "study %s%s: %s, %s of each, %s in all\n", spec.Name, on,
 			plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
 	}
 	writeProcedures(b, spec.Procedures)

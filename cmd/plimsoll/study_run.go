@@ -84,14 +84,14 @@ where the target needs some, give the file again.
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
-	for _, name := range []string{"trials", "seed", "budget"} {
+	for _, name := range []string{"trials", "seed", "budget", "engine", "binary"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
 	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file. Of a suite: what the whole of it may take from now on, with what it took already"
 	o.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time, or parts that failed, as well")
-	cmd.Flags().StringVar(&o.suite.target, "target", "", "a suite: its target with the credentials, which are not kept")
+	cmd.Flags().StringVar(&o.suite.target, "target", "", "a suite: its target with the credentials, which are not kept; env:NAME, @FILE or @- keeps them out of the command line")
 	return cmd
 }
 
@@ -156,7 +156,10 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	if err := checkFormat(o.format); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err == nil {
+	if holds(dir, record.SuiteFile) {
+		if err := readAddresses(env, &o.suite.target); err != nil {
+			return err
+		}
 		return o.resumeSuite(ctx, env, dir)
 	}
 	if o.suite.target != "" {
@@ -170,7 +173,7 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 		}
 		given = &spec
 	} else if o.flags != (studyFlags{}) {
-		return usageError("--trials, --seed and --budget change what is in a file: they need --file")
+		return usageError("--trials, --seed, --budget, --engine and --binary change what is in a file: they need --file")
 	}
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Spec, c.RetryFailed = given, o.retryFailed

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 func newStudyStatusCommand(env *environment) *cobra.Command {
@@ -27,7 +26,7 @@ go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
 			if format != "text" && format != "json" {
 				return usageError("unknown format %q (known: text, json)", format)
 			}
-			if _, err := os.Stat(filepath.Join(args[0], record.SuiteFile)); err == nil {
+			if holds(args[0], record.SuiteFile) {
 				return suiteStatus(env, args[0], format)
 			}
 			s, err := record.OpenStudy(args[0])
@@ -37,6 +36,7 @@ go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
 			if format == "json" {
 				return printJSON(env.stdout, s)
 			}
+			html.Tidy(s)
 			return writeStudyStatus(env.stdout, s, args[0])
 		},
 	}

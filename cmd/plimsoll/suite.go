@@ -11,7 +11,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/suite"
@@ -27,7 +26,7 @@ func (f *suiteFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "a suite: fit it into ten minutes, and say what was left out for that")
 	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "a suite: fit it into a minute, which shows that it works and proves nothing")
 	cmd.Flags().StringVar(&f.scale, "scale", "", "a suite: how much smaller than the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
-	cmd.Flags().StringVar(&f.target, "target", "", "a suite: load this deployment instead of labs: mongodb://HOST, or embedded: for documents on this machine's disk")
+	cmd.Flags().StringVar(&f.target, "target", "", "a suite: load this deployment instead of labs: mongodb://HOST (or env:NAME, @FILE or @-, which keep it out of the command line), or embedded: for documents on this machine's disk")
 }
 
 // isSuite tells the folder of a suite from a file. A folder without suite.yaml is one that somebody takes for a suite.
@@ -49,10 +48,14 @@ func (f *suiteFlags) plan(env *environment, dir, out string, study *studyFlags) 
 	if study.trials != "" || study.seed != 0 {
 		return nil, usageError("--trials and --seed change one study: a suite is made smaller as a whole, with --quick, --smoke or --budget")
 	}
-	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env), CheckVolume: checkVolume(env)}
-	if home, err := homeDir(env); err == nil {
-		o.ChooseEngine = func(l *record.LabSpec) { lab.ChooseEngine(context.Background(), home, l) }
+	if err := readAddresses(env, &f.target); err != nil {
+		return nil, err
 	}
+	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env), CheckVolume: checkVolume(env)}
+	if err := study.engine.check(); err != nil {
+		return nil, err
+	}
+	o.ChooseEngine = func(l *record.LabSpec) { study.engine.choose(context.Background(), env, l) }
 	switch {
 	case f.quick && f.smoke, study.budget != "" && (f.quick || f.smoke):
 		return nil, usageError("--quick, --smoke and --budget are three ways to say how long it may take: give one of them")
@@ -96,10 +99,10 @@ func parseScale(text string) (*record.ScaleSpec, error) {
 		return nil, nil
 	}
 	var s record.ScaleSpec
-	known := []string{"data", "workers", "cores", "rates"}
+	known := []string{"data", "workers", "cores", "rates", "servers"}
 	for pair := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		to := map[string]*record.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates}[key]
+		to := map[string]*record.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates, "servers": &s.Servers}[key]
 		if to == nil {
 			return nil, usageError("--scale: there is no %q%s (known: %s); write it like data=1/64,workers=1/4", key, nearest.DidYouMean(key, known), strings.Join(known, ", "))
 		}
@@ -150,18 +153,6 @@ func (m *suiteMachine) look(need string) string {
 	case "root":
 		if os.Geteuid() != 0 {
 			return "this is not root; call plimsoll as root"
-		}
-	case record.LabMongod, record.LabDocumentDB:
-		home, err := homeDir(m.env)
-		if err != nil {
-			return err.Error()
-		}
-		e, err := engine.ByName(home, need)
-		if err == nil {
-			_, err = e.Installed(ctx)
-		}
-		if err != nil {
-			return "it is not installed here (plimsoll engine install " + need + ")"
 		}
 	case "md", "lvm":
 		f := volume.Detect(ctx)

@@ -48,6 +48,9 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		fmt.Fprintf(b, ", %s", report.Clean(p.Folder.Spec.Title))
 	}
 	fmt.Fprintln(b)
+	if len(p.Engines) > 0 {
+		fmt.Fprintf(b, "engine: %s\n", strings.Join(p.Engines, ", "))
+	}
 	if p.Against != "" {
 		fmt.Fprintf(b, "loads %s instead of labs\n", store.Redact(p.Against))
 	}
@@ -75,6 +78,13 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 	}
 	fmt.Fprintln(b)
 	writeLeft(b, p.Left)
+	var texts []string
+	for _, l := range p.Left {
+		texts = append(texts, leftText(l))
+	}
+	if line := installLine(texts...); line != "" {
+		fmt.Fprintf(b, "\ninstall what is missing: %s\n", line)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

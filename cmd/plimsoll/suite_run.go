@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/suite"
@@ -247,5 +248,6 @@ func suiteStatus(env *environment, dir, format string) error {
 	if format == "json" {
 		return printJSON(env.stdout, s)
 	}
+	html.Tidy(s)
 	return writeSuiteStatus(env.stdout, s, dir, env.now())
 }

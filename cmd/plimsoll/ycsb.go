@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -40,6 +39,10 @@ Properties beyond those of YCSB:
   plimsoll.out=DIR                  keep a record, for 'plimsoll show DIR'
   plimsoll.ycsb.version=0.17|0.18   whose lines to print (default 0.18)
   plimsoll.strict=true              a property that looks misspelled is an error
+
+Command lines can be read by every user of the machine. Keep an address with a password out of them:
+-p mongodb.url=env:NAME takes it from an environment variable, -p mongodb.url=@FILE from the line in a file,
+-p mongodb.url=@- from standard input, and a property file (-P) can hold mongodb.url too.
 
 Exit codes, where YCSB has 0 for nearly everything: 0 done, also if some operations of a run failed; 1 a load
 came short; 2 wrong arguments or properties; 3 the target cannot be reached; 6 nothing was done, or all of it
@@ -78,10 +81,8 @@ func runYCSB(ctx context.Context, env *environment, words []string) error {
 		_, err := io.WriteString(env.stdout, ycsbHelp)
 		return err
 	}
-	own := *env
-	own.stderr = &lockedWriter{w: env.stderr} // workers write to it as well
-	r := &ycsbRun{env: &own, words: words, args: args}
-	fmt.Fprintln(own.stderr, r.commandLine())
+	r := &ycsbRun{env: env, words: words, args: args}
+	fmt.Fprintln(env.stderr, r.commandLine())
 	if err := r.understand(); err != nil {
 		return err
 	}
@@ -133,6 +134,9 @@ func redactProperty(word string) string {
 	if isPair && !strings.Contains(word, "://") && (strings.Contains(low, "password") || strings.Contains(low, "secret")) {
 		return name + "=***"
 	}
+	if i := addressIn(word); i >= 0 { // it may have anything in its password
+		return word[:i] + store.Redact(word[i:])
+	}
 	return store.Redact(word)
 }
 
@@ -162,7 +166,7 @@ func (r *ycsbRun) understand() error {
 }
 
 func (r *ycsbRun) readWorkload() (err error) {
-	open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
+	open := safeopen.OpenInput
 	if r.params, _, err = workload.ParseYCSB(r.props.values, open); err != nil {
 		return withExit(exitUsage, fmt.Errorf("property %w", err))
 	}
@@ -180,6 +184,11 @@ func (r *ycsbRun) readWorkload() (err error) {
 
 func (r *ycsbRun) readTarget() (err error) {
 	if r.args.binding != "embedded" {
+		if given, ok := r.props.values["mongodb.url"]; ok {
+			if r.props.values["mongodb.url"], err = addressOf(r.env, given); err != nil {
+				return err
+			}
+		}
 		r.url, err = ycsbURLFrom(r.props, r.settings.threads)
 		return err
 	}
@@ -187,16 +196,4 @@ func (r *ycsbRun) readTarget() (err error) {
 		return withHint(exitUsage, errors.New("the directory of the embedded database is missing"), "say -p embedded.dir=DIR")
 	}
 	return nil
-}
-
-// lockedWriter lets several goroutines write lines.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
@@ -64,8 +65,18 @@ func (r *ycsbRun) interval() time.Duration {
 	return time.Second
 }
 
-// open connects to the target. Like YCSB's binding, the official driver is one client for all threads.
-func (r *ycsbRun) open(ctx context.Context) (store.Store, error) {
+// open connects to the target, and says so if that takes long.
+func (r *ycsbRun) open(ctx context.Context) (st store.Store, err error) {
+	run.TellIfSlow(func() {
+		if r.url != nil {
+			r.note("%s has not answered yet; it is tried again", store.Redact(r.url.url))
+		}
+	}, func() { st, err = r.connect(ctx) })
+	return st, err
+}
+
+// connect opens the store. Like YCSB's binding, the official driver is one client for all threads.
+func (r *ycsbRun) connect(ctx context.Context) (store.Store, error) {
 	cfg := store.Config{Sessions: r.settings.threads, Timeout: min(r.settings.timeout, 30*time.Second)}
 	if r.url == nil {
 		cfg.Database = "ycsb"
@@ -93,7 +104,10 @@ func (r *ycsbRun) embeddedConcern() store.Concern {
 }
 
 func (r *ycsbRun) unopened(ctx context.Context, err error) error {
+	var wrong *store.AddressError
 	switch {
+	case errors.As(err, &wrong):
+		return withExit(exitUsage, err)
 	case ctx.Err() != nil:
 		return withExit(exitInterrupted, errors.New("interrupted before the target was open"))
 	case r.url == nil:

@@ -456,5 +456,5 @@ func TestYCSBRecord(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "hunter2") {
 		t.Errorf("%v, or the password is in the record", err)
 	}
-	callYCSB(t, "run"+target+" -P workloada -p plimsoll.out="+dir).want(t, exitFailure).says(t, dir)
+	callYCSB(t, "run"+target+" -P workloada -p plimsoll.out="+dir).want(t, exitUsage).says(t, dir)
 }

@@ -1,14 +1,16 @@
-// Package doctor holds a host and a server against what MongoDB recommends. [Look] reads the host, [Check] judges; what
-// the server says about itself is given by the caller. Nothing is changed and nothing is measured: effects come from
-// the record of a probe, where there is one.
+// Package doctor compares a host and a server with what MongoDB recommends. [Look] reads the host, [Running] proves that a
+// server runs on it, [Check] judges; what the server says about itself comes from the room server. Two machines are never
+// mixed: a server on another machine is judged by its own words alone. Nothing is changed and nothing is measured: effects
+// come from the record of a probe, where there is one.
 package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
 // Host is what was read of a machine. Empty texts and nil could not be found out.
@@ -28,37 +30,21 @@ type Host struct {
 	KeepAlive                      string // seconds
 }
 
-// Server is what a server says about itself.
-type Server struct {
-	Version string // "8.0.4"
-	// Engine is the storage engine; Journal says whether there is one, nil if it does not say.
-	Engine  string
-	Journal *bool
-	// Cache is the size of the cache, Data the size of all documents and indexes in it, in bytes; 0 for unknown.
-	Cache, Data int64
-	// DefaultW is the default write concern, FCV the feature compatibility version.
-	DefaultW, FCV string
-	// Members of the replica set that keep data, 0 without one.
-	Members int
-	// DBPath is where it keeps its data, Local says that it runs on this machine.
+// Process is a server that is proven to run on the host that was read, with the limits of its process.
+type Process struct {
+	PID              int64
+	Files, Processes uint64 // soft limits
+	// DBPath is where it keeps its data, "" if this machine does not have that directory under the same name.
 	DBPath string
-	Local  bool
-	// MajorityJournal is writeConcernMajorityJournalDefault, nil if it does not say.
-	MajorityJournal *bool
-	// Gateway is set where it is no mongod, but speaks its protocol in front of another database: "FerretDB v2.7.0".
-	// Backend is that database, as far as it says: "PostgreSQL 18.6, DocumentDB 1.0.0".
-	Gateway, Backend string
-	// Router says that it is a mongos, which keeps no data.
-	Router bool
-	// Problem is why it could not be asked for everything.
-	Problem string
 }
 
-// Input is what there is to judge.
+// Input is what there is to judge. Host is the machine that was looked at, and is nil where the server runs on another.
 type Input struct {
-	Host   *Host
-	Server *Server
-	Probe  *record.Probe
+	Host    *Host
+	Server  *facts.Facts
+	Process *Process // nil unless the server is proven to run on Host
+	Probe   *record.Probe
+	Now     time.Time // for what is still maintained
 }
 
 // check looks at one thing.
@@ -69,19 +55,22 @@ func Check(in Input) []record.DoctorFinding {
 	list := []record.DoctorFinding{}
 	var checks []check
 	if in.Host != nil {
-		checks = append(checks, hugePages, swappiness, numa, limits, clock, kernel, governor, memoryMaps, keepAlive)
+		checks = append(checks, hugePages, swappiness, numa, limits, clock, kernel, governor, memoryMaps, overcommit, keepAlive)
 		if in.Host.Storage != nil {
 			checks = append(checks, filesystem, accessTimes, barriers, readAhead, scheduler, writeCache, layout, space, directIO)
 		}
 	}
 	if in.Server != nil {
-		switch {
-		case in.Server.Gateway != "":
+		switch in.Server.Kind {
+		case facts.FerretDB:
 			checks = append(checks, gateway)
-		case in.Server.Router:
-			checks = append(checks, router, serverVersion)
+		case facts.Mongos:
+			checks = append(checks, router, serverVersion, serverHost)
 		default:
-			checks = append(checks, serverCache, serverJournal, serverConcern, serverVersion)
+			checks = append(checks, serverCache, serverJournal, serverConcern, serverVersion, serverHost)
+		}
+		if in.Host == nil {
+			checks = append(checks, elsewhere)
 		}
 		checks = append(checks, serverProblem)
 	}
@@ -97,7 +86,7 @@ func Check(in Input) []record.DoctorFinding {
 
 // ofMongod says whether what is recommended for mongod and its storage engine applies: not where the server is known to
 // be something else.
-func ofMongod(in Input) bool { return in.Server == nil || in.Server.Gateway == "" }
+func ofMongod(in Input) bool { return in.Server == nil || in.Server.Kind != facts.FerretDB }
 
 // Worst is the gravest severity of a list.
 func Worst(list []record.DoctorFinding) string {
@@ -134,13 +123,4 @@ func either(good bool, severity string) string {
 		return record.DoctorGood
 	}
 	return severity
-}
-
-// major is the first number of a version, 0 if there is none.
-func major(version string) int {
-	var n int
-	if _, err := fmt.Sscanf(version, "%d", &n); err != nil {
-		return 0
-	}
-	return n
 }

@@ -1,14 +1,17 @@
 package doctor
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
+	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
 // Look reads a host, and the storage of a directory unless it is "".
@@ -69,4 +72,67 @@ func chosen(s string) string {
 	}
 	word, _, _ := strings.Cut(rest, "]")
 	return word
+}
+
+// startAgrees is how far the age of a process and what its server says of it may differ.
+const startAgrees = 5 * time.Second
+
+// Running proves that a server runs on this machine: the host has its name, and its process has the name of a mongod or
+// mongos and its age. nil is no proof that it does not: a server in a container has another name and other numbers.
+func Running(s device.System, f facts.Facts) *Process {
+	name, err := os.Hostname()
+	if err != nil || name != f.Host.Name || f.PID <= 0 {
+		return nil
+	}
+	dir := filepath.Join(s.Proc, strconv.FormatInt(f.PID, 10))
+	program, err := os.ReadFile(filepath.Join(dir, "comm"))
+	if err != nil || strings.TrimSpace(string(program)) != f.Kind {
+		return nil
+	}
+	age, ok := ageOf(s.Proc, dir)
+	if !ok || (age-f.Uptime).Abs() > startAgrees {
+		return nil
+	}
+	p := &Process{PID: f.PID}
+	p.Files, p.Processes = limitsOf(dir)
+	here, err1 := os.Stat(f.DBPath)
+	there, err2 := os.Stat(filepath.Join(dir, "root", f.DBPath))
+	if err1 == nil && err2 == nil && os.SameFile(here, there) {
+		p.DBPath = f.DBPath
+	}
+	return p
+}
+
+// ageOf is how long a process runs, from field 22 of its stat in ticks since the start of the machine (proc(5)).
+func ageOf(proc, dir string) (time.Duration, bool) {
+	stat, err1 := os.ReadFile(filepath.Join(dir, "stat"))
+	up, err2 := os.ReadFile(filepath.Join(proc, "uptime"))
+	_, rest, found := strings.Cut(string(stat), ") ")
+	fields, since := strings.Fields(rest), strings.Fields(string(up))
+	if err1 != nil || err2 != nil || !found || len(fields) < 20 || len(since) == 0 {
+		return 0, false
+	}
+	started, err1 := strconv.ParseFloat(fields[19], 64)
+	now, err2 := strconv.ParseFloat(since[0], 64)
+	const ticks = 100 // USER_HZ is 100 on every architecture of Linux that Go knows
+	return time.Duration((now - started/ticks) * float64(time.Second)), err1 == nil && err2 == nil
+}
+
+// limitsOf reads the soft limits of a process; 0 for what it does not say.
+func limitsOf(dir string) (files, processes uint64) {
+	text, err := os.ReadFile(filepath.Join(dir, "limits"))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		for name, to := range map[string]*uint64{"Max open files": &files, "Max processes": &processes} {
+			rest, ok := strings.CutPrefix(line, name)
+			if f := strings.Fields(rest); ok && len(f) > 0 {
+				if *to, err = strconv.ParseUint(f[0], 10, 64); err != nil {
+					*to = math.MaxUint64 // "unlimited"
+				}
+			}
+		}
+	}
+	return files, processes
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
 const server = "server"
@@ -19,13 +20,19 @@ func serverCache(in Input) []record.DoctorFinding {
 	}
 	is := figure.Bytes(s.Cache)
 	severity := record.DoctorGood
-	if in.Host != nil && s.Local && in.Host.Memory > 0 {
-		is += " of " + figure.Bytes(in.Host.Memory) + " memory"
-		if s.Cache > in.Host.Memory*8/10 {
+	if memory := s.Host.Memory; memory > 0 {
+		is += " of " + figure.Bytes(memory) + " memory"
+		if memory < s.Host.Machine {
+			is += " (the limit of its container or control group)"
+		}
+		if s.Cache > memory*8/10 {
 			severity = record.DoctorWarning
 		}
 	}
 	list := one(server, id, severity, is, "half of the memory, less 1 GiB (the default), and never more than 80 % of it", why, "storage.wiredTiger.engineConfig.cacheSizeGB")
+	if s.DataUnread != "" {
+		list = append(list, unknown(server, "working-set", "the working set in memory", "the sizes of the databases were not answered ("+s.DataUnread+"); of a shard ask a router")...)
+	}
 	if s.Data > 0 {
 		share := float64(s.Cache) / float64(s.Data)
 		list = append(list, one(server, "working-set", either(share >= 1, record.DoctorAdvice), fmt.Sprintf("%s of data and indexes, %s of it fits into the cache", figure.Bytes(s.Data), figure.Percent(min(1, share))),
@@ -42,7 +49,7 @@ func serverJournal(in Input) []record.DoctorFinding {
 	} else {
 		list = one(server, id, either(*in.Server.Journal, record.DoctorCritical), onOff(*in.Server.Journal), "on", why, "remove storage.journal.enabled: false")
 	}
-	if m := in.Server.MajorityJournal; m != nil {
+	if m := in.Server.Concerns.MajorityJournal; m != nil {
 		list = append(list, one(server, "majority-journal", either(*m, record.DoctorCritical), onOff(*m), "on", "w:majority without journals acknowledges writes that a power cut of several members takes away",
 			"writeConcernMajorityJournalDefault: true in the configuration of the replica set")...)
 	}
@@ -53,11 +60,11 @@ func serverJournal(in Input) []record.DoctorFinding {
 func gateway(in Input) []record.DoctorFinding {
 	s := in.Server
 	const untold = "the gateway does not say"
-	is := s.Gateway
+	is := "FerretDB " + s.Release
 	if s.Backend != "" {
 		is += " in front of " + s.Backend
 	}
-	list := one(server, "engine", record.DoctorGood, is+"; it speaks the protocol of MongoDB "+s.Version, "", "recommendations for mongod and WiredTiger are left out", "")
+	list := one(server, "engine", record.DoctorGood, is+"; it speaks the protocol of MongoDB "+s.Version.Text, "", "recommendations for mongod and WiredTiger are left out", "")
 	if s.Data > 0 {
 		list = append(list, one(server, "data-size", record.DoctorGood, figure.Bytes(s.Data), "", "all databases together", "")...)
 	}
@@ -71,10 +78,10 @@ func gateway(in Input) []record.DoctorFinding {
 func router(in Input) []record.DoctorFinding {
 	s := in.Server
 	list := one(server, "router", record.DoctorUnknown, "a mongos, which keeps no data", "the same look at each member of each shard", "cache, journal and replica set are those of the members", "plimsoll doctor --uri with the address of a member, on its own machine")
-	if s.DefaultW != "" {
-		list = append(list, concern(s.DefaultW)...)
+	if s.Data > 0 {
+		list = append(list, one(server, "data-size", record.DoctorGood, figure.Bytes(s.Data)+" of data and indexes on all shards, before compression", "", "all databases together", "")...)
 	}
-	return list
+	return append(list, concern(s.Concerns)...)
 }
 
 func onOff(b bool) string {
@@ -86,36 +93,107 @@ func onOff(b bool) string {
 
 func serverConcern(in Input) []record.DoctorFinding {
 	s := in.Server
-	if s.Members <= 1 {
+	if s.WithData <= 1 {
 		return one(server, "replica-set", record.DoctorAdvice, "no replica set", "a replica set of three members that keep data", "a single server is down as long as its machine is", "rs.initiate(), and two more members")
 	}
-	return concern(s.DefaultW)
+	return concern(s.Concerns)
 }
 
-// concern judges the default write concern.
-func concern(w string) []record.DoctorFinding {
+// concern judges the default write concern that is in effect, whether somebody set it or not.
+func concern(c facts.Concerns) []record.DoctorFinding {
 	const id, why = "default-write-concern", "a write that one member alone acknowledged is lost when that member is"
-	if w == "" {
-		return unknown(server, id, "majority", why)
+	const how = `db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "majority"}})`
+	if c.W == "" {
+		return unknown(server, id, "majority", "the server did not answer: "+c.Problem)
 	}
-	return one(server, id, either(strings.Contains(w, "majority"), record.DoctorWarning), w, "majority", why, `db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "majority"}})`)
+	is := c.W
+	if c.Source == facts.Implicit {
+		is += " (nobody set one; this is the default of the release and of its members)"
+	}
+	return one(server, id, either(strings.Contains(c.W, "majority"), record.DoctorWarning), is, "majority", why, how)
 }
 
+// serverVersion judges the release by the vendor's dates and advisories.
 func serverVersion(in Input) []record.DoctorFinding {
-	s := in.Server
-	if s.Version == "" {
-		return unknown(server, "version", "a version that is maintained", "repairs are only made there")
+	s, v := in.Server, in.Server.Version
+	if !v.Known() {
+		return unknown(server, "version", "a release that is maintained", "vulnerabilities are repaired only there")
 	}
-	list := one(server, "version", either(major(s.Version) >= 6, record.DoctorWarning), s.Version, "a version that is maintained (7.0 or 8.0)", "repairs are only made there", "upgrade one major version at a time")
+	is := s.Vendor + " " + s.Release
+	should := "the newest patch of " + strings.Join(facts.MaintainedSeries(in.Now), ", ")
+	const why, how = "vulnerabilities and errors are repaired only in maintained releases", "upgrade one major release at a time"
+	maintained, known := v.Maintained(in.Now)
+	var list []record.DoctorFinding
+	release, _ := v.Release()
+	switch {
+	case !known:
+		list = one(server, "version", record.DoctorUnknown, is+", which this version of plimsoll does not know", should, "its table of releases is of "+facts.TableDate, "")
+	case maintained:
+		list = one(server, "version", record.DoctorGood, is+", maintained until "+release.Until, should, why, "")
+	default:
+		list = one(server, "version", record.DoctorWarning, is+", which MongoDB stopped maintaining on "+release.Until, should, why, how)
+	}
+	if open := v.Advisories(); len(open) > 0 {
+		var ids []string
+		for _, a := range open {
+			ids = append(ids, a.ID)
+		}
+		next := "a newer series: no patch of " + v.Series() + " repairs all of them"
+		if fixed, ok := v.RepairedIn(); ok {
+			next = fixed.Text + " or later, best the newest patch of " + v.Series()
+		}
+		list = append(list, one(server, "vulnerabilities", record.DoctorWarning, s.Release+" has "+strings.Join(ids, ", "), next, open[0].ID+": "+open[0].What, "install that patch; members of a set can be replaced one after the other")...)
+	}
 	if s.FCV != "" {
-		list = append(list, one(server, "feature-compatibility", either(strings.HasPrefix(s.Version, s.FCV), record.DoctorAdvice), s.FCV+" on "+s.Version, "that of the server", "features and formats of the new version stay off", "db.adminCommand({setFeatureCompatibilityVersion: …}) when a return to the old version is no longer wanted")...)
+		list = append(list, one(server, "feature-compatibility", either(s.FCV == v.Series(), record.DoctorAdvice), s.FCV+" on "+v.Text, "that of the server", "features and formats of the new version stay off", "db.adminCommand({setFeatureCompatibilityVersion: …}) when a return to the old version is no longer wanted")...)
 	}
 	return list
 }
 
+// serverHost judges what the server says of its machine and of its own start.
+func serverHost(in Input) []record.DoctorFinding {
+	s := in.Server
+	var list []record.DoctorFinding
+	if b := s.PerCPU; b != nil && s.Kind == facts.Mongod {
+		is := "the allocator has no caches per processor"
+		if *b {
+			is = "the allocator has caches per processor"
+		}
+		list = append(list, one(server, "per-cpu-caches", either(*b, record.DoctorWarning), is, "usingPerCPUCaches: true",
+			"without restartable sequences MongoDB 8.0 allocates memory through one shared cache, which costs throughput", "start mongod with GLIBC_TUNABLES=glibc.pthread.rseq=0, as its packages do, on kernel 4.18 or later")...)
+	}
+	if in.Host == nil { // else these were read of the machine itself
+		if s.Host.OS == "" || s.Host.OS == "Linux" {
+			list = append(list, judgeKernel(s.Host.Kernel)...)
+		}
+		if n := s.Host.MaxFiles; n > 0 {
+			list = append(list, one(system, "limits", either(n >= 64000, record.DoctorWarning), figure.Count(n)+" open files (the server's own soft limit)", "64,000 at least",
+				"mongod refuses connections beyond 80 % of it", "LimitNOFILE=64000 in the unit of the server, or ulimit -n 64000 before its start")...)
+		}
+	}
+	const most = 12
+	for i, w := range s.Warnings {
+		if i == most {
+			break
+		}
+		list = append(list, one(server, "startup-warning", record.DoctorWarning, w, "a start without this warning", "the server warned of this itself when it started", "")...)
+	}
+	return list
+}
+
+// elsewhere says what was not checked because the server is not proven to run here.
+func elsewhere(in Input) []record.DoctorFinding {
+	where := "the machine of the server"
+	if name := in.Server.Host.Name; name != "" {
+		where = name
+	}
+	return one(system, "other-machine", record.DoctorUnknown, "huge pages, swappiness, NUMA, clock source, filesystem and disks of "+where+" were not checked",
+		"the doctor on that machine", "the server is not proven to run on this machine, and this machine says nothing of another", "plimsoll doctor --uri mongodb://localhost:PORT/ on "+where)
+}
+
 func serverProblem(in Input) []record.DoctorFinding {
-	if in.Server.Problem == "" {
+	if len(in.Server.Refused) == 0 {
 		return nil
 	}
-	return one(server, "server-answers", record.DoctorUnknown, in.Server.Problem, "a user with the role clusterMonitor", "some facts of the server were refused or are not known to it", "")
+	return one(server, "server-answers", record.DoctorUnknown, "not answered: "+strings.Join(in.Server.Refused, ", "), "a user with the role clusterMonitor", "some facts of the server were refused or are not known to it", "")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
 const system = "system"
@@ -21,11 +22,11 @@ func hugePages(in Input) []record.DoctorFinding {
 	if !ofMongod(in) {
 		return one(system, id, record.DoctorGood, is, "", "PostgreSQL reserves pages of its own (huge_pages)", "")
 	}
-	if in.Server == nil || major(in.Server.Version) == 0 {
+	if in.Server == nil || !in.Server.Version.Known() {
 		return one(system, id, record.DoctorAdvice, is, "always (with defrag=defer+madvise and khugepaged/max_ptes_none=0) for MongoDB 8.0 and later, never before",
 			"the allocator of MongoDB 8.0 uses huge pages per processor, and older ones waste memory with them", "give --uri, so that the version is known")
 	}
-	if major(in.Server.Version) < 8 {
+	if !in.Server.Version.AtLeast(8, 0) {
 		return one(system, id, either(h.HugePages == "never", record.DoctorWarning), is, "never, for MongoDB before 8.0",
 			"before 8.0 the server's small allocations spread over huge pages, which wastes memory and makes latencies uneven", "echo never > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the machine")
 	}
@@ -59,14 +60,18 @@ func numa(in Input) []record.DoctorFinding {
 		"one node, or the server started with numactl --interleave=all, and zone_reclaim_mode 0", why, "numactl --interleave=all mongod …, and sysctl vm.zone_reclaim_mode=0")
 }
 
+// limits judges the limits of the server's process where there is one, else those that this shell would give it.
 func limits(in Input) []record.DoctorFinding {
-	h := in.Host
-	const why = "each connection and each file of a collection takes a file, each connection a thread; at the limit connections are refused"
-	if h.Files == 0 {
+	files, processes, whose := in.Host.Files, in.Host.Processes, "of this shell; the server's may differ"
+	if in.Process != nil {
+		files, processes, whose = in.Process.Files, in.Process.Processes, "soft limits of process "+strconv.FormatInt(in.Process.PID, 10)
+	}
+	const why = "each connection and each file of a collection takes a file, each connection a thread; at the limit connections are refused (mongod uses 80 % of the soft limit)"
+	if files == 0 {
 		return unknown(system, "limits", "64,000 open files and processes at least", why)
 	}
-	good := h.Files >= 64000 && h.Processes >= 64000
-	return one(system, "limits", either(good, record.DoctorWarning), fmt.Sprintf("%s open files, %s processes (of this shell; the server's may differ)", limit(h.Files), limit(h.Processes)),
+	good := files >= 64000 && processes >= 64000
+	return one(system, "limits", either(good, record.DoctorWarning), fmt.Sprintf("%s open files, %s processes (%s)", limit(files), limit(processes), whose),
 		"64,000 of each at least", why, "LimitNOFILE=64000 and LimitNPROC=64000 in the unit of the server, or ulimit -n 64000 -u 64000")
 }
 
@@ -88,15 +93,26 @@ func clock(in Input) []record.DoctorFinding {
 	return one(system, id, record.DoctorWarning, in.Host.Clock, should, why, "clocksource=tsc on the kernel's command line, if the machine allows it")
 }
 
-// kernel judges the version: MongoDB asks for 2.6.36 at least, and what it recommends of storage is there from 4.x on.
-func kernel(in Input) []record.DoctorFinding {
-	const id, should, why = "kernel", "a kernel that its distribution still maintains, 4.18 at least", "older ones lack multi-queue block devices and repairs of error handling in fsync (4.13 to 4.16)"
-	if in.Host.Kernel == "" {
+// kernel judges the version: MongoDB 8.0 and later need what 4.18 has, and so does careful storage before it.
+func kernel(in Input) []record.DoctorFinding { return judgeKernel(in.Host.Kernel) }
+
+func judgeKernel(release string) []record.DoctorFinding {
+	const id, should, why = "kernel", "a kernel that its distribution still maintains, 4.18 at least", "MongoDB 8.0 needs 4.18 for its allocator; older ones lack multi-queue block devices and repairs of error handling in fsync (4.13 to 4.16)"
+	if release == "" {
 		return unknown(system, id, should, why)
 	}
 	var a, b int
-	_, err := fmt.Sscanf(in.Host.Kernel, "%d.%d", &a, &b)
-	return one(system, id, either(err == nil && (a > 4 || a == 4 && b >= 18), record.DoctorWarning), in.Host.Kernel, should, why, "install a newer kernel of the distribution")
+	_, err := fmt.Sscanf(release, "%d.%d", &a, &b)
+	return one(system, id, either(err == nil && (a > 4 || a == 4 && b >= 18), record.DoctorWarning), release, should, why, "install a newer kernel of the distribution")
+}
+
+// overcommit matters to the allocator of MongoDB 8.0 and later.
+func overcommit(in Input) []record.DoctorFinding {
+	if in.Host.Overcommit == "" || in.Server == nil || in.Server.Kind != facts.Mongod || !in.Server.Version.AtLeast(8, 0) {
+		return nil
+	}
+	return one(system, "overcommit", either(in.Host.Overcommit == "1", record.DoctorAdvice), "vm.overcommit_memory="+in.Host.Overcommit, "1, for MongoDB 8.0 and later",
+		"the allocator of 8.0 reserves address space for each processor ahead of its use", "sysctl vm.overcommit_memory=1, and the same line in /etc/sysctl.d")
 }
 
 func governor(in Input) []record.DoctorFinding {

@@ -17,8 +17,15 @@ import (
 // maxSessions bounds the memory of a witness.
 const maxSessions = 10_000
 
-// silence is after what time a connection is closed that says nothing.
-const silence = 24 * time.Hour
+// Bounds of what connections may take, so that strangers do not end a test of days.
+const (
+	maxConnections = 256
+	// helloWithin is how long a connection may take to name its session, silence how long it may say nothing after that.
+	helloWithin = 10 * time.Second
+	silence     = 24 * time.Hour
+	// acceptAgain is how long the witness waits when the system has no room for a further connection.
+	acceptAgain = 200 * time.Millisecond
+)
 
 // Server is a witness.
 type Server struct {
@@ -29,6 +36,7 @@ type Server struct {
 	sessions map[string]int64
 	file     *os.File // nil without one
 	group    sync.WaitGroup
+	open     int // connections
 }
 
 // note is one line of the file of a witness.
@@ -74,7 +82,7 @@ func (s *Server) load(name string) error {
 	return nil
 }
 
-// Serve answers until ctx ends. It closes the listener.
+// Serve answers until ctx ends. It closes the listener. When the system has no descriptors left, it waits until it has some.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -84,25 +92,62 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			s.file.Close()
 		}
 	}()
+	full := false
 	for {
 		conn, err := l.Accept()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("the witness cannot listen any more: %w", err)
-		}
-		s.group.Go(func() {
-			defer conn.Close()
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			s.say("connection from " + conn.RemoteAddr().String())
-			err := s.talk(conn)
-			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-				fmt.Fprintf(conn, "error %v\n", err)
-				s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
+		case err != nil:
+			if !full {
+				s.say(fmt.Sprintf("no further connection can be accepted now: %v; close some, or start the witness with a higher ulimit -n", err))
 			}
-		})
+			full = true
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptAgain):
+			}
+			continue
+		}
+		full = false
+		s.group.Go(func() { s.serve(ctx, conn) })
 	}
+}
+
+// serve speaks with one connection and closes it.
+func (s *Server) serve(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	err := s.enter()
+	if err == nil {
+		defer s.leave()
+		s.say("connection from " + conn.RemoteAddr().String())
+		err = s.talk(conn)
+	}
+	if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		_ = conn.SetWriteDeadline(time.Now().Add(helloWithin)) // one that does not read is closed
+		fmt.Fprintf(conn, "error %v\n", err)
+		s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
+	}
+}
+
+// enter counts a connection, or refuses one too many.
+func (s *Server) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= maxConnections {
+		return fmt.Errorf("this witness has %d connections: close some, or start another one", maxConnections)
+	}
+	s.open++
+	return nil
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
 }
 
 func (s *Server) say(text string) {
@@ -114,13 +159,13 @@ func (s *Server) say(text string) {
 // talk speaks with one writer until that leaves (io.EOF) or says something that cannot be.
 func (s *Server) talk(conn net.Conn) error {
 	in := bufio.NewReaderSize(conn, 2*maxLine)
-	next := func() (string, error) {
-		if err := conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+	next := func(within time.Duration) (string, error) {
+		if err := conn.SetReadDeadline(time.Now().Add(within)); err != nil {
 			return "", err
 		}
 		return readLine(in)
 	}
-	line, err := next()
+	line, err := next(helloWithin)
 	if err != nil {
 		return err
 	}
@@ -136,7 +181,7 @@ func (s *Server) talk(conn net.Conn) error {
 		return err
 	}
 	for {
-		if line, err = next(); err != nil {
+		if line, err = next(silence); err != nil {
 			return err
 		}
 		n, err := s.hear(session, line)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,6 +142,73 @@ func TestWitnessRefuses(t *testing.T) {
 	defer d.Close()
 	if _, err := Verify(d, dir, "new"); err == nil || !strings.Contains(err.Error(), "knows no record") {
 		t.Errorf("%v", err)
+	}
+}
+
+// noDescriptors is a listener that fails some times before it accepts, as one does whose process has no descriptors left.
+type noDescriptors struct {
+	net.Listener
+	failures int
+}
+
+func (l *noDescriptors) Accept() (net.Conn, error) {
+	if l.failures--; l.failures >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+// A power cut test goes on although the witness had no descriptors for a while.
+func TestWitnessWaitsForDescriptors(t *testing.T) {
+	s, err := NewServer("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	s.Log = func(text string) { said = append(said, text) }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, &noDescriptors{l, 3}) }()
+	wrote(t, l.Addr().String(), t.TempDir(), "a", 100)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(strings.Join(said, "\n"), "no further connection"); n != 1 {
+		t.Errorf("it was said %d times that there is no room, want once: %q", n, said)
+	}
+}
+
+// Strangers take no more than a bound of connections, and their places are free again when they leave.
+func TestWitnessBoundsConnections(t *testing.T) {
+	address, _ := listening(t, "")
+	var strangers []*Client
+	for range maxConnections {
+		c, err := Dial(t.Context(), address, "stranger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		strangers = append(strangers, c)
+	}
+	if _, err := Dial(t.Context(), address, "mine"); err == nil || !strings.Contains(err.Error(), "256 connections") {
+		t.Errorf("one connection too many: %v", err)
+	}
+	for _, c := range strangers {
+		c.Close()
+	}
+	for { // their places are given back when the witness has read that they left
+		c, err := Dial(t.Context(), address, "mine")
+		if err == nil {
+			c.Close()
+			return
+		}
+		if t.Context().Err() != nil || !strings.Contains(err.Error(), "256 connections") {
+			t.Fatal(err)
+		}
 	}
 }
 

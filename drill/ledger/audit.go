@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/drill/reads"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -34,6 +35,10 @@ type AuditOptions struct {
 	// Faults are the times, in run time, at which faults were injected; the age of a lost write counts to the
 	// first one after its acknowledgement, or to the last if there is none.
 	Faults []int64
+	// Reads is what the reads of the own workload are judged against; what it needs of the audit is filled in.
+	Reads reads.Question
+	// Shards are the names of the shards by their numbers, if the ledger was told of any ([Ledger.Place]).
+	Shards []string
 	// MostLost and MostExamples are how many lost writes, and how many examples per class, are listed; 0
 	// stands for 1000 and 20.
 	MostLost, MostExamples int
@@ -67,6 +72,7 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 	a := &audit{l: l, opts: opts, result: &record.LedgerResult{
 		Inserts: map[string]int64{}, Updates: map[string]int64{}, Examples: map[string][]string{}, LossWindow: -1,
 	}}
+	a.newShards()
 	a.own, _ = opts.Workload.(*ownWorkload)
 	if p, ok := opts.Workload.(*wrapped); ok {
 		a.opts.Workload = p.Workload
@@ -83,6 +89,8 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
 	}
 	a.judge()
+	a.judgeReads()
+	a.byShard()
 	a.note()
 	return a.result, nil
 }
@@ -96,6 +104,7 @@ type audit struct {
 	members   []*pass
 	late      []string // how far each of them is behind, empty for those that are not known to be
 	elsewhere []*pass
+	shards    []record.LedgerShard // by number + 1, the first one being those whose shard is not known
 	result    *record.LedgerResult
 }
 

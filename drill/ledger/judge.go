@@ -23,6 +23,7 @@ func (a *audit) judge() {
 			r.Acknowledged += l.count[acknowledged]
 			r.NotApplied += l.count[notApplied]
 			r.Indeterminate += l.next - l.count[acknowledged] - l.count[notApplied]
+			a.countShards(l)
 			j := a.newJudge(w, k)
 			j.all()
 			a.keepLost(j)
@@ -187,6 +188,13 @@ func (a *audit) judgeGroups() {
 	known := len(a.l.notes) == 0 // or the updates of a process that is gone are among them
 	for i := range groupCount {
 		told := a.l.groups.of(i)
+		if a.shards != nil && told[acknowledged] > 0 {
+			shard := a.l.shardOfGroup(i)
+			a.slot(shard).Acknowledged += int64(told[acknowledged])
+			if a.final.complete {
+				a.loseOn(shard, max(0, int64(told[acknowledged])-a.final.found[i]), -1)
+			}
+		}
 		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
 		a.judgeMemberGroups(i)
 	}

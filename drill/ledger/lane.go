@@ -40,6 +40,7 @@ type lane struct {
 	ring  []int64  // times of acknowledgements by sequence modulo length: exact, of the last writes
 	marks []uint32 // time of the first write settled among markWrites, in markUnit ns: coarse, of all
 	count [4]int64 // settled writes by state
+	where []uint8  // by sequence: 1 + the number of the shard that it goes to, 0 if that is not known; nil where there are no shards
 	gone  bool     // the books of this lane are lost: everything in it is possible
 }
 
@@ -83,6 +84,27 @@ func (p *page) compact() {
 		}
 	}
 	p.bits, p.same = nil, state(first&3)
+}
+
+// mostShards is how many shards writes are told apart by.
+const mostShards = 255
+
+// place notes to which shard a write goes, the writes before that were not placed being of none.
+func (l *lane) place(sequence int64, shard int) {
+	for int64(len(l.where)) <= sequence {
+		l.where = append(l.where, 0)
+	}
+	if shard >= 0 && shard < mostShards {
+		l.where[sequence] = uint8(shard + 1)
+	}
+}
+
+// shardOf is the number of the shard that a write went to, -1 if that is not known.
+func (l *lane) shardOf(sequence int64) int {
+	if sequence >= int64(len(l.where)) {
+		return -1
+	}
+	return int(l.where[sequence]) - 1
 }
 
 // settle notes what became of the write. Each write is settled once; at is when, in run time.
@@ -160,7 +182,7 @@ func (l *lane) shift(by int64) {
 }
 
 func (l *lane) bytes() int64 {
-	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*8 + int64(cap(l.marks))*4
+	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*8 + int64(cap(l.marks))*4 + int64(cap(l.where))
 	for _, p := range l.pages {
 		if p.bits != nil {
 			n += pageBytes

@@ -2,9 +2,13 @@ package ledger
 
 import (
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/drill/reads"
 )
 
 // Limits of a ledger. They follow from the ids of the own workload: 24 bits of writer, 39 of sequence.
@@ -41,7 +45,10 @@ type Ledger struct {
 	mu     sync.Mutex
 	by     map[int]*writer
 	groups *groups // of updates that cannot be told one by one; made on first use
+	placer Placer  // nil where there are no shards
+	shards int     // how many
 	notes  map[string]int64
+	reads  *reads.History // what the own workload read of its registers, and the writes of them
 }
 
 // New makes an empty ledger.
@@ -49,7 +56,46 @@ func New(opts Options) *Ledger {
 	if opts.Recent <= 0 {
 		opts.Recent = DefaultRecent
 	}
-	return &Ledger{opts: opts, by: map[int]*writer{}, notes: map[string]int64{}}
+	return &Ledger{opts: opts, by: map[int]*writer{}, notes: map[string]int64{}, reads: reads.New(opts.Writers, 0)}
+}
+
+// Placer says on which shard a document is.
+type Placer interface {
+	// OfID is the number of the shard of a document with the element _id, -1 if that does not follow from it.
+	OfID(collection string, id []byte) int
+}
+
+// Place tells the ledger how the collections are spread over so many shards, before the first write: from then on each write is
+// known by its shard. All ledgers of one run must be told the same.
+func (l *Ledger) Place(p Placer, shards int) { l.placer, l.shards = p, min(shards, mostShards) }
+
+// shardOf is the shard of a document with the element _id, -1 if that is not known.
+func (l *Ledger) shardOf(collection string, id []byte) int {
+	if l.placer == nil || len(id) == 0 {
+		return -1
+	}
+	if s := l.placer.OfID(collection, id); s < l.shards {
+		return s
+	}
+	return -1
+}
+
+// group is the group of a document. Each group is of one shard, so that what is told of groups can be told of shards.
+func (l *Ledger) group(collection string, id []byte) uint32 {
+	h := crc32.Update(0, castagnoli, id)
+	if l.shards == 0 {
+		return h % groupCount
+	}
+	kinds := uint32(l.shards + 1)
+	return h%(groupCount/kinds)*kinds + uint32(l.shardOf(collection, id)+1)
+}
+
+// shardOfGroup is the shard of a group, -1 if that is not known.
+func (l *Ledger) shardOfGroup(group int) int {
+	if l.shards == 0 {
+		return -1
+	}
+	return group%(l.shards+1) - 1
 }
 
 // writer is one stream's part of the ledger. It is used by that stream alone until the run is over.
@@ -61,6 +107,8 @@ type writer struct {
 	missed  int64 // absences beyond the limit
 	wrong   int64 // reads whose content was wrong
 	skipped int64 // writes that cannot be told apart: upserts and replacements of a wrapped workload
+
+	latest atomic.Int64 // the last acknowledged update and one, 0 for none: other streams read it
 }
 
 // absence is a read that did not find an acknowledged write: stale, if it is there in the end.
@@ -142,7 +190,7 @@ func (l *Ledger) Bytes() int64 {
 	if l.groups != nil {
 		n += l.groups.bytes()
 	}
-	return n
+	return n + l.reads.Bytes()
 }
 
 // Merge takes over the books of another process of the same run. shift is what must be added to its run times
@@ -171,6 +219,7 @@ func (l *Ledger) Merge(other *Ledger, shift time.Duration) error {
 	for text, n := range other.notes {
 		l.notes[text] += n
 	}
+	l.reads.Merge(other.reads, int64(shift))
 	return nil
 }
 

@@ -22,15 +22,28 @@ func (a *audit) keepLost(j *judge) {
 	for _, n := range j.lost {
 		at, within := j.l.acknowledgedAt(n)
 		age := a.age(at)
+		a.loseOn(j.l.shardOf(n), 1, knownAge(at, age, len(a.opts.Faults)))
 		if at >= 0 && len(a.opts.Faults) > 0 {
 			r.LossWindow = max(r.LossWindow, age, 0)
 		}
 		if len(r.Lost) >= a.opts.MostLost {
 			continue
 		}
-		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n),
+		shard := ""
+		if a.shards != nil {
+			shard = a.slot(j.l.shardOf(n)).Shard
+		}
+		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n), Shard: shard,
 			Acknowledged: at, Within: within, Age: age, Found: a.where(j.w.number, j.k, n)})
 	}
+}
+
+// knownAge is an age that counts to the loss window, as in the result: what was acknowledged after the fault counts as right before it.
+func knownAge(at, age int64, faults int) int64 {
+	if at < 0 || faults == 0 {
+		return -1
+	}
+	return max(age, 0)
 }
 
 // age is how long before the next fault something was acknowledged; after the last one it is negative. It is -1

@@ -7,10 +7,12 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/drill/reads"
 )
 
 // magic begins a marshalled ledger; its last byte is the version of the form.
-const magic = "PLMLDG\x00\x01"
+const magic = "PLMLDG\x00\x02"
 
 // MarshalBinary implements [encoding.BinaryMarshaler]: what a client process hands over when its run is over.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
@@ -27,6 +29,10 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 		e.put(uint64(len(text)))
 		e.b = append(e.b, text...)
 		e.put(uint64(n))
+	}
+	var err error
+	if e.b, err = l.reads.AppendBinary(e.b); err != nil {
+		return nil, err
 	}
 	return e.seal(), nil
 }
@@ -86,6 +92,8 @@ func (e *encoder) lane(l *lane) {
 		e.signed(l.ring[i] - last)
 		last = l.ring[i]
 	}
+	e.put(uint64(len(l.where)))
+	e.b = append(e.b, l.where...)
 }
 
 // recent returns the places of the ring that are in use, oldest first.
@@ -150,10 +158,14 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		text := string(d.take(d.get(math.MaxInt64)))
 		fresh.notes[text] = int64(d.get(math.MaxInt64))
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.bad {
 		return errDamaged
 	}
-	l.opts, l.by, l.groups, l.notes = fresh.opts, fresh.by, fresh.groups, fresh.notes
+	history, rest, err := reads.Parse(d.b)
+	if err != nil || len(rest) > 0 {
+		return errDamaged
+	}
+	l.opts, l.by, l.groups, l.notes, l.reads = fresh.opts, fresh.by, fresh.groups, fresh.notes, history
 	return nil
 }
 
@@ -240,6 +252,7 @@ func (d *decoder) lane() lane {
 	}
 	d.ring(&l, ring)
 	l.recount()
+	l.where = slices.Clone(d.take(d.get(uint64(l.next))))
 	return l
 }
 

@@ -24,6 +24,9 @@ const DefaultCollection = "plimsoll_ledger"
 type Params struct {
 	// Insert, Update and Read are the weights of the operations; all 0 stands for 60, 30 and 10.
 	Insert, Update, Read float64
+	// Judged is the share of the reads, 0 to 1, that go to slots: these are judged, and the others are compared with what
+	// was inserted. A workload that reads, and has updates, needs some of them; 0 stands for a half.
+	Judged float64
 	// Payload is the size of the random part of each document in bytes; 0 stands for 200.
 	Payload int
 	// Records is how many documents the load phase makes, which no writer ever touches: at least 1, so that it can
@@ -37,7 +40,7 @@ type Params struct {
 const mostPayload = 16<<20 - 1<<10
 
 // Workload returns the own workload of the ledger, "ledger": each writer inserts documents, increments counters of
-// its own documents and reads back what was acknowledged to it. Every single write can be told apart, which no
+// its own documents, reads back what was acknowledged to it, and reads slots, its own and those of others. Every single write can be told apart, which no
 // workload can whose writers update the same documents.
 //
 // An update increments a counter that no other update uses, by a weight that no other update has: what is found
@@ -52,6 +55,12 @@ func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 		p.Payload = 200
 	}
 	p.Records = max(p.Records, 1)
+	if p.Judged == 0 {
+		p.Judged = 0.5
+	}
+	if p.Update == 0 {
+		p.Judged = 0 // there are no slots
+	}
 	if p.Collection == "" {
 		p.Collection = DefaultCollection
 	}
@@ -60,6 +69,8 @@ func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 		return nil, fmt.Errorf("ledger: the weights %g, %g and %g must not be negative", p.Insert, p.Update, p.Read)
 	case p.Insert+p.Update == 0:
 		return nil, errors.New("ledger: nothing is ever written: set the weight of inserts or of updates above 0")
+	case !(p.Judged >= 0 && p.Judged <= 1):
+		return nil, fmt.Errorf("ledger: a share of %g reads is not between 0 and 1", p.Judged)
 	case p.Read > 0 && p.Insert == 0:
 		return nil, errors.New("ledger: reads go to inserted documents: set the weight of inserts above 0")
 	case p.Payload < 0 || p.Payload > mostPayload:
@@ -150,8 +161,10 @@ func (l *ownLoader) Probe(seq int64, op *workload.Op) {
 func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
 	n := w.l.opts.First + worker
 	s := &ownStream{w: w, run: w.l.opts.Run, writer: w.l.writer(n), rand: mix(w.l.opts.Seed ^ mix(uint64(n)))}
+	s.session = w.l.reads.Session(n)
 	total := w.p.Insert + w.p.Update + w.p.Read
 	const full = 1 << 32
+	s.slotBelow = uint64(w.p.Judged * full)
 	s.insertBelow = uint64(w.p.Insert / total * full)
 	s.updateBelow = s.insertBelow + uint64(w.p.Update/total*full)
 	if w.p.Read == 0 {

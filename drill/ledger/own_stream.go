@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/plimsoll-bench/plimsoll/drill/reads"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -17,7 +18,12 @@ type ownStream struct {
 	writer *writer
 	rand   uint64
 
-	insertBelow, updateBelow uint64
+	insertBelow, updateBelow, slotBelow uint64
+
+	session *reads.Session
+	event   reads.Event // of the read of a slot under way
+	peers   []*writer   // whose slots are read too
+	looked  int         // reads of slots until peers are looked for again
 
 	sequence  int64 // of the operation under way
 	under     bool  // there is one
@@ -42,10 +48,15 @@ func (s *ownStream) random() uint64 {
 func (s *ownStream) Next(op *workload.Op) {
 	op.Seq, s.under = -1, true
 	r := s.random() >> 32
+	s.event.Read = false
 	switch {
+	case r >= s.updateBelow && s.random()>>32 < s.slotBelow && s.chooseSlot():
+		s.filter = appendFilter(s.filter[:0], ownID(s.run, s.event.Writer, updates, s.event.Register))
+		s.find[0].Filter, s.find[0].MayBeEmpty = s.filter, true
+		op.Class, op.Requests = ownRead, s.find[:]
 	case r >= s.updateBelow && s.chooseAcknowledged():
 		s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, inserts, s.sequence))
-		s.find[0].Filter = s.filter
+		s.find[0].Filter, s.find[0].MayBeEmpty = s.filter, false
 		op.Class, op.Requests = ownRead, s.find[:]
 	case r >= s.insertBelow && r < s.updateBelow:
 		s.fillUpdate()
@@ -83,6 +94,9 @@ func (s *ownStream) fillInsert() {
 	s.plain = s.w.appendOwn(s.plain[:0], s.run, s.writer.number, s.sequence)
 	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, s.writer.number, s.sequence)
 	s.docs[0] = s.doc
+	if s.w.l.placer != nil {
+		s.writer.inserts.place(s.sequence, s.w.l.shardOf(s.w.p.Collection, idOf(s.plain)))
+	}
 }
 
 // fillUpdate makes {$inc: {counter: weight}} of a slot.
@@ -90,6 +104,9 @@ func (s *ownStream) fillUpdate() {
 	s.sequence = s.writer.updates.give(1)
 	slot, counter := slotOf(s.sequence)
 	s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, updates, slot))
+	if s.w.l.placer != nil {
+		s.writer.updates.place(s.sequence, s.w.l.shardOf(s.w.p.Collection, idOf(s.filter)))
+	}
 	s.change = append(s.change[:0], 0, 0, 0, 0, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
 	at := len(s.change)
 	s.change = append(s.change, 0, 0, 0, 0, byte(bsoncore.TypeInt32), 'a'+byte(counter), 0)
@@ -115,8 +132,12 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	case ownInsert:
 		s.writer.inserts.settle(s.sequence, told(st, 0, 1), st.Ended)
 	case ownUpdate:
-		s.writer.updates.settle(s.sequence, told(st, 0, 1), st.Ended)
+		s.settleUpdate(st)
 	case ownRead:
+		if s.event.Read {
+			s.settleSlot(st)
+			return
+		}
 		switch st.Outcome {
 		case store.NotFound:
 			s.writer.miss(inserts, s.sequence, st.Sent)
@@ -130,6 +151,9 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {
 	if op.Class != ownRead {
 		return true, false
+	}
+	if s.event.Read {
+		return s.verifySlot(doc), doc != nil
 	}
 	if doc == nil {
 		return true, true

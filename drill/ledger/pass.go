@@ -47,11 +47,13 @@ type pass struct {
 	count    string
 	strict   bool // contents can be held against what was inserted
 	complete bool // everything was read
-	r        reading
-	byNumber []*books
-	byMap    map[int]*books
-	found    []int64 // updates by group
-	digest   [digests]uint64
+	// collection is the one that is being read.
+	collection string
+	r          reading
+	byNumber   []*books
+	byMap      map[int]*books
+	found      []int64 // updates by group
+	digest     [digests]uint64
 
 	documents, foreign int64
 	unexpected         [kinds]int64
@@ -108,6 +110,7 @@ func (a *audit) read(ctx context.Context, src Source, name string) *pass {
 	out := record.LedgerRead{Source: name}
 	p.complete = true
 	for _, collection := range a.opts.Workload.Collections() {
+		p.collection = collection
 		if err := ahead(ctx, src, collection, p.document); err != nil {
 			p.complete = false
 			out.Problem = "reading " + collection + ": " + err.Error()
@@ -185,7 +188,7 @@ func (p *pass) taggedDocument() {
 		p.foreign++
 	}
 	if r.counted && p.found != nil && len(r.id) > 0 {
-		p.found[groupOfID(r.id)] += r.updates
+		p.found[p.a.l.group(p.collection, r.id)] += r.updates
 	}
 }
 

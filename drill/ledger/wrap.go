@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -33,7 +32,7 @@ type wrapped struct {
 func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	inner := w.Workload.Stream(worker, workers)
 	s := &tagger{
-		inner: inner, run: w.l.opts.Run, writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
+		l: w.l, inner: inner, run: w.l.opts.Run, writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
 		count: []byte(counterName(w.l.opts.Run)),
 	}
 	verifier, verifies := inner.(workload.Verifier)
@@ -68,6 +67,7 @@ type piece struct {
 
 // tagger is the stream of one writer. Buffers are used again for each operation.
 type tagger struct {
+	l      *Ledger
 	inner  workload.Stream
 	run    uint32
 	writer *writer
@@ -116,9 +116,9 @@ func (s *tagger) tag(op *workload.Op) {
 	for i := range s.requests {
 		switch req := &s.requests[i]; req.Verb {
 		case workload.Insert:
-			s.build(i, req.Docs)
+			s.build(i, req)
 		case workload.Update:
-			s.change(i, req.Updates)
+			s.change(i, req)
 		}
 	}
 	s.cut()
@@ -126,9 +126,9 @@ func (s *tagger) tag(op *workload.Op) {
 }
 
 // build appends the documents of an insert with their tags.
-func (s *tagger) build(request int, docs [][]byte) {
-	first := s.writer.inserts.give(int64(len(docs)))
-	for i, doc := range docs {
+func (s *tagger) build(request int, req *workload.Request) {
+	first := s.writer.inserts.give(int64(len(req.Docs)))
+	for i, doc := range req.Docs {
 		sequence := first + int64(i)
 		var ok bool
 		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
@@ -137,16 +137,22 @@ func (s *tagger) build(request int, docs [][]byte) {
 			s.writer.skipped++
 		} else {
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
+			if s.l.placer != nil {
+				s.writer.inserts.place(sequence, s.l.shardOf(req.Collection, idOf(doc)))
+			}
 		}
 		s.ends = append(s.ends, len(s.buf))
 	}
 }
 
 // change appends the statements of an update with their counters.
-func (s *tagger) change(request int, updates []workload.Statement) {
+func (s *tagger) change(request int, req *workload.Request) {
+	updates := req.Updates
 	for i := range updates {
-		group, ok := groupOf(&updates[i])
+		var group uint32
+		id, ok := countable(&updates[i])
 		if ok {
+			group = s.l.group(req.Collection, id)
 			s.buf, ok = appendCounted(s.buf, updates[i].Update, s.count)
 		}
 		if ok {
@@ -229,30 +235,43 @@ func told(st *load.Settlement, request, of int) state {
 	return indeterminate
 }
 
-// groupOf returns the group of the document that a statement updates, and whether its updates can be counted: it
+// countable returns the element _id of the document that a statement updates, and whether its updates can be counted: it
 // must be found by its _id alone, and keep its counter.
-func groupOf(u *workload.Statement) (uint32, bool) {
+func countable(u *workload.Statement) (id []byte, ok bool) {
 	if u.Upsert {
-		return 0, false
+		return nil, false
 	}
 	rest, ok := inside(u.Filter)
 	if !ok {
-		return 0, false
+		return nil, false
 	}
 	e, rest, ok := bsoncore.ReadElement(rest)
 	if !ok || len(rest) > 0 || !isKey(e, "_id") {
-		return 0, false
+		return nil, false
 	}
 	switch bsoncore.Type(e[0]) {
 	case bsoncore.TypeEmbeddedDocument, bsoncore.TypeRegex, bsoncore.TypeArray:
-		return 0, false // may be an operator, and mean several
+		return nil, false // may be an operator, and mean several
 	}
-	return groupOfID(e), true
+	return e, true
 }
 
-// groupOfID returns the group of a document with the element _id.
-func groupOfID(id []byte) uint32 {
-	return crc32.Update(0, castagnoli, id) % groupCount
+// idOf is the element _id of a document that has one, which is nearly always the first.
+func idOf(doc []byte) []byte {
+	fields, ok := inside(doc)
+	if !ok {
+		return nil
+	}
+	for len(fields) > 0 {
+		var e bsoncore.Element
+		if e, fields, ok = bsoncore.ReadElement(fields); !ok {
+			return nil
+		}
+		if isKey(e, "_id") {
+			return e
+		}
+	}
+	return nil
 }
 
 // appendCounted appends an update with {$inc: {count: 1}} in addition, and returns false, and dst as it was, if it

@@ -142,7 +142,7 @@ func kinds() []kind {
 		{"several", func(t *testing.T) []string {
 			return []string{run(nil)(t), run(func(o *recordtest.Run) { o.Rate, o.Seed = 1200, 12 })(t)}
 		}, 24},
-		{"drill", one(func(t *testing.T) string { return aDrill(t, 5, "pg-1") }), 12},
+		{"drill", one(func(t *testing.T) string { return aDrill(t, 5, "rs0-1") }), 12},
 		{"probe", one(func(t *testing.T) string { return aProbe(t, "/data") }), 12},
 		{"lab", one(run(func(o *recordtest.Run) { o.OnLab = true })), 12},
 		{"suite", one(func(t *testing.T) string { return aSuite(t, "") }), 8},

@@ -22,8 +22,13 @@ func listen(ctx context.Context, path string) (*net.UnixListener, error) {
 		return nil, fmt.Errorf("a faultfs answers at %s already", path)
 	}
 	early := path + "~"
-	if err := os.RemoveAll(early); err != nil {
-		return nil, err
+	if info, err := os.Lstat(early); err == nil { // left by a faultfs that was killed before it renamed its socket
+		if info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("%s exists and is no socket: remove it, or give another --socket", early)
+		}
+		if err := os.Remove(early); err != nil {
+			return nil, err
+		}
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: early, Net: "unix"})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxFunction = 60  // lines; a reader sees a function of this length on one screen
-	maxFile     = 500 // lines; longer ones have more than one subject
+	maxFunction = 80  // lines; longer ones are read twice
+	maxFile     = 700 // lines; longer ones have more than one subject
 )
 
 // longFunctions may be longer than maxFunction, each for a reason. The key is "file function".

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTopFilesExist(t *testing.T) {
-	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "Makefile", ".ci/run"} {
+	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "Makefile", ".ci/run"} {
 		if _, err := os.Stat(filepath.Join(top, name)); err != nil {
 			t.Errorf("%s is missing: users and contributors look for it first", name)
 		}

@@ -20,7 +20,7 @@ const (
 
 // unpackServer unpacks from a .tgz the regular files of the folder bin and the licence texts, and
 // nothing else. Names are taken apart, never followed: every file lands in dir/bin or in dir
-// itself under the last part of its name. Links and names that lead outside are passed over.
+// itself under the last part of its name. An archive with a name or link that leads outside is refused.
 func unpackServer(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -44,6 +44,9 @@ func unpackServer(archive, dir string) error {
 		if err != nil {
 			return fmt.Errorf("the archive is damaged: %w", err)
 		}
+		if leadsOutside(h) {
+			return fmt.Errorf("the archive has a member %q that leads outside it; no archive of mongod does, so nothing of it is used", h.Name)
+		}
 		name, mode := memberPlace(h)
 		if name == "" {
 			continue
@@ -56,6 +59,19 @@ func unpackServer(archive, dir string) error {
 		}
 	}
 	return fmt.Errorf("the archive has more than %d members, which no mongod has", maxMembers)
+}
+
+// leadsOutside says whether a member's name, or what it links to, is not inside the archive.
+func leadsOutside(h *tar.Header) bool {
+	switch {
+	case !filepath.IsLocal(h.Name):
+		return true
+	case h.Typeflag == tar.TypeLink: // names a member
+		return !filepath.IsLocal(h.Linkname)
+	case h.Typeflag == tar.TypeSymlink: // is relative to the member's folder
+		return path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(path.Clean(h.Name)), h.Linkname))
+	}
+	return false
 }
 
 // memberPlace says where a member goes, relative to the installation, or "" if it is not wanted.

@@ -30,7 +30,7 @@ var goPlaces = []string{"/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/snap/bin
 
 // checkInstall refuses what cannot work before anything is made or downloaded. All that is missing is told at once.
 func (e *documentDB) checkInstall(opts InstallOptions) error {
-	if opts.Version != "" || opts.Archive != "" || opts.SHA256 != "" || opts.Platform != "" {
+	if opts.Version != "" || opts.Archive != "" || opts.SHA256 != "" || opts.Key != "" || opts.Platform != "" {
 		return errors.New("version, archive, checksum and platform are mongod's; documentdb is taken from Debian's packages")
 	}
 	if err := needRoot("installing the engine documentdb"); err != nil {

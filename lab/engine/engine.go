@@ -96,12 +96,16 @@ type InstallOptions struct {
 	Suite string
 	// Gateway is a ready FerretDB executable, instead of building one with the Go tool.
 	Gateway string
-	// Version is the mongod release, such as 8.0.12.
+	// Version is the mongod release, such as 8.0.21, or a series, such as 8.0, for its newest patch; default: 8.0.
 	Version string
+	// Feed is the list of mongod's releases, a URL or file; default: MongoDB's own.
+	Feed string
 	// Archive is a mongod archive (.tgz), as a file or URL, instead of one named by Version.
 	Archive string
-	// SHA256 is the archive's checksum in hexadecimal; default: from the file NAME.sha256 beside it.
+	// SHA256 is the mongod archive's checksum in hexadecimal. It takes the place of the archive's signature.
 	SHA256 string
+	// Key is the file with the OpenPGP key that signed the mongod archive; default: MongoDB's key for the release.
+	Key string
 	// Platform is the platform part of the mongod archive's name, such as debian12; default: this machine's.
 	Platform string
 }
@@ -118,12 +122,15 @@ type StartOptions struct {
 	SynchronousCommit string
 	// Connections is how many PostgreSQL sessions documentdb's gateway may open; default: 64.
 	Connections int
-	// User switches documentdb's access control on: clients have to be this user, by SCRAM-SHA-256.
+	// Standalone makes mongod a bare server: no majority, transactions, change streams or oplog. Default: a replica set
+	// of one member.
+	Standalone bool
+	// User switches access control on: clients have to be this user, by SCRAM-SHA-256.
 	// Default: everybody on this machine may connect.
 	User string
 	// Password is User's; default: a new one for every start. [Server.URI] holds it.
 	Password string
-	// TLS makes documentdb accept connections with TLS only. Its certificate is for loopback and thrown
+	// TLS makes the server accept connections with TLS only. Its certificate is for loopback and thrown
 	// away with the server; [Server.URI] names the file with the authority.
 	TLS bool
 	// CacheGB is mongod's WiredTiger cache in GiB; default: mongod's own choice.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -35,6 +36,8 @@ type GatewayOptions struct {
 	ReadOnly bool
 	// User and ClientPassword are what clients have to give; no user lets everybody in who reaches the address.
 	User, ClientPassword string
+	// TLSDir has the certificates that [WriteCertificates] made; clients then have to speak TLS. Empty: they must not.
+	TLSDir string
 }
 
 // Gateway is a FerretDB in front of one PostgreSQL, the primary. It knows no other member: a former primary that comes
@@ -86,6 +89,9 @@ func (g *Gateway) URI() string {
 	if g.o.User != "" {
 		u.User = url.UserPassword(g.o.User, g.o.ClientPassword)
 	}
+	if g.o.TLSDir != "" {
+		u.RawQuery = "tls=true&tlsCAFile=" + escapeOption(CAFile(g.o.TLSDir))
+	}
 	return u.String()
 }
 
@@ -101,8 +107,12 @@ func (g *Gateway) Start(ctx context.Context) error {
 	if err := os.Chown(g.o.Dir, int(g.inst.uid), int(g.inst.gid)); err != nil {
 		return err
 	}
-	s := g.inst.program(g.o.Dir, g.name, gatewayFile, "--auth="+strconv.FormatBool(g.o.User != ""), "--listen-addr="+g.Address(),
-		"--telemetry=disable", "--state-dir="+dataMount, "--debug-addr=-", "--log-level=WARN")
+	listen, err := g.listenArgs()
+	if err != nil {
+		return err
+	}
+	s := g.inst.program(g.o.Dir, g.name, gatewayFile, append(listen, "--auth="+strconv.FormatBool(g.o.User != ""),
+		"--telemetry=disable", "--state-dir="+dataMount, "--debug-addr=-", "--log-level=WARN")...)
 	address := net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
 	target := gatewayURL(address, g.o.Password, g.o.Commit, g.o.Sessions, 2)
 	if g.o.ReadOnly {
@@ -111,6 +121,23 @@ func (g *Gateway) Start(ctx context.Context) error {
 	s.Env = append(s.Env, gatewayEnv(target)...)
 	s.Also = append(s.Also, g.Host().Limits().ForGo(g.o.Beside)...)
 	return g.launch(ctx, s)
+}
+
+// listenArgs say where it listens. It sees its own directory only, so the certificate of its host is copied there.
+func (g *Gateway) listenArgs() ([]string, error) {
+	if g.o.TLSDir == "" {
+		return []string{"--listen-addr=" + g.Address()}, nil
+	}
+	text, err := os.ReadFile(hostCertificate(g.o.TLSDir, g.Host().Name()))
+	if err != nil {
+		return nil, fmt.Errorf("%s has no certificate: %w", g.name, err)
+	}
+	file := filepath.Join(g.o.Dir, certificateFile)
+	if err := errors.Join(os.WriteFile(file, text, 0o600), os.Chown(file, int(g.inst.uid), int(g.inst.gid))); err != nil {
+		return nil, fmt.Errorf("%s cannot have its certificate: %w", g.name, err)
+	}
+	at := dataMount + "/" + certificateFile // the certificate and its key
+	return []string{"--listen-addr=", "--listen-tls=" + g.Address(), "--listen-tls-cert-file=" + at, "--listen-tls-key-file=" + at}, nil
 }
 
 // gatewayURL is how a gateway's sessions connect to PostgreSQL. What it does not know it passes on as a setting of the

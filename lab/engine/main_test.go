@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +20,7 @@ func TestMain(m *testing.M) {
 	if arg := os.Getenv(helperVar); arg != "" {
 		os.Exit(helper(arg))
 	}
-	code := m.Run()
-	if dir, err := standinDir(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 func helper(arg string) int {
@@ -58,31 +51,6 @@ func helper(arg string) int {
 	time.Sleep(10 * time.Minute) // until it is killed
 	return 0
 }
-
-// standin builds the stand-in for mongod once and returns its path.
-func standin(t *testing.T) string {
-	t.Helper()
-	path, err := buildStandin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var standinDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "plimsoll-standin-") })
-
-var buildStandin = sync.OnceValues(func() (string, error) {
-	dir, err := standinDir()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "mongod")
-	out, err := exec.Command("go", "build", "-o", path, "./testdata/standin").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("the stand-in does not build: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // dial connects the official driver.
 func dial(t *testing.T, uri string) *mongo.Client {

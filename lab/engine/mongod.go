@@ -17,12 +17,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // mongod is MongoDB's own server, or one that takes the same arguments, such as Percona's. It runs as
 // the user who started Plimsoll.
 type mongod struct {
 	home layout
+	from fetcher
 }
 
 var _ Engine = (*mongod)(nil)
@@ -31,23 +33,13 @@ func (e *mongod) Name() string { return Mongod }
 
 // Installed finds the newest release in the home directory, then a mongod on PATH.
 func (e *mongod) Installed(ctx context.Context) (Installation, error) {
-	dirs, err := filepath.Glob(escapeGlob(e.home.engine(Mongod)) + "/*/installation.json")
-	if err != nil {
-		return Installation{}, err
-	}
-	var newest Installation
-	for _, file := range dirs {
-		inst, err := readInstallation(filepath.Dir(file))
-		if err == nil && (newest.Path == "" || newerVersion(inst.Version, newest.Version)) {
-			newest = inst
-		}
-	}
+	newest := e.newestOf("")
 	if newest.Path != "" {
 		return newest, nil
 	}
 	path, err := exec.LookPath("mongod")
 	if err != nil {
-		return Installation{}, fmt.Errorf("engine mongod is %w in %s nor on PATH: install it with 'plimsoll engine install mongod --version 8.0.12', or name an executable (engine.binary in a specification, --binary of plimsoll lab up)",
+		return Installation{}, fmt.Errorf("engine mongod is %w in %s nor on PATH: install it with 'plimsoll engine install mongod', or name an executable (engine.binary in a specification, --binary of plimsoll lab up)",
 			ErrNotInstalled, e.home.engine(Mongod))
 	}
 	version, err := mongodVersion(ctx, path)
@@ -75,11 +67,35 @@ func newerVersion(a, b string) bool {
 	}) > 0
 }
 
+// MongodAt is the mongod that a path names.
+func MongodAt(ctx context.Context, path string) (Installation, error) {
+	if _, err := os.Stat(path); err != nil {
+		return Installation{}, fmt.Errorf("engine.binary: %w", err)
+	}
+	version, err := mongodVersion(ctx, path)
+	return Installation{Engine: Mongod, Version: version, Path: path, Source: "engine.binary"}, err
+}
+
 // mongodVersion asks an executable for its version: "db version v8.0.12".
 func mongodVersion(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	return versionSaid(ctx, process.Spec{Path: path})
+}
+
+// downloadedVersion is [mongodVersion] of an executable that was downloaded: it gets neither the rights of root nor this
+// program's environment, which may hold secrets.
+func downloadedVersion(ctx context.Context, path string) (string, error) {
+	return versionSaid(ctx, process.Spec{Path: path, Env: []string{"PATH=/usr/bin:/bin"}, Nobody: true})
+}
+
+// versionAtMost is how long an executable may take to say its version.
+const versionAtMost = 30 * time.Second
+
+func versionSaid(ctx context.Context, s process.Spec) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, versionAtMost, fmt.Errorf("it did not say its version within %v", versionAtMost))
 	defer cancel()
-	out, err := process.Run(ctx, process.Spec{Role: path + " --version", Path: path, Args: []string{"--version"}}, io.Discard)
+	path := s.Path
+	s.Role, s.Args = path+" --version", []string{"--version"}
+	out, err := process.Run(ctx, s, io.Discard)
 	if err != nil {
 		return "", err
 	}
@@ -91,13 +107,13 @@ func mongodVersion(ctx context.Context, path string) (string, error) {
 	return "", fmt.Errorf("%s --version does not say a version, so it is no mongod%s", path, process.LastLines(out, 5))
 }
 
-// Start starts a standalone mongod.
+// Start starts one mongod: a replica set of one member, or a standalone.
 func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	if opts.SynchronousCommit != "" || opts.Connections != 0 {
 		return nil, errors.New("synchronous commit and connections are documentdb's; mongod's durability is the write concern of its clients")
 	}
-	if opts.User != "" || opts.Password != "" || opts.TLS {
-		return nil, errors.New("user, password and TLS are documentdb's; a mongod with access control has to be started without Plimsoll")
+	if err := checkAccess(&opts); err != nil {
+		return nil, err
 	}
 	if opts.CacheGB < 0 {
 		return nil, fmt.Errorf("a cache of %v GiB is not possible", opts.CacheGB)
@@ -114,11 +130,14 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 		return nil, err
 	}
 	s := &mongodServer{base: base{book: b, unlock: unlock, version: version}}
-	sp := process.Spec{Role: "mongod", Path: path, Args: mongodArgs(opts, s.DataDir(), s.log())}
-	_, err = s.launch(sp, s.output())
+	release, _ := ParseMongoVersion(version) // one that is not understood is taken for an old one
+	own, err := s.prepare(opts)
 	if err == nil {
-		at := "mongodb://127.0.0.1:" + strconv.Itoa(opts.Port) + "/"
-		err = s.ready(at, at)
+		_, err = s.launch(process.Spec{Role: "mongod", Path: path, Args: append(mongodArgs(opts, s.DataDir(), s.log()), own...),
+			OpenFiles: MongoOpenFiles, Also: mongoEnvironment(release)}, s.output())
+	}
+	if err == nil {
+		err = s.ready(s.access.uri(), "mongodb://"+s.access.address+"/")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mongod did not start: %w", err), s.abandon())
@@ -146,23 +165,19 @@ func (e *mongod) choose(ctx context.Context, binary string) (path, version strin
 func mongodArgs(opts StartOptions, dataDir, log string) []string {
 	args := []string{"--dbpath", dataDir, "--port", strconv.Itoa(opts.Port), "--bind_ip", "127.0.0.1",
 		"--logpath", log, "--logappend"}
+	if !opts.Standalone && opts.DataDir == "" {
+		args = append(args, "--oplogSize", strconv.Itoa(smallOplog))
+	}
 	if opts.CacheGB > 0 {
 		args = append(args, "--wiredTigerCacheSizeGB", strconv.FormatFloat(opts.CacheGB, 'f', -1, 64))
 	}
-	var params []string
-	for name, value := range opts.Parameters {
-		params = append(params, name+"="+value)
-	}
-	slices.Sort(params)
-	for _, p := range params {
-		args = append(args, "--setParameter", p)
-	}
-	return append(args, opts.Args...)
+	return append(append(args, parameterArgs(opts.Parameters)...), opts.Args...)
 }
 
 // mongodServer is one mongod.
 type mongodServer struct {
 	base
+	access access
 }
 
 func (s *mongodServer) log() string    { return filepath.Join(s.book.dir, "mongod.log") }
@@ -171,17 +186,34 @@ func (s *mongodServer) output() string { return filepath.Join(s.book.dir, "mongo
 // Logs are mongod's log and what it prints, which is where wrong arguments are complained about.
 func (s *mongodServer) Logs() []string { return []string{s.log(), s.output()} }
 
-// Wait waits until a write and a read succeed.
+// Wait waits until a write that a majority has, and a read, succeed.
 func (s *mongodServer) Wait(ctx context.Context) error {
 	log := s.log()
 	if fi, err := os.Stat(log); err != nil || fi.Size() == 0 {
 		log = s.output() // it may also appear only later; then its message is the better one
 	}
-	err := s.waitUsable(ctx, log)
+	err := waitListening(ctx, s.URI(), s.ended)
+	if err == nil {
+		err = s.form(ctx)
+	}
+	if err == nil {
+		err = waitUsable(ctx, withOption(s.URI(), "w=majority"), s.ended)
+	}
+	if err != nil {
+		err = fmt.Errorf("server %s at %s: %w%s", s.ID(), s.book.address(), err, process.LogTail(log))
+	}
 	if err != nil && log != s.log() {
 		return fmt.Errorf("%w%s", err, process.LogTail(s.log()))
 	}
 	return err
+}
+
+// withOption adds an option to an address.
+func withOption(uri, option string) string {
+	if strings.Contains(uri, "?") {
+		return uri + "&" + option
+	}
+	return uri + "?" + option
 }
 
 // Stop ends mongod with SIGTERM, at which it writes a checkpoint.
@@ -189,41 +221,14 @@ func (s *mongodServer) Stop(ctx context.Context) error {
 	return errors.Join(s.process("mongod").End(ctx, syscall.SIGTERM), s.finish())
 }
 
-// Settings reads the command line mongod runs with, its storage engine and its default concerns.
+// Settings reads how mongod was started, its parameters, its storage engine and its default concerns.
 func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) {
 	client, err := connect(s.URI())
 	if err != nil {
 		return nil, err
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
-	set := map[string]string{}
-	var failed error
-	for _, command := range []string{"getCmdLineOpts", "serverStatus", "getDefaultRWConcern"} {
-		var doc bson.M
-		if err := client.Database("admin").RunCommand(ctx, bson.D{{Key: command, Value: 1}}).Decode(&doc); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", command, err)) // not every release has every command
-			continue
-		}
-		for _, key := range []string{"parsed", "storageEngine", "defaultWriteConcern", "defaultReadConcern"} {
-			if v, ok := doc[key]; ok {
-				flatten(set, key, v)
-			}
-		}
-	}
-	if len(set) == 0 && failed != nil {
-		return nil, fmt.Errorf("cannot read mongod's settings: %w", failed)
-	}
-	return set, nil
-}
-
-// flatten writes the values of a document under dotted names.
-func flatten(set map[string]string, name string, v any) {
-	d, ok := v.(bson.D)
-	if !ok {
-		set[strings.TrimPrefix(name, "parsed.")] = fmt.Sprint(v)
-		return
-	}
-	for _, e := range d {
-		flatten(set, name+"."+e.Key, e.Value)
-	}
+	return readSettings(ctx, "mongod", server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
+	}))
 }

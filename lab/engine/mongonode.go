@@ -30,11 +30,13 @@ type MongoSpec struct {
 	LogDir   string // made if it does not exist; stays when the server moves to another host
 	Programs MongoPrograms
 	KeyFile  string // makes clients and members authenticate
+	TLSDir   string // makes them speak TLS, with the certificates that [WriteCertificates] put there
 	User     string // with which the lab itself asks, once the user was created
 	Password string
 	Cache    int64 // bytes; 0: from the memory of the host, else mongod's own choice
 	Sharing  int   // how many servers with data share the memory of the host
-	// Parameters and Args are for mongod alone: mongos has others and refuses to start.
+	Volume   int64 // bytes of the volume that the data lie on; 0: without a limit of its own
+	// Parameters and Args are what the user gave for servers of this role.
 	Parameters map[string]string
 	Args       []string
 }
@@ -168,7 +170,8 @@ func (n *MongoNode) Start(ctx context.Context) error {
 		return fmt.Errorf("%s cannot keep its log: %w", n.spec.Name, err)
 	}
 	defer out.Close() // the process has its own
-	proc, err := n.host.Start(ctx, process.Spec{Role: n.spec.Name, Path: path, Args: n.arguments(), Log: out})
+	proc, err := n.host.Start(ctx, process.Spec{Role: n.spec.Name, Path: path, Args: n.arguments(), Log: out,
+		OpenFiles: MongoOpenFiles, Also: mongoEnvironment(n.Release())})
 	if err != nil {
 		return fmt.Errorf("%s does not start on %s: %w", n.spec.Name, n.host.Name(), err)
 	}

@@ -47,7 +47,8 @@ var ownArgs = map[string]string{
 	"wiredTigerCacheSizePct": "engine.cache", "setParameter": "engine.parameters", "fork": "nothing: servers end with the lab",
 	"config": "engine.args and engine.parameters", "f": "engine.args and engine.parameters", "unixSocketPrefix": "nothing: unix sockets are off",
 	"nounixsocket": "nothing: unix sockets are off", "syslog": "nothing: 'plimsoll lab logs' shows the logs", "shutdown": "'plimsoll lab down'",
-	"version": "nothing: 'plimsoll lab status' says it", "help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' says it",
+	"tlsMode": "engine.tls", "sslMode": "engine.tls", "tlsCertificateKeyFile": "engine.tls", "sslPEMKeyFile": "engine.tls", "tlsCAFile": "engine.tls",
+	"sslCAFile": "engine.tls", "version": "nothing: 'plimsoll lab status' says it", "help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' says it",
 }
 
 // goneArg is an argument that a release took away, or that a kind of server never had.
@@ -68,16 +69,15 @@ var goneArgs = map[string]goneArg{
 	"smallfiles":                {4, 2, false, "it belonged to MMAPv1, which was removed in 4.2"},
 	"enableFreeMonitoring":      {7, 0, false, "free monitoring was removed in 7.0"},
 	"freeMonitoringTag":         {7, 0, false, "free monitoring was removed in 7.0"},
-	"sslMode":                   {0, 0, false, "labs listen on loopback or in their own namespaces and do without TLS"},
-	"tlsMode":                   {0, 0, false, "labs listen on loopback or in their own namespaces and do without TLS"},
 	"transitionToAuth":          {0, 0, false, "a lab is made with or without engine.authentication"},
 	"oplogMinRetentionHours":    {},
 	"enableMajorityReadConcern": {},
 }
 
-// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. A version
+// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is where
+// they stand in the specification, for errors. A version
 // that is not known yet skips the second check. members is true where servers form replica sets.
-func CheckMongodArgs(args []string, v MongoVersion, members bool) error {
+func CheckMongodArgs(key string, args []string, v MongoVersion, members bool) error {
 	var errs []error
 	for i, arg := range args {
 		name, ok := strings.CutPrefix(arg, "--")
@@ -90,27 +90,27 @@ func CheckMongodArgs(args []string, v MongoVersion, members bool) error {
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
-		errs = append(errs, checkMongodArg(name, value, v, members))
+		errs = append(errs, checkMongodArg(key, name, value, v, members))
 	}
 	return errors.Join(errs...)
 }
 
-func checkMongodArg(name, value string, v MongoVersion, members bool) error {
+func checkMongodArg(key, name, value string, v MongoVersion, members bool) error {
 	if instead, ours := ownArgs[name]; ours {
-		return fmt.Errorf("engine.args: --%s is set by the lab; use %s", name, instead)
+		return fmt.Errorf("%s: --%s is set by the lab; use %s", key, name, instead)
 	}
 	if name == "enableMajorityReadConcern" && value == "false" && v.AtLeast(5, 0) {
-		return fmt.Errorf("engine.args: --enableMajorityReadConcern is always true since 5.0, and this is %s; leave it out", v)
+		return fmt.Errorf("%s: --enableMajorityReadConcern is always true since 5.0, and this is %s; leave it out", key, v)
 	}
 	if name == "storageEngine" && value == "mmapv1" {
-		return errors.New("engine.args: the storage engine mmapv1 was removed in 4.2; leave --storageEngine out for wiredTiger")
+		return fmt.Errorf("%s: the storage engine mmapv1 was removed in 4.2; leave --storageEngine out for wiredTiger", key)
 	}
 	gone, known := goneArgs[name]
 	if !known || gone.why == "" {
 		return nil
 	}
 	if gone.major == 0 || gone.members && members || v.Known() && v.AtLeast(gone.major, gone.minor) {
-		return fmt.Errorf("engine.args: --%s is not possible: %s; leave it out", name, gone.why)
+		return fmt.Errorf("%s: --%s is not possible: %s; leave it out", key, name, gone.why)
 	}
 	return nil
 }
@@ -133,8 +133,11 @@ func (n *MongoNode) arguments() []string {
 	if n.spec.KeyFile != "" {
 		args = append(args, "--keyFile", n.spec.KeyFile)
 	}
+	if n.spec.TLSDir != "" {
+		args = append(args, tlsArgs(CAFile(n.spec.TLSDir), hostCertificate(n.spec.TLSDir, n.host.Name()))...)
+	}
 	if n.spec.Role == MongoRouter {
-		return append(args, "--configdb", n.spec.ConfigDB)
+		return append(append(args, "--configdb", n.spec.ConfigDB), n.wanted()...)
 	}
 	args = append(args, "--dbpath", n.spec.DataDir)
 	if n.spec.Role != MongoStandalone {
@@ -149,10 +152,32 @@ func (n *MongoNode) arguments() []string {
 	if cache := n.cache(); cache > 0 {
 		args = append(args, "--wiredTigerCacheSizeGB", strconv.FormatFloat(float64(cache)/bytesPerGiB, 'f', -1, 64))
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.spec.Parameters)) {
-		args = append(args, "--setParameter", name+"="+n.spec.Parameters[name])
+	if n.spec.Role != MongoArbiter {
+		room := RoomOfMongo(n.spec.Volume, n.spec.Role != MongoStandalone, n.spec.Args, n.spec.Parameters)
+		args = append(args, room.arguments(n.spec.Args, n.spec.Parameters)...)
 	}
-	return append(args, n.spec.Args...)
+	return append(args, n.wanted()...)
+}
+
+// wanted are the parameters and arguments that the user gave.
+func (n *MongoNode) wanted() []string {
+	return append(parameterArgs(n.spec.Parameters), n.spec.Args...)
+}
+
+// parameterArgs sets parameters, in order.
+func parameterArgs(parameters map[string]string) []string {
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		args = append(args, "--setParameter", name+"="+parameters[name])
+	}
+	return args
+}
+
+// tlsArgs make a mongod or mongos accept TLS only (manual: "Configure mongod and mongos for TLS/SSL"). Clients need no
+// certificate of their own: they have a password, or are not asked for one.
+func tlsArgs(caFile, certificateKeyFile string) []string {
+	return []string{"--tlsMode", "requireTLS", "--tlsCertificateKeyFile", certificateKeyFile, "--tlsCAFile", caFile,
+		"--tlsAllowConnectionsWithoutCertificates"}
 }
 
 // cache is how much is asked for, 0 for mongod's own choice. A server that was moved has the memory of its new host.

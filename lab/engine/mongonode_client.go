@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // commandLimit bounds a command whose caller has no deadline of its own.
@@ -74,6 +75,7 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 		SetServerSelectionTimeout(3 * time.Second).SetConnectTimeout(3 * time.Second).
 		SetRetryReads(false).SetRetryWrites(false).SetAppName("plimsoll lab")
 	n.mu.Lock()
+	at, dir := n.host.Address(), n.spec.TLSDir
 	if as == AsLocal && n.socket != "" {
 		opts.SetHosts([]string{n.socket})
 	}
@@ -85,6 +87,13 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 	defer n.clients.mu.Unlock()
 	if client := n.clients.all[as]; client != nil {
 		return client, nil
+	}
+	if dir != "" {
+		config, err := trust(CAFile(dir), at)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.spec.Name, err)
+		}
+		opts.SetTLSConfig(config)
 	}
 	client, err := mongo.Connect(opts)
 	if err != nil {
@@ -154,52 +163,12 @@ func writeFailed(raw bson.Raw) error {
 	return nil
 }
 
-// Hello is what a server says of itself to everybody (manual: "hello"; on a server that belongs to no set yet, the
-// driver's specification "Server Discovery and Monitoring" calls it RSGhost).
-type Hello struct {
-	Writable   bool     `bson:"isWritablePrimary"`
-	Secondary  bool     `bson:"secondary"`
-	Arbiter    bool     `bson:"arbiterOnly"`
-	SetName    string   `bson:"setName"`
-	Message    string   `bson:"msg"` // "isdbgrid" from a mongos
-	Ghost      bool     `bson:"isreplicaset"`
-	Info       string   `bson:"info"`
-	Me         string   `bson:"me"`
-	Primary    string   `bson:"primary"`
-	Hosts      []string `bson:"hosts"`
-	SetVersion int64    `bson:"setVersion"`
-	// ElectionID grows with each election, so of two that call themselves primary the greater one is right.
-	ElectionID bson.ObjectID `bson:"electionId"`
-}
-
-// Words says in words what a server is.
-func (h Hello) Words() string {
-	switch {
-	case h.Message == "isdbgrid":
-		return "a router"
-	case h.SetName == "" && h.Ghost:
-		return "not in a set yet"
-	case h.Writable && h.SetName != "":
-		return "primary"
-	case h.Writable:
-		return "a standalone"
-	case h.Secondary:
-		return "secondary"
-	case h.Arbiter:
-		return "arbiter"
-	}
-	return "neither primary nor secondary"
-}
+// Hello is what a server says of itself to everybody.
+type Hello = server.Hello
 
 // Hello asks the server what it is. Nobody needs to authenticate for that.
 func (n *MongoNode) Hello(ctx context.Context) (Hello, error) {
-	var h Hello
-	name := "hello" // 4.4.2 and later
-	if v := n.Release(); !v.AtLeast(5, 0) && !(v.AtLeast(4, 4) && v.Patch >= 2) {
-		name = "isMaster"
-	}
-	err := n.Command(ctx, AsNobody, "admin", bson.D{{Key: name, Value: 1}}, &h)
-	return h, err
+	return server.AskHello(ctx, n.Commander(AsNobody), n.Release())
 }
 
 // Wait returns when the server answers.

@@ -4,84 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"strconv"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// watchedParameters decide about durability and speed; a release without one of them leaves it out.
-var watchedParameters = []string{
-	"journalCommitInterval", "syncdelay", "enableFlowControl", "ttlMonitorEnabled", "featureCompatibilityVersion",
-	"wiredTigerConcurrentReadTransactions", "wiredTigerConcurrentWriteTransactions", "replWriterThreadCount",
-	"storageEngineConcurrentReadTransactions", "storageEngineConcurrentWriteTransactions", // their names since 7.0
+// Settings reads how the server was started, its parameters, its replica set's configuration and its default concerns.
+// An arbiter keeps no users, and tells whoever connects on its own machine.
+func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
+	as := AsUser
+	if n.spec.Role == MongoArbiter && n.spec.KeyFile != "" {
+		as = AsLocal
+	}
+	set, err := readSettings(ctx, n.spec.Name, n.Commander(as))
+	if p := n.process(); err == nil && p != nil {
+		if files := process.OpenFiles(p.PID); files > 0 {
+			set["open files"] = strconv.FormatUint(files, 10)
+		}
+	}
+	return set, err
 }
 
-// Settings reads how the server was started, its parameters, its replica set's configuration and its default concerns.
-func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
-	set := map[string]string{}
-	if n.spec.Role == MongoArbiter && n.spec.KeyFile != "" {
-		return set, nil // it keeps no users, so nobody can ask it
-	}
-	var failed error
-	for _, ask := range n.settingCommands() {
-		var doc bson.D
-		if err := n.Command(ctx, AsUser, "admin", ask.command, &doc); err != nil {
-			failed = errors.Join(failed, err) // not every release and kind of server has every command
-			continue
+// Commander runs commands on this very server.
+func (n *MongoNode) Commander(as As) server.Commander {
+	return server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+		var command bson.D
+		if err := bson.Unmarshal(cmd, &command); err != nil {
+			return nil, err
 		}
-		for _, e := range doc {
-			if key, wanted := ask.keep(e.Key); wanted {
-				flatten(set, key, e.Value)
-			}
-		}
+		var reply bson.Raw
+		err := n.Command(ctx, as, db, command, &reply)
+		return reply, err
+	})
+}
+
+// readSettings reads the settings of a server. Not every release and kind of server answers every question.
+func readSettings(ctx context.Context, name string, c server.Commander) (map[string]string, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, settingsLimit)
+		defer cancel()
 	}
-	if len(set) == 0 && failed != nil {
-		return nil, fmt.Errorf("cannot read the settings of %s: %w", n.spec.Name, failed)
+	id, err := server.Identify(ctx, c)
+	set, refused := server.Settings(ctx, c, id)
+	if err = errors.Join(err, refused); len(set) == 0 && err != nil {
+		return nil, fmt.Errorf("cannot read the settings of %s: %w", name, err)
 	}
 	return set, nil
 }
 
-// settingCommand is a command and what is kept of its answer, under which name.
-type settingCommand struct {
-	command bson.D
-	keep    func(key string) (name string, wanted bool)
-}
-
-// only keeps some fields under their own names.
-func only(names ...string) func(string) (string, bool) {
-	return func(key string) (string, bool) {
-		for _, n := range names {
-			if n == key {
-				return key, true
-			}
-		}
-		return "", false
-	}
-}
-
-func (n *MongoNode) settingCommands() []settingCommand {
-	asks := []settingCommand{{bson.D{{Key: "getCmdLineOpts", Value: 1}}, only("parsed")}}
-	if n.spec.Role != MongoRouter {
-		get := bson.D{{Key: "getParameter", Value: 1}}
-		for _, p := range watchedParameters {
-			get = append(get, bson.E{Key: p, Value: 1})
-		}
-		asks = append(asks,
-			settingCommand{get, func(key string) (string, bool) {
-				_, ours := only(watchedParameters...)(key)
-				return "parameter." + key, ours
-			}},
-			settingCommand{bson.D{{Key: "serverStatus", Value: 1}}, only("storageEngine")})
-	}
-	if n.spec.Role == MongoMember || n.spec.Role == MongoShard || n.spec.Role == MongoConfig {
-		asks = append(asks, settingCommand{bson.D{{Key: "replSetGetConfig", Value: 1}}, func(key string) (string, bool) {
-			return "replica-set", key == "config"
-		}})
-	}
-	if n.spec.Role != MongoStandalone && n.spec.Role != MongoArbiter {
-		asks = append(asks, settingCommand{bson.D{{Key: "getDefaultRWConcern", Value: 1}}, func(key string) (string, bool) {
-			return key, strings.HasPrefix(key, "default")
-		}})
-	}
-	return asks
-}
+// settingsLimit bounds all questions about settings together.
+const settingsLimit = time.Minute

@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,7 +87,11 @@ func TestMongoNodeReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"storage.dbPath": n.DataDir(), "storageEngine.name": "wiredTiger", "parameter.syncdelay": "60"}
+			want := map[string]string{"storage.dbPath": n.DataDir(), "storage engine": "wiredTiger", "parameter syncdelay": "60",
+				"open files": strconv.FormatUint(min(hardFiles(t), engine.MongoOpenFiles), 10), "allocator caches per CPU": ""}
+			if n.Release().AtLeast(8, 0) {
+				want["allocator caches per CPU"] = "true"
+			}
 			for key, value := range want {
 				if got[key] != value {
 					t.Errorf("setting %s is %q, want %q", key, got[key], value)
@@ -97,6 +104,63 @@ func TestMongoNodeReleases(t *testing.T) {
 	}
 }
 
+// hardFiles is the hard limit of open files of this process.
+func hardFiles(t *testing.T) uint64 {
+	t.Helper()
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l.Max
+}
+
+// What the user has set of the C library stays, and what mongod needs is added.
+func TestMongoEnvironmentOfUser(t *testing.T) {
+	for set, want := range map[string]string{
+		"glibc.malloc.check=1":                      "true",
+		"glibc.pthread.rseq=1:glibc.malloc.check=1": "false",
+	} {
+		t.Setenv("GLIBC_TUNABLES", set)
+		n, _ := newMongo(t, enginetest.StandinMongo(t, "8.0.12"), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := errors.Join(n.Start(ctx), n.Wait(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := n.Settings(ctx); err != nil || got["allocator caches per CPU"] != want {
+			t.Errorf("with GLIBC_TUNABLES=%s caches per CPU are used: %q, want %s; error %v", set, got["allocator caches per CPU"], want, err)
+		}
+	}
+}
+
+// The limit is that of isolated hosts too, whose processes enter control groups and namespaces before.
+func TestMongoOpenFilesIsolated(t *testing.T) {
+	if err := host.Check(host.Isolated); err != nil {
+		t.Logf("not tested: %v", err)
+		return
+	}
+	_, hosts := enginetest.Hosts(t, host.Isolated, "host1")
+	programs, err := engine.FindMongo(t.Context(), t.TempDir(), enginetest.StandinMongo(t, "8.0.12"), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := engine.NewMongoNode(engine.MongoSpec{Name: "mongod-1", Role: engine.MongoStandalone, Host: hosts["host1"], DataDir: t.TempDir(),
+		LogDir: filepath.Join(t.TempDir(), "mongod-1"), Programs: programs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := errors.Join(n.Start(ctx), n.Wait(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	want := strconv.FormatUint(min(hardFiles(t), engine.MongoOpenFiles), 10)
+	if got, err := n.Settings(ctx); err != nil || got["open files"] != want {
+		t.Errorf("the server may open %s files, want %s; error %v", got["open files"], want, err)
+	}
+}
+
 // A server that does not start says why, in words of its own.
 func TestMongoNodeFailures(t *testing.T) {
 	for _, c := range []struct {
@@ -105,7 +169,7 @@ func TestMongoNodeFailures(t *testing.T) {
 	}{
 		{"dies", "dies-at-start", `Fatal assertion {"error":"the stand-in was told to die"`, nil},
 		{"argument", "", "unrecognised option '--nojournal'", func(s *engine.MongoSpec) { s.Args = []string{"--nojournal"} }},
-		{"parameter", "", "Unknown --setParameter 'unknown=1'", func(s *engine.MongoSpec) { s.Parameters = map[string]string{"unknown": "1"} }},
+		{"parameter", "", "Unknown --setParameter 'unknown'", func(s *engine.MongoSpec) { s.Parameters = map[string]string{"unknown": "1"} }},
 		{"key", "", "Read security file failed", func(s *engine.MongoSpec) { s.KeyFile = "/etc/passwd" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -227,7 +291,7 @@ func TestCheckMongodArgs(t *testing.T) {
 		{"--storageEngine mmapv1", "", false, "removed in 4.2"},
 		{"--storageEngine inMemory --oplogSize 100", "8.0.12", true, ""},
 		{"--maxConns 100", "8.0.12", true, ""},
-		{"--tlsMode requireTLS", "8.0.12", true, "without TLS"},
+		{"--tlsMode requireTLS", "8.0.12", true, "use engine.tls"},
 	} {
 		var v engine.MongoVersion
 		if c.version != "" {
@@ -236,7 +300,7 @@ func TestCheckMongodArgs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := engine.CheckMongodArgs(strings.Fields(c.args), v, c.members)
+		err := engine.CheckMongodArgs("engine.args", strings.Fields(c.args), v, c.members)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q with %q, members %v: error %v, want one with %q", c.args, c.version, c.members, err, c.want)
 		}

@@ -7,52 +7,21 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // MongoVersion is a release of MongoDB, or of Percona Server for MongoDB, which has MongoDB's numbers.
-type MongoVersion struct {
-	Major, Minor, Patch int
-	Text                string // as the program says it: "8.0.12", "4.4.6-8"
-}
+type MongoVersion = server.Version
+
+// ParseMongoVersion reads "8.0.12", "8.0" or "4.4.6-8".
+func ParseMongoVersion(text string) (MongoVersion, error) { return server.ParseVersion(text) }
 
 // oldestMongo is the oldest release that the driver speaks with; all settings are checked for it and later ones.
 var oldestMongo = MongoVersion{Major: 4, Minor: 4}
-
-// ParseMongoVersion reads "8.0.12", "8.0" or "4.4.6-8"; what follows the numbers is kept and not compared.
-func ParseMongoVersion(text string) (MongoVersion, error) {
-	v := MongoVersion{Text: text}
-	numbers, _, _ := strings.Cut(text, "-")
-	parts := strings.Split(numbers, ".")
-	if len(parts) < 2 || len(parts) > 4 {
-		return v, fmt.Errorf("%q is not a release of mongod, such as 8.0.12", text)
-	}
-	for i, to := range []*int{&v.Major, &v.Minor, &v.Patch} {
-		if i >= len(parts) {
-			break
-		}
-		n, err := strconv.Atoi(parts[i])
-		if err != nil || n < 0 {
-			return v, fmt.Errorf("%q is not a release of mongod, such as 8.0.12", text)
-		}
-		*to = n
-	}
-	return v, nil
-}
-
-// AtLeast says whether the release is major.minor or later.
-func (v MongoVersion) AtLeast(major, minor int) bool {
-	return v.Major > major || v.Major == major && v.Minor >= minor
-}
-
-// Known is false for the zero value: a release that nobody has named yet.
-func (v MongoVersion) Known() bool { return v.Major > 0 }
-
-func (v MongoVersion) String() string { return v.Text }
 
 // MongoPrograms are the executables of one release.
 type MongoPrograms struct {
@@ -65,7 +34,7 @@ type MongoPrograms struct {
 // release that version names, else the newest installed one, else the one on PATH. home is where engines are installed.
 func FindMongo(ctx context.Context, home, binary, version string, routers bool) (MongoPrograms, error) {
 	e := &mongod{home: layout{home}}
-	path, text, err := e.find(ctx, binary, version)
+	path, text, err := e.program(ctx, binary, version)
 	if err != nil {
 		return MongoPrograms{}, err
 	}
@@ -86,20 +55,10 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 	return p, err
 }
 
-// find returns the executable that is meant, and what it says of its release.
-func (e *mongod) find(ctx context.Context, binary, version string) (path, text string, err error) {
+// program returns the executable that is meant, and what it says of its release.
+func (e *mongod) program(ctx context.Context, binary, version string) (path, text string, err error) {
 	if binary == "" && version != "" {
-		files, err := filepath.Glob(escapeGlob(e.home.engine(Mongod)) + "/*/installation.json")
-		if err != nil {
-			return "", "", err
-		}
-		var best Installation
-		for _, file := range files {
-			inst, err := readInstallation(filepath.Dir(file))
-			if err == nil && isRelease(inst.Version, version) && (best.Path == "" || newerVersion(inst.Version, best.Version)) {
-				best = inst
-			}
-		}
+		best := e.newestOf(version)
 		if best.Path != "" {
 			return best.executable(), best.Version, nil
 		}

@@ -35,14 +35,14 @@ func TestDocumentDBNodes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "pg-1", Host: hosts["host1"], Log: filepath.Join(dir, "pg-1.log"),
-		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"pg-1"}, Sessions: 16,
+	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"], Log: filepath.Join(dir, "rs0-1.log"),
+		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if err := p.Create(ctx, filepath.Join(dir, "pg-1")); err != nil {
+	if err := p.Create(ctx, filepath.Join(dir, "rs0-1")); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("made from the template in %v", time.Since(begun))
@@ -59,13 +59,13 @@ func TestDocumentDBNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The node as it is after that, described anew: what is known of it must come from its directory.
-	p2, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "pg-1", Host: hosts["host1"], Log: filepath.Join(dir, "pg-1b.log"),
-		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"pg-1"}, Sessions: 16,
+	p2, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"], Log: filepath.Join(dir, "rs0-1b.log"),
+		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p2.Create(ctx, filepath.Join(dir, "pg-1")); err != nil {
+	if err := p2.Create(ctx, filepath.Join(dir, "rs0-1")); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("postgres", func(t *testing.T) { enginetest.Conform(t, p2, hosts["host2"]) })

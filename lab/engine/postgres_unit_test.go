@@ -78,12 +78,12 @@ func TestLiteral(t *testing.T) {
 
 // Which standbys are waited for never depends on which of them live.
 func TestSetSync(t *testing.T) {
-	p := &Postgres{placed: placed{name: "pg-2"}}
-	p.SetSync(1, []string{"pg-1", "pg-2", "pg-3"})
-	if want := `ANY 1 ("pg-1", "pg-3")`; p.sync != want {
+	p := &Postgres{placed: placed{name: "rs0-2"}}
+	p.SetSync(1, []string{"rs0-1", "rs0-2", "rs0-3"})
+	if want := `ANY 1 ("rs0-1", "rs0-3")`; p.sync != want {
 		t.Errorf("%s, want %s", p.sync, want)
 	}
-	p.SetSync(0, []string{"pg-2"})
+	p.SetSync(0, []string{"rs0-2"})
 	if p.sync != "" {
 		t.Errorf("%s for a single member", p.sync)
 	}

@@ -51,8 +51,8 @@ func TestDefaultHome(t *testing.T) {
 }
 
 func TestMongodArgs(t *testing.T) {
-	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"}, Args: []string{"--replSet", "rs"}}, "/d", "/l")
-	want := strings.Fields("--dbpath /d --port 5 --bind_ip 127.0.0.1 --logpath /l --logappend --wiredTigerCacheSizeGB 0.25 --setParameter a=1 --setParameter b=2 --replSet rs")
+	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"}, Args: []string{"--quiet"}}, "/d", "/l")
+	want := strings.Fields("--dbpath /d --port 5 --bind_ip 127.0.0.1 --logpath /l --logappend --oplogSize 990 --wiredTigerCacheSizeGB 0.25 --setParameter a=1 --setParameter b=2 --quiet")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
@@ -70,7 +70,7 @@ func TestMongodRefuses(t *testing.T) {
 	}{
 		{StartOptions{SynchronousCommit: "on"}, "documentdb's"},
 		{StartOptions{CacheGB: -1}, "not possible"},
-		{StartOptions{TLS: true}, "documentdb's"},
+		{StartOptions{Password: "x"}, "a password without a user"},
 		{StartOptions{Binary: text}, "not an executable file"},
 		{StartOptions{Binary: text + "x"}, "no such file"},
 	} {

@@ -31,6 +31,12 @@ type Spec struct {
 	Log     *os.File // standard output and error
 	Sandbox *Sandbox // nil: run like any child
 	Place   Place    // the zero value: where this program itself runs
+	// Nobody runs the program as the user nobody where this program is root. The program need not be in a place that nobody
+	// can reach. Where that is not possible, the program is not started.
+	Nobody bool
+	// OpenFiles is the soft limit of open files that the program gets, or the hard limit of this process where that is
+	// lower; 0 leaves the limit as it is. Only Linux sets it. See [OpenFiles].
+	OpenFiles uint64
 }
 
 // Place is where a process runs, as far as the kernel is concerned. Only Linux has it, and only root may use it.
@@ -164,6 +170,9 @@ func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
 	return RunBy(ctx, s, log, Start)
 }
 
+// maxOutput bounds what a program that is run to its end writes; an installation of hundreds of packages writes 1 MB.
+const maxOutput = 64 << 20
+
 // RunBy is [Run] with another way to start the program than [Start]: one that also writes it down.
 func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Process, error)) ([]byte, error) {
 	r, w, err := os.Pipe()
@@ -176,13 +185,21 @@ func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Proces
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	stop := context.AfterFunc(ctx, p.Kill)
+	stop := context.AfterFunc(ctx, func() {
+		p.Kill()
+		_ = r.SetReadDeadline(time.Now()) // something that it left may hold the other end
+	})
 	defer stop()
 	var out bytes.Buffer
-	_, err = io.Copy(io.MultiWriter(&out, log), r)
+	n, err := io.Copy(io.MultiWriter(&out, log), io.LimitReader(r, maxOutput))
+	if n == maxOutput {
+		p.Kill()
+	}
 	r.Close()
 	<-p.Done
 	switch {
+	case n == maxOutput:
+		return nil, fmt.Errorf("%s wrote more than %d bytes and was killed", s.Role, int64(maxOutput))
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", s.Role, context.Cause(ctx))
 	case p.Exit != nil:

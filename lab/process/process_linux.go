@@ -65,6 +65,13 @@ func launch(s Spec) (*exec.Cmd, error) {
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.Sandbox.UID, Gid: s.Sandbox.GID}
 	}
+	if s.Nobody {
+		f, err := asNobody(cmd)
+		if err != nil {
+			return nil, errors.Join(err, leave())
+		}
+		defer f.Close()
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, leave())
 	}
@@ -73,7 +80,60 @@ func launch(s Spec) (*exec.Cmd, error) {
 		_ = cmd.Wait()         // it was killed
 		return nil, err
 	}
+	if err := limitFiles(cmd.Process.Pid, s.OpenFiles); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // it was killed
+		return nil, fmt.Errorf("cannot set its limit of open files: %w", err)
+	}
 	return cmd, nil
+}
+
+// nobody is the user and group without rights of its own.
+const nobody = 65534
+
+// asNobody makes a command run as the user nobody where this program is root. The program is executed through a descriptor,
+// because nobody cannot enter the home of root. The file must be closed when the command was started.
+func asNobody(cmd *exec.Cmd) (*os.File, error) {
+	f, err := os.Open(cmd.Path)
+	if err != nil || os.Geteuid() != 0 {
+		return f, err
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	cmd.Path = fmt.Sprintf("/proc/self/fd/%d", 2+len(cmd.ExtraFiles))
+	cmd.Dir = "/"
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody, Groups: []uint32{}}
+	return f, nil
+}
+
+// limitFiles sets the soft limit of open files of a process that was just executed. Go raises the limit of its own
+// process and gives children the one from before, so a child is told after it began: a server reads its limit some
+// milliseconds later, when it has been linked and has read its arguments.
+func limitFiles(pid int, wanted uint64) error {
+	if wanted == 0 {
+		return nil
+	}
+	var l unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l); err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			return nil // it has ended, which its own status says
+		}
+		return err
+	}
+	l.Cur = min(wanted, l.Max)
+	err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &l, nil)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// OpenFiles is the soft limit of open files of a process, 0 if it is not known.
+func OpenFiles(pid int) uint64 {
+	var l unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l) != nil {
+		return 0
+	}
+	return l.Cur
 }
 
 // settle brings the calling thread to a place, from where the child inherits it. A group of version 2 takes whole
@@ -244,6 +304,21 @@ func StartTime(pid int) (uint64, error) {
 		return 0, err
 	}
 	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// clockTick is the unit of processor time in /proc (sysconf(_SC_CLK_TCK) is 100 on all of Linux).
+const clockTick = 0.01
+
+// CPUSeconds is the processor time that a process used, with the start time that names it; ok is false if it is not there.
+func CPUSeconds(pid int) (seconds float64, born uint64, ok bool) {
+	fields, err := procStat(pid)
+	if err != nil {
+		return 0, 0, false
+	}
+	user, err1 := strconv.ParseUint(fields[11], 10, 64)
+	system, err2 := strconv.ParseUint(fields[12], 10, 64)
+	born, err3 := strconv.ParseUint(fields[19], 10, 64)
+	return clockTick * float64(user+system), born, errors.Join(err1, err2, err3) == nil
 }
 
 // alive says whether the process with this id and start time exists and is not a zombie.

@@ -3,12 +3,15 @@ package process
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +21,29 @@ func TestStartTime(t *testing.T) {
 	born, err := StartTime(me)
 	if err != nil || born == 0 || !Alive(me, born) || Alive(me, born+1) {
 		t.Errorf("start time %d, error %v", born, err)
+	}
+}
+
+// A program gets the limit of open files that is asked for, and never more than this process may have. The limit is there
+// before the program reads it.
+func TestOpenFiles(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	for wanted, want := range map[uint64]uint64{256: 256, own.Max + 1: own.Max} {
+		out, err := Run(t.Context(), Spec{Role: "sh", Path: "/bin/sh", Args: []string{"-c", "sleep 0.2; ulimit -S -n"}, OpenFiles: wanted}, io.Discard)
+		if got := strings.TrimSpace(string(out)); err != nil || got != strconv.FormatUint(want, 10) {
+			t.Errorf("asked for %d files the program may open %s, error %v; want %d", wanted, got, err, want)
+		}
+	}
+	p, err := Start(Spec{Role: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600"}, OpenFiles: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	if got := OpenFiles(p.PID); got != 300 {
+		t.Errorf("the process may open %d files, want 300", got)
 	}
 }
 
@@ -138,4 +164,34 @@ func TestPlaceIsLeft(t *testing.T) {
 			t.Errorf("%d threads are in other namespaces", elsewhere)
 		}
 	})
+}
+
+// A program that leaves something behind which holds its output ends with the context all the same.
+func TestRunEndsWithItsContext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, Spec{Role: "leaver", Path: "/bin/sh", Args: []string{"-c", "sleep 1000 & echo $! >" + file + ".new; mv " + file + ".new " + file}}, io.Discard)
+		done <- err
+	}()
+	var left []byte
+	for len(left) == 0 {
+		time.Sleep(10 * time.Millisecond)
+		left, _ = os.ReadFile(file)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(left))); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // what it left
+	}
+}
+
+func TestRunBoundsOutput(t *testing.T) {
+	_, err := Run(t.Context(), Spec{Role: "babbler", Path: "/bin/sh", Args: []string{"-c", "exec yes"}}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "wrote more than") {
+		t.Errorf("it ended with %v", err)
+	}
 }

@@ -23,6 +23,9 @@ func launch(s Spec) (*exec.Cmd, error) {
 	if s.Place.Network != "" || len(s.Place.Groups) > 0 || s.Place.Unified != "" {
 		return nil, errors.New("only Linux has network namespaces and control groups")
 	}
+	if s.Nobody && os.Geteuid() == 0 {
+		return nil, errors.New("it is not run as root: do this as another user")
+	}
 	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env = s.Env
 	if len(s.Also) > 0 {
@@ -35,6 +38,12 @@ func launch(s Spec) (*exec.Cmd, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, cmd.Start()
 }
+
+// CPUSeconds is not known without /proc.
+func CPUSeconds(int) (seconds float64, born uint64, ok bool) { return 0, 0, false }
+
+// OpenFiles is not known without prlimit.
+func OpenFiles(int) uint64 { return 0 }
 
 // StartTime is not known without /proc.
 func StartTime(int) (uint64, error) { return 0, nil }

@@ -95,7 +95,7 @@ func (c *bare) Nodes() []engine.Node {
 }
 
 // Describe says on which hosts the volumes stand.
-func (c *bare) Describe(context.Context, bool) []record.LabMember {
+func (c *bare) Describe(context.Context, Depth) []record.LabMember {
 	var all []record.LabMember
 	for _, n := range c.nodes {
 		state := map[string]string{host.On: "running", host.Paused: "paused"}[n.Host().State()]

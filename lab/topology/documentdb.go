@@ -26,6 +26,7 @@ import (
 type documentDB struct {
 	site      Site
 	secrets   secrets
+	tlsDir    string // with the certificates of the gateways; empty without TLS
 	members   []*pgMember
 	gateways  []*pgGateway
 	timeout   time.Duration // without an answer, after which the primary is given up
@@ -80,6 +81,9 @@ func newDocumentDB(site Site) (Cluster, error) {
 	if c.secrets, err = loadSecrets(filepath.Join(site.Dir, "secrets"), site.Spec.Engine.Authentication); err != nil {
 		return nil, err
 	}
+	if c.tlsDir, err = certificates(site); err != nil {
+		return nil, err
+	}
 	if c.site.Event == nil {
 		c.site.Event = func(string, string, map[string]string) {}
 	}
@@ -130,7 +134,7 @@ func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string
 	}
 	node, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: c.site.Home, Name: plan.Name, Host: c.site.Hosts[plan.Host], Log: log,
 		Dir: filepath.Join(c.site.Dir, "gateways", plan.Name), Password: c.secrets.Postgres, Commit: commit, Sessions: c.connections(),
-		Beside: c.gatewaysOn(plan.Host), User: c.secrets.User, ClientPassword: c.secrets.Client})
+		Beside: c.gatewaysOn(plan.Host), User: c.secrets.User, ClientPassword: c.secrets.Client, TLSDir: c.tlsDir})
 	return &pgGateway{plan: plan, node: node}, err
 }
 

@@ -184,7 +184,7 @@ func (u *underTest) whole(t *testing.T) string {
 		if primary, err = u.Primary(t.Context(), ""); err != nil {
 			return err
 		}
-		for _, m := range u.Describe(t.Context(), false) {
+		for _, m := range u.Describe(t.Context(), Known) {
 			if m.State != "running" || m.Problem != "" || m.Kind == "postgres" && m.Name != primary && m.LagBytes == nil {
 				return fmt.Errorf("%+v", m)
 			}

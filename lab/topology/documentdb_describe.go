@@ -12,20 +12,20 @@ import (
 )
 
 // Describe says how the members are.
-func (c *documentDB) Describe(ctx context.Context, deep bool) []record.LabMember {
+func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMember {
 	var replication []engine.Standby
 	if leader := c.leader(); leader != nil && leader.node.Status().Running {
 		// Through a socket of this machine it is a fraction of a millisecond, unless the primary is paused.
-		limit, cancel := context.WithTimeout(ctx, askLimit(deep))
+		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
 		replication, _ = leader.node.Replication(limit)
 		cancel()
 	}
 	var all []record.LabMember
 	for _, m := range c.members {
-		all = append(all, c.describeMember(ctx, m, replication, deep))
+		all = append(all, c.describeMember(ctx, m, replication, depth))
 	}
 	for _, g := range c.gateways {
-		d := describeNode(ctx, g.node, g.plan, deep)
+		d := describeNode(ctx, g.node, g.plan, depth)
 		d.Role, d.Durability = "gateway", g.plan.Durability
 		all = append(all, d)
 	}
@@ -33,15 +33,15 @@ func (c *documentDB) Describe(ctx context.Context, deep bool) []record.LabMember
 }
 
 // askLimit is how long a member may take to say how it is.
-func askLimit(deep bool) time.Duration {
-	if deep {
+func askLimit(depth Depth) time.Duration {
+	if depth > Known {
 		return 2 * time.Second
 	}
 	return 100 * time.Millisecond
 }
 
-func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby, deep bool) record.LabMember {
-	d := describeNode(ctx, m.node, m.plan, deep)
+func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby, depth Depth) record.LabMember {
+	d := describeNode(ctx, m.node, m.plan, depth)
 	d.Volume = m.plan.Name
 	c.mu.Lock()
 	leader, timeline, at, problem, stopping := c.primary, c.history.timeline, m.at, m.problem, c.stopping
@@ -70,14 +70,14 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 }
 
 // describeNode says what a server alone can say.
-func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, deep bool) record.LabMember {
+func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, depth Depth) record.LabMember {
 	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
 		State: nodeState(n), Logs: n.Logs()}
-	if deep { // to find all children of all servers costs more than everything else here
+	if depth > Known { // to find all children of all servers costs more than everything else here
 		d.PIDs = n.Pids()
 	}
-	if deep && d.State == "running" {
-		limit, cancel := context.WithTimeout(ctx, askLimit(true))
+	if depth == Settings && d.State == "running" {
+		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
 		defer cancel()
 		d.Settings, _ = n.Settings(limit) // one that does not answer has none to show
 	}

@@ -57,7 +57,7 @@ func clientsAreAsked(t *testing.T, u *underTest) {
 }
 
 func cacheFollowsMemory(t *testing.T, u *underTest) {
-	for _, m := range u.Describe(t.Context(), true) {
+	for _, m := range u.Describe(t.Context(), Settings) {
 		if m.Kind != "postgres" {
 			continue
 		}

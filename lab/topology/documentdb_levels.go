@@ -148,7 +148,7 @@ func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (u
 	if err != nil {
 		return "", "", err
 	}
-	if d == (record.DurabilitySpec{ReadConcern: d.ReadConcern, ReadPreference: d.ReadPreference}) {
+	if d.Writes() == (record.DurabilitySpec{}) {
 		if uri, ok := uris[""]; ok {
 			return uri, level, nil
 		}
@@ -240,6 +240,8 @@ func checkReads(d record.DurabilitySpec) error {
 	switch {
 	case d.ReadPreference == "secondary":
 		return fmt.Errorf("read preference secondary: the gateways of documentdb read from the primary only; leave it out, or use the engine mongod")
+	case d.Causal:
+		return fmt.Errorf("causally consistent sessions: documentdb has none; leave causal out, or use the engine mongod")
 	case d.ReadConcern == "linearizable" || d.ReadConcern == "snapshot":
 		return fmt.Errorf("read concern %s: documentdb has it not; leave it out, or use the engine mongod", d.ReadConcern)
 	}

@@ -20,8 +20,8 @@ const (
 	electFast    = 2 * time.Second  // short enough for a drill, long enough for a busy machine
 )
 
-// pgSet is the name of the only set of members there is.
-const pgSet = "pg"
+// pgSet is the name of the only set of members there is: members have the names that they have with mongod.
+const pgSet = mongoSet
 
 // planDocumentDB plans members with PostgreSQL and one gateway for each durability level on a host of their own.
 func planDocumentDB(spec record.LabSpec) (Layout, error) {
@@ -43,7 +43,7 @@ func planDocumentDB(spec record.LabSpec) (Layout, error) {
 	}
 	l.Hosts = append(l.Hosts, HostPlan{Name: "gateway1", Role: "gateway", Limits: limits})
 	for i := range n {
-		l.Members = append(l.Members, MemberPlan{Name: "pg-" + strconv.Itoa(i+1), Kind: "postgres", Set: pgSet,
+		l.Members = append(l.Members, MemberPlan{Name: memberName(pgSet, i), Kind: "postgres", Set: pgSet,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true, Priority: 1})
 	}
 	for _, g := range gatewayLevels(n, waits(spec)) {

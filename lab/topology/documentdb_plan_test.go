@@ -36,7 +36,7 @@ func TestPlanDocumentDB(t *testing.T) {
 		got = append(got, strings.Join([]string{m.Name, m.Kind, m.Host, m.Role, m.Durability}, " "))
 	}
 	want := []string{"host1 member", "host2 member", "gateway1 gateway",
-		"pg-1 postgres host1 member ", "pg-2 postgres host2 member ", "pg-3 postgres host1 member ",
+		"rs0-1 postgres host1 member ", "rs0-2 postgres host2 member ", "rs0-3 postgres host1 member ",
 		"gateway-majority gateway gateway1 gateway majority", "gateway-durable gateway gateway1 gateway durable",
 		"gateway-balanced gateway gateway1 gateway balanced", "gateway-majority-unjournaled gateway gateway1 gateway majority-unjournaled"}
 	if d := cmp.Diff(want, got); d != "" {

@@ -86,7 +86,8 @@ func (c *documentDB) takeReader(ctx context.Context) (*engine.Gateway, error) {
 	name := "reader-" + strconv.Itoa(len(c.readers)+1)
 	g, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: c.site.Home, Name: name, Host: c.gateways[0].node.Host(),
 		Log: filepath.Join(c.site.Dir, "logs", name+".log"), Dir: filepath.Join(c.site.Dir, "gateways", name), Password: c.secrets.Postgres,
-		Beside: len(c.gateways), ReadOnly: true, Sessions: readerSessions, User: c.secrets.User, ClientPassword: c.secrets.Client})
+		Beside: len(c.gateways), ReadOnly: true, Sessions: readerSessions, User: c.secrets.User, ClientPassword: c.secrets.Client,
+		TLSDir: c.tlsDir})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func membersAreRead(t *testing.T, u *underTest) {
 	if n, behind := u.reading(t, standbys[0], "alone"); n != 30 || behind != 0 {
 		t.Errorf("%s has %d of 30 documents and is %d bytes behind", standbys[0], n, behind)
 	}
-	if _, err := u.Read(t.Context(), "pg-9"); err == nil {
+	if _, err := u.Read(t.Context(), "rs0-9"); err == nil {
 		t.Error("a member that does not exist was read")
 	}
 	u.mu.Lock()

@@ -19,7 +19,7 @@ import (
 // A primary is not given up because this process stood still: first that is noticed and forgiven.
 func TestStandingStillIsNotSilence(t *testing.T) {
 	now := time.Now()
-	m := &pgMember{plan: MemberPlan{Name: "pg-1"}, node: &engine.Postgres{}, seen: now.Add(-5 * time.Second)}
+	m := &pgMember{plan: MemberPlan{Name: "rs0-1"}, node: &engine.Postgres{}, seen: now.Add(-5 * time.Second)}
 	c := &documentDB{members: []*pgMember{m}, primary: m, timeout: 3 * time.Second, watching: true, pulse: now.Add(-4 * time.Second)}
 	if why, _, lost := c.lost(); lost || !c.stoodStill() {
 		t.Errorf("after 4 s without a beat the primary is lost: %t %s; stood still: %t", lost, why, c.stoodStill())
@@ -51,10 +51,10 @@ func TestReturnIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &pgMember{plan: MemberPlan{Name: "pg-1"}, node: &engine.Postgres{}}
+				m := &pgMember{plan: MemberPlan{Name: "rs0-1"}, node: &engine.Postgres{}}
 				c := &documentDB{members: []*pgMember{m}, primary: m}
 				tries := 0
-				err := c.tryAgain(t.Context(), "pg-2", func() (bool, error) {
+				err := c.tryAgain(t.Context(), "rs0-2", func() (bool, error) {
 					tries++
 					return x.fails[tries-1] == nil, x.fails[tries-1]
 				})

@@ -192,7 +192,7 @@ func rest(ctx context.Context, d time.Duration) error {
 // statusLines say how all servers are, for the end of an error message.
 func (c *documentDB) statusLines() string {
 	var b strings.Builder
-	for _, m := range c.Describe(context.Background(), false) {
+	for _, m := range c.Describe(context.Background(), Known) {
 		fmt.Fprintf(&b, "  | %s on %s at %s: %s, %s", m.Name, m.Host, m.Address, m.State, m.Role)
 		if m.Problem != "" {
 			b.WriteString(", " + m.Problem)

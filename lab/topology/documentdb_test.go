@@ -159,7 +159,7 @@ func TestDocumentDBStandalone(t *testing.T) {
 	if err := insert(t.Context(), c, 1, patience); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range u.Describe(t.Context(), true) {
+	for _, m := range u.Describe(t.Context(), Settings) {
 		if m.Kind == "postgres" && (m.Role != "standalone" || m.Settings["fsync"] != "on") {
 			t.Errorf("%+v", m)
 		}
@@ -167,13 +167,13 @@ func TestDocumentDBStandalone(t *testing.T) {
 	if err := u.StepDown(t.Context(), ""); err == nil {
 		t.Error("a single member handed over")
 	}
-	if err := u.pg("pg-1").Kill(); err != nil {
+	if err := u.pg("rs0-1").Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := u.Primary(t.Context(), ""); err == nil {
 		t.Error("a dead member is primary")
 	}
-	if err := u.Return(t.Context(), "pg-1"); err != nil {
+	if err := u.Return(t.Context(), "rs0-1"); err != nil {
 		t.Fatal(err)
 	}
 	w := &writer{acked: []int{1}}

@@ -36,7 +36,9 @@ type mongoCluster struct {
 	programs engine.MongoPrograms
 	nodes    []*engine.MongoNode
 	plans    map[string]MemberPlan
-	password string // empty without authentication
+	password string        // empty without authentication
+	patience time.Duration // how long a member that comes back may make no progress
+	tlsDir   string        // with the certificates; empty without TLS
 
 	mu    sync.Mutex
 	roles map[string]string // as they were seen last, by member
@@ -53,14 +55,16 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	members := spec.Topology.Kind != record.LabStandalone
-	if err := engine.CheckMongodArgs(spec.Engine.Args, programs.Version, members); err != nil {
+	if err := checkMongoArgs(spec, programs.Version); err != nil {
 		return nil, err
 	}
-	c := &mongoCluster{site: site, programs: programs, plans: map[string]MemberPlan{}, roles: map[string]string{}, told: map[string]string{},
+	c := &mongoCluster{site: site, programs: programs, patience: changeLimit, plans: map[string]MemberPlan{}, roles: map[string]string{}, told: map[string]string{},
 		kept: map[string]bool{}}
 	keyFile, err := c.secrets()
 	if err != nil {
+		return nil, err
+	}
+	if c.tlsDir, err = certificates(site); err != nil {
 		return nil, err
 	}
 	for _, m := range site.Layout.Members {
@@ -93,6 +97,19 @@ func (c *mongoCluster) secrets() (keyFile string, err error) {
 	return keyFile, err
 }
 
+// certificates makes those of all hosts where the lab speaks TLS, and returns their directory. They end with the lab.
+func certificates(site Site) (dir string, err error) {
+	if !site.Spec.Engine.TLS {
+		return "", nil
+	}
+	addresses := map[string]string{}
+	for name, h := range site.Hosts {
+		addresses[name] = h.Address()
+	}
+	dir = filepath.Join(site.Dir, "secrets", "tls")
+	return dir, engine.WriteCertificates(dir, addresses)
+}
+
 // secret reads a file, or makes it with n random bytes.
 func secret(file string, n int, letters *base64.Encoding) (string, error) {
 	if text, err := os.ReadFile(file); err == nil && len(text) > 0 {
@@ -114,13 +131,23 @@ func (c *mongoCluster) newNode(m MemberPlan, keyFile string) (*engine.MongoNode,
 	}
 	spec := c.site.Spec
 	e := spec.Engine
+	own := e.Roles()[roleKey(m.Role)]
 	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, spec), Set: m.Set, Sharded: spec.Topology.Kind == record.LabSharded,
-		Host: at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile,
-		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Parameters: e.Parameters, Args: e.Args}
+		Host: at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
+		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Volume: int64(spec.Storage.Size),
+		Parameters: own.Parameters, Args: own.Args}
 	if keyFile != "" {
 		s.User, s.Password = mongoUser, c.password
 	}
 	return engine.NewMongoNode(s)
+}
+
+// roleKey is where a role has its parameters below "engine"; members with data have them there itself.
+func roleKey(role string) string {
+	if role == "member" {
+		return ""
+	}
+	return role
 }
 
 // mongoRole is what a member is started as.
@@ -158,7 +185,11 @@ func (c *mongoCluster) URIs() map[string]string {
 			query.Set("replicaSet", n.Set())
 		}
 	}
-	u.Host, u.RawQuery = strings.Join(at, ","), query.Encode()
+	if c.tlsDir != "" {
+		query.Set("tls", "true")
+		query.Set("tlsCAFile", engine.CAFile(c.tlsDir))
+	}
+	u.Host, u.RawQuery = strings.Join(at, ","), strings.NewReplacer("%2F", "/", "+", "%20").Replace(query.Encode())
 	return map[string]string{"": u.String()}
 }
 

@@ -21,7 +21,7 @@ const (
 	catchUpFor  = 10 * time.Second // another member gets what it lacks
 )
 
-// changeLimit bounds a change whose caller has no deadline.
+// changeLimit bounds a change whose caller has no deadline, and how long a member that comes back may make no progress.
 const changeLimit = 2 * time.Minute
 
 // StepDown makes the primary of a set hand over, and returns when another member is primary.
@@ -77,10 +77,9 @@ func (a answer) role() string {
 }
 
 // Return starts a member again and waits until it is what it can be. If it stands at another address now, its set is
-// told first (manual: "Change Hostnames in a Self-Managed Replica Set").
+// told first (manual: "Change Hostnames in a Self-Managed Replica Set"). It takes as long as the member makes progress: one
+// that lost its data copies all of them.
 func (c *mongoCluster) Return(ctx context.Context, member string) error {
-	ctx, cancel := bounded(ctx, changeLimit)
-	defer cancel()
 	n := c.node(member)
 	if n == nil {
 		return fmt.Errorf("there is no member %s", member)
@@ -91,16 +90,13 @@ func (c *mongoCluster) Return(ctx context.Context, member string) error {
 	if n.IsPaused() {
 		return fmt.Errorf("%s is paused and not gone: resume it", member)
 	}
-	if !n.Status().Running {
-		if err := n.Start(ctx); err != nil {
-			return err
-		}
-	}
-	if err := n.Wait(ctx); err != nil {
+	beginning, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	if err := c.launch(beginning, []*engine.MongoNode{n}); err != nil {
 		return err
 	}
 	if n.Set() != "" {
-		if err := c.rejoin(ctx, n); err != nil {
+		if err := c.whileItMoves(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) }); err != nil {
 			return err
 		}
 	}

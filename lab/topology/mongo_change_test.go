@@ -52,7 +52,7 @@ func primaryOf(t *testing.T, ctx context.Context, l *mongoLab, set string) strin
 // roles are the roles of all members, by asking them.
 func roles(ctx context.Context, l *mongoLab) map[string]string {
 	all := map[string]string{}
-	for _, m := range l.Describe(ctx, true) {
+	for _, m := range l.Describe(ctx, Settings) {
 		all[m.Name] = m.State + " " + m.Role
 	}
 	return all
@@ -105,7 +105,11 @@ func TestMongoSetLives(t *testing.T) {
 		if err := l.Return(ctx, second); err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range l.Describe(ctx, true) {
+		// The others hear of it with the next heartbeat.
+		for roles(ctx, l)[second] != "running secondary" && roles(ctx, l)[second] != "running primary" && ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+		for _, m := range l.Describe(ctx, Settings) {
 			if m.State != "running" || m.Role != "primary" && m.Role != "secondary" || m.Term < 1 || len(m.Settings) == 0 || m.Problem != "" {
 				t.Errorf("%s is %+v", m.Name, m)
 			}
@@ -114,6 +118,22 @@ func TestMongoSetLives(t *testing.T) {
 			}
 		}
 		stop()
+	})
+}
+
+// An arbiter keeps no users, and its settings are known nevertheless.
+func TestMongoArbiterSettings(t *testing.T) {
+	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Engine.Authentication = true
+			s.Topology = record.TopologySpec{Members: 2, Arbiter: true, Election: "elect-fast"}
+		})
+		ctx := start(t, l)
+		for _, m := range l.Describe(ctx, Settings) {
+			if m.Problem != "" || m.Settings["storage engine"] != "wiredTiger" || m.Settings["parameter syncdelay"] == "" {
+				t.Errorf("%s (%s): problem %q, settings %v", m.Name, m.Role, m.Problem, m.Settings)
+			}
+		}
 	})
 }
 
@@ -261,21 +281,109 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// A member is level with its primary only if both have the same last operation: dates are told in whole seconds.
+// A member is behind by the age of the oldest write that it lacks. What an idle primary adds to its oplog is no write, and a
+// former primary whose last entry the primary does not have is behind whatever the dates say.
 func TestMongoLag(t *testing.T) {
+	now := time.Unix(1010, 0)
 	at := func(second, n uint32, term int64) (m memberStatus) {
 		m.Date, m.Optime.TS, m.Optime.Term = time.Unix(int64(second), 0), bson.Timestamp{T: second, I: n}, term
 		return m
 	}
-	primary := at(1000, 7, 3)
-	for _, c := range []struct {
-		m    memberStatus
-		want float64
-	}{{primary, 0}, {at(1000, 6, 3), leastLag}, {at(1000, 7, 2), leastLag}, {at(1004, 1, 2), leastLag}, {at(990, 1, 2), 10}} {
-		if got := lagOf(primary, c.m); got != c.want {
-			t.Errorf("the lag of %+v is %v, want %v", c.m.Optime, got, c.want)
+	entry := func(of memberStatus, wall time.Time) logEntry { return logEntry{of.Optime.TS, of.Optime.Term, wall} }
+	primary, recent, old, other := at(1009, 7, 3), at(1009, 6, 3), at(999, 1, 2), at(1009, 8, 2)
+	for name, c := range map[string]struct {
+		primary, m memberStatus
+		next       []logEntry
+		want       time.Duration
+		idle       bool
+	}{
+		"level":                {primary, primary, nil, 0, false},
+		"level and idle":       {old, old, nil, 0, true},
+		"lacks a no-op":        {primary, old, []logEntry{entry(old, old.Date)}, 0, true},
+		"lacks a recent no-op": {primary, recent, []logEntry{entry(recent, recent.Date)}, 0, false},
+		"lacks a write":        {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(-40*time.Millisecond))}, 40 * time.Millisecond, false},
+		"lacks an old write":   {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))}, 8 * time.Second, false},
+		"clock of the write":   {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
+		"not told":             {primary, old, nil, 10 * time.Second, false},
+		"not told, same time":  {primary, recent, nil, leastLag, false},
+		"another log":          {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
+		"a log that was cut":   {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},
+	} {
+		lag, idle := lagOf(now, c.primary, c.m, c.next)
+		if lag != c.want || idle != c.idle {
+			t.Errorf("%s: the lag is %v and idle %v, want %v and %v", name, lag, idle, c.want, c.idle)
 		}
 	}
+}
+
+// What a member says itself counts for more than what its primary has heard of it.
+func TestMongoLagIsTheMembersOwn(t *testing.T) {
+	var m memberStatus
+	m.Optime = optime{bson.Timestamp{T: 5, I: 1}, 1}
+	before := m
+	m.heard(answer{err: errors.New("no answer")})
+	if m != before {
+		t.Errorf("a member without an answer is %+v", m)
+	}
+	var a answer
+	a.LastWrite.OpTime.TS, a.LastWrite.OpTime.Term = bson.Timestamp{T: 9, I: 2}, 3
+	if m.heard(a); m.Optime != (optime{bson.Timestamp{T: 9, I: 2}, 3}) || m.Date.Unix() != 9 {
+		t.Errorf("it is %+v", m)
+	}
+}
+
+// Members that have everything are called idle once nothing was written for a while, and a look asks for no settings.
+func TestMongoIdle(t *testing.T) {
+	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+		})
+		ctx := start(t, l)
+		use(t, ctx, l)
+		for {
+			idle := 0
+			for _, m := range l.Describe(ctx, Standing) {
+				if m.Settings != nil || m.Role == "secondary" && m.LagSeconds == nil {
+					t.Fatalf("%s is %+v", m.Name, m)
+				}
+				if m.Idle && *m.LagSeconds == 0 {
+					idle++
+				}
+			}
+			if idle == 2 {
+				return
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("%d members are idle", idle)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// A secondary that was held shows the age of what it lacks, which the primary's oplog tells.
+func TestMongoLagIsMeasured(t *testing.T) {
+	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
+		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+			s.Topology = record.TopologySpec{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "60000"}}
+		})
+		ctx := start(t, l)
+		use(t, ctx, l)
+		primary := l.c.node(primaryOf(t, ctx, l, ""))
+		s, err := status(ctx, primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := s.member(primary.Address()).Optime
+		use(t, ctx, l)
+		next, err := logFrom(ctx, primary, before.TS)
+		if err != nil || len(next) != 2 || next[0].TS != before.TS || next[0].Term != before.Term {
+			t.Fatalf("the oplog from %v on is %v, error %v", before, next, err)
+		}
+		if age := time.Since(next[1].Wall); age < -time.Second || age > testLimit {
+			t.Errorf("the write was made %v ago", age)
+		}
+	})
 }
 
 // A primary that closes the connection when it steps down has stepped down nevertheless.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,12 +34,12 @@ func (c *mongoCluster) seen(n *engine.MongoNode) string {
 }
 
 // Describe says how the members are.
-func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMember {
+func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMember {
 	members := make([]record.LabMember, len(c.nodes))
 	for i, n := range c.nodes {
 		members[i] = c.known(n)
 	}
-	if !deep {
+	if depth == Known {
 		return members
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*mongoAsk)
@@ -46,7 +47,7 @@ func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMemb
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
 		members[i].PIDs = n.Pids()
-		if members[i].State != "running" {
+		if members[i].State != "running" || depth < Settings {
 			continue
 		}
 		wg.Go(func() { // each writes to its own member only
@@ -59,8 +60,9 @@ func (c *mongoCluster) Describe(ctx context.Context, deep bool) []record.LabMemb
 	}
 	wg.Wait()
 	for _, set := range c.sets() {
-		c.describeSet(ctx, set, members)
+		wg.Go(func() { c.describeSet(ctx, set, members) }) // each writes to the members of its set only
 	}
+	wg.Wait()
 	return members
 }
 
@@ -90,7 +92,8 @@ func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
 // describeSet asks a set for roles, terms and lags: its primary, and where there is none whoever answers.
 func (c *mongoCluster) describeSet(ctx context.Context, set string, members []record.LabMember) {
 	nodes := c.inSet(set)
-	s, err := c.anyStatus(ctx, nodes)
+	answers := askAll(ctx, nodes)
+	from, s, err := c.anyStatus(ctx, nodes, answers)
 	for i := range members {
 		m := &members[i]
 		if m.Set != set || m.State != "running" {
@@ -101,54 +104,33 @@ func (c *mongoCluster) describeSet(ctx context.Context, set string, members []re
 			continue
 		}
 		c.describeMember(m, s)
+		if of := s.member(m.Address); of != nil && of.State == stateSecondary {
+			of.heard(answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
+			c.describeLag(ctx, m, from, s, *of)
+		}
 	}
 }
 
 func (c *mongoCluster) describeMember(m *record.LabMember, s setStatus) {
-	var primary *memberStatus
-	for i := range s.Members {
-		if s.Members[i].State == statePrimary {
-			primary = &s.Members[i]
-		}
-	}
-	for _, of := range s.Members {
-		if of.Name != m.Address {
-			continue
-		}
-		m.Term = s.Term
-		if m.Role != engine.MongoConfig {
-			m.Role = roleOf(of.State)
-			c.see(m.Name, m.Role)
-		}
-		if of.Health != 1 {
-			m.Problem = strings.TrimSpace("the others do not reach it: " + of.Words + " " + of.Heartbeat)
-		} else if m.Role == "unknown" {
-			m.Problem = "it is " + of.Words
-		}
-		if primary != nil && of.State == stateSecondary {
-			lag := lagOf(*primary, of)
-			m.LagSeconds = &lag
-		}
+	of := s.member(m.Address)
+	if of == nil {
+		m.Problem = "the replica set does not have it as a member"
 		return
 	}
-	m.Problem = "the replica set does not have it as a member"
-}
-
-// leastLag is the lag, in seconds, of a member whose last operation is not the primary's although both are of the same second.
-const leastLag = 0.001
-
-// lagOf is how far a member is behind, in seconds; 0 only if its last operation is the primary's. A former primary that has
-// writes which it must give up may have one of a later time, and is behind nevertheless.
-func lagOf(primary, m memberStatus) float64 {
-	if m.Optime == primary.Optime {
-		return 0
+	m.Term = s.Term
+	if m.Role != engine.MongoConfig {
+		m.Role = roleOf(of.State)
+		c.see(m.Name, m.Role)
 	}
-	return max(leastLag, primary.Date.Sub(m.Date).Seconds())
+	if of.Health != 1 {
+		m.Problem = strings.TrimSpace("the others do not reach it: " + of.Words + " " + of.Heartbeat)
+	} else if m.Role == "unknown" {
+		m.Problem = "it is " + of.Words
+	}
 }
 
-// anyStatus is the state of a set as its primary sees it, or another member with data.
-func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode) (setStatus, error) {
-	answers := askAll(ctx, nodes)
+// anyStatus is the state of a set as its primary sees it, or another member with data, and who that is.
+func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode, answers []answer) (*engine.MongoNode, setStatus, error) {
 	var order []*engine.MongoNode
 	if p := newestPrimary(nodes, answers); p != nil {
 		order = append(order, p)
@@ -164,11 +146,11 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode)
 		s, err := status(one, n)
 		cancel()
 		if err == nil {
-			return s, nil
+			return n, s, nil
 		}
 		all = err
 	}
-	return setStatus{}, all
+	return nil, setStatus{}, all
 }
 
 // Primary is the member that takes writes now.

@@ -38,9 +38,11 @@ func TestMongoStartFails(t *testing.T) {
 		{"dies-at-start", threeMembers, "", []string{"rs0-1 at 127.0.0.1:", "has ended", "the stand-in was told to die"}},
 		{"dies-after-initiate", threeMembers, "", []string{"the replica set rs0 is not usable"}},
 		{"hangs", threeMembers, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
-		{"hangs", func(*record.LabSpec) {}, "started", []string{"mongod-1 at 127.0.0.1:", "not usable yet"}},
+		{"hangs", func(*record.LabSpec) {}, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
 		{"router-dies", smallCluster, "", []string{"router-1 at 127.0.0.1:", "the stand-in was told to die"}},
-		{"add-shard-fails", smallCluster, "", []string{"adding shard1 failed 10 times", "Could not find host matching read preference"}},
+		{"add-shard-refused", smallCluster, "", []string{"adding shard1 failed 10 times", "a shard of that name exists"}},
+		{"add-shard-fails", func(s *record.LabSpec) { smallCluster(s); s.Deadline = record.Duration(10 * time.Second) }, "",
+			[]string{"adding shard1 did not happen in time", "Could not find host matching read preference"}},
 		{"wrong-chunks", smallCluster, "", []string{"shard2 has no chunk of plimsoll.usertable: shard1 has 4 chunks; a load would miss it"}},
 	} {
 		t.Run(c.misbehave, func(t *testing.T) {
@@ -96,10 +98,11 @@ func waitTold(t *testing.T, l *mongoLab, word string, done <-chan error) {
 	}
 }
 
-// A shard that is not ready at first is added later.
-func TestMongoAddShardIsTriedAgain(t *testing.T) {
+// A shard that is not ready at first is added later, and a collection that cannot be sharded yet is sharded later: what the
+// config servers say after an election is no reason to give up.
+func TestMongoShardingIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12", "add-shard-fails-twice"), smallCluster)
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12", "sharding-not-yet"), smallCluster)
 	ctx := start(t, l)
 	got, err := l.Sharding(ctx)
 	if err != nil {
@@ -107,6 +110,36 @@ func TestMongoAddShardIsTriedAgain(t *testing.T) {
 	}
 	if got.Namespace != "plimsoll.usertable" || got.Key != "_id" || got.Chunks["shard1"] != 1 || got.Chunks["shard2"] != 1 {
 		t.Errorf("the collection is spread like %+v", got)
+	}
+}
+
+// A member that copies its data is waited for as long as that takes, and one that does not get on is given up.
+func TestMongoReturnTakesWhatItNeeds(t *testing.T) {
+	for _, c := range []struct{ misbehave, want string }{{"slow-initial-sync", ""}, {"stalled-initial-sync", "no progress for 1s"}} {
+		t.Run(c.misbehave, func(t *testing.T) {
+			t.Parallel()
+			l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12", c.misbehave), threeMembers)
+			ctx := start(t, l)
+			l.c.patience = time.Second // less than the slow one takes
+			name := ""
+			for _, m := range l.Describe(ctx, Standing) {
+				if m.Role == "secondary" {
+					name = m.Name
+				}
+			}
+			n := l.c.node(name)
+			if err := n.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			err := l.Return(ctx, name)
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), name)):
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			l.waitEvent(t, name+" copies all data from another member (initial sync)")
+		})
 	}
 }
 

@@ -244,9 +244,11 @@ func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoN
 
 // setStatus is what is used of the answer to replSetGetStatus (manual, same name).
 type setStatus struct {
-	Set     string `bson:"set"`
-	Term    int64  `bson:"term"`
-	State   int    `bson:"myState"`
+	Set  string `bson:"set"`
+	Term int64  `bson:"term"`
+	// Date is the clock of who answers.
+	Date    time.Time `bson:"date"`
+	State   int       `bson:"myState"`
 	Optimes struct {
 		Committed struct {
 			TS bson.Timestamp `bson:"ts"`
@@ -259,16 +261,29 @@ type setStatus struct {
 	} `bson:"electionCandidateMetrics"`
 }
 
+// member is a member by its address, nil if the set has none there.
+func (s setStatus) member(address string) *memberStatus {
+	for i := range s.Members {
+		if s.Members[i].Name == address {
+			return &s.Members[i]
+		}
+	}
+	return nil
+}
+
+// optime says where an entry of the oplog is.
+type optime struct {
+	TS   bson.Timestamp `bson:"ts"`
+	Term int64          `bson:"t"`
+}
+
 type memberStatus struct {
-	Name   string    `bson:"name"`
-	Health float64   `bson:"health"`
-	State  int       `bson:"state"`
-	Words  string    `bson:"stateStr"`
-	Date   time.Time `bson:"optimeDate"` // whole seconds
-	Optime struct {
-		TS   bson.Timestamp `bson:"ts"`
-		Term int64          `bson:"t"`
-	} `bson:"optime"`
+	Name      string    `bson:"name"`
+	Health    float64   `bson:"health"`
+	State     int       `bson:"state"`
+	Words     string    `bson:"stateStr"`
+	Date      time.Time `bson:"optimeDate"` // whole seconds
+	Optime    optime    `bson:"optime"`
 	Heartbeat string    `bson:"lastHeartbeatMessage"`
 	Elected   time.Time `bson:"electionDate"`
 }

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 const (
-	// addShardTries bounds how often a shard is offered to the cluster, and moveTries how often a chunk to a shard.
-	addShardTries = 10
-	moveTries     = 10
+	// hardTries bounds how often a change of the cluster is tried that is refused for a reason which does not end by itself.
+	hardTries = 10
 	// tryAgainAfter is how long is waited in between.
 	tryAgainAfter = 300 * time.Millisecond
 	// commonNamespace is what 'plimsoll run' loads.
@@ -105,7 +106,7 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 		if known[set] {
 			continue
 		}
-		if err := times(ctx, addShardTries, "adding "+set, func() error {
+		if err := persist(ctx, "adding "+set, func(ctx context.Context) error {
 			return router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "addShard", Value: c.seeds(set)}, {Key: "name", Value: set}}, nil)
 		}); err != nil {
 			return err
@@ -115,15 +116,21 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 	return nil
 }
 
-// times tries a bounded number of times.
-func times(ctx context.Context, n int, what string, try func() error) error {
-	for i := 1; ; i++ {
-		err := try()
+// persist tries a change of the cluster until it works: until the lab's deadline if what is said is a state that ends by
+// itself, as config servers and shards have just after an election, and a bounded number of times otherwise.
+func persist(ctx context.Context, what string, try func(context.Context) error) error {
+	for hard := 0; ; {
+		one, cancel := context.WithTimeout(ctx, changeLimit)
+		err := try(one)
+		cancel()
 		if err == nil {
 			return nil
 		}
-		if i == n {
-			return fmt.Errorf("%s failed %d times: %w", what, n, err)
+		if !server.Transient(code(err)) && !mongo.IsNetworkError(err) {
+			hard++
+		}
+		if hard == hardTries {
+			return fmt.Errorf("%s failed %d times: %w", what, hard, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -156,7 +163,9 @@ func (c *mongoCluster) shardCollection(ctx context.Context, router *engine.Mongo
 	if spec.Sharding == "hashed" && !c.programs.Version.AtLeast(7, 2) {
 		command = append(command, bson.E{Key: "numInitialChunks", Value: int32(spec.Chunks)})
 	}
-	if err := router.Command(ctx, engine.AsUser, "admin", command, nil); err != nil {
+	if err := persist(ctx, "sharding "+spec.Namespace, func(ctx context.Context) error {
+		return router.Command(ctx, engine.AsUser, "admin", command, nil)
+	}); err != nil {
 		return err
 	}
 	if spec.Sharding == "ranged" {

@@ -31,6 +31,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	if err := c.launch(ctx, servers); err != nil {
 		return err
 	}
+	c.tellFewFiles(servers)
 	sets := c.sets()
 	if len(sets) == 0 {
 		return c.startStandalone(ctx, servers[0])
@@ -72,6 +73,18 @@ func (c *mongoCluster) launch(ctx context.Context, servers []*engine.MongoNode) 
 		}
 		return n.Wait(ctx)
 	})
+}
+
+// tellFewFiles warns once of a limit of open files that is too low. It is that of this machine, so all servers have it.
+func (c *mongoCluster) tellFewFiles(servers []*engine.MongoNode) {
+	for _, n := range servers {
+		for _, p := range n.Status().Processes {
+			if few := engine.FewFiles(p); few != "" {
+				c.event("progress", map[string]string{"member": n.Name()}, "warning: %s", few)
+				return
+			}
+		}
+	}
 }
 
 // formSets makes sets out of members, all at once.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -13,6 +15,10 @@ const (
 	mongoSet    = "rs0"
 	mongoConfig = "config"
 )
+
+// memberName is the name of a member with data, for every engine and topology: that of a standalone as well, so that a
+// specification means the same server whatever it is started as.
+func memberName(set string, index int) string { return set + "-" + strconv.Itoa(index+1) }
 
 // maxVotes is how many members of a replica set may vote (manual: "Replica Set Members").
 const maxVotes = 7
@@ -46,7 +52,7 @@ func planMongo(spec record.LabSpec) (Layout, error) {
 	}
 	switch t.Kind {
 	case record.LabStandalone:
-		p.place(MemberPlan{Name: "mongod-1", Kind: "mongod", Role: "member", Volume: true}, 0)
+		p.place(MemberPlan{Name: memberName(mongoSet, 0), Kind: "mongod", Role: "member", Volume: true}, 0)
 	case record.LabReplicaSet:
 		p.placeSet(mongoSet, t, 0)
 	case record.LabSharded:
@@ -74,7 +80,7 @@ func (p *mongoPlanner) placeSet(set string, t record.TopologySpec, turn int) {
 		case m >= dataVotes(t):
 			priority = 0 // who has no vote cannot become primary
 		}
-		p.place(MemberPlan{Name: set + "-" + strconv.Itoa(m+1), Kind: "mongod", Set: set, Role: "member",
+		p.place(MemberPlan{Name: memberName(set, m), Kind: "mongod", Set: set, Role: "member",
 			Volume: true, Priority: priority}, turn+m)
 	}
 	if t.Arbiter {
@@ -132,12 +138,19 @@ func (p *mongoPlanner) notes(spec record.LabSpec) []string {
 	t := spec.Topology
 	var notes []string
 	say := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
+	if room := mongoRoom(spec); room.Volume > 0 {
+		say("storage.size: of each volume of %s mongod itself takes %s: %s. The journal grows until the next checkpoint; there is one every %s",
+			figure.Bytes(room.Volume), figure.Bytes(room.Own()), room, figure.Duration(room.Checkpoint))
+	}
 	if crowded := p.crowded(); len(crowded) > 0 {
 		say("hosts.count: %d hosts carry %d members of a set, so the loss of %s takes several members of one set; a majority may be gone with it",
 			len(p.data), p.membersPerSet(t), crowded[0])
 	}
 	if t.Kind == record.LabStandalone {
 		return append(notes, p.cacheNotes(spec)...)
+	}
+	if t.Acknowledge > 0 {
+		say("topology.acknowledge: %d: mongod waits for as many members as each write says (w), so the lab has nothing to set", t.Acknowledge)
 	}
 	voting := dataVotes(t)
 	if t.Arbiter {
@@ -157,11 +170,28 @@ func (p *mongoPlanner) notes(spec record.LabSpec) []string {
 			say("topology.config_servers: %d config servers survive no more failures than %d", t.ConfigServers, t.ConfigServers-1)
 		}
 		if len(spec.Engine.Parameters) > 0 || len(spec.Engine.Args) > 0 {
-			say("engine.parameters and engine.args are for mongod; the routers are started without them")
+			say("engine.parameters and engine.args are for the members of the shards; config servers and routers have their own (engine.config, engine.router)")
 		}
 		say("the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on")
 	}
 	return append(notes, p.cacheNotes(spec)...)
+}
+
+// mongoRoom is what the members of a lab themselves keep on their volumes.
+func mongoRoom(spec record.LabSpec) engine.MongoRoom {
+	return engine.RoomOfMongo(int64(spec.Storage.Size), spec.Topology.Kind != record.LabStandalone, spec.Engine.Args, spec.Engine.Parameters)
+}
+
+// CheckData refuses data of clients, in bytes, for which the volumes of a specification are too small, as far as that is known:
+// shards share them evenly.
+func CheckData(spec record.LabSpec, data int64) error {
+	if spec.Engine.Name != engine.Mongod {
+		return nil
+	}
+	if spec.Topology.Kind == record.LabSharded {
+		data /= max(1, int64(spec.Topology.Shards))
+	}
+	return mongoRoom(spec).CheckData(data)
 }
 
 // cacheNotes say how the memory is shared where nobody said so.

@@ -31,7 +31,8 @@ func checkMongo(spec record.LabSpec) error {
 	errs := []error{
 		within("hosts.count", int64(spec.Hosts.Count), 0, maxMongoHosts),
 		engine.CheckMongoCache(int64(spec.Engine.Cache)),
-		checkMongoVersion(spec.Engine, t.Kind != record.LabStandalone),
+		checkMongoVersion(spec),
+		mongoRoom(spec).Check(),
 	}
 	switch t.Kind {
 	case record.LabStandalone:
@@ -53,7 +54,8 @@ func within(key string, n, low, high int64) error {
 	return nil
 }
 
-func checkMongoVersion(e record.EngineSpec, members bool) error {
+func checkMongoVersion(spec record.LabSpec) error {
+	e := spec.Engine
 	var v engine.MongoVersion
 	if e.Version != "" {
 		var err error
@@ -64,7 +66,21 @@ func checkMongoVersion(e record.EngineSpec, members bool) error {
 			return fmt.Errorf("engine.version: %s is too old: labs need 4.4 or later", e.Version)
 		}
 	}
-	return engine.CheckMongodArgs(e.Args, v, members)
+	if v.Known() {
+		return errors.Join(checkMongoArgs(spec, v), checkRenamed(spec, v))
+	}
+	return checkMongoArgs(spec, v)
+}
+
+// checkMongoArgs refuses arguments that the lab sets itself or that the release does not have, for servers of any role.
+func checkMongoArgs(spec record.LabSpec, v engine.MongoVersion) error {
+	var errs []error
+	roles := spec.Engine.Roles()
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		members := spec.Topology.Kind != record.LabStandalone && role != "router"
+		errs = append(errs, engine.CheckMongodArgs(record.EngineKey(role, "args"), roles[role].Args, v, members))
+	}
+	return errors.Join(errs...)
 }
 
 func checkStandalone(t record.TopologySpec) error {

@@ -49,7 +49,7 @@ func TestPlanMongo(t *testing.T) {
 		spec record.LabSpec
 		want string
 	}{
-		{"standalone", mongoSpec(record.TopologySpec{}), "mongod-1 mongod member on host1 priority 0 with a volume\n"},
+		{"standalone", mongoSpec(record.TopologySpec{}), "rs0-1 mongod member on host1 priority 0 with a volume\n"},
 		{"three", mongoSpec(record.TopologySpec{Members: 3}), "rs0-1 mongod member on host1 with a volume\nrs0-2 mongod member on host2 with a volume\nrs0-3 mongod member on host3 with a volume\n" + cacheNote(3)},
 		{"arbiter", mongoSpec(record.TopologySpec{Members: 2, Arbiter: true, Priorities: []float64{2, 0}}),
 			"rs0-1 mongod member on host1 priority 2 with a volume\nrs0-2 mongod member on host2 priority 0 with a volume\nrs0-arbiter mongod arbiter on host3\n" +

@@ -24,7 +24,7 @@ type HostPlan struct {
 
 // MemberPlan is a server that a topology needs.
 type MemberPlan struct {
-	Name       string // "rs0-1", "shard1-2", "config-1", "router-1", "pg-1", "gateway-durable"
+	Name       string // "rs0-1", "shard1-2", "config-1", "router-1", "gateway-durable"
 	Kind       string // as in [engine.Node]
 	Set        string // the replica set or shard
 	Host       string
@@ -55,6 +55,20 @@ type Site struct {
 	Event func(kind, text string, data map[string]string)
 }
 
+// Depth is how much servers are asked for a description.
+type Depth int
+
+// The depths, each with all that the one before it has.
+const (
+	// Known asks nobody: what is known is told at once.
+	Known Depth = iota
+	// Standing asks for roles, terms and lag: one command to each member and one to each set, and another one for each
+	// member that is behind. It may be asked while something is measured.
+	Standing
+	// Settings asks every server for its settings too: about five commands to each.
+	Settings
+)
+
 // Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster interface {
 	// Start starts everything and returns when clients can use it: primaries are elected or promoted, a majority
@@ -69,15 +83,15 @@ type Cluster interface {
 	// Node returns a server by its name. Nodes are all, in the order of the layout.
 	Node(name string) (engine.Node, bool)
 	Nodes() []engine.Node
-	// Describe says how the members are. deep asks the servers for roles, lag and settings; otherwise only what is
-	// known is told, at once.
-	Describe(ctx context.Context, deep bool) []record.LabMember
+	// Describe says how the members are.
+	Describe(ctx context.Context, depth Depth) []record.LabMember
 	// Primary is the name of the member that takes writes now, of the set that is named, or of the only one.
 	Primary(ctx context.Context, set string) (string, error)
 	// StepDown makes the primary hand over to another member in a planned way.
 	StepDown(ctx context.Context, set string) error
 	// Return starts a member that was killed, stopped or moved to another host and lets it join again as what it can
-	// be; a former primary gives up what was not replicated, and that is told as an event and kept (see docs/lab.md).
+	// be; a former primary gives up what was not replicated, and that is told as an event and kept (see docs/lab.md). It
+	// gives up by itself when nothing comes of it, so ctx needs no deadline.
 	Return(ctx context.Context, member string) error
 	// Sharding is how the collection is spread, nil if nothing is sharded.
 	Sharding(ctx context.Context) (*record.LabSharding, error)

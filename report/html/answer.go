@@ -185,7 +185,7 @@ var checks = []check{
 	{"enough values", []string{"few-samples"}, always},
 	{"content as written", []string{"corrupt", "short-data"}, always},
 	{"writes confirmed", []string{"unacknowledged", "concern-ignored", "indeterminate"}, always},
-	{"record whole", []string{"interrupted", "failed", "abandoned", "incomplete", "altered"}, always},
+	{"record whole", []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed", "nothing-measured", "unwritten"}, always},
 }
 
 // badges say what was looked at, and what came of it.

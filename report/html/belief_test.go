@@ -12,7 +12,7 @@ import (
 // The first screen of a drill and of a probe says what its verdict rests on.
 func TestWhatAVerdictRestsOn(t *testing.T) {
 	good := record.DrillRound{Status: record.Complete, Faults: []record.DrillFault{{Hit: true}}, Ledger: &record.LedgerResult{}, Seeds: 10, SeedsFound: 10}
-	bad := record.DrillRound{Status: record.Failed, Faults: []record.DrillFault{{}}, Seeds: 10, SeedsFound: 7, Unread: []string{"pg-1"}}
+	bad := record.DrillRound{Status: record.Failed, Faults: []record.DrillFault{{}}, Seeds: 10, SeedsFound: 7, Unread: []string{"rs0-1"}}
 	if got := drillBadges(&record.Drill{Rounds: []record.DrillRound{{Status: record.Running}}}); got != nil {
 		t.Errorf("before a round is over: %v", got)
 	}

@@ -2,13 +2,13 @@ package html
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
@@ -48,8 +48,8 @@ func (s *Source) openRound(dir string) {
 			}
 		}
 	}
-	path := filepath.Join(dir, record.RoundsDir, strconv.Itoa(shown.Number))
-	if !exists(filepath.Join(path, record.RunFile)) {
+	path, err := record.Below(dir, record.RoundsDir+"/"+strconv.Itoa(shown.Number))
+	if err != nil || !safeopen.Exists(path, record.RunFile) {
 		return // it has not begun, or was not kept
 	}
 	r := &Source{Dir: path}
@@ -194,9 +194,12 @@ func drillCharts(d *record.Drill, prefix string) []Block {
 	}
 	drawn := 0
 	for i := range d.Rounds {
-		if f := drillPhases(&d.Rounds[i], prefix, len(d.Rounds) > 1); f != nil && drawn < mostPhases {
-			charts = append(charts, Block{Figure: f})
-			drawn++
+		r := &d.Rounds[i]
+		for _, story := range report.DrillStories(r) {
+			if f := drillPhases(r, story, prefix, len(d.Rounds) > 1); f != nil && drawn < mostPhases {
+				charts = append(charts, Block{Figure: f})
+				drawn++
+			}
 		}
 	}
 	return charts
@@ -227,22 +230,26 @@ func roundSections(s *Source, prefix string) ([]Section, *Track) {
 }
 
 // drillPhases draws when each step of a round was, since the first fault, each with the time since the step before.
-func drillPhases(r *record.DrillRound, prefix string, several bool) *Figure {
-	if len(r.Faults) == 0 || len(r.Moments) == 0 {
+func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, several bool) *Figure {
+	if len(r.Faults) == 0 || len(story.Moments) == 0 {
 		return nil
 	}
 	title := "From the fault to redundancy"
 	if several {
 		title = fmt.Sprintf("Round %d: from the fault to redundancy", r.Number)
 	}
+	id := fmt.Sprintf("%sdrill-phases-%d", prefix, r.Number)
+	if story.Shard != "" {
+		id, title = id+"-"+story.Shard, title+", on "+story.Shard
+	}
 	first := r.Faults[0].Injected
-	c := &chart.Rows{Frame: chart.Frame{ID: fmt.Sprintf("%sdrill-phases-%d", prefix, r.Number), Title: title},
+	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: "time after the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
 	numbers := &Table{Columns: columns(1, "step", "after the fault", "since the step before", "what")}
 	numbers.Columns[3].Number = false
 	last := first
 	var words []string
-	for _, m := range r.Moments {
+	for _, m := range story.Moments {
 		name, at := report.DrillMoment(m.Kind), figure.Duration(time.Duration(m.At-first))
 		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first), High: seconds64(m.At - first), Text: at}
 		if m.Kind == record.MomentFault {
@@ -254,7 +261,7 @@ func drillPhases(r *record.DrillRound, prefix string, several bool) *Figure {
 		last = m.At
 	}
 	note := ""
-	if e := r.Whole(); e != nil && e.Outage > 0 {
+	if e := r.Of("", story.Shard); e != nil && e.Outage > 0 {
 		c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
 		note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
 	}
@@ -275,7 +282,7 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
-		if e := r.Whole(); e != nil && e.Outage >= 0 && at >= 0 {
+		if e := r.Headline(); e != nil && e.Outage >= 0 && at >= 0 {
 			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
 			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), figure.Duration(time.Duration(e.Outage)), report.MannerName(r.Manner())})
 			n++

@@ -93,7 +93,7 @@ func roundsDone(d *record.Drill) *Table {
 			continue
 		}
 		outage, lost := "–", "–"
-		if e := r.Whole(); e != nil && e.Outage >= 0 {
+		if e := r.Headline(); e != nil && e.Outage >= 0 {
 			outage = figure.Duration(time.Duration(e.Outage))
 		}
 		if l := r.Ledger; l != nil {

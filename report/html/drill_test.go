@@ -53,7 +53,7 @@ func TestPageOfADrillThatGoesOn(t *testing.T) {
 	page := pageOf(t, openAll(t, dir)...)
 	for _, want := range []string{
 		"kill-primary: running, round 3 of 4, 1 violated, 1 holds", "Round 3 of 4, now", "the fault is in place, since", "to come", "audit: everything is read back",
-		"kill:primary: pg-1 is broken", "1,234", "indeterminate", "Rounds so far", "Round 3 over time", "fault: power-off of host1",
+		"kill:primary: rs0-1 is broken", "1,234", "indeterminate", "Rounds so far", "Round 3 over time", "fault: power-off of host1",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)

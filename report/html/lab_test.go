@@ -18,7 +18,7 @@ func TestLabOfARun(t *testing.T) {
 	o.OnLab = true
 	page := pageOf(t, openAll(t, run(t, o))...)
 	for _, want := range []string{
-		`<section id="lab"`, "CPU used (processor cores) of lab three", "the load", "fault: power-off of host1", "promotion: pg-2 is the primary",
+		`<section id="lab"`, "CPU used (processor cores) of lab three", "the load", "fault: power-off of host1", "promotion: rs0-2 is the primary",
 		"bytes behind the primary", "primary → unknown", "on → off", "healthy → degraded", "Hosts of the lab", "One operation on the hosts of the lab",
 		"plimsoll lab up /dev/stdin", "tolerate: 1", "Lab</dt>", "replica set of 3 members (elect-fast)",
 	} {
@@ -26,7 +26,7 @@ func TestLabOfARun(t *testing.T) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	for _, no := range []string{"Machine three/host1", "Member three/pg-2"} {
+	for _, no := range []string{"Machine three/host1", "Member three/rs0-2"} {
 		if strings.Contains(page, no) {
 			t.Errorf("the page has %q", no)
 		}

@@ -1,13 +1,14 @@
 package html
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -76,23 +77,23 @@ func Open(path string) (*Source, error) {
 	switch {
 	case !info.IsDir():
 		err = s.openComparison(path)
-	case exists(filepath.Join(path, record.SuiteFile)):
+	case safeopen.Exists(path, record.SuiteFile):
 		err = s.openSuite(path)
-	case exists(filepath.Join(path, record.StudyFile)):
+	case safeopen.Exists(path, record.StudyFile):
 		err = s.openStudy(path)
-	case exists(filepath.Join(path, record.DrillFile)):
+	case safeopen.Exists(path, record.DrillFile):
 		err = s.openDrill(path)
-	case exists(filepath.Join(path, record.ProbeFile)):
+	case safeopen.Exists(path, record.ProbeFile):
 		err = s.openProbe(path)
-	case exists(filepath.Join(path, ComparisonFile)):
-		err = s.openComparison(filepath.Join(path, ComparisonFile))
+	case safeopen.Exists(path, ComparisonFile):
+		err = s.openComparison(path)
 	default:
 		err = s.openRun(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if sums, err := os.ReadFile(filepath.Join(path, record.SumsFile)); err == nil && len(sums) < 1<<16 {
+	if sums, err := safeopen.ReadFile(path, record.SumsFile, 1<<16); err == nil {
 		s.Sums = string(sums)
 	}
 	return s, nil
@@ -104,11 +105,6 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func (s *Source) openRun(dir string) error {
@@ -154,18 +150,22 @@ type readCourse struct {
 // courseOf begins to read the course of a run that has ended, while its checksums are looked at, which takes as long for
 // the record of a day. It returns nil where the record is to be opened first: a run that goes on is recovered by that.
 func courseOf(dir string) <-chan readCourse {
-	b, err := os.ReadFile(filepath.Join(dir, record.RunFile))
+	b, err := safeopen.ReadFile(dir, record.RunFile, safeopen.MaxDocument)
 	if err != nil {
 		return nil
 	}
 	var r record.Run
-	if json.Unmarshal(b, &r) != nil || r.Kind != record.KindRun || r.Status == record.Running {
+	if safeopen.Unmarshal(b, &r) != nil || r.Kind != record.KindRun || r.Status == record.Running {
 		return nil
 	}
 	done := make(chan readCourse, 1)
 	go func() {
-		c, err := course.Read(dir, &r)
-		done <- readCourse{c, err}
+		var read readCourse
+		read.err = contain.Panic("the course of the run", func() (err error) {
+			read.course, err = course.Read(dir, &r)
+			return err
+		})
+		done <- read
 	}()
 	return done
 }
@@ -191,19 +191,21 @@ func (s *Source) openStudy(dir string) error {
 	return nil
 }
 
+// openComparison reads a comparison: a record, or a file by itself, which has no checksums.
 func (s *Source) openComparison(path string) error {
-	b, err := os.ReadFile(path)
+	open := record.OpenComparison
+	switch {
+	case safeopen.Exists(path, ComparisonFile):
+	case filepath.Base(path) == ComparisonFile:
+		path = filepath.Dir(path)
+	default:
+		open = record.OpenComparisonFile
+	}
+	c, err := open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the comparison %s: %w", path, cause(err))
+		return err
 	}
-	var c record.ComparisonReport
-	if err := json.Unmarshal(b, &c); err != nil {
-		return fmt.Errorf("%s holds no comparison that can be read: %w", path, err)
-	}
-	if c.Kind != record.KindComparison {
-		return fmt.Errorf("%s is a record of kind %q: give the directory of a run or a study, or the file of a comparison", path, c.Kind)
-	}
-	s.openSpectra(&c)
-	s.Comparison = &c
+	s.openSpectra(c)
+	s.Comparison = c
 	return nil
 }

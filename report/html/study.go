@@ -44,7 +44,7 @@ func studyAnswer(s *record.Study, prefix string) Answer {
 	a.Tiles = studyTiles(s)
 	a.Badges = studyBadges(s)
 	spec := s.Specification
-	a.Facts = facts("Base", baseText(s.Base), "Factors", factorText(spec), "Trials", fmt.Sprintf("%d per configuration, order %s, seed %d", spec.Trials, spec.Order, spec.Seed),
+	a.Facts = facts("Engine", s.Engine, "Base", baseText(s.Base), "Factors", factorText(spec), "Trials", fmt.Sprintf("%d per configuration, order %s, seed %d", spec.Trials, spec.Order, spec.Seed),
 		"Comparisons", report.ComparisonsText(s.Comparisons), "Margin", figure.Percent(float64(spec.Margin))+" is the smallest change that matters", "Intervals", figure.Percent(float64(spec.Confidence))+" confidence",
 		"Durability", Durability(&record.Run{Specification: s.Base}), "Load made by", Machine(s.Environment),
 		"Started", s.Started.UTC().Format("2006-01-02 15:04:05")+" UTC with "+Version(s.Tool))

@@ -3,12 +3,12 @@ package html
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -26,7 +26,7 @@ func (s *Source) openTrials(study *record.Study) {
 	} {
 		for i := range study.Trials {
 			if t := &study.Trials[i]; s.Trial == nil && t.Status == record.TrialDone && t.Kind == record.TrialCompared && filepath.IsLocal(t.Record) && wanted(t) {
-				if r, err := record.Open(filepath.Join(s.Dir, t.Record)); err == nil {
+				if r, err := record.OpenBelow(s.Dir, t.Record); err == nil {
 					Tidy(r)
 					s.Trial, s.TrialNumber = r, t.Number
 				}
@@ -39,7 +39,7 @@ func (s *Source) openTrials(study *record.Study) {
 			continue
 		}
 		name := filepath.Join(t.Record, record.SumsFile)
-		b, err := os.ReadFile(filepath.Join(s.Dir, name))
+		b, err := safeopen.ReadFile(s.Dir, filepath.ToSlash(name), 1<<20)
 		if err != nil {
 			continue
 		}

@@ -3,7 +3,6 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +23,11 @@ func (s *Source) openSuite(dir string) error {
 	s.again, s.command = exactSpec(spec), exactCommand(r.Command)
 	s.Parts = map[string]*Source{}
 	s.Suite = report.NewSuite(r, func(p *record.Part) (x report.SuitePart, err error) {
-		part, err := Open(filepath.Join(dir, filepath.FromSlash(p.Record)))
+		at, err := record.Below(dir, p.Record)
+		if err != nil {
+			return x, err
+		}
+		part, err := Open(at)
 		if err != nil {
 			return x, err
 		}

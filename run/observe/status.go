@@ -73,6 +73,12 @@ var (
 		"tickets.read.available":  at("queues/execution/read/available", "wiredTiger/concurrentTransactions/read/available"),
 		"tickets.write.out":       at("queues/execution/write/out", "wiredTiger/concurrentTransactions/write/out"),
 		"tickets.write.available": at("queues/execution/write/available", "wiredTiger/concurrentTransactions/write/available"),
+		"flow_control.lagged":     at("flowControl/isLagged"),
+		"flow_control.limit":      at("flowControl/targetRateLimit"),
+		"repl.buffer.operations":  at("metrics/repl/buffer/apply/count", "metrics/repl/buffer/count"),
+		"repl.buffer.size":        at("metrics/repl/buffer/apply/sizeBytes", "metrics/repl/buffer/sizeBytes"),
+		"memory.allocated":        at("tcmalloc/generic/current_allocated_bytes"),
+		"memory.heap":             at("tcmalloc/generic/heap_size"),
 	}
 	counters = map[string]field{
 		"opcounters.insert":            at("opcounters/insert"),
@@ -92,6 +98,27 @@ var (
 		"log.syncs":                    at("wiredTiger/log/log sync operations"),
 		"log.written_bytes":            at("wiredTiger/log/log bytes written"),
 		"page_faults":                  at("extra_info/page_faults"),
+		"write_conflicts":              at("metrics/operation/writeConflicts"),
+		"repl.applied":                 at("metrics/repl/apply/ops"),
+		"repl.fetched":                 at("metrics/repl/network/ops"),
+		"repl.fetched_bytes":           at("metrics/repl/network/bytes"),
+		"capacity.read_bytes":          at("wiredTiger/capacity/bytes read"),
+		"capacity.checkpoint_bytes":    at("wiredTiger/capacity/bytes written for checkpoint"),
+		"capacity.eviction_bytes":      at("wiredTiger/capacity/bytes written for eviction"),
+		"capacity.log_bytes":           at("wiredTiger/capacity/bytes written for log"),
+	}
+	// timed are counters of microseconds: threads that waited, or a state that held, on average since the last look.
+	timed = map[string]field{
+		"flow_control.waiting":     at("flowControl/timeAcquiringMicros"),
+		"flow_control.lagged_time": at("flowControl/isLaggedTimeMicros"),
+		"capacity.waiting":         at("wiredTiger/capacity/time waiting due to total capacity (usecs)"),
+	}
+	// averages are counters of time and of what took it: the mean time of those since the last look.
+	averages = map[string]average{
+		"latency.reads":    {at("opLatencies/reads/latency"), at("opLatencies/reads/ops"), time.Microsecond},
+		"latency.writes":   {at("opLatencies/writes/latency"), at("opLatencies/writes/ops"), time.Microsecond},
+		"latency.commands": {at("opLatencies/commands/latency"), at("opLatencies/commands/ops"), time.Microsecond},
+		"repl.batch_time":  {at("metrics/repl/apply/batches/totalMillis"), at("metrics/repl/apply/batches/num"), time.Millisecond},
 	}
 	evictedClean     = at("wiredTiger/cache/unmodified pages evicted")
 	evictedDirty     = at("wiredTiger/cache/modified pages evicted")
@@ -101,7 +128,14 @@ var (
 	checkpointRecent = at("wiredTiger/transaction/transaction checkpoint most recent time (msecs)", "wiredTiger/checkpoint/most recent time (msecs)")
 	checkpointState  = at("wiredTiger/checkpoint/progress state") // 0 if none is under way
 	uptimeMillis     = at("uptimeMillis")
+	writablePrimary  = at("repl/isWritablePrimary", "repl/ismaster")
 )
+
+// average is a mean time: the total, what it is of, and its unit.
+type average struct {
+	total, of field
+	unit      time.Duration
+}
 
 // statusReader turns serverStatus documents of one server into values.
 type statusReader struct {
@@ -128,6 +162,7 @@ func (r *statusReader) read(doc bson.Raw, now time.Time) (values map[string]floa
 			r.rates.perSecond(values, name, x, now)
 		}
 	}
+	r.waits(doc, values, now)
 	r.derived(doc, values, now)
 	events = r.checkpoint(doc, values, now)
 	r.rates.end(now)
@@ -144,6 +179,42 @@ func (r *statusReader) recognise(doc bson.Raw) {
 		r.checkpoints = -1
 	}
 	r.server, r.up = server, up
+}
+
+// waits adds what took how long, and by how much operations were held back.
+func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.Time) {
+	seconds := r.rates.seconds(now)
+	for name, f := range timed {
+		if x, ok := f.number(doc); ok {
+			if grown, known := r.rates.add(name, x); known && seconds > 0 {
+				values[name] = grown / 1e6 / seconds
+			}
+		}
+	}
+	for name, a := range averages {
+		total, ok1 := a.total.number(doc)
+		of, ok2 := a.of.number(doc)
+		if !ok1 || !ok2 {
+			continue
+		}
+		took, known := r.rates.add(name+".total", total)
+		if n, known2 := r.rates.add(name+".of", of); known && known2 && n > 0 {
+			values[name] = took / n * float64(a.unit)
+		}
+	}
+	if values["flow_control.lagged"] > 0 { // what is written in the seconds in which flow control is on
+		if _, known := values["opcounters.insert"]; known {
+			values["flow_control.writes"] = values["opcounters.insert"] + values["opcounters.update"] + values["opcounters.delete"]
+		}
+	}
+	for _, kind := range []string{"read", "write"} {
+		if free, ok := values["tickets."+kind+".available"]; ok {
+			values["tickets."+kind+".exhausted"] = 0
+			if free <= 0 {
+				values["tickets."+kind+".exhausted"] = 1
+			}
+		}
+	}
 }
 
 // derived adds what follows from several fields.

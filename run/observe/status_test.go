@@ -54,6 +54,7 @@ func TestStatusOfOneServer(t *testing.T) {
 		"cache.used": 8e8, "cache.dirty": 4e7, "cache.max": 1 << 30, "memory.resident": 512 << 20,
 		"checkpoint.running": 0, "checkpoint.recent": 450e6,
 		"tickets.read.out": 2, "tickets.read.available": 126, "tickets.write.out": 5, "tickets.write.available": 123,
+		"tickets.read.exhausted": 0, "tickets.write.exhausted": 0,
 	}
 	if diff := cmp.Diff(gauges, values, close6); diff != "" || len(events) != 0 {
 		t.Errorf("first look, %d events (-want +got):\n%s", len(events), diff)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 // A store directory holds two things: the marker, by which it is recognised, and the engine's files
@@ -26,7 +28,7 @@ const (
 // prepare makes dir a store directory, or finds that it is one.
 func prepare(fsys vfs.FS, dir string) error {
 	if strings.TrimSpace(dir) == "" {
-		return errors.New("the embedded store needs a directory: write embedded:DIR")
+		return wrongDir(dir, "it needs a directory: write embedded:DIR")
 	}
 	mine, err := isStore(fsys, dir)
 	if err != nil {
@@ -49,7 +51,7 @@ func isStore(fsys vfs.FS, dir string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return false, fmt.Errorf("%s is a file, not a directory: choose another directory for the embedded store", dir)
+		return false, wrongDir(dir, "it is a file, not a directory: choose another directory")
 	case err != nil:
 		return false, fmt.Errorf("cannot read the directory %s of the embedded store (%s): choose one that you may read and write", dir, cause(err))
 	}
@@ -58,7 +60,7 @@ func isStore(fsys vfs.FS, dir string) (bool, error) {
 	}
 	for _, name := range names {
 		if name != dataDir { // all that a creation broken off before its marker leaves
-			return false, fmt.Errorf("%s is not a plimsoll store, it holds other files (%s): choose an empty or a new directory", dir, name)
+			return false, notStore(dir, name)
 		}
 	}
 	return false, emptyData(fsys, dir, names)
@@ -72,9 +74,18 @@ func emptyData(fsys vfs.FS, dir string, names []string) error {
 	}
 	inside, err := fsys.List(filepath.Join(dir, dataDir))
 	if err != nil || len(inside) > 0 && !slices.Equal(inside, []string{newMarker}) {
-		return fmt.Errorf("%s is not a plimsoll store, it holds other files (%s): choose an empty or a new directory", dir, dataDir)
+		return notStore(dir, dataDir)
 	}
 	return nil
+}
+
+// wrongDir says that a directory cannot be that of a store, whatever its disk does.
+func wrongDir(dir, problem string) error {
+	return &store.AddressError{Address: "embedded:" + dir, Problem: problem}
+}
+
+func notStore(dir, name string) error {
+	return wrongDir(dir, "it is not a plimsoll store, it holds other files ("+name+"): choose an empty or a new directory")
 }
 
 // checkMarker refuses a store of a format that this version does not know.
@@ -132,8 +143,9 @@ func ignoreMissing(err error) error {
 // Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. A
 // directory that is not a plimsoll store, or is in use, is left alone and an error; one that does not
 // exist is not.
-func Remove(dir string) error {
-	fsys := vfs.Default
+func Remove(dir string) error { return removeStore(vfs.Default, dir) }
+
+func removeStore(fsys vfs.FS, dir string) error {
 	mine, err := isStore(fsys, dir)
 	if err != nil || !mine {
 		return err
@@ -158,13 +170,57 @@ func Remove(dir string) error {
 	return nil
 }
 
+// RemoveFull deletes the store in dir if it has no collections but those named. It writes nothing, so it also works where
+// the store cannot be opened because its disk is full. Other collections are an error, and nothing is removed.
+func RemoveFull(dir string, collections []string) error {
+	return removeFull(vfs.Default, dir, collections)
+}
+
+func removeFull(fsys vfs.FS, dir string, collections []string) error {
+	if mine, err := isStore(fsys, dir); err != nil || !mine {
+		return err
+	}
+	cat, err := readOnlyCatalog(fsys, dir)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for name := range cat {
+		if !slices.Contains(collections, name) {
+			others = append(others, name)
+		}
+	}
+	if slices.Sort(others); len(others) > 0 {
+		return fmt.Errorf("the disk that holds %s is full, and the store has other collections (%s), so it is not emptied: free space, or remove the directory",
+			dir, strings.Join(others, ", "))
+	}
+	return removeStore(fsys, dir)
+}
+
+// readOnlyCatalog reads what collections a store has.
+func readOnlyCatalog(fsys vfs.FS, dir string) (cat catalog, err error) {
+	data := filepath.Join(dir, dataDir)
+	st := &embeddedStore{dir: dir, opts: Options{fs: fsys}.withDefaults(), fs: newGuard(fsys), trail: &trail{}}
+	if st.lock, err = pebble.LockDirectory(data, fsys); err != nil {
+		return nil, lockError(dir, err)
+	}
+	defer st.lock.Close()
+	o := st.pebbleOptions()
+	o.ReadOnly = true
+	if st.db, err = openPebble(data, o); err != nil {
+		return nil, openError(dir, err)
+	}
+	cat, _, err = loadCatalog(st.db)
+	return cat, errors.Join(openError(dir, err), st.closeEngine())
+}
+
 // writeError says what to do about a directory that cannot be written.
 func writeError(dir string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("the disk that holds %s is full: free space, or choose a directory on another disk", dir)
+		return &fullError{fmt.Sprintf("the disk that holds %s is full: free space, or choose a directory on another disk", dir)}
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s is on a read-only file system: choose a directory that can be written", dir)
 	case errors.Is(err, fs.ErrPermission):
@@ -177,7 +233,7 @@ func writeError(dir string, err error) error {
 
 // lockError says who holds the store.
 func lockError(dir string, err error) error {
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+	if errors.Is(err, syscall.EAGAIN) { // EACCES is a lock elsewhere than on Linux and macOS, where it is no permission
 		return fmt.Errorf("the embedded store in %s is in use by another process: end it, or choose another directory", dir)
 	}
 	if strings.Contains(err.Error(), "held by current process") {
@@ -198,7 +254,7 @@ func openError(dir string, err error) error {
 func storageError(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		err = fmt.Errorf("the disk that holds %s is full: free space and start again; every write acknowledged with a sync is kept", dir)
+		err = &fullError{fmt.Sprintf("the disk that holds %s is full: free space and start again; every write acknowledged with a sync is kept", dir)}
 	case pebble.IsCorruptionError(err):
 		err = fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, or remove the directory and load again", dir, oneLine(err))
 	case errors.Is(err, pebble.ErrClosed):
@@ -208,6 +264,12 @@ func storageError(dir string, err error) error {
 	}
 	return err
 }
+
+// fullError is the error of a store whose disk is full.
+type fullError struct{ text string }
+
+func (e *fullError) Error() string { return e.text }
+func (e *fullError) Unwrap() error { return syscall.ENOSPC }
 
 // cause returns the innermost message of a file system error, without the path that the caller names.
 func cause(err error) string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -354,5 +355,49 @@ func TestRemove(t *testing.T) {
 	}
 	if _, err := os.Stat(letter); err != nil {
 		t.Error("a foreign file inside a store was removed")
+	}
+}
+
+// A lock that cannot be taken for lack of permission is held by nobody.
+func TestLockErrorSaysWhy(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{syscall.EAGAIN: "in use by another process", syscall.EACCES: "no permission", syscall.EROFS: "read-only"} {
+		if err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", errno, err, want)
+		}
+	}
+}
+
+// A store whose disk is full cannot be opened, because the engine writes when it opens, and can still be emptied.
+func TestRemoveFull(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir, journaled(), Options{})
+	for _, name := range []string{"mine", "yours"} {
+		if res := testerOn(t, st).do(workload.Request{Verb: workload.Insert, Collection: name, Docs: [][]byte{raw(t, d("_id", int32(1)))}}); res.Outcome != store.OK {
+			t.Fatal(res)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	full := newBrokenFS(syscall.ENOSPC, 0)
+	full.broken.Store(true)
+	if _, err := Open(t.Context(), dir, store.Config{Concern: journaled()}, Options{fs: full}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("opening a full store: %v", err)
+	}
+	if err := removeFull(full, dir, []string{"mine"}); err == nil || !strings.Contains(err.Error(), "other collections (yours)") {
+		t.Errorf("a store with data of others: %v", err)
+	}
+	if err := removeFull(full, dir, []string{"yours", "mine", "more"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, dataDir)); err == nil {
+		t.Error("its data are still there")
+	}
+	foreign := filepath.Join(t.TempDir(), "letter.txt")
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveFull(filepath.Dir(foreign), nil); err == nil {
+		t.Error("a directory that is no store was taken for one")
 	}
 }

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -27,6 +28,7 @@ type tracker struct {
 	open      bool          // the last attempt has not been reported as failed
 	idleSince time.Time     // since when no command is under way
 	wait      time.Duration // see above
+	server    string        // that the last command was handed over for
 }
 
 // trackerKey finds the tracker in a context.
@@ -45,7 +47,9 @@ func (t *tracker) end() {
 // sent is the number of commands that were written to a connection.
 func (t *tracker) sent() int { return t.started - t.unsent }
 
-func (t *tracker) start(name string) {
+// start notes a command that is handed over for a connection, which the driver calls "HOST:PORT[-NUMBER]".
+func (t *tracker) start(name, connection string) {
+	t.server, _, _ = strings.Cut(connection, "[")
 	if name == "getMore" || name == "killCursors" {
 		return
 	}
@@ -83,7 +87,7 @@ func commandMonitor() *event.CommandMonitor {
 	return &event.CommandMonitor{
 		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
 			if t, ok := ctx.Value(trackerKey{}).(*tracker); ok {
-				t.start(e.CommandName)
+				t.start(e.CommandName, e.ConnectionID)
 			}
 		},
 		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {

@@ -85,6 +85,9 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 	}
 	base.SetMonitor(commandMonitor())
 	s.used = effective(base, n)
+	if s.cfg.Concern.Causal {
+		s.used.text["client sessions"] = "causally consistent"
+	}
 	for i := range n {
 		clientOptions := *base
 		if i == 0 && opts.OnEvent != nil {
@@ -106,7 +109,7 @@ func (s *Store) Session(worker int) (store.Session, error) {
 		return nil, fmt.Errorf("worker number %d is negative", worker)
 	}
 	client := s.clients[worker%len(s.clients)]
-	return newSession(client.Database(s.cfg.Database), s.used.acknowledged), nil
+	return newSession(client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
 }
 
 // Close disconnects all clients. Later calls return the first one's result.

@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -15,7 +16,8 @@ import (
 // session is one worker's use of a client that it may share with others.
 type session struct {
 	db           *driver.Database
-	base         context.Context // carries the tracker
+	base         context.Context // carries the tracker, and the causally consistent session if there is one
+	causal       *driver.Session // nil if the driver may use any of its sessions
 	track        tracker
 	acknowledged bool
 
@@ -28,10 +30,19 @@ type session struct {
 	models []driver.WriteModel // reused for batches
 }
 
-func newSession(db *driver.Database, acknowledged bool) *session {
-	s := &session{db: db, acknowledged: acknowledged, more: map[string]*driver.Collection{}}
+// newSession makes a session; with causal it is a causally consistent one of the driver's.
+func newSession(client *driver.Client, database string, acknowledged, causal bool) (*session, error) {
+	s := &session{db: client.Database(database), acknowledged: acknowledged, more: map[string]*driver.Collection{}}
 	s.base = context.WithValue(context.Background(), trackerKey{}, &s.track)
-	return s
+	if !causal {
+		return s, nil
+	}
+	var err error
+	if s.causal, err = client.StartSession(options.Session().SetCausalConsistency(true)); err != nil {
+		return nil, fmt.Errorf("start a causally consistent session: %w", err)
+	}
+	s.base = driver.NewSessionContext(s.base, s.causal)
+	return s, nil
 }
 
 // Do performs req through the driver, which may retry it until the deadline. A deadline of zero means
@@ -82,7 +93,7 @@ func (s *session) perform(ctx context.Context, req *workload.Request, res *store
 // settle completes res with what the tracker saw and, after an error, with what it means.
 func (s *session) settle(write bool, err error, res *store.Result) {
 	s.track.end()
-	res.Attempts, res.PoolWait = s.track.sent(), s.track.wait
+	res.Attempts, res.PoolWait, res.Server = s.track.sent(), s.track.wait, s.track.server
 	if err != nil {
 		s.classify(write, err, res)
 		return
@@ -106,5 +117,10 @@ func (s *session) collection(name string) *driver.Collection {
 	return coll
 }
 
-// Close has nothing to give back: connections belong to the pools of the client.
-func (s *session) Close() error { return nil }
+// Close gives a session of the driver's back. Connections belong to the pools of the client.
+func (s *session) Close() error {
+	if s.causal != nil {
+		s.causal.EndSession(context.Background()) // the client tells the server when it disconnects
+	}
+	return nil
+}

@@ -107,6 +107,9 @@ func applyConcern(o *options.ClientOptions, c store.Concern) error {
 	if c.Read != "" {
 		o.SetReadConcern(&readconcern.ReadConcern{Level: c.Read})
 	}
+	if c.Causal && !o.WriteConcern.Acknowledged() {
+		return store.ErrCausalUnacknowledged
+	}
 	if c.Preference == "" {
 		return nil
 	}

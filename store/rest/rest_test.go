@@ -23,7 +23,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-const patience = time.Minute
+const (
+	patience = time.Minute
+	token    = "the-token-of-the-service"
+)
 
 // service starts the example's service over a responder and returns its address.
 func service(t testing.TB, o null.Options) string {
@@ -36,7 +39,7 @@ func service(t testing.TB, o null.Options) string {
 	ctx, stop := context.WithCancel(context.Background())
 	url, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: r.URI(), Database: "people", Timeout: patience}, func(u string) { url <- u })
+		ended <- persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: r.URI(), Database: "people", Timeout: patience, Token: token}, func(u string) { url <- u })
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -56,7 +59,7 @@ func service(t testing.TB, o null.Options) string {
 
 func open(t testing.TB, url string) *rest.Store {
 	t.Helper()
-	s, err := rest.Open(t.Context(), store.Config{Target: url, Timeout: patience})
+	s, err := rest.Open(t.Context(), store.Config{Target: url, Timeout: patience}, rest.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +373,7 @@ func TestOpen(t *testing.T) {
 		"http://127.0.0.1:x/":     "cannot be read",
 		"ftp://127.0.0.1/persons": "http://HOST:PORT/",
 	} {
-		_, err := rest.Open(t.Context(), store.Config{Target: target, Timeout: patience})
+		_, err := rest.Open(t.Context(), store.Config{Target: target, Timeout: patience}, rest.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want a mention of %q", target, err, want)
 		}

@@ -86,7 +86,7 @@ func (s *session) send(deadline time.Time, c call, res *store.Result) (int, []by
 	if c.write {
 		body = bytes.NewReader(s.body.Bytes())
 	}
-	r, err := http.NewRequestWithContext(ctx, c.method, s.store.base.String()+c.path, body)
+	r, err := s.store.request(ctx, c.method, c.path, body)
 	if err != nil {
 		return 0, nil, err
 	}

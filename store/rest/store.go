@@ -43,12 +43,19 @@ func Check(name string, c store.Concern) error {
 // Store is a REST service.
 type Store struct {
 	base    *url.URL
+	bearer  string // the Authorization header, "" for none
 	timeout time.Duration
 	client  *http.Client // for what is asked once
 }
 
+// Options are those of a service.
+type Options struct {
+	// Token is sent with every request; the service that plimsoll starts demands one.
+	Token string
+}
+
 // Open finds out whether a service is at the address.
-func Open(ctx context.Context, cfg store.Config) (*Store, error) {
+func Open(ctx context.Context, cfg store.Config, o Options) (*Store, error) {
 	u, err := url.Parse(cfg.Target)
 	switch {
 	case err != nil:
@@ -66,6 +73,9 @@ func Open(ctx context.Context, cfg store.Config) (*Store, error) {
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	s := &Store{base: u, timeout: cfg.Timeout, client: newClient()}
+	if o.Token != "" {
+		s.bearer = "Bearer " + o.Token
+	}
 	if _, err := s.health(ctx); err != nil {
 		s.client.CloseIdleConnections()
 		return nil, err
@@ -111,7 +121,7 @@ func (s *Store) health(ctx context.Context) (map[string]string, error) {
 func (s *Store) ask(ctx context.Context, path string, v any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base.String()+path, nil)
+	req, err := s.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -128,6 +138,15 @@ func (s *Store) ask(ctx context.Context, path string, v any) (status int, err er
 		return 0, errors.New("its answer is no JSON")
 	}
 	return answer.StatusCode, nil
+}
+
+// request makes a request that the service takes.
+func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.base.String()+path, body)
+	if err == nil && s.bearer != "" {
+		r.Header.Set("Authorization", s.bearer)
+	}
+	return r, err
 }
 
 // Info implements [store.Store].

@@ -33,7 +33,7 @@ type Caps struct {
 // machine fails nothing, and still ends a hang.
 const patience = 60 * time.Second
 
-// Run runs the suite. open opens the target; the suite closes what it opened. Collections whose names
+// Run runs the suite, and once more on an event loop if the store's sessions can wait on one. open opens the target; the suite closes what it opened. Collections whose names
 // begin with "conformance_" are dropped.
 func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
 	s := open(t)
@@ -51,6 +51,14 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
 	}
 	if caps.Unacknowledged != nil {
 		t.Run("unacknowledged", func(t *testing.T) { testUnacknowledged(t, caps) })
+	}
+	if onLoops(s) {
+		t.Run("on an event loop", func(t *testing.T) {
+			if unacknowledged := caps.Unacknowledged; unacknowledged != nil {
+				caps.Unacknowledged = func(t *testing.T) store.Store { return OnLoop(t, unacknowledged(t)) }
+			}
+			Run(t, func(t *testing.T) store.Store { return OnLoop(t, open(t)) }, caps)
+		})
 	}
 }
 

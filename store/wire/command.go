@@ -33,7 +33,7 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 	if !st.unacknowledged {
 		s.write = append(s.write, session...)
 	}
-	s.read = append(st.appendReadConcern(nil), session...)
+	s.read = append(st.appendReadConcern(nil, 0), session...)
 	s.more = session
 	db := appendString(nil, "$db", st.database)
 	s.writeTail = append(db[:len(db):len(db)], 0)
@@ -89,7 +89,7 @@ func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration)
 	if req.Sort != nil {
 		msg = appendDocument(msg, typeDocument, "sort", req.Sort)
 	}
-	return l.finish(msg, l.shape.read, ms, l.shape.readTail)
+	return l.finish(msg, l.causal.reading(&l.shape), ms, l.shape.readTail)
 }
 
 // appendAggregate writes an aggregate with the server's own batch size.
@@ -98,7 +98,7 @@ func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = appendString(msg, "aggregate", req.Collection)
 	msg = appendDocument(msg, typeArray, "pipeline", req.Pipeline)
 	msg = appendDocument(msg, typeDocument, "cursor", nil)
-	return l.finish(msg, l.shape.read, 0, l.shape.readTail)
+	return l.finish(msg, l.causal.reading(&l.shape), 0, l.shape.readTail)
 }
 
 // appendGetMore writes a getMore for a cursor on the namespace ns, which the server has named. It has

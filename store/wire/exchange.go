@@ -22,6 +22,7 @@ type exchange struct {
 // call sends the message in the session's buffer and parses the answer, which lies in reply buffer slot.
 // It fills the result and returns false if there is no usable answer.
 func (x *exchange) call(r *reply, slot int) bool {
+	x.res.Server = x.l.addr
 	doc, f := x.l.roundTrip(x.s.out, x.now, x.deadline, slot)
 	if f.err == nil {
 		if err := r.parse(doc); err != nil {
@@ -36,6 +37,7 @@ func (x *exchange) call(r *reply, slot int) bool {
 	if r.clusterTime != nil {
 		x.l.noteClusterTime(r.clusterTime)
 	}
+	x.s.causal.note(r)
 	return true
 }
 

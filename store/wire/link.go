@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	firstBuffer = 4 << 10
+	firstBuffer = 2 << 10 // an answer with a record of 1 KB fits; ten thousand connections should stay small
 	// growStep bounds how far a reply buffer grows ahead of what has arrived, so that a false length
 	// costs no memory.
 	growStep = 1 << 20
@@ -25,12 +25,13 @@ const (
 // fault, because the next answer on it could belong to an earlier request.
 type link struct {
 	nc       net.Conn
+	under    *socket // what nc is, or what its TLS is on
 	addr     string
 	secure   bool
-	fast     *fastPath // nil where the connection is not plain TCP
 	greeting *greeting
 	shape    shape
 	ids      *objectIDs // the session's
+	causal   *causal    // the session's; nil if it is not causally consistent
 
 	armed       time.Time // the deadline that the connection has now
 	lastID      int32
@@ -56,7 +57,8 @@ func openLink(ctx context.Context, st *settings, addr string) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", addr, err)
 	}
-	l := &link{nc: nc, addr: addr}
+	l := &link{under: &socket{nc}, addr: addr}
+	l.nc = l.under
 	if st.tls != nil {
 		if err := l.startTLS(ctx, st.tls); err != nil {
 			_ = nc.Close() // the handshake's failure is what matters
@@ -68,7 +70,6 @@ func openLink(ctx context.Context, st *settings, addr string) (*link, error) {
 		_ = l.nc.Close() // as above
 		return nil, err
 	}
-	l.fast = newFastPath(l.nc)
 	return l, nil
 }
 
@@ -115,8 +116,27 @@ func (l *link) hintTLS(err error) string {
 }
 
 // run sends one command that is not part of the load and returns the answer's document, which is valid
-// until the next use of l. A refusal is a *store.ServerError.
+// until the next use of l. A refusal is a *store.ServerError. It must not be used on an event loop.
 func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(defaultTimeout)
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = l.nc.SetDeadline(time.Unix(1, 0)) // wakes the read; a dead connection fails anyway
+	})
+	doc, err := l.ask(deadline, db, cmd)
+	if !stop() {
+		<-done
+		l.armed = time.Time{} // the connection's deadline is not what arm believes
+	}
+	return doc, err
+}
+
+// ask is run with a deadline instead of a context.
+func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
 	body, _, ok := splitDocument(cmd)
 	if !ok {
 		return nil, errors.New("the command is not a BSON document")
@@ -124,15 +144,7 @@ func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	msg := beginMessage(make([]byte, 0, len(cmd)+64))
 	msg = append(msg, body[:len(body)-1]...)
 	msg = endDocument(appendString(msg, "$db", db), bodyStart)
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(defaultTimeout)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = l.nc.SetDeadline(time.Unix(1, 0)) }) // wakes the read; a dead connection fails anyway
 	doc, f := l.roundTrip(msg, time.Now(), deadline, 0)
-	if !stop() {
-		l.armed = time.Time{} // the connection's deadline is not what arm believes
-	}
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -164,17 +176,10 @@ func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte,
 	if err := l.arm(now, deadline); err != nil {
 		return nil, l.fault(err, false)
 	}
-	n := l.held
-	if l.fast != nil {
-		more, f := l.fastTrip(msg, slot, n)
-		if f.err != nil {
-			return nil, f
-		}
-		n += more
-	} else if f := l.write(msg); f.err != nil {
+	if f := l.write(msg); f.err != nil {
 		return nil, f
 	}
-	return l.receive(n, slot)
+	return l.receive(l.held, slot)
 }
 
 // drainEvery is how many messages without answer are sent between two looks for answers that come all
@@ -189,7 +194,7 @@ func (l *link) send(msg []byte, now, deadline time.Time) fault {
 	if l.unanswered == 0 {
 		l.unanswered = l.lastID
 	}
-	if l.sends++; l.sends%drainEvery == 0 && l.fast != nil {
+	if l.sends++; l.sends%drainEvery == 0 && !l.secure {
 		if f := l.drain(); f.err != nil {
 			return f
 		}
@@ -208,9 +213,8 @@ func (l *link) settle(limit time.Duration) {
 	if l.unanswered == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit*3/4) // arming adds up to a tenth
-	defer cancel()
-	_, _ = l.run(ctx, "admin", pingCommand()) // if it fails the writes are what they were: unacknowledged
+	until := time.Now().Add(limit * 3 / 4)      // arming adds up to a tenth
+	_, _ = l.ask(until, "admin", pingCommand()) // if it fails the writes are what they were: unacknowledged
 }
 
 // write writes all of msg. What TLS may have sent of a failed write cannot be known.

@@ -25,6 +25,7 @@ type reply struct {
 	hasBatch bool
 
 	clusterTime []byte // document $clusterTime
+	operation   uint64 // timestamp operationTime
 }
 
 // parse reads an answer's body document.
@@ -62,6 +63,10 @@ func (r *reply) take(e element) error {
 	case "$clusterTime":
 		if _, ok := e.body(); ok {
 			r.clusterTime = e.value
+		}
+	case "operationTime":
+		if e.kind == typeTime {
+			r.operation = binary.LittleEndian.Uint64(e.value)
 		}
 	case "code":
 		v, _ := e.number()

@@ -98,8 +98,14 @@ func (l *link) authenticate(ctx context.Context, c *credentials) error {
 		c.user, c.source, l.addr, mech, err)
 	var refusal *store.ServerError
 	var broken *scramError
-	if errors.As(err, &refusal) && refusal.Code != 91 && !store.ChangesPrimary(refusal.Code) || errors.As(err, &broken) {
+	if errors.As(err, &broken) {
 		return &authError{err}
+	}
+	if errors.As(err, &refusal) {
+		// A server that could not look the user up says nothing of the password: the next attempt may succeed.
+		if o, _ := store.ClassifyServerError(true, refusal.Code, refusal.CodeName, nil, refusal.Message); o == store.Rejected {
+			return &authError{err}
+		}
 	}
 	return err
 }

@@ -142,6 +142,40 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
+// TestAuthenticationIsTriedAgain: a server that failed inside, as one does whose connections to its own storage have
+// just been cut, has not refused the password.
+func TestAuthenticationIsTriedAgain(t *testing.T) {
+	n := newNetwork(t)
+	server := &scramServer{t: t, v: vectors[0], final: vectors[0].serverFinal, done: true}
+	failures := 2
+	n.add("h:27017", &fake{hello: func() bson.D {
+		return append(standalone(), bson.E{Key: "saslSupportedMechs", Value: bson.A{mechanismSHA256}})
+	}, answer: func(c *call) any {
+		if c.name == "saslStart" && failures > 0 {
+			failures--
+			return refusal(1, "InternalError")
+		}
+		if c.name == "insert" {
+			return bson.D{{Key: "n", Value: 1}, {Key: "ok", Value: 1}}
+		}
+		return server.answer(c)
+	}})
+	s, err := Open(t.Context(), store.Config{Target: "mongodb://user:pencil@h/", Database: "db"}, WithDialer(n.dial),
+		func(st *settings) { st.auth.sha256.WithNonceGenerator(func() string { return vectors[0].nonce }) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	session, err := s.Session(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if res := insertWithin(t, session, time.Minute); res.Outcome != store.OK {
+		t.Errorf("%+v", res)
+	}
+}
+
 // TestPasswordChangedDuringARun: a session that cannot authenticate again says so.
 func TestPasswordChangedDuringARun(t *testing.T) {
 	n := newNetwork(t)

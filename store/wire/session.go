@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -17,11 +18,14 @@ const forever = 24 * time.Hour
 type Session struct {
 	store  *Store
 	worker int
-	lsid   []byte // {id: UUID}
+	task   *loop.Task // what runs the session on an event loop, nil on a goroutine
+	lsid   []byte     // {id: UUID}
 	ids    objectIDs
 	out    []byte // the message being built
 	writes port
 	reads  port // used only while reads have a server of their own
+	causal *causal
+	turn   uint64 // of the topology when the place of reads was last looked at
 }
 
 // port is a place for a connection: which servers suit it and the connection, if there is one.
@@ -33,8 +37,8 @@ type port struct {
 
 func newSession(s *Store, worker int) *Session {
 	return &Session{
-		store: s, worker: max(worker, 0), lsid: newLSID(), ids: newObjectIDs(), out: make([]byte, 0, firstBuffer),
-		writes: port{want: primary}, reads: port{want: s.st.preference},
+		store: s, worker: max(worker, 0), lsid: newLSID(), ids: newObjectIDs(), out: make([]byte, 0, 512),
+		writes: port{want: primary}, reads: port{want: s.st.preference}, causal: newCausal(s.st),
 	}
 }
 
@@ -75,6 +79,7 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		}
 	}
 	x := exchange{s: s, p: p, l: p.link, res: res, now: now, deadline: deadline, left: left, write: write}
+	s.causal.join(x.l)
 	switch req.Verb {
 	case workload.Find, workload.Aggregate:
 		x.read(req)
@@ -93,6 +98,7 @@ func (s *Session) port(write bool) *port {
 	if write || s.reads.want == primary || s.writes.link != nil && s.writes.link.greeting.setName == "" {
 		return &s.writes
 	}
+	s.reconsider()
 	return &s.reads
 }
 
@@ -131,15 +137,42 @@ func (s *Session) connect(p *port, now, deadline time.Time, write bool, res *sto
 	return false
 }
 
-// open gives p a connection.
+// open gives p a connection. On an event loop others go on meanwhile: looking for a server and connecting may block.
 func (s *Session) open(ctx context.Context, p *port) error {
-	l, c, err := s.store.connect(ctx, p.want, s.worker)
+	var l *link
+	var c choice
+	var err error
+	if s.task == nil {
+		l, c, err = s.store.connect(ctx, p.want, s.worker)
+	} else {
+		s.task.Offload(func() { l, c, err = s.store.connect(ctx, p.want, s.worker) })
+	}
+	if err == nil && s.task != nil {
+		if err = l.moveTo(s.task); err != nil {
+			l.close()
+		}
+	}
 	if err != nil {
 		return err
 	}
-	l.shape, l.ids = newShape(s.store.st, l.greeting, s.lsid), &s.ids
+	l.shape, l.ids, l.causal = newShape(s.store.st, l.greeting, s.lsid), &s.ids, s.causal
 	p.link, p.from = l, c
 	return nil
+}
+
+// RunOn implements [loop.Session]. A connection that cannot wait there is made anew by the next request, which says why if that
+// fails too.
+func (s *Session) RunOn(t *loop.Task) {
+	s.task = t
+	for _, p := range []*port{&s.writes, &s.reads} {
+		if p.link == nil {
+			continue
+		}
+		if p.link.moveTo(t) != nil {
+			p.link.close()
+			p.link = nil
+		}
+	}
 }
 
 // drop closes p's connection and has its server looked at again.

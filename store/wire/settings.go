@@ -22,7 +22,7 @@ type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 type Option func(*settings)
 
 // WithDialer makes the store open its connections through d, for tests and for measuring.
-func WithDialer(d Dialer) Option { return func(s *settings) { s.dial = d } }
+func WithDialer(d Dialer) Option { return func(s *settings) { s.dial, s.dialer = d, true } }
 
 // settings is what the address and the configuration ask for.
 type settings struct {
@@ -42,8 +42,9 @@ type settings struct {
 	connect   time.Duration // for one connection with TLS, greeting and authentication
 	threshold time.Duration // servers this much slower than the nearest one are passed over
 
-	notes []string
-	dial  Dialer
+	notes  []string
+	dial   Dialer
+	dialer bool // dial is not our own
 }
 
 const (
@@ -183,6 +184,9 @@ func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) erro
 		return errors.New("write concern w=0 with j=true contradicts itself: a write that is not acknowledged cannot be acknowledged as journaled")
 	}
 	mode, err := parsePreference(c.Preference)
+	if c.Causal && c.Unacknowledged() {
+		return store.ErrCausalUnacknowledged
+	}
 	s.concern, s.preference, s.unacknowledged = c, mode, c.Unacknowledged()
 	return err
 }
@@ -215,14 +219,19 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	return endDocument(dst, start)
 }
 
-// appendReadConcern writes readConcern if one is asked for.
-func (s *settings) appendReadConcern(dst []byte) []byte {
-	if s.concern.Read == "" {
+// appendReadConcern writes readConcern if one is asked for, or the read must not be behind a time; 0 is none.
+func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
+	if s.concern.Read == "" && after == 0 {
 		return dst
 	}
 	dst = appendKey(dst, typeDocument, "readConcern")
 	start, dst := beginDocument(dst)
-	dst = appendString(dst, "level", s.concern.Read)
+	if s.concern.Read != "" {
+		dst = appendString(dst, "level", s.concern.Read)
+	}
+	if after > 0 {
+		dst = appendAfter(dst, after)
+	}
 	return endDocument(dst, start)
 }
 
@@ -234,6 +243,9 @@ func (s *settings) describe(text map[string]string) {
 	text["client read preference"] = preferenceNames[s.preference]
 	if s.concern.Read != "" {
 		text["client read concern"] = s.concern.Read
+	}
+	if s.concern.Causal {
+		text["client sessions"] = "causally consistent"
 	}
 	var parts []string
 	if s.concern.W != "" {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -30,6 +31,8 @@ var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Session   = (*Session)(nil)
 	_ store.Commander = (*Store)(nil)
+	_ loop.Store      = (*Store)(nil)
+	_ loop.Session    = (*Session)(nil)
 )
 
 // Open connects to the deployment that cfg.Target names, a mongodb:// or mongodb+srv:// address, and
@@ -73,6 +76,9 @@ func (s *Store) check(ctx context.Context) error {
 	settle, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	s.topology.settle(settle)
+	if s.st.preference != primary && s.topology.isSet() {
+		s.topology.working.Go(s.topology.watch)
+	}
 	return nil
 }
 
@@ -146,6 +152,9 @@ func (s *Store) Session(worker int) (store.Session, error) {
 	}
 	return c, nil
 }
+
+// OnLoops implements [loop.Store]. What another dialer makes may be anything.
+func (s *Store) OnLoops() bool { return !s.st.dialer }
 
 // Close closes the store's own connections. Sessions must be closed before.
 func (s *Store) Close() error {

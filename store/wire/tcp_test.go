@@ -7,13 +7,23 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/null"
+	"github.com/plimsoll-bench/plimsoll/store/storetest"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
+// bothWays runs a test with sessions that block their goroutine, and with sessions on an event loop.
+func bothWays(t *testing.T, test func(t *testing.T, wrap func(*Store) store.Store)) {
+	t.Run("goroutine", func(t *testing.T) { test(t, func(s *Store) store.Store { return s }) })
+	if loop.Supported {
+		t.Run("event loop", func(t *testing.T) { test(t, func(s *Store) store.Store { return storetest.OnLoop(t, s) }) })
+	}
+}
+
 // responderSession opens a session on a responder over loopback TCP.
-func responderSession(tb testing.TB, cfg store.Config, opts null.Options) store.Session {
+func responderSession(tb testing.TB, wrap func(*Store) store.Store, cfg store.Config, opts null.Options) store.Session {
 	tb.Helper()
 	r, err := null.Listen(opts)
 	if err != nil {
@@ -21,10 +31,11 @@ func responderSession(tb testing.TB, cfg store.Config, opts null.Options) store.
 	}
 	tb.Cleanup(func() { _ = r.Close() })
 	cfg.Target, cfg.Database = r.URI(), "db"
-	s, err := Open(tb.Context(), cfg)
+	opened, err := Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	s := wrap(opened)
 	tb.Cleanup(func() { _ = s.Close() })
 	session, err := s.Session(0)
 	if err != nil {
@@ -51,7 +62,8 @@ func requests(tb testing.TB) map[string]*workload.Request {
 }
 
 func TestSuccessAllocatesNothing(t *testing.T) {
-	session := responderSession(t, store.Config{}, null.Options{})
+	wrap := func(s *Store) store.Store { return s }
+	session := responderSession(t, wrap, store.Config{}, null.Options{})
 	for name, req := range requests(t) {
 		var res store.Result
 		do := func() { session.Do(time.Now().Add(10*time.Second), req, &res) }
@@ -63,7 +75,7 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 			t.Errorf("%s allocates %v times", name, n)
 		}
 	}
-	unacknowledged := responderSession(t, store.Config{Concern: store.Concern{W: "0"}}, null.Options{})
+	unacknowledged := responderSession(t, wrap, store.Config{Concern: store.Concern{W: "0"}}, null.Options{})
 	req := insertRequest(t, 1)
 	var res store.Result
 	if n := testing.AllocsPerRun(50, func() { unacknowledged.Do(time.Now().Add(10*time.Second), req, &res) }); n != 0 || res.Outcome != store.Unacknowledged {
@@ -71,8 +83,10 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestTCP(t *testing.T) {
-	session := responderSession(t, store.Config{}, null.Options{})
+func TestTCP(t *testing.T) { bothWays(t, testTCP) }
+
+func testTCP(t *testing.T, wrap func(*Store) store.Store) {
+	session := responderSession(t, wrap, store.Config{}, null.Options{})
 	docs := map[string]int{"find": 1, "update": 1, "insert": 1, "insertMany": 1000, "scan": 350, "aggregate": 1}
 	for name, req := range requests(t) {
 		var res store.Result
@@ -85,7 +99,11 @@ func TestTCP(t *testing.T) {
 
 // TestMessageLargerThanTheSocketBuffer sends 40 MB in one message, which no socket takes at once.
 func TestMessageLargerThanTheSocketBuffer(t *testing.T) {
-	session := responderSession(t, store.Config{}, null.Options{})
+	bothWays(t, testMessageLargerThanTheSocketBuffer)
+}
+
+func testMessageLargerThanTheSocketBuffer(t *testing.T, wrap func(*Store) store.Store) {
+	session := responderSession(t, wrap, store.Config{}, null.Options{})
 	req := &workload.Request{Verb: workload.Insert, Collection: "c"}
 	for i := range 40 {
 		req.Docs = append(req.Docs, marshal(t, bson.D{{Key: "_id", Value: i}, {Key: "v", Value: make([]byte, 1<<20)}}))
@@ -102,7 +120,9 @@ func TestMessageLargerThanTheSocketBuffer(t *testing.T) {
 }
 
 // TestBrokenTCP checks what a dropped connection and silence mean on the path that TCP takes.
-func TestBrokenTCP(t *testing.T) {
+func TestBrokenTCP(t *testing.T) { bothWays(t, testBrokenTCP) }
+
+func testBrokenTCP(t *testing.T, wrap func(*Store) store.Store) {
 	for _, tc := range []struct {
 		form null.Form
 		want store.Reason
@@ -111,7 +131,7 @@ func TestBrokenTCP(t *testing.T) {
 		{null.NoAnswer, store.Timeout},
 	} {
 		fail := null.FailNth(null.Failure{Form: tc.form}, 1, 3)
-		session := responderSession(t, store.Config{}, null.Options{Fail: fail})
+		session := responderSession(t, wrap, store.Config{}, null.Options{Fail: fail})
 		for i, req := range []*workload.Request{findRequest(t), findRequest(t), findRequest(t), updateRequest(t), updateRequest(t)} {
 			var res store.Result
 			timeout := 10 * time.Second
@@ -139,16 +159,19 @@ func TestBrokenTCP(t *testing.T) {
 
 // TestClosedBeforeSending: a connection that the server reset while it was idle fails at the write, so
 // nothing was sent.
-func TestClosedBeforeSending(t *testing.T) {
+func TestClosedBeforeSending(t *testing.T) { bothWays(t, testClosedBeforeSending) }
+
+func testClosedBeforeSending(t *testing.T, wrap func(*Store) store.Store) {
 	r, err := null.Listen(null.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, err := Open(t.Context(), store.Config{Target: r.URI(), Database: "db"})
+	opened, err := Open(t.Context(), store.Config{Target: r.URI(), Database: "db"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := wrap(opened)
 	defer s.Close()
 	session, err := s.Session(0)
 	if err != nil {
@@ -198,7 +221,9 @@ func TestAdministration(t *testing.T) {
 
 // TestAnswersThatNobodyAskedFor: FerretDB answers unacknowledged writes. Thousands of such answers must
 // neither be taken for others nor fill the socket until the server blocks.
-func TestAnswersThatNobodyAskedFor(t *testing.T) {
+func TestAnswersThatNobodyAskedFor(t *testing.T) { bothWays(t, testAnswersThatNobodyAskedFor) }
+
+func testAnswersThatNobodyAskedFor(t *testing.T, wrap func(*Store) store.Store) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -221,10 +246,11 @@ func TestAnswersThatNobodyAskedFor(t *testing.T) {
 		}
 	}()
 	defer ln.Close()
-	s, err := Open(t.Context(), store.Config{Target: "mongodb://" + ln.Addr().String(), Database: "db", Concern: store.Concern{W: "0"}})
+	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + ln.Addr().String(), Database: "db", Concern: store.Concern{W: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := wrap(opened)
 	defer s.Close()
 	session, err := s.Session(0)
 	if err != nil {

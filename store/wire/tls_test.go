@@ -100,29 +100,37 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(t.Context(), store.Config{Target: "mongodb://" + tc.options, Database: "db", Timeout: time.Second})
-			if (err == nil) != tc.works {
-				t.Fatalf("error %v", err)
-			}
-			if err != nil {
+			if !tc.works {
+				if s, err := Open(t.Context(), store.Config{Target: "mongodb://" + tc.options, Database: "db", Timeout: time.Second}); err == nil {
+					t.Fatal("it was opened", s.Close())
+				}
 				return
 			}
-			defer s.Close()
-			session, err := s.Session(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer session.Close()
-			var res store.Result
-			session.Do(time.Now().Add(10*time.Second), findRequest(t), &res)
-			if res.Outcome != store.OK {
-				t.Errorf("%+v", res)
-			}
-			insertMany := insertRequest(t, 1000)
-			session.Do(time.Now().Add(10*time.Second), insertMany, &res)
-			if res.Outcome != store.OK || res.Docs != 1000 {
-				t.Errorf("%+v", res)
-			}
+			bothWays(t, func(t *testing.T, wrap func(*Store) store.Store) { useTLS(t, wrap, tc.options) })
 		})
+	}
+}
+
+func useTLS(t *testing.T, wrap func(*Store) store.Store, options string) {
+	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + options, Database: "db", Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := wrap(opened)
+	defer s.Close()
+	session, err := s.Session(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var res store.Result
+	session.Do(time.Now().Add(10*time.Second), findRequest(t), &res)
+	if res.Outcome != store.OK {
+		t.Errorf("%+v", res)
+	}
+	insertMany := insertRequest(t, 1000)
+	session.Do(time.Now().Add(10*time.Second), insertMany, &res)
+	if res.Outcome != store.OK || res.Docs != 1000 {
+		t.Errorf("%+v", res)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,6 +49,8 @@ type topology struct {
 	opening bool          // while the store is being opened, a hopeless deployment is given up at once
 	setVer  int64
 	elected [12]byte
+
+	turn atomic.Uint64 // counts the news, so that sessions see without the lock that there are some
 }
 
 // member is one server.
@@ -249,6 +252,7 @@ func (t *topology) probeOne(m *member) time.Duration {
 		t.learn(m, g)
 	}
 	if m.now != was || len(t.members) != known || m.gen == 1 || t.opening {
+		t.turn.Add(1)
 		close(t.changed)
 		t.changed = make(chan struct{})
 	}

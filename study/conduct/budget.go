@@ -2,7 +2,6 @@ package conduct
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -156,7 +155,7 @@ func (c *conductor) timeToSearch(spec record.RunSpec) error {
 
 // fillOf is how many seconds of a trial went into loading its data, by its record.
 func (c *conductor) fillOf(t record.Trial) float64 {
-	r, err := record.Open(filepath.Join(c.o.Dir, t.Record))
+	r, err := record.OpenBelow(c.o.Dir, t.Record)
 	if err != nil {
 		return 0
 	}

@@ -365,6 +365,9 @@ func (c *conductor) finish(err error) (*record.Study, error) {
 	judge.Study(s)
 	writeErr := c.w.Write(s)
 	clean, redactErr := c.w.Redacted(s)
+	if writeErr != nil && clean != nil {
+		clean.Validity = append(clean.Validity, record.Unwritten(writeErr))
+	}
 	if unwritten := errors.Join(writeErr, redactErr); err == nil {
 		err = recording(unwritten)
 	} else if unwritten != nil {

@@ -107,6 +107,9 @@ func (c *conductor) deploy(ctx context.Context, j *job) (float64, error) {
 	if err != nil {
 		return took, &run.Error{Stage: run.Filling, Err: fmt.Errorf("the lab %s cannot be brought up: %w", spec.Name, err)}
 	}
+	if l, err := c.o.Labs.Find(ctx, spec.Name); err == nil && l != nil {
+		c.study.Engine = l.EngineText()
+	}
 	spec, _ = c.labOf(j)
 	c.lab = study.LabKey(spec)
 	return took, nil

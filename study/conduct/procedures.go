@@ -162,7 +162,7 @@ func (c *conductor) measured() (rate, fill float64) {
 		if t.Kind != record.TrialSearch || t.Status != record.TrialDone {
 			continue
 		}
-		r, err := record.Open(filepath.Join(c.o.Dir, t.Record))
+		r, err := record.OpenBelow(c.o.Dir, t.Record)
 		if err != nil {
 			continue
 		}

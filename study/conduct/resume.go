@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -25,7 +26,7 @@ import (
 func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	o.Dir = dir
 	o.defaults()
-	if _, err := os.Stat(filepath.Join(dir, record.StudyFile)); err != nil {
+	if !safeopen.Exists(dir, record.StudyFile) {
 		_, err := record.OpenStudy(dir)
 		return nil, wrong(err)
 	}
@@ -36,7 +37,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	defer release()
 	s, err := record.ReadHeldStudy(dir)
 	if err != nil {
-		return nil, recording(err)
+		return nil, wrong(err)
 	}
 	spec, err := specOf(s, o.Spec)
 	if err != nil {
@@ -348,7 +349,7 @@ func (c *conductor) known(t record.Trial, attempt int) (record.Trial, bool) {
 
 // judgeRecord says what became of an attempt by its record alone, and returns that if it counts.
 func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
-	r, err := record.Open(filepath.Join(c.o.Dir, t.Record))
+	r, err := record.OpenBelow(c.o.Dir, t.Record)
 	spec, planned := c.specs[t.Configuration]
 	altered := err == nil && slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "altered" })
 	switch {
@@ -419,7 +420,11 @@ func (c *conductor) scan() error {
 		}
 	}
 	for _, in := range []string{record.TrialsDir, record.ProceduresIn} {
-		entries, err := os.ReadDir(filepath.Join(c.o.Dir, in))
+		at, err := record.Below(c.o.Dir, in)
+		if err != nil {
+			return recording(err)
+		}
+		entries, err := os.ReadDir(at)
 		if err != nil {
 			return recording(err)
 		}

@@ -38,6 +38,9 @@ func keepJSON(t *testing.T, dir, name string, v any) string {
 	if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := record.Seal(dir); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -285,7 +288,7 @@ func TestCompareLeavesOut(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("%+v", r.Validity)
 	}
-	for _, why := range []string{"4 records of 8", "client-cpu", "failed", "nothing was measured", "unreadable"} {
+	for _, why := range []string{"4 records of 8", "client-cpu", "failed", "nothing-measured", "unreadable"} {
 		if !strings.Contains(r.Validity[i].Text, why) {
 			t.Errorf("%q does not say %q", r.Validity[i].Text, why)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -66,8 +67,7 @@ func Open(name string) (Source, error) {
 }
 
 func has(dir, file string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
-	return err == nil
+	return safeopen.Exists(dir, file)
 }
 
 func (s Source) openStudy() (Source, error) {
@@ -251,7 +251,7 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	}
 	lacks := func(name string) bool { _, ok := t.Values[name]; return !ok }
 	if trial.Why == "" && filepath.IsLocal(t.Record) && slices.ContainsFunc(metrics, lacks) {
-		if r, err := record.Open(trial.Record); err == nil {
+		if r, err := record.OpenBelow(s.Path, t.Record); err == nil {
 			trial.Values = Values(r, metrics)
 		}
 	}
@@ -269,7 +269,7 @@ func (s *Source) facts(id string) Facts {
 			continue
 		}
 		s.opened++
-		if r, err := record.Open(filepath.Join(s.Path, t.Record)); err == nil {
+		if r, err := record.OpenBelow(s.Path, t.Record); err == nil {
 			return NewFacts(r)
 		}
 		break

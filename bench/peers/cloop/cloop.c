@@ -1,10 +1,11 @@
-// The lower limit for a client with one blocking connection per worker: each thread sends the same
-// message again and again, reads the whole reply and looks at nothing but its length.
+// The lower limit for a client with one blocking connection per worker: each thread sends the messages of
+// a file one after the other, reads the whole reply and looks at nothing but its length.
 //
-//   cloop HOST PORT MESSAGE-FILE THREADS OPERATIONS
+//   cloop HOST PORT MESSAGE-FILE THREADS OPERATIONS [RATE]
 //
-// It prints one line of JSON with the user and system time of the process per operation, counted from
-// when all threads are connected.
+// With a rate, in operations per second of all threads, each thread sends at equal distances; one that is
+// late sends at once. The program prints one line of JSON with the user and system time of the process per
+// operation, counted from when all threads are connected.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,10 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEADER = 16, REPLY = 1 << 16, MESSAGE = 1 << 16 };
+enum { HEADER = 16, REPLY = 1 << 16, MESSAGES = 1 << 24, MOST = 1 << 16, THREADS = 1024 };
 
-static unsigned char message[MESSAGE];
-static size_t message_size;
+static unsigned char messages[MESSAGES];
+static const unsigned char *message[MOST + 1];
+static long message_count;
+static double rate;
+static long threads;
 static struct sockaddr_in address;
 static long operations_each;
 static pthread_barrier_t begin;
@@ -72,15 +76,44 @@ static int dial(void) {
 	return fd;
 }
 
-static void *work(void *unused) {
+// split finds the messages in the file; the first four bytes of each are its length.
+static void split(size_t size) {
+	const unsigned char *p = messages, *end = messages + size;
+	while (end - p >= HEADER && message_count < MOST && little_endian(p) >= HEADER && little_endian(p) <= (size_t)(end - p)) {
+		message[message_count++] = p;
+		p += little_endian(p);
+	}
+	message[message_count] = p;
+}
+
+// wait_for waits until operation i of a thread is due.
+static void wait_for(const struct timespec *start, long thread, long i) {
+	double after = ((double)i * (double)threads + (double)thread) / rate;
+	struct timespec due = *start;
+	due.tv_sec += (time_t)after;
+	due.tv_nsec += (long)((after - (double)(time_t)after) * 1e9);
+	if (due.tv_nsec >= 1000000000L) {
+		due.tv_sec++;
+		due.tv_nsec -= 1000000000L;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+		;
+}
+
+static void *work(void *number) {
+	long thread = (long)(intptr_t)number;
 	unsigned char *buf = malloc(REPLY);
 	int fd = dial();
-	(void)unused;
+	struct timespec start;
 	if (buf == NULL)
 		die("malloc");
 	pthread_barrier_wait(&begin);
+	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (long i = 0; i < operations_each; i++) {
-		send_all(fd, message, message_size);
+		long m = (thread * 97 + i) % message_count;
+		if (rate > 0)
+			wait_for(&start, thread, i);
+		send_all(fd, message[m], (size_t)(message[m + 1] - message[m]));
 		read_reply(fd, buf);
 	}
 	close(fd);
@@ -102,29 +135,31 @@ static double seconds(void) {
 }
 
 int main(int argc, char **argv) {
-	if (argc != 6) {
-		fprintf(stderr, "usage: cloop HOST PORT MESSAGE-FILE THREADS OPERATIONS\n");
+	if (argc != 6 && argc != 7) {
+		fprintf(stderr, "usage: cloop HOST PORT MESSAGE-FILE THREADS OPERATIONS [RATE]\n");
 		return 2;
 	}
 	FILE *f = fopen(argv[3], "rb");
 	if (f == NULL)
 		die(argv[3]);
-	message_size = fread(message, 1, sizeof message, f);
+	split(fread(messages, 1, sizeof messages, f));
 	fclose(f);
 	address.sin_family = AF_INET;
 	address.sin_port = htons((uint16_t)atoi(argv[2]));
 	if (inet_pton(AF_INET, argv[1], &address.sin_addr) != 1)
 		die(argv[1]);
-	long threads = atol(argv[4]), operations = atol(argv[5]);
-	if (threads < 1 || threads > 1024 || operations < threads || message_size < HEADER) {
-		fprintf(stderr, "cloop: bad number of threads or operations, or an empty message\n");
+	threads = atol(argv[4]);
+	long operations = atol(argv[5]);
+	rate = argc == 7 ? atof(argv[6]) : 0;
+	if (threads < 1 || threads > THREADS || operations < threads || message_count == 0) {
+		fprintf(stderr, "cloop: bad number of threads or operations, or no message\n");
 		return 2;
 	}
 	operations_each = operations / threads;
 	pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
-	pthread_t id[1024];
+	pthread_t id[THREADS];
 	for (long i = 0; i < threads; i++)
-		if (pthread_create(&id[i], NULL, work, NULL) != 0)
+		if (pthread_create(&id[i], NULL, work, (void *)(intptr_t)i) != 0)
 			die("pthread_create");
 	pthread_barrier_wait(&begin);
 	double cpu = cpu_microseconds(), start = seconds();

@@ -61,7 +61,7 @@ func (c *counted) note(err error) {
 
 func main() {
 	uri := flag.String("uri", "", "MongoDB URI")
-	op := flag.String("op", "read", "read or update")
+	op := flag.String("op", "read", "read, update, mixed (half of each) or load (insert the records)")
 	operations := flag.Int("operations", 100_000, "operations to do")
 	threads := flag.Int("threads", 16, "threads")
 	records := flag.Int("records", 100_000, "records that exist")
@@ -89,13 +89,20 @@ func run(uri, op string, operations, threads, records int) (result, error) {
 		"updateproportion":    "0",
 		"scanproportion":      "0",
 		"insertproportion":    "0",
-		op + "proportion":     "1",
 		prop.RecordCount:      fmt.Sprint(records),
 		prop.OperationCount:   fmt.Sprint(operations),
 		prop.ThreadCount:      fmt.Sprint(threads),
 		prop.DoTransactions:   "true",
 		prop.MeasurementType:  "histogram",
 		prop.LogInterval:      "3600",
+	}
+	switch op {
+	case "mixed":
+		set["readproportion"], set["updateproportion"] = "0.5", "0.5"
+	case "load":
+		set[prop.DoTransactions] = "false"
+	default:
+		set[op+"proportion"] = "1"
 	}
 	for k, v := range set {
 		if _, _, err := p.Set(k, v); err != nil {

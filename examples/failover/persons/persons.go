@@ -21,6 +21,7 @@ package persons
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,6 +44,9 @@ type Options struct {
 	Database string
 	// Timeout is how long MongoDB may take for one request; 0 means 5 seconds.
 	Timeout time.Duration
+	// Token is what callers have to send (Authorization: Bearer TOKEN). Without one everybody who reaches the service, and
+	// every web page in a browser that does, may use it.
+	Token string
 }
 
 // Service answers requests. It is safe for concurrent use.
@@ -50,6 +54,7 @@ type Service struct {
 	client  *mongo.Client
 	persons *mongo.Collection
 	timeout time.Duration
+	token   string
 }
 
 // Open prepares the service. MongoDB does not have to be there yet: until it is, every request says so.
@@ -73,7 +78,7 @@ func Open(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{client: client, persons: client.Database(o.Database).Collection(Collection), timeout: o.Timeout}, nil
+	return &Service{client: client, persons: client.Database(o.Database).Collection(Collection), timeout: o.Timeout, token: o.Token}, nil
 }
 
 // Close gives back the connections to MongoDB.
@@ -88,7 +93,22 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("GET /persons/count", s.limited(s.count))
 	mux.HandleFunc("GET /persons/{id}", s.limited(s.one))
 	mux.HandleFunc("GET /healthz", s.limited(s.health))
-	return mux
+	if s.token == "" {
+		return mux
+	}
+	return s.known(mux)
+}
+
+// known refuses requests without the token. No web page has it, so Host, Origin and Content-Type need no check of their own.
+func (s *Service) known(next http.Handler) http.HandlerFunc {
+	want := []byte("Bearer " + s.token)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			reply(w, http.StatusUnauthorized, answer{Outcome: "rejected", Error: "this service needs the token of whoever started it"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	}
 }
 
 // limited bounds the time and the size of a request. Its context ends with the time, and when the caller hangs up.

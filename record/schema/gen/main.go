@@ -180,6 +180,8 @@ func levelProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
 	p := jsonschema.NewProperties()
 	p.Set("name", plain("Name is what tables call it; absent, it is the value."))
 	p.Set("value", &jsonschema.Schema{Description: "Value is what Path of the factor is set to."})
+	p.Set("without", &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "object"},
+		Description: "Without has values for engines that lack a capability, which count more: {arbiters: {lab.topology.arbiter: false}}."})
 	p.Set("set", &jsonschema.Schema{Type: "object", Description: "Set sets several keys by their paths at once: paired levels."})
 	p.Set("baseline", &jsonschema.Schema{Type: "boolean", Description: "Baseline marks what the other levels are compared with."})
 	return p

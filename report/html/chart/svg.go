@@ -5,8 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
 // builder writes SVG. What comes from outside goes through text.
@@ -23,17 +24,7 @@ func (b *builder) raw(parts ...string) {
 func (b *builder) text(s string) { b.WriteString(html.EscapeString(Plain(s))) }
 
 // Plain replaces what is no visible text: control characters, and those that change the direction of writing.
-func Plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return ' '
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Cf, r), r >= 0xE000 && r <= 0xF8FF:
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
+func Plain(s string) string { return visible.Line(s) }
 
 // number writes a coordinate with one decimal.
 func number(x float64) string {

@@ -2,18 +2,17 @@ package course
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -85,7 +84,7 @@ func (d *reader) line(text []byte) (line, error) {
 // decode reads a line in any form.
 func (d *reader) decode(text []byte) (line, error) {
 	var r raw
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := safeopen.Unmarshal(text, &r); err != nil {
 		return line{}, err
 	}
 	l := line{
@@ -129,7 +128,7 @@ const batchSize = 1 << 20 // bytes
 
 // readLines reads the lines of the intervals, on all processors. complete is false if the file ends early.
 func readLines(dir string, r *record.Run) (lines []line, complete bool, err error) {
-	f, err := os.Open(filepath.Join(dir, record.IntervalsFile))
+	f, err := safeopen.Open(dir, record.IntervalsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -154,13 +153,16 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		})
 	}
 	go func() {
-		complete, err = cutLines(z, batchSize, nil, func(text []byte) {
-			b := &batch{text: text, done: make(chan struct{})}
-			order <- b
-			work <- b
+		defer close(order)
+		defer close(work)
+		err = contain.Panic("the course of the run", func() (err error) {
+			complete, err = cutLines(z, batchSize, nil, func(text []byte) {
+				b := &batch{text: text, done: make(chan struct{})}
+				order <- b
+				work <- b
+			})
+			return err
 		})
-		close(work)
-		close(order)
 	}()
 	var failed error
 	for b := range order {
@@ -179,14 +181,16 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 
 func (b *batch) parse(names *reader) {
 	defer close(b.done)
-	for text := range bytes.Lines(b.text) {
-		l, err := names.line(text)
-		if err != nil {
-			b.err = err
-			return
+	b.err = contain.Panic("the course of the run", func() error {
+		for text := range bytes.Lines(b.text) {
+			l, err := names.line(text)
+			if err != nil {
+				return err
+			}
+			b.lines = append(b.lines, l)
 		}
-		b.lines = append(b.lines, l)
-	}
+		return nil
+	})
 }
 
 // spare is memory that is not needed any longer.
@@ -218,6 +222,9 @@ func cutLines(r io.Reader, size int, from spare, f func([]byte)) (complete bool,
 	text := make([]byte, 0, size)
 	for {
 		if len(text) == cap(text) { // one line is longer
+			if len(text) > safeopen.MaxLine {
+				return false, &safeopen.LimitError{What: "a line", Most: safeopen.MaxLine, Unit: "bytes"}
+			}
 			text = append(text, 0)[:len(text)]
 		}
 		n, err := r.Read(text[len(text):cap(text)])

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -47,7 +47,7 @@ type portion struct {
 
 // readLog fills in the bins and spectra of a course. whole is false if the log ends before the intervals do.
 func readLog(dir string, r *record.Run, c *Course, lines []line) (whole bool, err error) {
-	f, err := os.Open(filepath.Join(dir, record.LatencyFile))
+	f, err := safeopen.Open(dir, record.LatencyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -124,7 +124,7 @@ func isHistogram(line []byte) bool { return line[0] != '#' && line[0] != '"' && 
 func (m *merger) work(portions <-chan portion) {
 	w := worker{m: m, bin: newCounts(), totals: map[string]*Counts{}, names: newReader(m.run), routes: map[string]*Counts{}}
 	for p := range portions {
-		err := w.merge(p)
+		err := contain.Panic("the sum of the histograms", func() error { return w.merge(p) })
 		m.spare.put(p.text)
 		if err != nil {
 			m.mu.Lock()

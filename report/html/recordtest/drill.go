@@ -47,7 +47,7 @@ func (o Drill) all() int {
 // Write writes the record into a new directory, with the runs of all rounds.
 func (o Drill) Write(dir string) (*record.Drill, error) {
 	if o.Name == "" {
-		o.Name = "pg-1"
+		o.Name = "rs0-1"
 	}
 	spec := o.Specification()
 	w, err := record.CreateDrill(dir, spec)
@@ -97,16 +97,17 @@ func (o Drill) round(n int) record.DrillRound {
 		Moments: []record.DrillMoment{
 			{Kind: record.MomentFault, At: fault, Text: "kill:primary " + o.Name},
 			{Kind: record.MomentFirstError, At: fault + 11*ms, Text: "the first operation failed"},
-			{Kind: record.MomentElected, At: fault + out - 300*ms, Text: "pg-2 is the primary"},
-			{Kind: record.MomentFirstWrite, At: fault + out, Text: "the first acknowledged write"},
-			{Kind: record.MomentThroughput, At: fault + out + 400*ms, Text: "95 % of the throughput before"},
+			{Kind: record.MomentElected, At: fault + out - 300*ms, Text: "rs0-2 is the primary"},
+			{Kind: record.MomentFirstWrite, At: fault + out, Text: "none succeeded for 1.54 s before"},
+			{Kind: record.MomentWritesBack, At: fault + out + 400*ms, Text: "180 writes/s before the fault"},
 			{Kind: record.MomentHealed, At: fault + 4*second, Text: "kill:primary " + o.Name},
 			{Kind: record.MomentRedundant, At: fault + 5200*ms, Text: "all members run, none is behind, all volumes are healthy"},
 		},
 		Ledger: &record.LedgerResult{Writers: 64, Attempted: 4260, Acknowledged: 4210, Indeterminate: 18, NotApplied: 32, LossWindow: -1,
 			Inserts: map[string]int64{record.WriteOK: 2800, record.WriteRecovered: 6, record.WriteDropped: 4}, Updates: map[string]int64{record.WriteOK: 1410, record.WriteDropped: 8},
-			Reads: []record.LedgerRead{{Source: "final", Documents: 3100, Seconds: 0.21}, {Source: "pg-2", Documents: 3100, Seconds: 0.24, State: record.MemberAgrees},
-				{Source: "pg-3", Documents: 3093, Seconds: 0.2, State: record.MemberStale, Missing: 7, Behind: "1.2 s behind the primary"}}},
+			Reads: []record.LedgerRead{{Source: "final", Documents: 3100, Seconds: 0.21}, {Source: "rs0-2", Documents: 3100, Seconds: 0.24, State: record.MemberAgrees},
+				{Source: "rs0-3", Documents: 3093, Seconds: 0.2, State: record.MemberStale, Missing: 7, Behind: "1.2 s behind the primary"}},
+			Judged: judgedReads()},
 	}
 	o.effects(&r, fault-4*ms, out)
 	if n == o.Lossy {
@@ -146,7 +147,7 @@ func (o Drill) lose(r *record.DrillRound) {
 	l.Lost[0].Found, l.Lost[1].Found = oldTimeline+o.Name, oldTimeline+o.Name
 	l.LostRanges = []string{"5: 40-42"}
 	l.Reads = append(l.Reads, record.LedgerRead{Source: o.Name, Documents: 3102, Seconds: 0.3, State: record.MemberDiverged, Extra: 2},
-		record.LedgerRead{Source: "pg-4", State: record.MemberNeverRead, Problem: "connection refused"})
+		record.LedgerRead{Source: "rs0-4", State: record.MemberNeverRead, Problem: "connection refused"})
 }
 
 // sum is what all rounds together show.
@@ -181,4 +182,17 @@ func (o Drill) standing(round int) *record.DrillStanding {
 			{At: at(110), Kind: "fault", Text: "kill:primary: " + o.Name + " is broken"},
 		},
 	}
+}
+
+// judgedReads are reads of which some were dirty, which their level allows.
+func judgedReads() *record.ReadsResult {
+	first := record.ReadOperation{Kind: "write", Session: 3, Sent: 10_410_000_000, Ended: 10_412_000_000, Server: "pg-1", Told: "acknowledged"}
+	return &record.ReadsResult{Concern: "local", Preference: "secondary", Causal: true, Writes: "less than a majority", Reads: 1200, Updates: 1418, Bytes: 31_000,
+		Guarantees: []record.ReadGuarantee{{Name: "read-your-writes", Checked: 610, Broken: 4, RolledBack: 3}, {Name: "committed", Checked: 1200, Broken: 2, RolledBack: 2},
+			{Name: "written", Promised: true, Checked: 1200}},
+		Conflicts: []record.ReadConflict{{Guarantee: "committed", Writer: 3, Sequence: 17, ID: "3136aadc0000038000000001.b", First: &first,
+			Second: record.ReadOperation{Kind: "read", Session: 5, Sent: 10_415_000_000, Ended: 10_416_000_000, Server: "pg-1", Seen: "1 17"}}},
+		Staleness: []record.ReadStaleness{{Phase: record.ReadsBefore, Reads: 400, Stale: 12, P99: 900_000, Max: 2_100_000},
+			{Phase: record.ReadsDuring, Reads: 300, Stale: 21, P99: 8_000_000, Max: 31_000_000}, {Phase: record.ReadsAfter, Reads: 500, Stale: 9, Max: 1_300_000}},
+		Servers: []record.ReadServer{{Server: "pg-1", Reads: 100}, {Server: "pg-2", Reads: 1100, Stale: 42, Max: 31_000_000}}}
 }

@@ -28,7 +28,7 @@ func Lab(name string) record.Lab {
 	}
 	lag := int64(4096)
 	for i, host := range []string{"host1", "host2", "host3"} {
-		member := []string{"pg-1", "pg-2", "pg-3"}[i]
+		member := []string{"rs0-1", "rs0-2", "rs0-3"}[i]
 		role, behind := "secondary", &lag
 		if i == 0 {
 			role, behind = "primary", nil
@@ -62,7 +62,7 @@ func (o Run) labEvents(second int) []measure.Event {
 	at := time.Duration(second) * time.Second
 	return []measure.Event{
 		{At: at, Kind: "fault", Text: "power-off of host1"},
-		{At: at + 700*time.Millisecond, Kind: "promotion", Text: "pg-2 is the primary"},
+		{At: at + 700*time.Millisecond, Kind: "promotion", Text: "rs0-2 is the primary"},
 	}
 }
 
@@ -89,5 +89,5 @@ func (o Run) labSamples(s int) []record.Sample {
 			"disk.writes": about(300), "network.received": about(1e6), "network.sent": about(2e6),
 		}})
 	}
-	return append(list, record.Sample{At: at, Source: "member:three/pg-2", Values: map[string]float64{"replication.lag_bytes": about(4096)}})
+	return append(list, record.Sample{At: at, Source: "member:three/rs0-2", Values: map[string]float64{"replication.lag_bytes": about(4096)}})
 }

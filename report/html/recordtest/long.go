@@ -2,9 +2,7 @@ package recordtest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,7 +36,7 @@ func Repeat(from, to string, times int) error {
 	if err := writeJSON(filepath.Join(to, record.RunFile), r); err != nil {
 		return err
 	}
-	return writeSums(to, record.RunFile, record.IntervalsFile, record.LatencyFile)
+	return record.Seal(to)
 }
 
 func repeatIntervals(from, to string, times int, length int64) error {
@@ -83,16 +81,4 @@ func repeatLog(from, to string, times int) error {
 		}
 	}
 	return f.Close()
-}
-
-func writeSums(dir string, names ...string) error {
-	var sums bytes.Buffer
-	for _, name := range names {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(b), name)
-	}
-	return os.WriteFile(filepath.Join(dir, record.SumsFile), sums.Bytes(), 0o644)
 }

@@ -30,6 +30,10 @@ func loads(db, name string) bool {
 // answer answers one command, or closes the connection with nil.
 func (c *conn) answer(db string, command bson.D) (reply bson.D) {
 	name, s := command[0].Key, c.s
+	if name == "standinRouted" {
+		routed := sub(command, "command")
+		return s.documents(text(command, name), routed[0].Key, routed)
+	}
 	if internal[name] {
 		return s.replica.hear(name, command)
 	}
@@ -43,6 +47,9 @@ func (c *conn) answer(db string, command bson.D) (reply bson.D) {
 		return c.saslContinue(command)
 	case !c.allowed(name):
 		return failed(13, "Unauthorized", "command "+name+" requires authentication")
+	}
+	if s.routes(db, name) {
+		return s.route(db, name, command)
 	}
 	if reply = s.dispatch(db, name, command); reply == nil {
 		check(s.change(func(st *state) error {
@@ -68,7 +75,7 @@ func (c *conn) answer(db string, command bson.D) (reply bson.D) {
 func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	switch name {
 	case "hello", "isMaster", "ismaster":
-		if name == "hello" && (s.Version == "4.4.0" || s.Version == "4.4.1") { // "hello": new in 4.4.2
+		if name == "hello" && !s.hasHello() {
 			return failed(59, "CommandNotFound", "no such command: 'hello'")
 		}
 		return s.hello(command)
@@ -91,6 +98,14 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	case "listDatabases":
 		return good(bson.E{Key: "databases", Value: bson.A{bson.D{{Key: "name", Value: "admin"}, {Key: "sizeOnDisk", Value: int64(40960)}, {Key: "empty", Value: false}}}},
 			bson.E{Key: "totalSize", Value: int64(40960)}, bson.E{Key: "totalSizeMb", Value: int64(0)})
+	case "dbStats":
+		return good(bson.E{Key: "dataSize", Value: 4096.0}, bson.E{Key: "indexSize", Value: 4096.0})
+	case "hostInfo":
+		return good(bson.E{Key: "system", Value: bson.D{{Key: "hostname", Value: "standin:27017"}, {Key: "memSizeMB", Value: int64(4096)}, {Key: "memLimitMB", Value: int64(2048)}, {Key: "numCores", Value: int32(2)}}},
+			bson.E{Key: "os", Value: bson.D{{Key: "type", Value: "Linux"}}},
+			bson.E{Key: "extra", Value: bson.D{{Key: "kernelVersion", Value: "6.1.0"}, {Key: "maxOpenFiles", Value: int32(64000)}}})
+	case "getLog":
+		return good(bson.E{Key: "totalLinesWritten", Value: int32(0)}, bson.E{Key: "log", Value: bson.A{}})
 	case "getDefaultRWConcern":
 		concerns := []bson.E{{Key: "defaultReadConcern", Value: bson.D{{Key: "level", Value: "local"}}}}
 		if s.atLeast(5, 0) { // release notes of 5.0: the implicit default write concern is w: "majority"
@@ -101,7 +116,7 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	}
 	_, documents := onDocuments[name]
 	switch {
-	case s.router, name == "createUser", name == "replSetInitiate":
+	case s.router, name == "createUser", name == "updateUser", name == "replSetInitiate":
 		return nil
 	case documents:
 		return s.documents(db, name, command)
@@ -117,6 +132,8 @@ func (s *server) dispatchShared(st *state, db, name string, command bson.D) bson
 	switch {
 	case name == "createUser":
 		return s.createUser(st, command)
+	case name == "updateUser":
+		return s.updateUser(st, command)
 	case name == "replSetInitiate" && !s.router:
 		return s.initiate(st, command)
 	case documents && len(st.Cluster.Shards) == 0:
@@ -126,7 +143,7 @@ func (s *server) dispatchShared(st *state, db, name string, command bson.D) bson
 	case documents && !(db == "config" && name == "aggregate"):
 		return s.documents(db, name, command)
 	}
-	return s.dispatchRouter(st, name, command)
+	return s.dispatchRouter(st, db, name, command)
 }
 
 // serverStatus is a part of what the manual's page of that name lists: the operations, the engine, its cache and its
@@ -146,10 +163,15 @@ func (s *server) serverStatus() bson.D {
 	cache := bson.D{{Key: "maximum bytes configured", Value: int64(512 << 20)}, {Key: "bytes currently in the cache", Value: int64(1 << 20)}}
 	log := bson.D{{Key: "maximum log file size", Value: int64(100 << 20)}, {Key: "log sync operations", Value: r.journal.syncs},
 		{Key: "log bytes written", Value: r.journal.bytes}}
-	return good(bson.E{Key: "host", Value: s.address}, bson.E{Key: "uptimeMillis", Value: time.Since(s.began).Milliseconds()},
+	reply := good(bson.E{Key: "host", Value: s.address}, bson.E{Key: "uptimeMillis", Value: time.Since(s.began).Milliseconds()},
 		bson.E{Key: "opcounters", Value: counters},
 		bson.E{Key: "storageEngine", Value: bson.D{{Key: "name", Value: "wiredTiger"}, {Key: "persistent", Value: true}}},
 		bson.E{Key: "wiredTiger", Value: bson.D{{Key: "cache", Value: cache}, {Key: "log", Value: log}}})
+	if s.atLeast(8, 0) { // production notes, "TCMalloc Performance Optimization for a Self-Managed Deployment"
+		perCPU := strings.Contains(os.Getenv("GLIBC_TUNABLES"), "glibc.pthread.rseq=0")
+		reply = append(reply, bson.E{Key: "tcmalloc", Value: bson.D{{Key: "usingPerCPUCaches", Value: perCPU}, {Key: "generic", Value: bson.D{{Key: "heap_size", Value: int64(1)}}}}})
+	}
+	return reply
 }
 
 // parsed is the command line as the server understood it.
@@ -157,6 +179,16 @@ func (s *server) parsed() bson.D {
 	net := bson.D{{Key: "bindIp", Value: s.args["bind_ip"]}, {Key: "port", Value: s.args["port"]}}
 	storage := bson.D{{Key: "dbPath", Value: s.args["dbpath"]}}
 	return bson.D{{Key: "net", Value: net}, {Key: "storage", Value: storage}}
+}
+
+// updateUser is the command of that name.
+func (s *server) updateUser(st *state, command bson.D) bson.D {
+	users, name := st.users(s), text(command, "updateUser")
+	if _, there := users[name]; !there {
+		return failed(11, "UserNotFound", "User "+name+"@admin not found")
+	}
+	users[name] = newCredential(text(command, "pwd"))
+	return good()
 }
 
 // createUser keeps a user where the manual says users live ("Users in Self-Managed Deployments"), but in the directory

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"os"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -52,6 +53,11 @@ func (c *conn) saslStart(command bson.D) bson.D {
 		cred, known = st.users(c.s)[name]
 		return nil
 	}))
+	if name == "__system" && c.s.keyFile { // members are this user to each other, with the key as the password
+		key, err := os.ReadFile(c.s.args["keyFile"])
+		check(err)
+		cred, known = newCredential(string(key)), true
+	}
 	if !known || text(command, "mechanism") != "SCRAM-SHA-256" {
 		return failed(18, "AuthenticationFailed", "Authentication failed.")
 	}
@@ -104,5 +110,12 @@ func (c *conn) allowed(name string) bool {
 		first = len(st.users(c.s)) == 0
 		return nil
 	}))
+	if c.local && first && c.s.replica.arbiter() && forArbiters[name] {
+		return true
+	}
 	return c.local && first && (name == "createUser" || name == "replSetInitiate")
 }
+
+// forArbiters are the commands that the localhost exception allows on a member that keeps no users (MongoDB's ticket
+// SERVER-5479).
+var forArbiters = map[string]bool{"getCmdLineOpts": true, "getParameter": true, "serverStatus": true}

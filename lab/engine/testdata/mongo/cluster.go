@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // dispatchRouter knows the commands of routers.
-func (s *server) dispatchRouter(st *state, name string, command bson.D) bson.D {
+func (s *server) dispatchRouter(st *state, db, name string, command bson.D) bson.D {
 	c := &st.Cluster
 	switch name {
 	case "listShards":
@@ -39,17 +40,39 @@ func (s *server) dispatchRouter(st *state, name string, command bson.D) bson.D {
 		return c.move(command)
 	case "aggregate":
 		return s.countChunks(st, command)
+	case "explain":
+		return c.explain(db, command)
 	}
 	return failed(59, "CommandNotFound", "no such command: '"+name+"'")
+}
+
+// notYet is what a cluster whose config servers have just elected a primary says for a while: here more often than somebody
+// tries who gives up after ten refusals.
+func (s *server) notYet(c *cluster) bson.D {
+	said := []bson.D{
+		failed(133, "FailedToSatisfyReadPreference", "Could not find host matching read preference { mode: \"primary\" }"),
+		failed(117, "ConflictingOperationInProgress", "another change is under way"),
+		failed(11602, "InterruptedDueToReplStateChange", "operation was interrupted"),
+		failed(10107, "NotWritablePrimary", "not primary"),
+	}
+	if c.Failures++; !s.is("sharding-not-yet") || c.Failures%13 == 0 {
+		return nil
+	}
+	return said[c.Failures%len(said)]
 }
 
 // addShard adds a replica set (manual: "addShard"). Since 5.0 one whose implicit default write concern is w: 1 needs a
 // default of the cluster (manual: "Write Concern", implicit default).
 func (s *server) addShard(st *state, command bson.D) bson.D {
 	c := &st.Cluster
-	if s.is("add-shard-fails-twice") && c.Failures < 2 || s.is("add-shard-fails") {
-		c.Failures++
+	switch {
+	case s.is("add-shard-fails"):
 		return failed(133, "FailedToSatisfyReadPreference", "Could not find host matching read preference { mode: \"primary\" }")
+	case s.is("add-shard-refused"):
+		return failed(20, "IllegalOperation", "a shard of that name exists")
+	}
+	if not := s.notYet(c); not != nil {
+		return not
 	}
 	set, hosts, ok := strings.Cut(text(command, "addShard"), "/")
 	rs := st.Sets[set]
@@ -84,6 +107,9 @@ func (s *server) addShard(st *state, command bson.D) bson.D {
 // shardCollection makes the first chunks (manual: "shardCollection", "Sharding Empty Collections").
 func (s *server) shardCollection(st *state, command bson.D) bson.D {
 	c := &st.Cluster
+	if not := s.notYet(c); not != nil {
+		return not
+	}
 	ns := text(command, "shardCollection")
 	db, _, _ := strings.Cut(ns, ".")
 	if !s.atLeast(6, 0) && !c.Enabled[db] { // "enableSharding": not needed since 6.0
@@ -185,13 +211,64 @@ func (c *cluster) find(s *server, command bson.D) bson.D {
 	case of == "databases" && c.Databases[id] != "":
 		batch = bson.A{bson.D{{Key: "_id", Value: id}, {Key: "primary", Value: c.Databases[id]}}}
 	case of == "collections" && c.Collections[id] != nil:
-		d := bson.D{{Key: "_id", Value: id}}
-		if s.atLeast(5, 0) {
-			d = append(d, bson.E{Key: "uuid", Value: uuidOf(id)})
+		var by any = int32(1)
+		if c.Collections[id].Hashed {
+			by = "hashed"
 		}
-		batch = bson.A{d}
+		batch = bson.A{bson.D{{Key: "_id", Value: id}, {Key: "uuid", Value: uuidOf(id)}, {Key: "key", Value: bson.D{{Key: c.Collections[id].Key, Value: by}}}}}
+	case of == "shards":
+		for _, name := range c.Shards {
+			batch = append(batch, bson.D{{Key: "_id", Value: name}, {Key: "host", Value: c.Hosts[name]}})
+		}
+	case of == "databases" && len(c.Shards) > 0: // a database is made on the first shard
+		batch = bson.A{bson.D{{Key: "_id", Value: id}, {Key: "primary", Value: c.Shards[0]}}}
+	case of == "chunks":
+		batch = c.chunksOf(s, sub(command, "filter"))
 	}
 	return cursorOf("config."+of, batch)
+}
+
+// chunksOf are the chunks of the collection that a filter names, which they do by ns before 5.0 and by uuid since.
+func (c *cluster) chunksOf(s *server, filter bson.D) bson.A {
+	list := bson.A{}
+	either, _ := get(filter, "$or").(bson.A)
+	for ns, col := range c.Collections {
+		meant := false
+		for _, one := range either {
+			d, _ := one.(bson.D)
+			uuid, _ := get(d, "uuid").(bson.Binary)
+			meant = meant || s.atLeast(5, 0) && uuid.Equal(uuidOf(ns)) || !s.atLeast(5, 0) && text(d, "ns") == ns
+		}
+		for i := range col.Chunks {
+			if meant {
+				list = append(list, bson.D{{Key: "min", Value: bson.D{{Key: col.Key, Value: col.low(i)}}}, {Key: "shard", Value: col.Chunks[i].Shard}})
+			}
+		}
+	}
+	return list
+}
+
+// low is where a chunk begins. Those of hashes divide all of them evenly.
+func (col *collection) low(i int) any {
+	switch {
+	case i == 0:
+		return bson.MinKey{}
+	case !col.Hashed:
+		return col.Chunks[i].Low
+	}
+	return int64(uint64(1)<<63 + uint64(i)*(math.MaxUint64/uint64(len(col.Chunks))))
+}
+
+// explain says to which shard a router would send a find by _id (manual: "explain", sharded collections; "Hashed Indexes").
+func (c *cluster) explain(db string, command bson.D) bson.D {
+	find := sub(command, "explain")
+	col := c.Collections[db+"."+text(find, "find")]
+	shard := c.Shards[0]
+	if id := raw(sub(find, "filter")).Lookup("_id"); id.Type != 0 && col != nil && col.Hashed {
+		shard = col.hashed(hash(id))
+	}
+	return good(bson.E{Key: "queryPlanner", Value: bson.D{{Key: "winningPlan", Value: bson.D{{Key: "stage", Value: "SINGLE_SHARD"},
+		{Key: "shards", Value: bson.A{bson.D{{Key: "shardName", Value: shard}}}}}}}})
 }
 
 // countChunks answers the aggregation by which chunks are counted per shard. They name their collection by ns before

@@ -119,6 +119,9 @@ func raw(v any) bson.Raw {
 	if already, ok := v.(bson.Raw); ok {
 		return already
 	}
+	if d, ok := v.(bson.D); ok && d == nil {
+		v = bson.D{}
+	}
 	b, err := bson.Marshal(v)
 	check(err)
 	return b
@@ -292,6 +295,9 @@ func (r *replica) read(db, name string, command bson.D) bson.D {
 	of, _ := command[0].Value.(string)
 	if name == "getMore" {
 		return r.more(command)
+	}
+	if name == "find" && db == "local" && of == "oplog.rs" {
+		return r.readLog(command)
 	}
 	docs := r.docs[db+"."+of]
 	if text(sub(command, "readConcern"), "level") == "majority" && !r.alone() {

@@ -129,7 +129,7 @@ func (r *replica) poll(members []member, need int, limit time.Duration, ask bson
 				got <- m.votes
 				return
 			}
-			l := link{to: m.host}
+			l := link{to: m.host, tls: r.s.tls}
 			defer l.close()
 			reply, err := l.ask(limit, ask)
 			if err == nil {
@@ -204,7 +204,7 @@ func (r *replica) handOver(catchUp, frozen time.Duration) bool {
 			r.stepDown("it hands over")
 			r.beatAll()
 			go func() {
-				l := link{to: host}
+				l := link{to: host, tls: r.s.tls}
 				defer l.close()
 				_, _ = l.ask(r.rules.timeout, bson.D{{Key: "replSetStepUp", Value: 1}}) // without it the others wait for the election timeout
 			}()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,12 +15,14 @@ import (
 
 // internal are the messages of members to each other. replSetHeartbeat and replSetRequestVotes have the names of
 // MongoDB's own, with fewer fields; a real member reads the oplog by find and getMore on local.oplog.rs, this one by
-// standinOplog. Members do not authenticate to each other.
-var internal = map[string]bool{"replSetHeartbeat": true, "replSetRequestVotes": true, "replSetStepUp": true, "standinOplog": true, "standinCommon": true}
+// standinOplog, and a router's commands come as standinRouted. Members do not authenticate to each other.
+var internal = map[string]bool{"replSetHeartbeat": true, "replSetRequestVotes": true, "replSetStepUp": true, "standinOplog": true, "standinCommon": true,
+	"standinRouted": true}
 
 // link is a connection to another member.
 type link struct {
 	to   string
+	tls  *tls.Config
 	conn net.Conn
 	n    uint32
 }
@@ -34,6 +37,11 @@ func (l *link) ask(limit time.Duration, command bson.D) (reply bson.D, err error
 	if l.conn == nil {
 		if l.conn, err = net.DialTimeout("tcp", l.to, limit); err != nil {
 			return nil, err
+		}
+		if l.tls != nil {
+			own := l.tls.Clone()
+			own.ServerName, _, _ = net.SplitHostPort(l.to)
+			l.conn = tls.Client(l.conn, own)
 		}
 	}
 	l.n++
@@ -65,7 +73,7 @@ func (l *link) close() {
 // beat sends heartbeats to another member as long as it is one (manual: "Replica Set Elections", heartbeats). They also
 // stand for what a real member hears while it reads the oplog, so there are at least four in an election timeout.
 func (r *replica) beat(host string, p *peer) {
-	l := link{to: host}
+	l := link{to: host, tls: r.s.tls}
 	defer l.close()
 	for {
 		r.mu.Lock()
@@ -210,7 +218,7 @@ func (r *replica) ripe(from int) (batch bson.A, wait time.Duration) {
 
 // follow reads the oplog of the primary for as long as there is one and this member is another.
 func (r *replica) follow() {
-	var l link
+	l := link{tls: r.s.tls}
 	for {
 		r.mu.Lock()
 		for r.state != stSecondary || r.primary == "" || r.primary == r.s.address {

@@ -43,8 +43,14 @@ func (s *server) hello(command bson.D) bson.D {
 	default:
 		d = append(d, r.helloMember()...)
 	}
-	return good(append(d, bson.E{Key: "isWritablePrimary", Value: writable}, bson.E{Key: "ismaster", Value: writable})...)
+	if s.hasHello() {
+		d = append(d, bson.E{Key: "isWritablePrimary", Value: writable})
+	}
+	return good(append(d, bson.E{Key: "ismaster", Value: writable})...)
 }
+
+// hasHello says whether the release has the command hello and its fields, which are new in 4.4.2.
+func (s *server) hasHello() bool { return s.Version != "4.4.0" && s.Version != "4.4.1" }
 
 func (r *replica) helloMember() bson.D {
 	hosts, passives, arbiters := bson.A{}, bson.A{}, bson.A{}
@@ -58,8 +64,9 @@ func (r *replica) helloMember() bson.D {
 			hosts = append(hosts, m.host)
 		}
 	}
+	_, copying := r.copies()
 	d := bson.D{{Key: "hosts", Value: hosts}, {Key: "setName", Value: r.s.args["replSet"]}, {Key: "setVersion", Value: int32(configVersion(r.config))},
-		{Key: "me", Value: r.s.address}, {Key: "secondary", Value: r.state == stSecondary}}
+		{Key: "me", Value: r.s.address}, {Key: "secondary", Value: r.state == stSecondary && !copying}}
 	if len(passives) > 0 {
 		d = append(d, bson.E{Key: "passives", Value: passives})
 	}

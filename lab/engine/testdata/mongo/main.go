@@ -18,8 +18,9 @@
 //     up of a new primary beyond the votes, and no checkpoint. They do not authenticate to each other.
 //   - Of queries it knows equality, of updates $set, $inc and replacements, of aggregations the count of a collection. There
 //     are no indexes, transactions, tags, change streams or snapshots.
-//   - Users and what config servers keep are in a directory that all processes of a test share. A router holds the
-//     documents of its clients itself, shards get none.
+//   - Users and what config servers keep are in a directory that all processes of a test share, and so is who the primary of
+//     a shard is. Routers pass commands on to the shards that have the documents; they do not authenticate to them. Chunks
+//     that are moved do not take documents along.
 //
 // Whatever a test needs to know of these things has to be looked at on a real server.
 //
@@ -27,6 +28,8 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -56,9 +59,11 @@ type server struct {
 	address  string
 	shared   string // the directory that all processes of a test share
 	keyFile  bool
+	tls      *tls.Config // nil where the server speaks without
 	recorder *recorder
 
 	replica *replica
+	routing routing
 	began   time.Time
 }
 
@@ -96,7 +101,8 @@ func (s *server) atLeast(major, minor int) bool {
 var options = map[string]bool{
 	"port": false, "bind_ip": false, "nounixsocket": true, "unixSocketPrefix": false, "logpath": false, "logappend": true, "keyFile": false,
 	"configdb": false, "dbpath": false, "replSet": false, "configsvr": true, "shardsvr": true, "wiredTigerCacheSizeGB": false,
-	"setParameter": false, "oplogSize": false, "journal": true, "nojournal": true, "quiet": true,
+	"setParameter": false, "oplogSize": false, "wiredTigerEngineConfigString": false, "journal": true, "nojournal": true, "quiet": true, "pidfilepath": false,
+	"tlsMode": false, "tlsCertificateKeyFile": false, "tlsCAFile": false, "tlsAllowConnectionsWithoutCertificates": true,
 }
 
 // parse reads the command line and refuses what the release does not have.
@@ -107,6 +113,9 @@ func (s *server) parse(args []string) {
 		flag, known := options[name]
 		if name == "journal" || name == "nojournal" { // release notes of 6.1: removed
 			known = !s.atLeast(6, 1)
+		}
+		if s.is("no-tls") && strings.HasPrefix(name, "tls") {
+			known = false
 		}
 		if s.router && (name == "dbpath" || name == "replSet" || name == "wiredTigerCacheSizeGB") {
 			known = false
@@ -127,7 +136,7 @@ func (s *server) parse(args []string) {
 			value = args[i]
 		}
 		if name == "setParameter" && strings.HasPrefix(value, "unknown") {
-			fmt.Fprintf(os.Stderr, "Error: Unknown --setParameter '%s'\n", value)
+			fmt.Fprintf(os.Stderr, "Error: Unknown --setParameter '%s'\n", strings.Split(value, "=")[0])
 			os.Exit(2)
 		}
 		s.args[name] = value
@@ -136,6 +145,12 @@ func (s *server) parse(args []string) {
 
 // start does what a server does before it listens.
 func (s *server) start() {
+	if file := s.args["pidfilepath"]; file != "" {
+		if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			fmt.Println("ERROR: Cannot write pid file to", file, err)
+			os.Exit(1)
+		}
+	}
 	check(os.MkdirAll(s.shared, 0o755))
 	listen := strings.Split(s.args["bind_ip"], ",")
 	s.address = net.JoinHostPort(listen[0], s.args["port"])
@@ -146,6 +161,7 @@ func (s *server) start() {
 		os.Exit(14)
 	}
 	s.checkKeyFile()
+	s.loadTLS()
 	if dbpath := s.args["dbpath"]; dbpath != "" {
 		s.lock(filepath.Join(dbpath, "mongod.lock"))
 	}
@@ -200,6 +216,26 @@ func (s *server) checkKeyFile() {
 	if fi.Mode().Perm()&0o077 != 0 || len(text) < 6 || len(text) > 1024 {
 		s.log("E", "Read security file failed", map[string]any{"error": "InvalidPath: permissions on " + file + " are too open, or its length is wrong"})
 		os.Exit(1)
+	}
+}
+
+// loadTLS reads the certificate that the server shows, and that it shows the other members (manual: "Configure mongod and
+// mongos for TLS/SSL").
+func (s *server) loadTLS() {
+	if s.args["tlsMode"] != "requireTLS" {
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(s.args["tlsCertificateKeyFile"], s.args["tlsCertificateKeyFile"])
+	check(err)
+	authority, err := os.ReadFile(s.args["tlsCAFile"])
+	check(err)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		check(fmt.Errorf("there is no certificate in %s", s.args["tlsCAFile"]))
+	}
+	s.tls = &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS12}
+	if s.args["tlsAllowConnectionsWithoutCertificates"] == "" {
+		s.tls.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 }
 

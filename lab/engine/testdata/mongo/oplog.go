@@ -127,6 +127,22 @@ func (c *contents) undo(to optime) {
 	}
 }
 
+// readLog answers what labs ask of the oplog: the entry at a time, and the first one after it that is a write (manual:
+// "Replica Set Oplog").
+func (c *contents) readLog(command bson.D) bson.D {
+	from, _ := get(sub(sub(command, "filter"), "ts"), "$gte").(bson.Timestamp)
+	batch := bson.A{}
+	for _, e := range c.log {
+		if len(batch) == int(number(command, "limit")) {
+			break
+		}
+		if e.TS == from || e.TS.After(from) && e.Op != "n" {
+			batch = append(batch, bson.D{{Key: "ts", Value: e.TS}, {Key: "t", Value: e.Term}, {Key: "wall", Value: e.made}})
+		}
+	}
+	return cursorOf("local.oplog.rs", batch)
+}
+
 // journal is the file that a server finds its oplog in when it starts again (manual: "Journaling"). Entries are kept in
 // the process until the journal is written: every 100 ms, and at once for who waits for it. What a killed process had
 // not written is gone.

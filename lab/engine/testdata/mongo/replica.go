@@ -15,13 +15,14 @@ const (
 	stStartup   = 0
 	stPrimary   = 1
 	stSecondary = 2
+	stStartup2  = 5
 	stArbiter   = 7
 	stDown      = 8
 	stRollback  = 9
 	stRemoved   = 10
 )
 
-var stateWords = map[int]string{stStartup: "STARTUP", stPrimary: "PRIMARY", stSecondary: "SECONDARY", stArbiter: "ARBITER",
+var stateWords = map[int]string{stStartup: "STARTUP", stPrimary: "PRIMARY", stSecondary: "SECONDARY", stArbiter: "ARBITER", stStartup2: "STARTUP2",
 	stDown: "(not reachable/healthy)", stRollback: "ROLLBACK", stRemoved: "REMOVED"}
 
 // replica is what a server holds, and what it knows of the set that it is a member of. What it knows it has from its own
@@ -53,6 +54,7 @@ type replica struct {
 	elected  time.Time
 	stepping bool // it is handing over, and takes no writes
 	frozen   time.Time
+	copying  time.Time // since when it shows itself as one that copies all data; zero for never
 	peers    map[string]*peer
 	cursors  map[int64]*cursor
 	counted  map[string]int64 // commands
@@ -107,6 +109,14 @@ func (r *replica) turn(state int) {
 	r.ring()
 }
 
+// arbiter says whether the server holds no data in its set.
+func (r *replica) arbiter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	me := r.me()
+	return me != nil && me.arbiter
+}
+
 // me is the member that the server is by its address, nil if it is none.
 func (r *replica) me() *member {
 	for i := range r.members {
@@ -149,9 +159,28 @@ func (r *replica) begin() {
 			r.adopt(was.Config)
 		}
 	}
+	if r.config != nil && (r.s.is("slow-initial-sync") || r.s.is("stalled-initial-sync")) {
+		r.copying = time.Now()
+	}
 	go r.watchElections()
 	go r.follow()
 }
+
+// copies says whether the member shows itself as one that copies all data when it was started again, and how much it has
+// copied: for some seconds, or for ever without any progress.
+func (r *replica) copies() (documents int64, still bool) {
+	age := time.Since(r.copying)
+	switch {
+	case r.copying.IsZero():
+		return 0, false
+	case r.s.is("stalled-initial-sync"):
+		return 1, true
+	}
+	return age.Milliseconds(), age < slowSync
+}
+
+// slowSync is how long a slow initial sync takes.
+const slowSync = 3 * time.Second
 
 func configVersion(config []byte) int64 {
 	n, _ := bson.Raw(config).Lookup("version").AsInt64OK()

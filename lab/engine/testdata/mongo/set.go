@@ -104,7 +104,14 @@ func (r *replica) status() bson.D {
 		d = bson.D{{Key: "electionCandidateMetrics", Value: bson.D{{Key: "lastElectionDate", Value: r.elected}, {Key: "electionTerm", Value: r.term},
 			{Key: "newTermStartDate", Value: r.elected}}}}
 	}
-	return good(append(d, bson.E{Key: "set", Value: r.s.args["replSet"]}, bson.E{Key: "date", Value: time.Now()}, bson.E{Key: "myState", Value: int32(r.state)},
+	state := r.state
+	if documents, copying := r.copies(); copying { // "replSetGetStatus", initialSyncStatus
+		state = stStartup2
+		d = append(d, bson.E{Key: "initialSyncStatus", Value: bson.D{{Key: "failedInitialSyncAttempts", Value: int32(0)},
+			{Key: "totalInitialSyncElapsedMillis", Value: time.Since(r.copying).Milliseconds()}, {Key: "databases", Value: bson.D{
+				{Key: "plimsoll", Value: bson.D{{Key: "plimsoll.usertable", Value: bson.D{{Key: "documentsCopied", Value: documents}}}}}}}}})
+	}
+	return good(append(d, bson.E{Key: "set", Value: r.s.args["replSet"]}, bson.E{Key: "date", Value: time.Now()}, bson.E{Key: "myState", Value: int32(state)},
 		bson.E{Key: "term", Value: r.term}, bson.E{Key: "heartbeatIntervalMillis", Value: r.rules.interval.Milliseconds()},
 		bson.E{Key: "optimes", Value: bson.D{{Key: "lastCommittedOpTime", Value: r.commit.doc()}, {Key: "appliedOpTime", Value: r.last().doc()},
 			{Key: "durableOpTime", Value: r.durable.doc()}}}, bson.E{Key: "members", Value: members})...)
@@ -113,7 +120,8 @@ func (r *replica) status() bson.D {
 // reconfigure is "replSetReconfig".
 func (r *replica) reconfigure(command bson.D) bson.D {
 	config := sub(command, "replSetReconfig")
-	if r.state != stPrimary {
+	force, _ := get(command, "force").(bool)
+	if r.state != stPrimary && !force {
 		return notPrimary()
 	}
 	if int64(number(config, "version")) <= configVersion(r.config) {

@@ -119,7 +119,7 @@ func (st *state) users(s *server) map[string]credential {
 	if name == "" {
 		return st.Alone[s.address]
 	}
-	if r := s.replica; !s.router && !r.initiated() { // those that are kept are of another set of the name
+	if r := s.replica; !s.router && (!r.initiated() || r.arbiter()) { // those that are kept are of another set of the name; arbiters keep none
 		return nil
 	}
 	if rs := st.Sets[name]; rs != nil {

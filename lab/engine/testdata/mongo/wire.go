@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,9 @@ func (s *server) accept(ln net.Listener, unix bool) {
 		local := unix
 		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 			local = tcp.IP.IsLoopback()
+		}
+		if s.tls != nil {
+			c = tls.Server(c, s.tls) // a client that speaks without does not get further than its first bytes
 		}
 		go (&conn{s: s, local: local}).serve(c)
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// mongodVariable names a directory with a mongod, as for tests.
+const mongodVariable = "PLIMSOLL_TEST_MONGOD"
+
+// mongodPath is a real mongod, "" if there is none.
+func mongodPath() string {
+	if dir := os.Getenv(mongodVariable); dir != "" {
+		return filepath.Join(dir, "mongod")
+	}
+	path, err := exec.LookPath("mongod")
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// startMongod starts a mongod of its own on loopback, with the records that the clients ask for.
+func startMongod(ctx context.Context, program, dir string) (addr string, stop func(), err error) {
+	data, err := os.MkdirTemp(dir, "mongod")
+	if err != nil {
+		return "", nil, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr = ln.Addr().String()
+	_ = ln.Close() // mongod takes the port; nobody else is likely to in between
+	_, port, _ := net.SplitHostPort(addr)
+	cmd := exec.CommandContext(ctx, program, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port, "--wiredTigerCacheSizeGB", "1",
+		"--nounixsocket", "--logpath", filepath.Join(data, "log"))
+	cmd.SysProcAttr = childAttributes()
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // its data go away whatever it says
+	}
+	if err := fillMongod(ctx, addr); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("load %s: %w", addr, err)
+	}
+	return addr, stop, nil
+}
+
+// fillMongod waits until the server answers and loads the records.
+func fillMongod(ctx context.Context, addr string) error {
+	j := job{Addr: addr, Client: clientWire, Operation: "read", Workers: 4, Operations: 1}
+	var st store.Store
+	for deadline := time.Now().Add(time.Minute); ; {
+		var err error
+		if st, err = j.open(ctx); err == nil {
+			break
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	defer st.Close()
+	w, err := j.workload()
+	if err != nil {
+		return err
+	}
+	_, err = load.Fill(ctx, load.FillConfig{}, w, st, newFillSink(w))
+	return err
+}
+
+func newFillSink(w workload.Workload) measure.Sink {
+	return &sink{sum: measure.NewSummary(load.Dims(w, false), load.PhaseLoad)}
+}
+
+// The goals of workload A on one mongod, as multiples of go-ycsb's throughput.
+const leastOverYCSB = 1.7
+
+// mongodSpeed compares whole clients under workload A on a real mongod that shares the machine with them.
+func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
+	path := mongodPath()
+	if path == "" {
+		fmt.Fprintf(w, "\nWorkload A on mongod: not measured, because no mongod is on PATH and %s names none\n", mongodVariable)
+		return nil
+	}
+	dir, err := scratch("", "mongod")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := buildPeers(ctx, dir)
+	addr, stop, err := startMongod(ctx, path, dir)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if p.goycsbErr == nil { // its keys are other ones than ours, so its records stand beside ours
+		b := bout{c: c, addr: addr, operation: "load", peers: p}
+		cmd, err := b.command(ctx, peerYCSB)
+		if err != nil {
+			return err
+		}
+		var o outcome
+		if err := runJSON(cmd, &o); err != nil {
+			return fmt.Errorf("load the records of go-ycsb: %w", err)
+		}
+	}
+	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds (goal: wire ≥ %.1f × go-ycsb)\n",
+		c.rounds, leastOverYCSB)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\twire ×\t\t\n")
+	for _, workers := range []int{16, 64} {
+		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir}
+		b.c.workers = workers
+		f, rates, err := b.measure(ctx, []string{clientWire, clientDriver, peerYCSB})
+		if err != nil {
+			return err
+		}
+		for _, client := range []string{clientWire, clientDriver, peerYCSB} {
+			if len(rates[client]) == 0 {
+				fmt.Fprintf(t, "%d\t%s\tnot built\t\t\t\t\t\n", workers, client)
+				continue
+			}
+			over, met := rates.median(clientWire)/rates.median(client), ""
+			if client == peerYCSB {
+				met = verdict(over >= leastOverYCSB)
+			}
+			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client), span(rates[client]), f.median(client), over, met)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return p.report(w)
+}

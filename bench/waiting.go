@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+// The goals of a client whose server makes it wait, as shares of the C loop's figures.
+const (
+	leastThroughput = 0.92
+	mostCPU         = 1.3
+)
+
+// What a slow server does: exponential times, at least and at most so many microseconds long.
+const (
+	slowMean  = 500
+	slowLeast = 50
+	slowMost  = 5000
+)
+
+// openShare is the rate of an open loop, as a share of what the C loop carries in a closed one.
+const openShare = 0.6
+
+// waitingWorkers are the numbers of connections that are compared.
+func waitingWorkers() []int { return []int{16, 64, 512} }
+
+// messageCount is how many different messages the C loop sends in turn, so that the server does the same for both.
+const messageCount = 4096
+
+// waiting compares wire with the C loop where servers answer after a while, which an immediate responder hides: a reply is mostly
+// there before anybody waits for it.
+func waiting(ctx context.Context, w io.Writer, c config) error {
+	dir, err := scratch("", "waiting")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := buildPeers(ctx, dir)
+	if p.cloopErr != nil || p.slowErr != nil {
+		return p.report(w)
+	}
+	messages := filepath.Join(dir, "messages")
+	if err := saveMessages(ctx, messages); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nA point read where the server makes clients wait: wire over the C loop, median of %d rounds (goals: throughput ≥ %.2f ×, processor time per operation ≤ %.2f ×)\n",
+		c.rounds, leastThroughput, mostCPU)
+	for _, s := range waitingServers(dir, p, messages) {
+		if err := s.compare(ctx, w, c, p, messages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitingServer is a server that both clients are measured on.
+type waitingServer struct {
+	name  string
+	start func(ctx context.Context) (addr string, stop func(), err error)
+}
+
+func waitingServers(dir string, p peers, messages string) []waitingServer {
+	list := []waitingServer{
+		{"immediate responder", func(ctx context.Context) (string, func(), error) { return startResponder(ctx, timing{}) }},
+		{fmt.Sprintf("slow responder (%d µs to %d ms)", slowLeast, slowMost/1000),
+			func(ctx context.Context) (string, func(), error) { return startSlow(ctx, p.slow, dir, messages) }},
+	}
+	if path := mongodPath(); path != "" {
+		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) { return startMongod(ctx, path, dir) }})
+	}
+	return list
+}
+
+// compare prints the rows of one server.
+func (s waitingServer) compare(ctx context.Context, w io.Writer, c config, p peers, messages string) error {
+	addr, stop, err := s.start(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	defer stop()
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "\n%s\tC ops/s\twire ops/s\t×\t\tC µs/op\twire µs/op\t×\t\t\n", s.name)
+	for _, workers := range waitingWorkers() {
+		rate := 0.0
+		for _, loop := range []string{"closed", "open"} {
+			d := duel{addr: addr, messages: messages, cloop: p.cloop, workers: workers, operations: c.operations, rate: rate}
+			r, err := d.rounds(ctx, c.rounds)
+			if err != nil {
+				return fmt.Errorf("%s, %d workers: %w", s.name, workers, err)
+			}
+			rate = openShare * measure.Median(r.rate[0])
+			fmt.Fprintf(t, "%d workers, %s loop\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f\t%.2f\t%s\t\n", workers, loop,
+				measure.Median(r.rate[0]), measure.Median(r.rate[1]), r.throughput(), verdict(r.throughput() >= leastThroughput),
+				measure.Median(r.cpu[0]), measure.Median(r.cpu[1]), r.processor(), verdict(r.processor() <= mostCPU))
+		}
+	}
+	return t.Flush()
+}
+
+// duel compares the C loop with wire in one setting.
+type duel struct {
+	addr, messages, cloop string
+	workers, operations   int
+	rate                  float64 // of an open loop, 0 for a closed one
+}
+
+// duelRounds holds the figures of both, the C loop's first, round by round.
+type duelRounds struct {
+	rate [2][]float64 // operations per second
+	cpu  [2][]float64 // µs per operation
+}
+
+// throughput is the median of the ratios within the rounds.
+func (r duelRounds) throughput() float64 { return medianRatio(r.rate) }
+func (r duelRounds) processor() float64  { return medianRatio(r.cpu) }
+
+func medianRatio(v [2][]float64) float64 {
+	var ratios []float64
+	for i := range v[0] {
+		ratios = append(ratios, v[1][i]/v[0][i])
+	}
+	return measure.Median(ratios)
+}
+
+func (d duel) rounds(ctx context.Context, n int) (duelRounds, error) {
+	var r duelRounds
+	for round := range n {
+		for turn := range 2 {
+			who := (turn + round) % 2 // in turns, so that a drift of the machine meets both alike
+			cmd, err := d.command(ctx, who)
+			if err != nil {
+				return r, err
+			}
+			var o outcome
+			if err := runJSON(cmd, &o); err != nil {
+				return r, err
+			}
+			if o.Failed > 0 {
+				return r, fmt.Errorf("%d of %d operations failed", o.Failed, o.Operations)
+			}
+			r.rate[who] = append(r.rate[who], float64(o.Operations)/o.Seconds)
+			r.cpu[who] = append(r.cpu[who], o.CPUMicros)
+		}
+	}
+	return r, nil
+}
+
+// command runs the C loop (0) or wire (1).
+func (d duel) command(ctx context.Context, who int) (*exec.Cmd, error) {
+	if who == 1 {
+		return child(ctx, roleClient, job{Addr: d.addr, Client: clientWire, Operation: "read", Workers: d.workers,
+			Operations: int64(d.operations), Rate: d.rate})
+	}
+	host, port, err := net.SplitHostPort(d.addr)
+	args := []string{host, port, d.messages, strconv.Itoa(d.workers), strconv.Itoa(d.operations)}
+	if d.rate > 0 {
+		args = append(args, strconv.FormatFloat(d.rate, 'f', 1, 64))
+	}
+	return exec.CommandContext(ctx, d.cloop, args...), err
+}
+
+// saveMessages writes down what wire sends for point reads, one message after the other.
+func saveMessages(ctx context.Context, path string) error {
+	all, err := captureMessages(ctx, "read", messageCount)
+	if err != nil {
+		return fmt.Errorf("capture messages of wire: %w", err)
+	}
+	var flat []byte
+	for _, m := range all {
+		flat = append(flat, m...)
+	}
+	return os.WriteFile(path, flat, 0o600)
+}
+
+// startSlow starts the slow responder. What it answers is what the immediate one says.
+func startSlow(ctx context.Context, program, dir, messages string) (addr string, stop func(), err error) {
+	r, err := null.Listen(null.Options{})
+	if err != nil {
+		return "", nil, err
+	}
+	defer r.Close()
+	reads, err := os.ReadFile(messages)
+	if err != nil {
+		return "", nil, err
+	}
+	find := reads[:binary.LittleEndian.Uint32(reads)]
+	files := []string{strconv.Itoa(slowMean), strconv.Itoa(slowLeast), strconv.Itoa(slowMost)}
+	for i, request := range [][]byte{greeting(), oldGreeting(), find, command("ping")} {
+		reply, err := exchange(r.Addr(), request)
+		if err != nil {
+			return "", nil, fmt.Errorf("ask the responder: %w", err)
+		}
+		file := filepath.Join(dir, fmt.Sprintf("reply%d", i))
+		if err := os.WriteFile(file, reply, 0o600); err != nil {
+			return "", nil, err
+		}
+		files = append(files, file)
+	}
+	return startServer(exec.CommandContext(ctx, program, files...))
+}
+
+// exchange sends one message and returns the whole reply.
+func exchange(addr string, request []byte) ([]byte, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(request); err != nil {
+		return nil, err
+	}
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return nil, err
+	}
+	reply := append(head, make([]byte, max(binary.LittleEndian.Uint32(head), 16)-4)...)
+	_, err = io.ReadFull(conn, reply[4:])
+	return reply, err
+}
+
+func greeting() []byte { return command("hello") }
+
+// command is an OP_MSG with {NAME: 1, $db: "admin"}.
+func command(name string) []byte {
+	body := append([]byte{0x10}, name...)
+	body = append(body, 0, 1, 0, 0, 0, 0x02)
+	body = append(body, "$db\x00\x06\x00\x00\x00admin\x00\x00"...)
+	msg := binary.LittleEndian.AppendUint32(nil, uint32(16+4+1+4+len(body)))
+	msg = append(msg, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 0x07, 0, 0, 0, 0, 0, 0, 0)
+	msg = binary.LittleEndian.AppendUint32(msg, uint32(4+len(body)))
+	return append(msg, body...)
+}
+
+// oldGreeting is the OP_QUERY with {isMaster: 1} that drivers begin with.
+func oldGreeting() []byte {
+	body := append([]byte{0x10}, "isMaster\x00\x01\x00\x00\x00\x00"...)
+	rest := append([]byte{0, 0, 0, 0}, "admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"...)
+	rest = binary.LittleEndian.AppendUint32(rest, uint32(4+len(body)))
+	rest = append(rest, body...)
+	msg := binary.LittleEndian.AppendUint32(nil, uint32(16+len(rest)))
+	msg = append(msg, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 0x07, 0, 0)
+	return append(msg, rest...)
+}

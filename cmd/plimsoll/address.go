@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// The forms of an address that keep it, with its password, out of the list of processes.
+const (
+	fromVariable = "env:" // env:NAME, an environment variable
+	fromFile     = "@"    // @FILE, or @- for standard input
+)
+
+// addressHelp ends the help of every command that takes an address of MongoDB.
+const addressHelp = `
+
+Command lines can be read by every user of the machine. Keep an address with a password out of them: write env:NAME for
+the environment variable NAME, @FILE for the line in FILE, or @- for a line of standard input. No process that plimsoll
+starts gets the variable or the address on its command line.`
+
+// maxAddressFile bounds a file with an address.
+const maxAddressFile = 64 << 10
+
+// addressOf returns the address that a word stands for: that of an environment variable (env:NAME), that of a file (@FILE,
+// @-), or the word itself. What was read is hidden in all errors, and the variable is removed from the environment that
+// other processes get. Its errors never repeat what was read.
+func addressOf(env *environment, word string) (string, error) {
+	text, from := "", word
+	if name, ok := strings.CutPrefix(word, fromVariable); ok {
+		if text = strings.TrimSpace(env.getenv(name)); text == "" {
+			return "", usageError("%s: the environment variable %q is not set, or it is empty", word, name)
+		}
+		if env.unsetenv != nil {
+			if err := env.unsetenv(name); err != nil {
+				return "", err
+			}
+		}
+	} else if name, ok := strings.CutPrefix(word, fromFile); ok {
+		b, err := readAddress(env, name)
+		if err != nil {
+			return "", usageError("%s: cannot read the address: %w", word, err)
+		}
+		if text = strings.TrimSpace(string(b)); text == "" {
+			return "", usageError("%s: there is no address in it", word)
+		}
+	} else {
+		return word, nil
+	}
+	env.secrets.Learn(text)
+	if strings.ContainsAny(text, "\r\n") || len(text) > maxAddressFile || addressIn(text) != 0 {
+		return "", usageError("%s is not an address of MongoDB: it must be one line that begins with mongodb:// or mongodb+srv://", from)
+	}
+	return text, nil
+}
+
+func readAddress(env *environment, name string) ([]byte, error) {
+	in := env.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, maxAddressFile+1))
+}
+
+// readAddresses replaces what stands for an address by it.
+func readAddresses(env *environment, words ...*string) error {
+	for _, w := range words {
+		address, err := addressOf(env, *w)
+		if err != nil {
+			return err
+		}
+		*w = address
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// engineFlags say which engine labs are made of, in the place of what a file says. Which one it is without them is decided by
+// [lab.ChooseEngine] alone.
+type engineFlags struct {
+	engine, binary string
+}
+
+func (f *engineFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.engine, "engine", "", "make labs of this engine: mongod or documentdb (default: what the file says, else mongod where there is one)")
+	fs.StringVar(&f.binary, "binary", "", "make labs of this mongod (default: the newest installed one, then the one on PATH)")
+}
+
+// check refuses an engine that there is not.
+func (f *engineFlags) check() error {
+	known := []string{engine.Mongod, engine.DocumentDB}
+	switch {
+	case f.engine != "" && !slices.Contains(known, f.engine):
+		return usageError("--engine: there is no engine %q%s (known: mongod, documentdb)", f.engine, nearest.DidYouMean(f.engine, known))
+	case f.binary != "" && f.engine == engine.DocumentDB:
+		return usageError("--binary names a mongod, and --engine %s is another engine: leave one of them out", f.engine)
+	}
+	return nil
+}
+
+// choose names the engine of a lab. Volumes without a server stay without one.
+func (f *engineFlags) choose(ctx context.Context, env *environment, l *record.LabSpec) {
+	if l == nil || l.Engine.Name == engine.None {
+		return
+	}
+	if f.binary != "" {
+		l.Engine.Name, l.Engine.Binary = engine.Mongod, f.binary
+	}
+	if f.engine != "" {
+		l.Engine.Name = f.engine
+	}
+	if home, err := homeDir(env); err == nil {
+		lab.ChooseEngine(ctx, home, l)
+	}
+}

@@ -1,0 +1,114 @@
+package drill
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// writeConcern is what the writes of a round asked for, field by field as clients put it together: the durability of the
+// drill wins over the address, and the address over the server's default.
+type writeConcern struct {
+	w       string // "0", "1", "2", …, "majority" or a tag; "" if nobody knows
+	journal *bool  // nil leaves it to the server
+	source  string // who said w, as the end of a sentence
+	problem string // why w is not known
+}
+
+// gateway is the topology of a server that ignores write concerns, and of which the drill asked for none.
+const gateway = "gateway"
+
+// askAtMost bounds the questions to the server before a round.
+const askAtMost = 10 * time.Second
+
+// concernOf puts the write concern together. target is what the server applies by itself.
+func concernOf(asked record.DurabilitySpec, uri string, target server.Concerns) writeConcern {
+	d := asked.Effective()
+	w, journal := concernInURI(uri)
+	c := writeConcern{w: d.W, journal: d.Journal, source: "the durability of the drill"}
+	if c.journal == nil {
+		c.journal = journal
+	}
+	if c.w == "" {
+		c.w, c.source = w, "the URI"
+	}
+	if c.w != "" {
+		return c
+	}
+	c.w, c.problem = target.W, target.Problem
+	switch target.Source {
+	case server.Global:
+		c.source = "the default that somebody set on the deployment (setDefaultRWConcern)"
+	case server.Legacy:
+		c.source = "the default in the configuration of the set (getLastErrorDefaults)"
+	default:
+		c.source = "the server's own default"
+	}
+	if c.journal == nil && c.w != "" {
+		c.journal = target.Journal
+	}
+	return c
+}
+
+// concernInURI reads w and journal of an address. What an address cannot be read for says the load.
+func concernInURI(uri string) (w string, journal *bool) {
+	_, query, _ := strings.Cut(uri, "?")
+	for _, option := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(option, "=")
+		switch strings.ToLower(name) {
+		case "w":
+			w = value
+		case "journal", "j":
+			yes := value == "true"
+			journal = &yes
+		}
+	}
+	return w, journal
+}
+
+// askTarget asks the deployment who it is, and what it applies where a client asks for no write concern.
+func (x *round) askTarget(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askAtMost)
+	defer cancel()
+	commander, closeIt, err := x.commander()
+	if err != nil {
+		x.concerns.Problem = store.Redact(store.OneLine(err.Error()))
+		return
+	}
+	defer closeIt()
+	if x.identity, err = server.Identify(ctx, commander); err != nil {
+		x.concerns.Problem = store.Redact(store.OneLine(err.Error()))
+		return
+	}
+	x.concerns = server.AskConcerns(ctx, commander, x.identity)
+	x.concerns.Problem = store.Redact(store.OneLine(x.concerns.Problem))
+}
+
+// concern is the write concern of the round.
+func (x *round) concern() writeConcern {
+	return concernOf(x.c.spec.Run.Durability, x.uri, x.concerns)
+}
+
+// commander is the official driver's way to run a command on the primary, or on a router.
+func (x *round) commander() (c server.Commander, closeIt func(), err error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(x.uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(askAtMost))
+	if err != nil {
+		return nil, nil, err
+	}
+	run := func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
+	}
+	return server.CommandFunc(run), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = client.Disconnect(ctx) // nothing is under way
+	}, nil
+}

@@ -1,0 +1,142 @@
+package drill
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+)
+
+// noLab is a lab of which nothing is asked.
+type noLab struct{ Lab }
+
+// labOfSets is a lab of replica sets with so many members each, the first of them primary.
+func labOfSets(args ...any) record.Lab {
+	var l record.Lab
+	for i := 0; i < len(args); i += 2 {
+		set := args[i].(string)
+		for n := range args[i+1].(int) {
+			role := "secondary"
+			if n == 0 {
+				role = "primary"
+			}
+			l.Members = append(l.Members, record.LabMember{Name: set + "-" + string(rune('1'+n)), Set: set, Kind: "mongod", Role: role, State: "running"})
+		}
+	}
+	return l
+}
+
+var yes, no = true, false
+
+// What MongoDB's manual promises of an acknowledged write, row by row.
+func TestPromise(t *testing.T) {
+	const standalone, set, sharded = "standalone", "replica set", "sharded"
+	w := func(w string) writeConcern { return writeConcern{w: w, source: "the URI"} }
+	j := func(w string, journal *bool) writeConcern {
+		return writeConcern{w: w, journal: journal, source: "the URI"}
+	}
+	for _, c := range []struct {
+		c    circumstances
+		want string
+		says string
+	}{
+		{circumstances{concern: w("0"), topology: set, members: 3}, record.LossAny, "nobody confirms"},
+		{circumstances{concern: w("1"), topology: standalone}, record.LossAny, "every 100 ms"},
+		{circumstances{concern: w("1"), topology: set, members: 3}, record.LossAny, "w: 1 (the URI)"},
+		{circumstances{concern: j("1", &no), topology: standalone}, record.LossAny, "j: false"},
+		{circumstances{concern: j("1", &yes), topology: standalone}, record.LossNone, "came back"},
+		{circumstances{concern: j("1", &yes), topology: set, members: 3}, record.LossNone, ""},
+		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, record.LossAny, "took over"},
+		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, record.LossAny, "cannot be seen"},
+		// A standalone has no writeConcernMajorityJournalDefault: a majority of one is its memory.
+		{circumstances{concern: w("majority"), topology: standalone, members: 1}, record.LossAny, "memory"},
+		{circumstances{concern: j("majority", &yes), topology: standalone, members: 1}, record.LossNone, "disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1}, record.LossNone, "on its disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &yes}, record.LossNone, "on its disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, record.LossAny, "memory"},
+		{circumstances{concern: j("majority", &no), topology: set, members: 1}, record.LossAny, "memory"},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, record.LossNone, "no single failure"},
+		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1}, record.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, record.LossAny, "2 of 3 members failed at once"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, record.LossNone, "the failure of 2 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, record.LossAny, "3 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, struck: 1}, record.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: sharded, hidden: true}, record.LossNone, ""},
+		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, struck: 1}, record.LossNone, "w: 2"},
+		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, struck: 1}, record.LossAny, "no majority"},
+		{circumstances{concern: w("2"), topology: set}, record.LossAny, "no majority"},
+		{circumstances{concern: w("twoSites"), topology: set, members: 3}, record.LossUnknown, "is a name of this deployment"},
+		{circumstances{concern: writeConcern{problem: "not authorized"}, topology: set, members: 3}, record.LossUnknown, "not authorized"},
+		{circumstances{topology: sharded}, record.LossUnknown, "not known"},
+		{circumstances{concern: w("majority"), topology: gateway}, record.LossUnknown, "ignores write concerns"},
+		{circumstances{level: "throughput", members: 3}, record.LossAny, ""},
+		{circumstances{level: "balanced", members: 1}, record.LossAny, ""},
+		{circumstances{level: "durable", members: 3}, record.LossNone, ""},
+		{circumstances{level: "durable", members: 3, changed: true}, record.LossAny, ""},
+		{circumstances{level: "majority", members: 3, changed: true, struck: 1}, record.LossNone, ""},
+		{circumstances{level: "majority", members: 1}, record.LossNone, "on its disk"},
+		{circumstances{level: "w3", members: 3, changed: true, struck: 1}, record.LossNone, "w3: "},
+		{circumstances{level: "w3-unjournaled", members: 3, changed: true, struck: 2}, record.LossAny, "2 of 3"},
+		{circumstances{level: "majority-unjournaled", members: 3, changed: true, struck: 1}, record.LossNone, ""},
+	} {
+		if got, why := c.c.promise(); got != c.want || !strings.Contains(why, c.says) {
+			t.Errorf("%+v: %s (%s), want %s and %q", c.c, got, why, c.want, c.says)
+		}
+	}
+}
+
+// Who says the write concern, field by field: the drill, then the address, then the deployment.
+func TestConcernOfARound(t *testing.T) {
+	implicit := func(w string) server.Concerns { return server.Concerns{W: w, Source: server.Implicit} }
+	for _, c := range []struct {
+		name   string
+		asked  record.DurabilitySpec
+		uri    string
+		target server.Concerns
+		w      string
+		j      *bool
+		says   string
+	}{
+		{"the address of a drill that was called violated", record.DurabilitySpec{}, "mongodb://h/?replicaSet=rs0&w=1", implicit("majority"), "1", nil, "the URI"},
+		{"the drill wins", record.DurabilitySpec{W: "majority"}, "mongodb://h/?w=1", implicit("1"), "majority", nil, "of the drill"},
+		{"each field by itself", record.DurabilitySpec{W: "majority"}, "mongodb://h/?w=1&journal=true", implicit("1"), "majority", &yes, "of the drill"},
+		{"a level", record.DurabilitySpec{Name: "durable"}, "mongodb://h/", implicit("majority"), "1", &yes, "of the drill"},
+		{"journal alone", record.DurabilitySpec{}, "mongodb://h/?journal=true&wtimeoutMS=500", implicit("majority"), "majority", &yes, "own default"},
+		{"a set of 8.0", record.DurabilitySpec{}, "mongodb://h/?replicaSet=rs0", implicit("majority"), "majority", nil, "own default"},
+		{"a standalone, or a set of 4.4", record.DurabilitySpec{}, "mongodb://h", implicit("1"), "1", nil, "own default"},
+		{"somebody set it", record.DurabilitySpec{}, "mongodb://h", server.Concerns{W: "1", Journal: &yes, Source: server.Global}, "1", &yes, "setDefaultRWConcern"},
+		{"before 5.0", record.DurabilitySpec{}, "mongodb://h", server.Concerns{W: "2", Source: server.Legacy}, "2", nil, "getLastErrorDefaults"},
+		{"nobody knows", record.DurabilitySpec{}, "mongodb://h", server.Concerns{Problem: "not authorized"}, "", nil, ""},
+	} {
+		got := concernOf(c.asked, c.uri, c.target)
+		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j || !strings.Contains(got.source, c.says) {
+			t.Errorf("%s: %+v, want w %q from %q", c.name, got, c.w, c.says)
+		}
+	}
+}
+
+// A primary of one shard of several must be replaced where its own set has others, however many members the cluster has.
+func TestSetsAreJudgedByThemselves(t *testing.T) {
+	kill := func(l record.Lab, members ...record.LabMember) *round {
+		x := &round{r: &record.DrillRound{}, before: l, lab: noLab{}}
+		x.breaks = newBreaker(x)
+		for _, m := range members {
+			x.breaks.add(&broken{spec: record.DrillFaultSpec{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
+		}
+		return x
+	}
+	alone := labOfSets("shard1", 1, "shard2", 1, "shard3", 1)
+	if x := kill(alone, alone.Members[1]); len(x.breaks.mustChange()) > 0 {
+		t.Error("the only member of a shard has to be replaced by nobody")
+	}
+	sets := labOfSets("shard1", 3, "shard2", 3)
+	if x := kill(sets, sets.Members[3]); strings.Join(x.breaks.mustChange(), " ") != "shard2" {
+		t.Error("a primary with two secondaries has to be replaced")
+	}
+	x := kill(sets, sets.Members[3], sets.Members[4])
+	if struck, members := x.struckMost(); struck != 2 || members != 3 || len(x.breaks.mustChange()) > 0 {
+		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, x.breaks.mustChange())
+	}
+}

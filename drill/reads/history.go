@@ -1,0 +1,292 @@
+package reads
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+)
+
+// Told is what a client was told about a write.
+type Told uint8
+
+// What a client may be told.
+const (
+	Indeterminate Told = iota
+	Acknowledged
+	Refused // proven not to have been applied
+)
+
+// Versions is how many versions a register can have.
+const Versions = 16
+
+// DefaultLimit is the most memory that a history takes, in bytes.
+const DefaultLimit = 64 << 20
+
+// chunkSize is how much of a session is kept or forgotten as one piece.
+const chunkSize = 4 << 10
+
+// longest is the most bytes that one event takes.
+const longest = 1 + 7*binary.MaxVarintLen64
+
+// mostServers bounds the names that a history keeps; reads from more servers than that have no name.
+const mostServers = 1 << 12
+
+// History is what the sessions of one run did. Sessions may be used at the same time, each by one goroutine; everything else
+// must wait until they have ended.
+type History struct {
+	mu       sync.Mutex
+	sessions map[int]*Session
+	servers  []string // [0] stands for an unknown one
+	index    map[string]int
+	chunks   int // that a session keeps at most
+}
+
+// New makes an empty history for about so many sessions that takes at most limit bytes; 0 stands for [DefaultLimit].
+func New(sessions, limit int) *History {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	return &History{sessions: map[int]*Session{}, servers: []string{""}, index: map[string]int{"": 0},
+		chunks: max(2, limit/chunkSize/max(1, sessions))}
+}
+
+// Session is what one session did, in its order.
+type Session struct {
+	h       *History
+	number  int // also that of the writer
+	chunks  []chunk
+	dropped int64 // events that are no longer kept
+	shift   int64 // to be added to all times
+
+	server string // the last one, and its index
+	at     int
+}
+
+// chunk is a part of a session that can be read by itself.
+type chunk struct {
+	bytes  []byte
+	events int64
+	sent   int64 // of the last event in it, while it is written
+}
+
+// Session returns the session of a writer, and makes it if it is new.
+func (h *History) Session(number int) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[number]
+	if s == nil {
+		s = &Session{h: h, number: number}
+		h.sessions[number] = s
+	}
+	return s
+}
+
+// Event is one operation of a session. Times are nanoseconds of run time.
+type Event struct {
+	Read        bool
+	Sent, Ended int64
+	Server      string // that answered, "" if that is not known
+
+	Told     Told  // of a write
+	Sequence int64 // of a write: its number among those of its writer
+
+	Writer   int    // of a read: whose register
+	Register int64  // of a read
+	Seen     uint16 // of a read: the versions that it returned
+}
+
+// Note keeps an operation.
+func (s *Session) Note(e *Event) {
+	c := s.room()
+	kind := byte(e.Told) << 1
+	if e.Read {
+		kind = 1
+	}
+	b := append(c.bytes, kind)
+	b = binary.AppendVarint(b, e.Sent-c.sent)
+	b = binary.AppendUvarint(b, uint64(max(0, e.Ended-e.Sent)))
+	b = binary.AppendUvarint(b, uint64(s.serverIndex(e.Server)))
+	if e.Read {
+		b = binary.AppendUvarint(b, uint64(e.Writer))
+		b = binary.AppendUvarint(b, uint64(e.Register))
+		b = binary.AppendUvarint(b, uint64(e.Seen))
+	} else {
+		b = binary.AppendUvarint(b, uint64(e.Sequence))
+	}
+	c.bytes, c.sent = b, e.Sent
+	c.events++
+}
+
+// room returns the chunk for the next event.
+func (s *Session) room() *chunk {
+	if n := len(s.chunks); n > 0 && len(s.chunks[n-1].bytes)+longest <= chunkSize {
+		return &s.chunks[n-1]
+	}
+	if len(s.chunks) >= s.h.chunks {
+		s.dropped += s.chunks[0].events
+		first := s.chunks[0]
+		copy(s.chunks, s.chunks[1:])
+		first = chunk{bytes: first.bytes[:0]}
+		s.chunks[len(s.chunks)-1] = first
+	} else {
+		s.chunks = append(s.chunks, chunk{bytes: make([]byte, 0, chunkSize)})
+	}
+	return &s.chunks[len(s.chunks)-1]
+}
+
+// serverIndex returns the number of a server. A session nearly always speaks with the one that it spoke with before.
+func (s *Session) serverIndex(name string) int {
+	if name != s.server {
+		s.server, s.at = name, s.h.serverIndex(name)
+	}
+	return s.at
+}
+
+func (h *History) serverIndex(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, known := h.index[name]
+	if !known && len(h.servers) < mostServers {
+		i = len(h.servers)
+		h.servers, h.index[name] = append(h.servers, name), i
+	}
+	return i
+}
+
+// each calls f for all events that are kept, in order, until it returns false. e is valid until f returns.
+func (s *Session) each(f func(e *event) bool) {
+	var e event
+	for i := range s.chunks {
+		d := decoder{b: s.chunks[i].bytes}
+		sent := int64(0)
+		for len(d.b) > 0 {
+			sent = d.event(&e, sent)
+			if d.bad {
+				break
+			}
+			e.sent += s.shift
+			e.ended += s.shift
+			if !f(&e) {
+				return
+			}
+		}
+	}
+}
+
+// event is an [Event] with the number of its server.
+type event struct {
+	read        bool
+	told        Told
+	server      int
+	sent, ended int64
+	sequence    int64
+	writer      int
+	register    int64
+	seen        uint16
+}
+
+// decoder reads what [Session.Note] wrote. After something wrong it is bad and returns zeros.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) get(most uint64) uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 || n > most {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) signed() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+// The limits of what an event can say. Times stay so small that sums of them are numbers.
+const (
+	mostNumber = 1 << 40
+	mostTime   = 1 << 60
+)
+
+// event reads one event after one that was sent at the given time, and returns when it was sent.
+func (d *decoder) event(e *event, sent int64) int64 {
+	kind := d.b[0]
+	d.b = d.b[1:]
+	*e = event{read: kind&1 == 1, told: Told(kind >> 1 & 3)}
+	e.sent = sent + d.signed()
+	e.ended = e.sent + int64(d.get(mostTime))
+	e.server = int(d.get(mostServers - 1))
+	if e.read {
+		e.writer, e.register, e.seen = int(d.get(1<<24-1)), int64(d.get(mostNumber)), uint16(d.get(1<<Versions-1))
+	} else {
+		e.sequence = int64(d.get(mostNumber))
+	}
+	if kind > 5 || e.sent < -mostTime || e.sent > mostTime {
+		d.bad, d.b = true, nil
+	}
+	return e.sent
+}
+
+// Bytes is the memory that the history takes.
+func (h *History) Bytes() int64 {
+	n := int64(0)
+	for _, s := range h.sessions {
+		n += int64(len(s.chunks)) * (chunkSize + 48)
+	}
+	return n
+}
+
+// Events is how many operations are kept, and dropped how many were forgotten for want of room.
+func (h *History) Events() (kept, dropped int64) {
+	for _, s := range h.sessions {
+		for i := range s.chunks {
+			kept += s.chunks[i].events
+		}
+		dropped += s.dropped
+	}
+	return kept, dropped
+}
+
+// Merge takes over the sessions of another process, whose numbers must be others; shift is added to their times. The other
+// history must not be used any more.
+func (h *History) Merge(other *History, shift int64) {
+	for n, s := range other.sessions {
+		if h.sessions[n] != nil {
+			continue // the ledger has refused such numbers before
+		}
+		s.shift += shift
+		s.translate(other, h)
+		s.h = h
+		h.sessions[n] = s
+	}
+}
+
+// translate writes the events of a session anew with the numbers that another history gives to their servers.
+func (s *Session) translate(from, to *History) {
+	if slices.Equal(from.servers, to.servers) {
+		return
+	}
+	fresh := Session{h: to, number: s.number, dropped: s.dropped, shift: s.shift}
+	was := s.shift
+	s.shift = 0
+	s.each(func(e *event) bool {
+		name := ""
+		if e.server < len(from.servers) {
+			name = from.servers[e.server]
+		}
+		fresh.Note(&Event{Read: e.read, Sent: e.sent, Ended: e.ended, Server: name, Told: e.told, Sequence: e.sequence,
+			Writer: e.writer, Register: e.register, Seen: e.seen})
+		return true
+	})
+	fresh.shift = was
+	*s = fresh
+}

@@ -1,0 +1,447 @@
+package reads
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// What a [Conflict] is about.
+const (
+	ReadYourWrites    = "read-your-writes"
+	MonotonicReads    = "monotonic-reads"
+	MonotonicWrites   = "monotonic-writes"
+	WritesFollowReads = "writes-follow-reads"
+	Committed         = "committed"
+	Written           = "written"
+	Linearizable      = "linearizable"
+)
+
+// Names are all of them, in the order of a result.
+var Names = []string{ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Committed, Written, Linearizable}
+
+// Question is what a history is judged against.
+type Question struct {
+	// Sequence is the number, among the writes of its writer, of a version of a register.
+	Sequence func(register int64, version int) int64
+	// Final reports whether a write is there in the end; nil if that is not known.
+	Final func(writer int, sequence int64) bool
+	// Promised are the guarantees that hold; see [Promise].
+	Promised map[string]bool
+	// Linearizable has reads of different sessions compared in real time.
+	Linearizable bool
+	// Fault and Healed are the borders between before, during and after, in run time; without a fault both are
+	// [math.MaxInt64].
+	Fault, Healed int64
+	// MostConflicts is how many conflicts of each guarantee are named; 0 stands for 5.
+	MostConflicts int
+}
+
+// The parts of the time of a run.
+const (
+	Before = iota
+	During
+	After
+	Phases
+)
+
+// Verdict is what a history shows.
+type Verdict struct {
+	Reads, Writes, Dropped int64
+	// Of each guarantee: how many operations could have broken it, and how many did.
+	Checked, Broken map[string]int64
+	// RolledBack says how many of the broken ones are explained by a write that is not there in the end.
+	RolledBack map[string]int64
+	Conflicts  []Conflict
+	Staleness  [Phases]Staleness
+	Servers    []Server
+	// FinalKnown says whether it is known what was there in the end.
+	FinalKnown bool
+}
+
+// Conflict is two operations that exclude each other.
+type Conflict struct {
+	Guarantee string
+	Promised  bool
+	Writer    int
+	Sequence  int64 // of the version that one has and the other lacks
+	First     Operation
+	Second    Operation
+	// Alone says that there is no first operation.
+	Alone bool
+}
+
+// Operation is who did what, when, and who answered.
+type Operation struct {
+	Read        bool
+	Session     int
+	Sent, Ended int64
+	Server      string
+	Register    int64  // of a read
+	Seen        uint16 // of a read
+	Sequence    int64  // of a write
+	Told        Told   // of a write
+}
+
+// Staleness is how old reads were, in nanoseconds; a read that lacks nothing counts with 0. All are lower bounds.
+type Staleness struct {
+	Reads, Stale  int64
+	P50, P99, Max int64
+}
+
+// Server is what one server answered.
+type Server struct {
+	Name         string
+	Reads, Stale int64
+	Max          int64 // staleness
+}
+
+// write is what is known about one write.
+type write struct {
+	ended  int64
+	took   uint32 // microseconds, rounded up
+	server uint16
+	told   Told
+	known  bool
+}
+
+func (w *write) sent() int64 { return w.ended - int64(w.took)*1000 }
+
+// written are the writes of one writer, from the first that is kept.
+type written struct {
+	first int64
+	list  []write
+	whole bool // nothing before the first was forgotten, nothing is missing after the last
+}
+
+func (w *written) at(sequence int64) *write {
+	if w == nil || sequence < w.first || sequence >= w.first+int64(len(w.list)) {
+		return nil
+	}
+	if found := &w.list[sequence-w.first]; found.known {
+		return found
+	}
+	return nil
+}
+
+// judge is one judgement under way.
+type judge struct {
+	q       Question
+	h       *History
+	v       *Verdict
+	writers map[int]*written
+	phase   [Phases][]uint32 // staleness of stale reads in microseconds
+	servers []Server
+	named   map[string]int
+	orders  map[register]*order
+}
+
+// register names a document.
+type register struct {
+	writer int
+	number int64
+}
+
+// Judge says what a history shows. It is a function of its arguments.
+func Judge(h *History, q Question) *Verdict {
+	if q.MostConflicts <= 0 {
+		q.MostConflicts = 5
+	}
+	j := &judge{q: q, h: h, writers: map[int]*written{}, servers: make([]Server, len(h.servers)), named: map[string]int{}, orders: map[register]*order{},
+		v: &Verdict{Checked: map[string]int64{}, Broken: map[string]int64{}, RolledBack: map[string]int64{}, FinalKnown: q.Final != nil}}
+	numbers := make([]int, 0, len(h.sessions))
+	for n := range h.sessions {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		j.collect(h.sessions[n])
+	}
+	for _, n := range numbers {
+		j.session(h.sessions[n])
+	}
+	if q.Linearizable {
+		j.inRealTime()
+	}
+	j.sum()
+	return j.v
+}
+
+// mostWrites bounds the numbers of writes of one writer, as far apart as they may be in one history: damaged ones must not
+// take memory.
+const mostWrites = 1 << 28
+
+// collect notes the writes of a session.
+func (j *judge) collect(s *Session) {
+	w := &written{first: -1, whole: s.dropped == 0}
+	s.each(func(e *event) bool {
+		if e.read {
+			return true
+		}
+		if w.first < 0 {
+			w.first = e.sequence
+		}
+		at := e.sequence - w.first
+		if at < int64(len(w.list)) || at > int64(len(w.list))+mostWrites>>8 {
+			return true // no writer goes back, or leaves out so many
+		}
+		for int64(len(w.list)) < at {
+			w.list = append(w.list, write{})
+		}
+		took := (e.ended - e.sent + 999) / 1000
+		w.list = append(w.list, write{ended: e.ended, took: uint32(min(took, math.MaxUint32)), server: uint16(e.server), told: e.told, known: true})
+		j.v.Writes++
+		return true
+	})
+	if w.first < 0 {
+		w.first = 0
+	}
+	w.whole = w.whole && w.first == 0
+	j.v.Dropped += s.dropped
+	j.writers[s.number] = w
+}
+
+// mostRemembered is how many registers a session remembers its last read of: it reads those again soon or never.
+const mostRemembered = 1 << 10
+
+// memory is what a session remembers while its operations are gone through.
+type memory struct {
+	last  map[register]Operation
+	order []register // oldest first
+	dirty *Conflict  // a read of a version that is not there in the end, before the next write
+	reads int64      // since the last write
+}
+
+// session goes through the operations of one session.
+func (j *judge) session(s *Session) {
+	m := &memory{last: map[register]Operation{}}
+	s.each(func(e *event) bool {
+		if e.read {
+			j.read(s, m, e)
+		} else {
+			j.afterReads(s, m, e)
+		}
+		return true
+	})
+}
+
+// operation makes an operation of an event.
+func (j *judge) operation(s *Session, e *event) Operation {
+	return Operation{Read: e.read, Session: s.number, Sent: e.sent, Ended: e.ended, Server: j.server(e.server), Register: e.register, Seen: e.seen,
+		Sequence: e.sequence, Told: e.told}
+}
+
+func (j *judge) server(i int) string {
+	if i < len(j.h.servers) {
+		return j.h.servers[i]
+	}
+	return ""
+}
+
+// wrote is the operation of a write that is known.
+func (j *judge) wrote(writer int, sequence int64, w *write) Operation {
+	return Operation{Session: writer, Sent: w.sent(), Ended: w.ended, Server: j.server(int(w.server)), Sequence: sequence, Told: w.told}
+}
+
+// gone reports whether a write is known not to be there in the end.
+func (j *judge) gone(writer int, sequence int64) bool {
+	return j.q.Final != nil && !j.q.Final(writer, sequence)
+}
+
+// broke counts a conflict, and keeps it if it is one of the first.
+func (j *judge) broke(c Conflict) {
+	j.v.Broken[c.Guarantee]++
+	if j.gone(c.Writer, c.Sequence) {
+		j.v.RolledBack[c.Guarantee]++
+	}
+	if j.named[c.Guarantee]++; j.named[c.Guarantee] <= j.q.MostConflicts {
+		c.Promised = j.q.Promised[c.Guarantee]
+		j.v.Conflicts = append(j.v.Conflicts, c)
+	}
+}
+
+// read judges one read.
+func (j *judge) read(s *Session, m *memory, e *event) {
+	j.v.Reads++
+	m.reads++
+	op := j.operation(s, e)
+	r := register{e.writer, e.register}
+	own := e.writer == s.number
+	j.present(m, r, op)
+	stale := j.absent(r, op, own)
+	j.again(m, r, op)
+	j.age(e, stale)
+	if j.q.Linearizable {
+		j.order(r, op)
+	}
+}
+
+// present judges the versions that a read returned.
+func (j *judge) present(m *memory, r register, op Operation) {
+	j.v.Checked[Written]++
+	if j.q.Final != nil {
+		j.v.Checked[Committed]++
+	}
+	w := j.writers[r.writer]
+	dirty, odd := false, false
+	for i := range Versions {
+		if op.Seen>>i&1 == 0 {
+			continue
+		}
+		n := j.q.Sequence(r.number, i)
+		c := Conflict{Writer: r.writer, Sequence: n, Second: op}
+		switch found := w.at(n); {
+		case found == nil:
+			c.Alone = true
+			odd = odd || w != nil && w.whole && n >= w.first+int64(len(w.list)) && j.odd(c)
+		case found.told == Refused, found.sent() > op.Ended:
+			c.First = j.wrote(r.writer, n, found)
+			odd = odd || j.odd(c)
+		}
+		if !dirty && j.gone(r.writer, n) {
+			dirty = true
+			c.Guarantee, c.Alone = Committed, w.at(n) == nil
+			if found := w.at(n); found != nil {
+				c.First = j.wrote(r.writer, n, found)
+			}
+			j.broke(c)
+			m.dirty = &c
+		}
+	}
+}
+
+// odd notes that a read returned what nobody had written then.
+func (j *judge) odd(c Conflict) bool {
+	c.Guarantee = Written
+	j.broke(c)
+	return true
+}
+
+// absent judges the versions that a read lacks, and returns for how long the oldest of those that came to stay had been
+// acknowledged, 0 if there is none.
+func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
+	w := j.writers[r.writer]
+	mine, hole, old := int64(-1), int64(-1), int64(-1)
+	due, newest := int64(0), int64(-1)
+	for i := Versions - 1; i >= 0; i-- {
+		n := j.q.Sequence(r.number, i)
+		found := w.at(n)
+		if op.Seen>>i&1 == 1 {
+			newest = max(newest, n)
+			due++
+			continue
+		}
+		if found == nil || found.told != Acknowledged {
+			continue
+		}
+		if newest > n { // one writer does one thing after the other
+			hole = n
+		}
+		if found.ended > op.Sent {
+			continue
+		}
+		due++
+		mine, old = n, n
+		if !j.gone(r.writer, n) {
+			stale = max(stale, op.Sent-found.ended)
+		}
+	}
+	tell := func(guarantee string, checked bool, n int64) {
+		if !checked {
+			return
+		}
+		j.v.Checked[guarantee]++
+		if n >= 0 {
+			j.broke(Conflict{Guarantee: guarantee, Writer: r.writer, Sequence: n, First: j.wrote(r.writer, n, w.at(n)), Second: op})
+		}
+	}
+	tell(ReadYourWrites, own && due > 0, mine)
+	tell(MonotonicWrites, newest >= 0, hole)
+	tell(Linearizable, j.q.Linearizable, old)
+	return stale
+}
+
+// again compares a read with the one before of the same session and register.
+func (j *judge) again(m *memory, r register, op Operation) {
+	before, known := m.last[r]
+	if known {
+		j.v.Checked[MonotonicReads]++
+		if missing := before.Seen &^ op.Seen; missing != 0 {
+			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer, Sequence: j.q.Sequence(r.number, lowest(missing)), First: before, Second: op})
+		}
+	} else {
+		if len(m.order) >= mostRemembered {
+			delete(m.last, m.order[0])
+			m.order = m.order[1:]
+		}
+		m.order = append(m.order, r)
+	}
+	m.last[r] = op
+}
+
+func lowest(mask uint16) int {
+	for i := range Versions {
+		if mask>>i&1 == 1 {
+			return i
+		}
+	}
+	return 0
+}
+
+// afterReads judges a write after what its session had read before.
+func (j *judge) afterReads(s *Session, m *memory, e *event) {
+	if e.told != Acknowledged || m.reads == 0 || j.q.Final == nil {
+		return
+	}
+	j.v.Checked[WritesFollowReads]++
+	m.reads = 0
+	if d := m.dirty; d != nil && !j.gone(s.number, e.sequence) {
+		j.broke(Conflict{Guarantee: WritesFollowReads, Writer: d.Writer, Sequence: d.Sequence, First: d.Second, Second: j.operation(s, e)})
+	}
+	m.dirty = nil
+}
+
+// age counts how old what a read returned was.
+func (j *judge) age(e *event, stale int64) {
+	phase := Before
+	switch {
+	case e.sent >= j.q.Healed:
+		phase = After
+	case e.sent >= j.q.Fault:
+		phase = During
+	}
+	p, s := &j.v.Staleness[phase], &j.servers[min(e.server, len(j.servers)-1)]
+	p.Reads++
+	s.Reads++
+	if stale > 0 {
+		p.Stale++
+		s.Stale++
+		p.Max, s.Max = max(p.Max, stale), max(s.Max, stale)
+		j.phase[phase] = append(j.phase[phase], uint32(min(stale/1000, math.MaxUint32)))
+	}
+}
+
+// sum makes distributions, and the list of servers.
+func (j *judge) sum() {
+	for i := range j.phase {
+		p := &j.v.Staleness[i]
+		slices.Sort(j.phase[i])
+		p.P50, p.P99 = quantile(j.phase[i], p.Reads, 0.5), quantile(j.phase[i], p.Reads, 0.99)
+	}
+	for i := range j.servers {
+		if s := &j.servers[i]; s.Reads > 0 {
+			s.Name = j.h.servers[i]
+			j.v.Servers = append(j.v.Servers, *s)
+		}
+	}
+	slices.SortFunc(j.v.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// quantile is that of so many reads, of which the stale ones are given in order and all others are 0.
+func quantile(stale []uint32, reads int64, q float64) int64 {
+	rank := int64(math.Ceil(q*float64(reads))) - 1 // from 0
+	if at := rank - (reads - int64(len(stale))); at >= 0 && at < int64(len(stale)) {
+		return int64(stale[at]) * 1000
+	}
+	return 0
+}

@@ -1,0 +1,350 @@
+package reads
+
+import "math/rand/v2"
+
+// The world is a replica set of three as far as reads can tell: a log that branches when a primary is cut off and another one
+// is elected, members that apply it with a lag, a commit point that each of them hears of late, and the rollback of the one
+// that was cut off. Sessions write to whom they take for the primary and read from any member, one operation at a time, with
+// steps of all of them in a random order. What a member may answer follows the rules of MongoDB, so that what is promised
+// holds, and what is not does break.
+type world struct {
+	r       *rand.Rand
+	cfg     worldConfig
+	now     int64
+	members [3]*member
+	primary int
+	cut     int // the member that is cut off, -1 for none
+	term    int
+	clients []*client
+	events  [][]Event // by session
+	there   map[[2]int64]bool
+	places  map[[2]int64]int // of writes among the events of their session
+}
+
+type worldConfig struct {
+	concern  string
+	majority bool // writes
+	causal   bool
+	steps    int
+	sessions int
+}
+
+// entry is one entry of the log. Position orders all entries of all branches as optimes do.
+type entry struct {
+	parent      *entry
+	term, index int
+	writer      int // -1 for none
+	sequence    int64
+}
+
+func (e *entry) position() int64 { return int64(e.term)<<32 | int64(e.index) }
+
+// has reports whether an entry is on the branch that ends with e.
+func (e *entry) has(o *entry) bool {
+	for e != nil && e.index > o.index {
+		e = e.parent
+	}
+	return e == o
+}
+
+type member struct{ head, commit *entry }
+
+// client is a session and what it is at.
+type client struct {
+	number   int
+	next     int64
+	after    int64 // position that it must not read behind
+	primary  int   // whom it takes for the primary
+	busy     bool
+	done     bool // the server has done it, only the answer is missing
+	event    Event
+	at       int    // the member that it asked
+	entry    *entry // of its write, or of a linearizable read
+	observed int64
+}
+
+// The geometry of the registers in tests: four at a time.
+const wide = 4
+
+func sequenceOf(register int64, version int) int64 {
+	return register/wide*wide*Versions + int64(version)*wide + register%wide
+}
+
+func registerOf(sequence int64) (register int64, version int) {
+	r := sequence % (wide * Versions)
+	return sequence/(wide*Versions)*wide + r%wide, int(r / wide)
+}
+
+func newWorld(seed uint64, cfg worldConfig) *world {
+	w := &world{r: rand.New(rand.NewPCG(seed, 7)), cfg: cfg, cut: -1, term: 1}
+	root := &entry{writer: -1, term: 1}
+	for i := range w.members {
+		w.members[i] = &member{root, root}
+	}
+	for i := range cfg.sessions {
+		w.clients = append(w.clients, &client{number: i})
+	}
+	w.events = make([][]Event, cfg.sessions)
+	for range cfg.steps {
+		w.step()
+	}
+	w.heal()
+	for range 300 { // what is under way comes to its end
+		w.replicate()
+		for _, c := range w.clients {
+			if c.busy {
+				w.now += 1 + w.r.Int64N(50_000)
+				w.move(c)
+			}
+		}
+	}
+	return w
+}
+
+func (w *world) step() {
+	w.now += 1 + w.r.Int64N(100_000)
+	switch n := w.r.IntN(100); {
+	case n < 35:
+		w.replicate()
+	case n < 36 && w.cut < 0:
+		w.cutPrimary()
+	case n == 37:
+		w.heal()
+	default:
+		w.move(w.clients[w.r.IntN(len(w.clients))])
+	}
+}
+
+// replicate has one member apply an entry of its source, or hear of the commit point.
+func (w *world) replicate() {
+	i := w.r.IntN(3)
+	p := w.members[w.primary]
+	if i == w.cut || i == w.primary {
+		w.commit()
+		return
+	}
+	m := w.members[i]
+	if next := child(p.head, m.head); next != nil {
+		m.head = next
+	}
+	w.commit()
+	if w.r.IntN(2) == 0 && m.head.has(p.commit) {
+		m.commit = p.commit
+	} else if p.commit.has(m.head) && w.r.IntN(2) == 0 {
+		m.commit = m.head
+	}
+}
+
+// child is the entry after e on the branch that ends with head.
+func child(head, e *entry) *entry {
+	for head != nil && head.parent != e {
+		head = head.parent
+	}
+	return head
+}
+
+// commit moves the commit point of the primary to what two members have, once something of its own term is among it.
+func (w *world) commit() {
+	p := w.members[w.primary]
+	for e := p.head; e != nil && e.term == w.term && e.index > p.commit.index; e = e.parent {
+		n := 0
+		for i, m := range w.members {
+			if i != w.cut && m.head.has(e) {
+				n++
+			}
+		}
+		if n >= 2 {
+			p.commit = e
+			return
+		}
+	}
+}
+
+// cutPrimary isolates the primary and elects the better of the others.
+func (w *world) cutPrimary() {
+	w.cut = w.primary
+	a, b := (w.cut+1)%3, (w.cut+2)%3
+	if w.members[b].head.position() > w.members[a].head.position() {
+		a = b
+	}
+	w.primary = a
+	w.term++
+	m := w.members[a]
+	m.head = &entry{parent: m.head, term: w.term, index: m.head.index + 1, writer: -1}
+}
+
+// heal has the member that was cut off give up what the others have not.
+func (w *world) heal() {
+	if w.cut < 0 {
+		return
+	}
+	m, p := w.members[w.cut], w.members[w.primary]
+	for !p.head.has(m.head) {
+		m.head = m.head.parent
+	}
+	w.cut = -1
+	// Another one may have been behind on a branch of its own, as when it followed the one that was cut off.
+	for _, o := range w.members {
+		for !p.head.has(o.head) {
+			o.head = o.head.parent
+		}
+	}
+}
+
+// move takes a client one step further.
+func (w *world) move(c *client) {
+	switch {
+	case !c.busy:
+		w.send(c)
+	case !c.done:
+		w.perform(c)
+	default:
+		w.answer(c)
+	}
+}
+
+func (w *world) send(c *client) {
+	if w.r.IntN(3) == 0 {
+		c.primary = w.primary
+	}
+	c.busy, c.done, c.entry = true, false, nil
+	c.at = c.primary
+	if w.r.IntN(5) < 2 {
+		c.event = Event{Sent: w.now, Sequence: c.next}
+		c.next++
+		return
+	}
+	owner := c
+	if w.r.IntN(2) == 0 {
+		owner = w.clients[w.r.IntN(len(w.clients))]
+	}
+	register, _ := registerOf(max(0, owner.next-1-w.r.Int64N(wide)))
+	c.event = Event{Read: true, Sent: w.now, Writer: owner.number, Register: register}
+	if w.cfg.concern != "linearizable" {
+		c.at = w.r.IntN(3)
+	}
+}
+
+// perform has the server do what it was asked to, if it can do it now.
+func (w *world) perform(c *client) {
+	m := w.members[c.at]
+	if !c.event.Read {
+		if c.at != w.primary && c.at != w.cut {
+			c.event.Told, c.done = Refused, true
+			return
+		}
+		term := w.term
+		if c.at == w.cut {
+			term = m.head.term
+		}
+		m.head = &entry{parent: m.head, term: term, index: m.head.index + 1, writer: c.number, sequence: c.event.Sequence}
+		c.entry, c.done = m.head, true
+		return
+	}
+	if w.cfg.concern == "linearizable" {
+		if c.at != w.primary && c.at != w.cut {
+			c.busy = false // not a primary: the read fails
+			return
+		}
+		c.event.Seen = mask(m.head, c.event.Writer, c.event.Register) // all it has, and then it waits until a majority has that too
+		m.head = &entry{parent: m.head, term: m.head.term, index: m.head.index + 1, writer: -1}
+		c.entry, c.done = m.head, true
+		return
+	}
+	from := m.head
+	if w.cfg.concern == "majority" {
+		from = m.commit
+	}
+	if w.cfg.causal && from.position() < c.after {
+		return // it waits
+	}
+	c.observed, c.done = from.position(), true
+	c.event.Seen = mask(from, c.event.Writer, c.event.Register)
+}
+
+// mask is what is to be seen of a register at the end of a branch.
+func mask(e *entry, writer int, register int64) (m uint16) {
+	for ; e != nil; e = e.parent {
+		if e.writer != writer {
+			continue
+		}
+		if r, v := registerOf(e.sequence); r == register {
+			m |= 1 << v
+		}
+	}
+	return m
+}
+
+// answer brings the answer, if what it says is known.
+func (w *world) answer(c *client) {
+	defer func() {
+		if !c.busy && c.event.Ended > 0 {
+			w.events[c.number] = append(w.events[c.number], c.event)
+		}
+	}()
+	committed := func() bool { return w.members[w.primary].commit.has(c.entry) }
+	over := c.entry != nil && !w.members[w.primary].head.has(c.entry) && c.at != w.cut
+	switch {
+	case c.event.Read && w.cfg.concern == "linearizable":
+		if !committed() {
+			c.busy = !over && w.r.IntN(50) > 0
+			c.event.Ended = 0 // it failed, or is waiting
+			return
+		}
+	case c.event.Read || c.event.Told == Refused:
+		c.after = max(c.after, c.observed)
+	case w.cfg.majority && !committed():
+		if !over && w.r.IntN(30) > 0 {
+			return
+		}
+		c.event.Told = Indeterminate
+	default:
+		c.event.Told = Acknowledged
+	}
+	if c.entry != nil && !c.event.Read {
+		c.after = max(c.after, c.entry.position())
+	}
+	c.busy, c.observed = false, 0
+	c.event.Ended = w.now
+	c.event.Server = string(rune('a' + c.at))
+}
+
+// final reports what is there in the end.
+func (w *world) final() func(writer int, sequence int64) bool {
+	if w.there == nil {
+		w.there = map[[2]int64]bool{}
+		for e := w.members[w.primary].head; e != nil; e = e.parent {
+			w.there[[2]int64{int64(e.writer), e.sequence}] = true
+		}
+	}
+	return func(writer int, sequence int64) bool { return w.there[[2]int64{int64(writer), sequence}] }
+}
+
+// place is where a write is among the events of its session, -1 if nowhere.
+func (w *world) place(writer int, sequence int64) int {
+	if w.places == nil {
+		w.places = map[[2]int64]int{}
+		for s, list := range w.events {
+			for i, e := range list {
+				if !e.Read {
+					w.places[[2]int64{int64(s), e.Sequence}] = i
+				}
+			}
+		}
+	}
+	if i, ok := w.places[[2]int64{int64(writer), sequence}]; ok {
+		return i
+	}
+	return -1
+}
+
+// history writes down what the sessions did.
+func historyOf(events [][]Event, limit int) *History {
+	h := New(len(events), limit)
+	for n, list := range events {
+		for i := range list {
+			h.Session(n).Note(&list[i])
+		}
+	}
+	return h
+}

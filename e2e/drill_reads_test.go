@@ -1,0 +1,60 @@
+//go:build !race
+
+package e2e
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// TestReadsAreJudged makes the shipped drill that reads from secondaries at read concern majority, shortened, on a real mongod where
+// PLIMSOLL_TEST_MONGOD names one and otherwise on the stand-in, whose secondaries lag by half a second.
+func TestReadsAreJudged(t *testing.T) {
+	inTurn(t, 20)
+	text, err := os.ReadFile("../examples/drill/reads-majority.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, real := string(text), os.Getenv(enginetest.RealMongoVar)
+	binary := filepath.Join(real, "mongod")
+	if real == "" { // which knows no causal sessions, so nothing is promised of those
+		binary = enginetest.StandinMongo(t, "8.0.12", "lags")
+		own = strings.Replace(own, "causal: true", "causal: false", 1)
+	}
+	own = strings.NewReplacer("engine: {name: mongod", "engine: {name: mongod, binary: "+binary, "duration: 40s", "duration: 12s", "rate: 1000", "rate: 200",
+		"at: 10s, for: 15s", "at: 3s, for: 3s").Replace(own)
+	file := filepath.Join(t.TempDir(), "drill.yaml")
+	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	removeAfter(t, "drill-reads-majority")
+	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet"))
+	l := d.Rounds[0].Ledger
+	if l == nil || l.Judged == nil {
+		t.Fatalf("no reads are judged: %s %q", cmp.Or(d.Problem, d.Verdict), d.Reasons)
+	}
+	j := l.Judged
+	if j.Reads < 100 || j.Updates < 100 || j.Concern != "majority" || j.Preference != "secondary" || j.Causal != (real != "") {
+		t.Errorf("%+v", j)
+	}
+	if n := j.BrokenPromises(); n > 0 {
+		t.Errorf("%d promises are broken: %+v", n, j.Conflicts)
+	}
+	for _, g := range j.Guarantees {
+		if g.Name == "committed" && (!g.Promised || g.Checked != j.Reads) {
+			t.Errorf("%+v of %d reads", g, j.Reads)
+		}
+	}
+	if len(j.Servers) == 0 || j.Servers[0].Server == "" || len(j.Staleness) == 0 {
+		t.Errorf("who answered %v, staleness %v", j.Servers, j.Staleness)
+	}
+	if real == "" && j.Staleness[0].Phase == record.ReadsBefore && j.Staleness[0].Stale == 0 {
+		t.Error("secondaries that lag by half a second give no stale read")
+	}
+}

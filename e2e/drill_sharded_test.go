@@ -1,0 +1,69 @@
+//go:build !race
+
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// TestDrillOfAShardedCluster kills the primary of the second shard of the shipped cluster: outage, loss and new primary are told
+// of that shard, and the first one goes on.
+func TestDrillOfAShardedCluster(t *testing.T) {
+	inTurn(t, 45)
+	file, err := filepath.Abs("../examples/lab/sharded.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binaries := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12", "lags")}
+	if real, ok := enginetest.RealMongo(t); ok {
+		binaries["mongod"] = real
+	}
+	for engine, binary := range binaries {
+		t.Run(engine, func(t *testing.T) {
+			const name = "e2e-sharded"
+			labOf(t, name, file, "--binary", binary)
+			t.Run("majority", func(t *testing.T) { testShardStruck(t, name, "majority", 0) })
+			t.Run("w1", func(t *testing.T) { testShardStruck(t, name, "1", 0) })
+		})
+	}
+}
+
+// testShardStruck makes one drill, again where nothing was acknowledged on the struck shard in the second before.
+func testShardStruck(t *testing.T, name, w string, attempt int) {
+	t.Helper()
+	d, _ := drilled(t, "lab:"+name, "--fault", "kill:shard2/primary", "--at", "3s", "--for", "4s", "--duration", "14s", "--rate", "300",
+		"--w", w, "--quiet", "--out", out)
+	r := d.Rounds[0]
+	if d.Verdict == record.Unknown && attempt < 3 {
+		t.Logf("attempt %d: unknown because of %q", attempt+1, d.Reasons)
+		testShardStruck(t, name, w, attempt+1)
+		return
+	}
+	if d.Verdict != record.Holds || len(r.Shards) != 2 || r.Ledger == nil || len(r.Ledger.Shards) != 2 || r.Placement == "" {
+		t.Fatalf("the verdict is %s because of %q, placement %q, shards %+v, ledger %+v", d.Verdict, d.Reasons, r.Placement, r.Shards, r.Ledger)
+	}
+	for i, s := range r.Shards {
+		struck := s.Name == "shard2"
+		writes := r.Of("writes", s.Name)
+		l := r.Ledger.Shards[i]
+		if s.Struck != struck || struck != (s.NewPrimary > 0) || struck && s.AcknowledgedBefore == 0 || writes == nil || l.Acknowledged == 0 {
+			t.Fatalf("%+v: writes %+v, ledger %+v", s, writes, l)
+		}
+		if !struck && l.Lost > 0 || w == "majority" && l.Lost > 0 {
+			t.Errorf("%d writes of %s are lost", l.Lost, s.Name)
+		}
+	}
+	if struck := r.Of("writes", "shard2").Outage; struck < 1e8 || struck <= r.Of("writes", "shard1").Outage {
+		t.Errorf("the outage of the struck shard is %d ns, that of the other one %d ns", struck, r.Of("writes", "shard1").Outage)
+	}
+	if lost := r.Ledger.LostWrites(); w == "1" && lost != r.Ledger.Shards[1].Lost {
+		t.Errorf("%d writes are lost, %d of them on shard2", lost, r.Ledger.Shards[1].Lost)
+	}
+	if h := r.Headline(); h == nil || h.Shard != "shard2" {
+		t.Errorf("the headline is %+v", h)
+	}
+}

@@ -1,0 +1,75 @@
+//go:build !race
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// shippedDrills are the shipped drills with short faults, what they need, and the exit code that each ends with on MongoDB.
+var shippedDrills = []struct {
+	name string
+	root bool
+	code int
+}{
+	{"kill-primary", false, 0},
+	{"kill-primary-balanced", false, 0},
+	{"black-hole", true, 0},
+	{"double-fault", false, 0},
+	{"slow-disk", true, 0},
+	{"full-disk", true, 0},
+	{"power-loss-durable", true, 0},
+	{"lying-disk", true, 5},
+}
+
+// TestShippedDrillsOnMongod makes the shipped drills, unchanged, on a real mongod where there is one, and on the stand-in
+// elsewhere, of which a disk that lies or is full is not asked: it keeps its documents in memory.
+func TestShippedDrillsOnMongod(t *testing.T) {
+	inTurn(t, 30)
+	binary, real := enginetest.RealMongo(t)
+	for _, d := range shippedDrills {
+		if d.root && (os.Getuid() != 0 || !real) {
+			t.Logf("NOT TESTED: %s needs root and a real mongod", d.name)
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) {
+			if !real {
+				binary = enginetest.StandinMongo(t, "8.0.12")
+			}
+			file, err := filepath.Abs("../examples/drill/" + d.name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			removeAfter(t, "drill-"+d.name)
+			e := plimsoll(t, "drill", file, "--binary", binary, "--format", "json", "--quiet")
+			got := drillOf(t, e)
+			e.must(t, d.code)
+			if !strings.HasPrefix(got.Engine, record.LabMongod+" ") {
+				t.Errorf("the record says that the engine was %q", got.Engine)
+			}
+			for _, f := range got.Rounds[0].Faults {
+				if !f.Hit {
+					t.Errorf("%s of %s did not hit: %s %s", f.Fault, f.Target, f.Evidence, f.Problem)
+				}
+			}
+		})
+	}
+}
+
+// A sharded lab, and the study of members, of the shipped files come up on mongod alone, and say so where they do not.
+func TestShippedFilesNeedCapabilities(t *testing.T) {
+	file, err := filepath.Abs("../examples/lab/sharded.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := plimsoll(t, "lab", "plan", file, "--engine", record.LabDocumentDB)
+	if e.must(t, 2); !strings.Contains(e.stderr, "documentdb has no sharding") {
+		t.Errorf("%s", e.stderr)
+	}
+}

@@ -1,0 +1,34 @@
+package faultfs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The name beside the socket may be somebody's directory.
+func TestListenRemovesOnlySockets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	precious := filepath.Join(path+"~", "file")
+	if err := os.Mkdir(filepath.Dir(precious), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listen(t.Context(), path); err == nil {
+		l.Close()
+		t.Error("a directory in the place of the early socket was no error")
+	}
+	if b, err := os.ReadFile(precious); string(b) != "precious" {
+		t.Errorf("the file is %q, %v", b, err)
+	}
+	if err := os.RemoveAll(path + "~"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}

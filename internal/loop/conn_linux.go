@@ -1,0 +1,209 @@
+package loop
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// edge makes a file tell of changes only, so that waiting for it takes no system call of its own.
+const edge = 0x80000000 // EPOLLET, whose constant in package unix is negative on some systems
+
+// Conn is a connection whose task waits on the loop while there is nothing to read or no room to write. It serves that task
+// alone, its deadlines too.
+type Conn struct {
+	task          *Task
+	fd            int
+	local, remote net.Addr
+	readable      bool // there may be something to read
+	writable      bool
+	hung          bool // the other side has closed or broken it: reading does not wait any more
+	readUntil     int64
+	writeUntil    int64
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+// Adopt takes a connection over, and leaves it alone if that fails. No other goroutine may use it any more.
+func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
+	fd, err := duplicate(nc)
+	if err != nil {
+		return nil, err
+	}
+	l := t.loop
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge, Fd: int32(fd)}
+	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+		_ = unix.Close(fd)
+		return nil, os.NewSyscallError("epoll_ctl", err)
+	}
+	for fd >= len(l.conns) {
+		l.conns = append(l.conns, make([]*Conn, fd+1)...)
+	}
+	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never, writeUntil: Never}
+	l.conns[fd] = c
+	_ = nc.Close() // gives back the descriptor that the runtime watches; the connection stays open
+	return c, nil
+}
+
+// duplicate makes a second file descriptor, which the runtime's own poller knows nothing of.
+func duplicate(nc net.Conn) (int, error) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, errors.New("it has no file descriptor that an event loop could watch")
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd := -1
+	var dupErr error
+	if err := raw.Control(func(old uintptr) { fd, dupErr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return -1, err
+	}
+	return fd, os.NewSyscallError("dup", dupErr)
+}
+
+// note takes in what epoll says of the connection.
+func (c *Conn) note(events uint32) {
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.hung, c.readable, c.writable = true, true, true
+	}
+	c.readable = c.readable || events&unix.EPOLLIN != 0
+	c.writable = c.writable || events&unix.EPOLLOUT != 0
+}
+
+// most is how much is read or written by a call of which the runtime is not told. A larger one could take so long that the garbage
+// collector waits for it.
+const most = 64 << 10
+
+// transfer is one recv or send, which returns at once. They take a shorter way through the kernel than read and write.
+func transfer(number uintptr, fd int, b []byte) (int, syscall.Errno) {
+	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+	for {
+		var n uintptr
+		var errno syscall.Errno
+		if len(b) <= most {
+			n, _, errno = syscall.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+		} else {
+			n, _, errno = syscall.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+		}
+		switch errno {
+		case 0:
+			return int(n), 0
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// TryRead reads what is there. It returns 0 and no error if that is nothing.
+func (c *Conn) TryRead(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if c.fd < 0 {
+		return 0, net.ErrClosed
+	}
+	n, errno := transfer(unix.SYS_RECVFROM, c.fd, b)
+	switch {
+	case errno == syscall.EAGAIN:
+		c.readable = false
+		return 0, nil
+	case errno != 0:
+		return 0, c.broken("read", errno)
+	case n == 0:
+		return 0, io.EOF
+	case n < len(b): // that was all; what comes later is a new edge
+		c.readable = c.hung
+	}
+	return n, nil
+}
+
+// Read reads at least one byte, and waits for it until the deadline.
+func (c *Conn) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for {
+		if !c.readable && !c.wait(reading, c.readUntil) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		if n, err := c.TryRead(b); n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// Write writes all of b, and waits for room until the deadline.
+func (c *Conn) Write(b []byte) (int, error) {
+	done := 0
+	for done < len(b) {
+		if c.fd < 0 {
+			return done, net.ErrClosed
+		}
+		if !c.writable && !c.wait(writing, c.writeUntil) {
+			return done, os.ErrDeadlineExceeded
+		}
+		n, errno := transfer(unix.SYS_SENDTO, c.fd, b[done:])
+		if done += n; errno == syscall.EAGAIN {
+			c.writable = false
+		} else if errno != 0 {
+			return done, c.broken("write", errno)
+		}
+	}
+	return done, nil
+}
+
+// wait waits until the connection can be used, and returns false if the deadline came first.
+func (c *Conn) wait(s state, until int64) bool {
+	t := c.task
+	t.conn = c
+	return t.wait(s, until)
+}
+
+// broken is the error of a failed call in the form of package net.
+func (c *Conn) broken(op string, errno syscall.Errno) error {
+	return &net.OpError{Op: op, Net: c.remote.Network(), Source: c.local, Addr: c.remote, Err: os.NewSyscallError(op, errno)}
+}
+
+// Close closes the connection.
+func (c *Conn) Close() error {
+	if c.fd < 0 {
+		return net.ErrClosed
+	}
+	c.task.loop.conns[c.fd] = nil
+	_ = unix.EpollCtl(c.task.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil) // a child that is being started may hold a copy for a moment
+	err := unix.Close(c.fd)
+	c.fd, c.readable, c.writable = -1, true, true // nobody waits for it any more
+	return os.NewSyscallError("close", err)
+}
+
+// LocalAddr is our end of the connection, RemoteAddr the other one.
+func (c *Conn) LocalAddr() net.Addr  { return c.local }
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline sets until when reads and writes wait; a zero time is never.
+func (c *Conn) SetDeadline(at time.Time) error {
+	c.readUntil = nanos(c.task.loop.base, at)
+	c.writeUntil = c.readUntil
+	return nil
+}
+
+// SetReadDeadline is SetDeadline for reads.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	c.readUntil = nanos(c.task.loop.base, at)
+	return nil
+}
+
+// SetWriteDeadline is SetDeadline for writes.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	c.writeUntil = nanos(c.task.loop.base, at)
+	return nil
+}

@@ -1,0 +1,84 @@
+package loop
+
+// timers is a binary heap of tasks by the moment at which a timer has to look at them.
+//
+// A task moves to an earlier moment at once, but to a later one only when its turn comes: nearly all waits for a reply end
+// long before their deadline, and the deadline of the next one is always later.
+type timers []*Task
+
+// timer is a task's place in the heap.
+type timer struct {
+	key int64 // when to look at it
+	pos int   // place in the heap, -1 if it is not there
+}
+
+func (h *timers) push(t *Task, key int64) {
+	t.timer = timer{key: key, pos: len(*h)}
+	*h = append(*h, t)
+	h.up(t.pos)
+}
+
+// pop takes out the first task.
+func (h *timers) pop() *Task {
+	old := *h
+	first, last := old[0], len(old)-1
+	old[0] = old[last]
+	old[0].pos = 0
+	old[last] = nil
+	*h = old[:last]
+	if last > 1 {
+		h.down(0)
+	}
+	first.pos = -1
+	return first
+}
+
+// earlier moves a task to an earlier moment, or puts it in.
+func (h *timers) earlier(t *Task, key int64) {
+	switch {
+	case t.pos < 0:
+		h.push(t, key)
+	case key < t.key:
+		t.key = key
+		h.up(t.pos)
+	}
+}
+
+// postpone moves the first task to a later moment.
+func (h *timers) postpone(key int64) {
+	(*h)[0].key = key
+	h.down(0)
+}
+
+func (h timers) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if h[parent].key <= h[i].key {
+			return
+		}
+		h.swap(i, parent)
+		i = parent
+	}
+}
+
+func (h timers) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].key < h[child].key {
+			child++
+		}
+		if h[i].key <= h[child].key {
+			return
+		}
+		h.swap(i, child)
+		i = child
+	}
+}
+
+func (h timers) swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pos, h[j].pos = i, j
+}

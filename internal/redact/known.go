@@ -1,0 +1,117 @@
+package redact
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// shortest is the length from which a secret is looked for in other texts too. Replacing shorter ones would destroy the
+// texts and give away the secret by what is missing.
+const shortest = 3
+
+// Known are secrets that were learned and are hidden in every text. The zero value knows none.
+type Known struct{ list []string }
+
+// Empty reports whether no secret is known.
+func (k *Known) Empty() bool { return len(k.list) == 0 }
+
+// Learn takes the secrets of the addresses in a text into account.
+func (k *Known) Learn(text string) {
+	for whole := true; ; whole = false {
+		a, found := nextAddress(text, whole)
+		if !found {
+			return
+		}
+		k.learnAddress(text[a.rest:a.end], a.mongo)
+		text = text[a.end:]
+	}
+}
+
+func (k *Known) learnAddress(s string, mongo bool) {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		if _, password, ok := strings.Cut(s[:i], ":"); ok {
+			k.Add(password)
+		}
+		s = s[i+1:]
+	}
+	hosts, options, _ := strings.Cut(s, "?")
+	hosts, _, _ = strings.Cut(hosts, "/")
+	for h := range strings.SplitSeq(hosts, ",") {
+		if mongo && redactHosts(h) != h {
+			k.Add(h[strings.LastIndexByte(h, ':')+1:])
+		}
+	}
+	for pair := range strings.FieldsFuncSeq(options, func(r rune) bool { return r == '&' || r == ';' }) {
+		if _, value, ok := strings.Cut(pair, "="); ok && redactOptions(pair, mongo) != pair {
+			k.Add(value)
+		}
+	}
+}
+
+// Add remembers a secret as it is written, as it is meant, and as it looks in quotation marks and in a path.
+func (k *Known) Add(secret string) {
+	forms := []string{secret}
+	if plain, err := url.PathUnescape(secret); err == nil {
+		forms = append(forms, plain, url.QueryEscape(plain), url.PathEscape(plain))
+	}
+	for _, s := range slices.Clone(forms) {
+		forms = append(forms, path.Clean(s), strings.Trim(strconv.Quote(s), `"`))
+	}
+	for _, s := range forms {
+		if len(s) >= shortest && s != Hidden && !slices.Contains(k.list, s) {
+			k.list = append(k.list, s)
+		}
+	}
+	slices.SortFunc(k.list, func(a, b string) int { return len(b) - len(a) }) // the longest first
+}
+
+// Hide returns s without the secrets that are known. Addresses are the business of [Addresses].
+func (k *Known) Hide(s string) string {
+	for _, secret := range k.list {
+		if ordinary(secret) {
+			s = replaceWord(s, secret)
+			continue
+		}
+		s = strings.ReplaceAll(s, secret, Hidden)
+	}
+	return s
+}
+
+// longestOrdinary is the length up to which a password of nothing but letters and digits may well be a part of other
+// words and of numbers, such as "run", "trial" or "2026".
+const longestOrdinary = 7
+
+// ordinary reports whether a secret is only looked for as a word by itself.
+func ordinary(secret string) bool {
+	return len(secret) <= longestOrdinary && !strings.ContainsFunc(secret, func(c rune) bool { return c >= utf8.RuneSelf || !wordy(byte(c)) })
+}
+
+func wordy(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// replaceWord hides a word where it stands by itself.
+func replaceWord(s, word string) string {
+	var out strings.Builder
+	at := 0
+	for from := 0; ; {
+		i := strings.Index(s[from:], word)
+		if i < 0 {
+			break
+		}
+		start, end := from+i, from+i+len(word)
+		from = start + 1
+		if start > 0 && wordy(s[start-1]) || end < len(s) && wordy(s[end]) {
+			continue
+		}
+		out.WriteString(s[at:start])
+		out.WriteString(Hidden)
+		at, from = end, end
+	}
+	out.WriteString(s[at:])
+	return out.String()
+}

@@ -1,0 +1,162 @@
+package safeopen
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// maxCost bounds the memory that a JSON document takes once it is read. A list of a million empty objects is short as text and
+// large in memory, because each of them becomes a structure with all its fields.
+const maxCost = 96 << 20 // bytes
+
+// shortDocument is a text that cannot become much, whatever is in it.
+const shortDocument = 1 << 14 // bytes
+
+// memberCost is what an entry of a map takes besides its value, and any value whose type is not known.
+const memberCost = 64 // bytes
+
+// costly adds up what a well-formed document takes in memory when it is read into a type. In one that is not well formed it
+// stops where it does not understand it: the parser says what is wrong.
+type costly struct {
+	text []byte
+	at   int
+	left int64
+}
+
+// affordable reports whether a document can be read into v within [maxCost].
+func affordable(text []byte, v any) bool {
+	c := costly{text: text, left: maxCost}
+	c.value(reflect.TypeOf(v))
+	return c.left >= 0
+}
+
+// next skips white space and returns what comes, 0 at the end or when the bound is passed.
+func (c *costly) next() byte {
+	for ; c.at < len(c.text) && c.left >= 0; c.at++ {
+		switch b := c.text[c.at]; b {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// value adds a value that is read into t, nil being unknown. The memory of t itself is added by its container.
+func (c *costly) value(t reflect.Type) {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+		c.left -= int64(t.Size())
+	}
+	if t != nil && t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+		t = nil
+	}
+	switch c.next() {
+	case '{':
+		c.list('}', func() {
+			key := c.word()
+			if c.next() == ':' {
+				c.at++
+			}
+			c.value(c.member(t, key))
+		})
+	case '[':
+		var elem reflect.Type
+		size := int64(memberCost)
+		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+			elem = t.Elem()
+			size = int64(elem.Size())
+		}
+		c.list(']', func() {
+			c.left -= size
+			c.value(elem)
+		})
+	case '"':
+		c.word()
+	default:
+		for c.at < len(c.text) && !strings.ContainsRune(",]}", rune(c.text[c.at])) {
+			c.at++
+		}
+	}
+}
+
+// list goes through what is between brackets.
+func (c *costly) list(end byte, each func()) {
+	c.at++
+	for b := c.next(); b != 0 && b != end; b = c.next() {
+		before := c.at
+		each()
+		if c.next() == ',' {
+			c.at++
+		}
+		if c.at == before {
+			c.at = len(c.text) // it is not well formed
+		}
+	}
+	c.at = min(c.at+1, len(c.text))
+}
+
+// word skips a text and returns it as it stands.
+func (c *costly) word() []byte {
+	if c.next() != '"' {
+		return nil
+	}
+	start := c.at
+	for c.at++; c.at < len(c.text) && c.text[c.at] != '"'; c.at++ {
+		if c.text[c.at] == '\\' {
+			c.at++
+		}
+	}
+	c.at = min(c.at+1, len(c.text))
+	return c.text[start:c.at]
+}
+
+// member is the type of a member of an object that is read into t, and adds what a map takes for it.
+func (c *costly) member(t reflect.Type, key []byte) reflect.Type {
+	switch {
+	case t == nil:
+		c.left -= memberCost
+		return nil
+	case t.Kind() == reflect.Map:
+		c.left -= memberCost + int64(t.Elem().Size())
+		return t.Elem()
+	case t.Kind() != reflect.Struct:
+		c.left -= memberCost
+		return nil
+	}
+	var name string
+	if json.Unmarshal(key, &name) != nil {
+		return nil
+	}
+	m, known := fieldsOf(t)[fold(name)]
+	if !known && reflect.PointerTo(t).Implements(unmarshaler) {
+		c.left -= memberCost // it may keep anything
+	}
+	return m
+}
+
+// fold makes keys equal that encoding/json takes for the same.
+func fold(key string) string { return strings.ToLower(strings.ToUpper(key)) }
+
+var fieldCache sync.Map // of map[string]reflect.Type by reflect.Type
+
+// fieldsOf are the types of the fields of a structure by their keys, also of those that are embedded.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if m, ok := fieldCache.Load(t); ok {
+		return m.(map[string]reflect.Type)
+	}
+	m := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			name = f.Name
+		}
+		m[fold(name)] = f.Type
+	}
+	fieldCache.Store(t, m)
+	return m
+}

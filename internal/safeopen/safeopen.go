@@ -1,0 +1,287 @@
+// Package safeopen opens files that somebody else may have written: the files of a record that was mailed, unpacked, or
+// lies in a folder to which others write. It opens regular files only, never waits for one, never leaves the directory
+// that was named, and bounds what it reads before it allocates.
+//
+// What the files mean is not known here: record and the rooms above it read them.
+package safeopen
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Bounds of what is read. They are far above what Plimsoll writes: the line of one second takes some 10 KB, the
+// document of a study of 1,000 trials some 5 MB.
+const (
+	MaxLine     = 16 << 20 // bytes of one line
+	MaxLines    = 1 << 20  // lines of one file: twelve days at one a second
+	MaxDocument = 64 << 20 // bytes of one JSON document
+	MaxValues   = 1 << 20  // values (objects, arrays, their members) in one JSON document
+	MaxDepth    = 200      // objects and arrays within each other
+)
+
+// ErrTorn says that a file ends in the middle of a line, as that of a killed process may.
+var ErrTorn = errors.New("the file ends in the middle of a line")
+
+// ErrNotRegular says that a name is a link, a pipe, a device or a directory.
+var ErrNotRegular = errors.New("not a regular file (links, pipes and devices are not read)")
+
+// A LimitError says that a file is larger than anything Plimsoll writes.
+type LimitError struct {
+	What string // "a line", "the file", "the document"
+	Most int64
+	Unit string // "bytes", "lines", "values", "levels"
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s has more than %d %s, which is more than Plimsoll writes", e.What, e.Most, e.Unit)
+}
+
+// Open opens the regular file name below dir. dir itself may be reached through links, because the user named it. The
+// slash-separated name may not lead through a link out of dir, and may not be a link itself.
+func Open(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return OpenIn(root, name)
+}
+
+// OpenIn is [Open] below an open root.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	before, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	refuse := func() error {
+		return &fs.PathError{Op: "open", Path: filepath.Join(root.Name(), filepath.FromSlash(name)), Err: ErrNotRegular}
+	}
+	if !before.Mode().IsRegular() {
+		return nil, refuse()
+	}
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	// Somebody may have put another file there in between.
+	if after, err := f.Stat(); err != nil || !after.Mode().IsRegular() || !os.SameFile(before, after) {
+		f.Close()
+		return nil, refuse()
+	}
+	return f, nil
+}
+
+// OpenFile opens a regular file by the path that a user gave. The path may be a link, but not a pipe or a device.
+func OpenFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	return f, nil
+}
+
+// OpenInput opens a file that a user named as input: a regular file, or a pipe, as `<(command)` makes one. Reading more than
+// [MaxDocument] bytes is a [*LimitError].
+func OpenInput(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("a directory, not a file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &input{file: f, left: MaxDocument}, nil
+}
+
+type input struct {
+	file *os.File
+	left int64
+}
+
+func (i *input) Read(b []byte) (int, error) {
+	if i.left <= 0 {
+		return 0, &fs.PathError{Op: "read", Path: i.file.Name(), Err: &LimitError{What: "the file", Most: MaxDocument, Unit: "bytes"}}
+	}
+	n, err := i.file.Read(b[:min(int64(len(b)), i.left)])
+	i.left -= int64(n)
+	return n, err
+}
+
+func (i *input) Close() error { return i.file.Close() }
+
+// ReadInput reads what [OpenInput] opens.
+func ReadInput(path string) ([]byte, error) {
+	in, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// ReadFile reads the regular file name below dir, of at most most bytes.
+func ReadFile(dir, name string, most int64) ([]byte, error) {
+	f, err := Open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, most)
+}
+
+// ReadPath reads the regular file that a user named, of at most most bytes.
+func ReadPath(path string, most int64) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, most)
+}
+
+// readAll looks at the size first, so that a sparse file of 30 GB is refused before anything is read.
+func readAll(f *os.File, most int64) ([]byte, error) {
+	limit := &fs.PathError{Op: "read", Path: f.Name(), Err: &LimitError{What: "the file", Most: most, Unit: "bytes"}}
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		return nil, limit
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, limit
+	}
+	return b, err
+}
+
+// Exists reports whether name below dir is a regular file.
+func Exists(dir, name string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Lstat(filepath.FromSlash(name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Dir returns the path of the directory name below dir, which must be there and not be reached through a link.
+func Dir(dir, name string) (string, error) {
+	path := dir
+	for part := range bytes.SplitSeq([]byte(filepath.ToSlash(name)), []byte("/")) {
+		if p := string(part); p == "" || p == "." || p == ".." {
+			return "", fmt.Errorf("%q is no path below %s", name, dir)
+		}
+		path = filepath.Join(path, string(part))
+		info, err := os.Lstat(path)
+		if err != nil {
+			return "", err
+		}
+		if !info.IsDir() {
+			return "", &fs.PathError{Op: "open", Path: path, Err: errors.New("not a directory (links are not followed)")}
+		}
+	}
+	return path, nil
+}
+
+// Lines reads lines of bounded length.
+type Lines struct {
+	r    *bufio.Reader
+	long []byte
+	n    int
+}
+
+// NewLines reads the lines of r, which may be the output of a decompressor.
+func NewLines(r io.Reader) *Lines { return &Lines{r: bufio.NewReaderSize(r, 1<<16)} }
+
+// Next returns the next whole line with its newline, valid until the call after. At the end it returns [io.EOF], or
+// [ErrTorn] with what is there of a line that is not whole. A line that is too long, or one too many, is a [*LimitError].
+func (l *Lines) Next() ([]byte, error) {
+	if l.n++; l.n > MaxLines {
+		return nil, &LimitError{What: "the file", Most: MaxLines, Unit: "lines"}
+	}
+	b, err := l.r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return torn(b, err)
+	}
+	l.long = append(l.long[:0], b...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if len(l.long) > MaxLine {
+			return nil, &LimitError{What: "a line", Most: MaxLine, Unit: "bytes"}
+		}
+		b, err = l.r.ReadSlice('\n')
+		l.long = append(l.long, b...)
+	}
+	return torn(l.long, err)
+}
+
+func torn(b []byte, err error) ([]byte, error) {
+	if errors.Is(err, io.EOF) && len(b) > 0 {
+		return b, ErrTorn
+	}
+	return b, err
+}
+
+// Unmarshal is [json.Unmarshal] for documents of strangers: it counts the values, and the memory that they take, before
+// anything is allocated for them.
+func Unmarshal(b []byte, v any) error {
+	if err := count(b); err != nil {
+		return err
+	}
+	if len(b) > shortDocument && !affordable(b, v) {
+		return &LimitError{What: "the document", Most: maxCost, Unit: "bytes in memory"}
+	}
+	return json.Unmarshal(b, v)
+}
+
+// count bounds the values of a JSON document and their depth. A document that is not well formed is left to the parser.
+func count(b []byte) error {
+	if len(b) > MaxDocument {
+		return &LimitError{What: "the document", Most: MaxDocument, Unit: "bytes"}
+	}
+	values, depth, quoted := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		if quoted {
+			switch b[i] {
+			case '\\':
+				i++
+			case '"':
+				quoted = false
+			}
+			continue
+		}
+		switch b[i] {
+		case '"':
+			quoted = true
+		case '{', '[':
+			values++
+			depth++
+		case ',':
+			values++
+		case '}', ']':
+			depth--
+		}
+		if values > MaxValues {
+			return &LimitError{What: "the document", Most: MaxValues, Unit: "values"}
+		}
+		if depth > MaxDepth {
+			return &LimitError{What: "the document", Most: MaxDepth, Unit: "levels"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+)
+
+// Bounds of what is downloaded, in bytes. The archives of 2026 have some 100 MB, signatures and keys some KB.
+const (
+	maxArchive   = 2 << 30
+	maxSignature = 64 << 10
+	maxRedirects = 10
+)
+
+// fetcher fetches what is installed. The zero value trusts the certificates and the release keys that everybody uses.
+type fetcher struct {
+	client *http.Client // nil for the usual one
+	keys   []releaseKey // nil for MongoDB's
+	site   string       // that has the files of keys; "" for MongoDB's
+	// plain allows http, because the checksum of what is fetched is known from elsewhere.
+	plain bool
+}
+
+// errPlain is why something is not fetched.
+var errPlain = errors.New("http can be read and changed on the way: take https, or give the archive's checksum with --sha256")
+
+func isURL(s string) bool {
+	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
+}
+
+// open opens a file, or a URL for reading. A URL, and each that it leads to, must have TLS unless [fetcher.plain] is set;
+// one with TLS never leads to one without.
+func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
+	if !isURL(source) {
+		return os.Open(source)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return nil, err
+	}
+	if req.URL.Scheme != "https" && !f.plain {
+		return nil, fmt.Errorf("%s: %w", req.URL.Redacted(), errPlain)
+	}
+	client := http.Client{}
+	if f.client != nil {
+		client = *f.client
+	}
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		switch last := via[len(via)-1]; {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("it redirects more than %d times", maxRedirects)
+		case next.URL.Scheme == "https":
+			return nil
+		case next.URL.Scheme == "http" && last.URL.Scheme == "http": // plain
+			return nil
+		}
+		return fmt.Errorf("it redirects to %s: %w", next.URL.Redacted(), errPlain)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: the server says %s; is there a %s?", source, resp.Status, path.Base(source))
+	}
+	return resp.Body, nil
+}
+
+// file copies a URL or file to a file and returns its SHA-256 checksum.
+func (f fetcher) file(ctx context.Context, source, to string) (string, error) {
+	r, err := f.open(ctx, source)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, maxArchive+1))
+	if err := errors.Join(err, out.Close()); err != nil {
+		return "", fmt.Errorf("fetching %s broke off after %d bytes: %w", source, n, err)
+	}
+	if n > maxArchive {
+		return "", fmt.Errorf("%s has more than %d bytes, so it is no archive of mongod", source, int64(maxArchive))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// small reads a short URL or file.
+func (f fetcher) small(ctx context.Context, source string, most int64) ([]byte, error) {
+	r, err := f.open(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", source, most)
+	}
+	return b, err
+}

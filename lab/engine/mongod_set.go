@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/server"
+)
+
+// singleSet is the name of the replica set that a single mongod is.
+const singleSet = "rs0"
+
+// smallOplog is the oplog of throw-away data in MB, the least that mongod gives itself. Its own choice is a twentieth of
+// the free disk.
+const smallOplog = 990
+
+// The codes of MongoDB's errors that mean something here.
+const (
+	codeUnauthorized       = 13
+	codeAlreadyInitialized = 23
+)
+
+// access is how clients, Plimsoll among them, get to a mongod.
+type access struct {
+	address  string // host:port
+	set      string // empty for a standalone
+	user     string // empty without access control
+	password string
+	key      string // what members authenticate with
+	caFile   string // empty without TLS
+}
+
+// uri is all that a client needs to know.
+func (a access) uri() string {
+	u := url.URL{Scheme: "mongodb", Host: a.address, Path: "/"}
+	var query []string
+	if a.set != "" {
+		query = append(query, "replicaSet="+a.set)
+	}
+	if a.user != "" {
+		u.User = url.UserPassword(a.user, a.password)
+		query = append(query, "authSource=admin")
+	}
+	if a.caFile != "" {
+		query = append(query, "tls=true", "tlsCAFile="+escapeOption(a.caFile))
+	}
+	u.RawQuery = strings.Join(query, "&")
+	return u.String()
+}
+
+// args are those of mongod about who may connect, and the files that they name.
+func (a access) args(keyFile, certificate string) []string {
+	var args []string
+	if a.set != "" {
+		args = append(args, "--replSet", a.set)
+	}
+	if a.key != "" {
+		args = append(args, "--keyFile", keyFile)
+	}
+	if a.caFile != "" {
+		args = append(args, tlsArgs(a.caFile, certificate)...)
+	}
+	return args
+}
+
+// prepare makes the secrets of a start in the server's own directory, and the arguments that name them.
+func (s *mongodServer) prepare(opts StartOptions) ([]string, error) {
+	s.access = access{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(opts.Port)), user: opts.User, password: opts.Password}
+	if !opts.Standalone {
+		s.access.set = singleSet
+	}
+	dir := filepath.Join(s.book.dir, "tls")
+	keyFile := filepath.Join(s.book.dir, "key")
+	if opts.User != "" {
+		key := make([]byte, 96)
+		rand.Read(key) // never fails: crypto/rand ends the program instead
+		s.access.key = base64.StdEncoding.EncodeToString(key)
+		if err := os.WriteFile(keyFile, []byte(s.access.key), 0o600); err != nil {
+			return nil, fmt.Errorf("cannot keep the key of the server: %w", err)
+		}
+	}
+	if opts.TLS {
+		if err := WriteCertificates(dir, map[string]string{"localhost": "127.0.0.1"}); err != nil {
+			return nil, err
+		}
+		s.access.caFile = CAFile(dir)
+	}
+	args := s.access.args(keyFile, hostCertificate(dir, "localhost"))
+	// Since 5.0 a member that gets SIGTERM goes on for 15 s, so that clients can turn to another one; there is none.
+	const quiesce = "shutdownTimeoutMillisForSignaledShutdown"
+	if v, err := ParseMongoVersion(s.version); err == nil && v.AtLeast(5, 0) && s.access.set != "" && opts.Parameters[quiesce] == "" {
+		args = append(args, "--setParameter", quiesce+"=100")
+	}
+	return args, nil
+}
+
+// mongodUser is who a command is sent as.
+type mongodUser int
+
+const (
+	asNobody mongodUser = iota
+	asClient            // the user of the clients
+	// asMember is what members of a set are to each other: they have the rights of the server itself, with the key as
+	// their password. It stands in where the localhost exception does not hold any more: on data with users.
+	asMember
+)
+
+// command runs a command on the database admin of this very server.
+func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.D, reply any) error {
+	a := s.access
+	o := options.Client().SetHosts([]string{a.address}).SetDirect(true).SetMaxPoolSize(1).SetAppName("plimsoll engine").
+		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second).SetRetryReads(false).SetRetryWrites(false)
+	switch {
+	case as == asClient && a.user != "":
+		o.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "admin", Username: a.user, Password: a.password})
+	case as == asMember && a.key != "":
+		o.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "local", Username: "__system", Password: a.key})
+	}
+	if a.caFile != "" {
+		config, err := trust(a.caFile, "127.0.0.1")
+		if err != nil {
+			return err
+		}
+		o.SetTLSConfig(config)
+	}
+	c, err := mongo.Connect(o)
+	if err != nil {
+		return err
+	}
+	defer disconnect(c)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	result := c.Database("admin").RunCommand(ctx, command)
+	if reply == nil {
+		reply = &bson.Raw{}
+	}
+	if err := result.Decode(reply); err != nil {
+		return fmt.Errorf("%s: %w", command[0].Key, err)
+	}
+	return nil
+}
+
+func mongoCode(err error) int32 {
+	var refused mongo.CommandError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return 0
+}
+
+// form makes a set of the server and its user, and returns when it takes writes. What an earlier start left in the data
+// is used again.
+func (s *mongodServer) form(ctx context.Context) error {
+	for {
+		last := s.formOnce(ctx)
+		if last == nil {
+			return nil
+		}
+		var final *finalError
+		if errors.As(last, &final) {
+			return last
+		}
+		if err := pause(ctx, s.ended, last); err != nil {
+			return err
+		}
+	}
+}
+
+// finalError is one that trying again does not help.
+type finalError struct{ error }
+
+// formOnce does the next step; it returns nil when nothing is left to do.
+func (s *mongodServer) formOnce(ctx context.Context) error {
+	var raw bson.Raw
+	if err := s.command(ctx, asNobody, bson.D{{Key: "isMaster", Value: 1}}, &raw); err != nil {
+		return err
+	}
+	h, err := server.ReadHello(raw)
+	switch {
+	case err != nil:
+		return err
+	case h.Writable && s.access.user != "":
+		return s.makeUser(ctx)
+	case h.Writable:
+		return nil
+	case h.SetName == "" && h.Ghost:
+		return s.initiate(ctx)
+	}
+	return fmt.Errorf("it is %s", h.Words())
+}
+
+// initiate makes a set of one member of the server, or tells the set of an earlier start its present port.
+func (s *mongodServer) initiate(ctx context.Context) error {
+	config := bson.D{{Key: "_id", Value: s.access.set}, {Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: s.access.address}}}}}
+	err := s.command(ctx, asNobody, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
+	if code := mongoCode(err); code != codeAlreadyInitialized && code != codeUnauthorized {
+		if err == nil {
+			err = errors.New("it was just made a replica set")
+		}
+		return err
+	}
+	var got struct {
+		Config struct {
+			Name    string `bson:"_id"`
+			Version int64  `bson:"version"`
+			Members []struct {
+				Host string `bson:"host"`
+			} `bson:"members"`
+		} `bson:"config"`
+	}
+	if err := s.command(ctx, asMember, bson.D{{Key: "replSetGetConfig", Value: 1}}, &got); err != nil {
+		return err
+	}
+	c := got.Config
+	if c.Name != s.access.set || len(c.Members) != 1 || !strings.HasPrefix(c.Members[0].Host, "127.0.0.1:") {
+		return &finalError{fmt.Errorf("the data in %s belong to the replica set %s, which 'plimsoll engine run' did not make; run it on them with --standalone, or on another directory",
+			s.DataDir(), c.Name)}
+	}
+	if c.Members[0].Host == s.access.address {
+		return errors.New("it has not taken up its replica set yet")
+	}
+	config = append(config, bson.E{Key: "version", Value: c.Version + 1})
+	err = s.command(ctx, asMember, bson.D{{Key: "replSetReconfig", Value: config}, {Key: "force", Value: true}}, nil)
+	if err == nil {
+		err = errors.New("its replica set was just told its port")
+	}
+	return err
+}
+
+// makeUser makes sure that the user exists and has this password. The first user of a server is made by the localhost
+// exception (manual: "Localhost Exception in Self-Managed Deployments").
+func (s *mongodServer) makeUser(ctx context.Context) error {
+	known := bson.D{{Key: "connectionStatus", Value: 1}}
+	if s.command(ctx, asClient, known, nil) == nil {
+		return nil
+	}
+	fields := bson.D{{Key: "pwd", Value: s.access.password}, {Key: "roles", Value: bson.A{"root"}}}
+	create := append(bson.D{{Key: "createUser", Value: s.access.user}}, fields...)
+	err := s.command(ctx, asNobody, create, nil)
+	if mongoCode(err) == codeUnauthorized { // there are users of earlier starts
+		if err = s.command(ctx, asMember, append(bson.D{{Key: "updateUser", Value: s.access.user}}, fields...), nil); err != nil {
+			err = s.command(ctx, asMember, create, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.command(ctx, asClient, known, nil)
+}

@@ -1,0 +1,77 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+)
+
+// Check finds the servers of this machine that a specification would be started with, and refuses what they do not have:
+// another release, a parameter of another release, an unknown argument, TLS without OpenSSL. It starts nothing that
+// listens. What needs no server is checked by [Plan].
+func Check(ctx context.Context, home string, spec record.LabSpec) error {
+	if spec.Engine.Name != engine.Mongod {
+		return nil
+	}
+	e := spec.Engine
+	programs, err := engine.FindMongo(ctx, home, e.Binary, e.Version, spec.Topology.Kind == record.LabSharded)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkMongoArgs(spec, programs.Version), checkRenamed(spec, programs.Version)); err != nil {
+		return err
+	}
+	var errs []error
+	roles := e.Roles()
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		own := roles[role]
+		if len(own.Parameters) == 0 && len(own.Args) == 0 && !(e.TLS && role == "") {
+			continue // there is nothing that could be refused
+		}
+		err := engine.TryMongo(ctx, programs, triedAs(role, spec), own.Parameters, own.Args, e.TLS)
+		var refused *engine.Refusal
+		switch {
+		case errors.As(err, &refused) && refused.About == engine.AboutTLS:
+			errs = append(errs, fmt.Errorf("engine.tls: %s (release %s) was built without TLS; leave tls out, or take a build with OpenSSL (engine.binary)",
+				programs.Mongod, programs.Version))
+		case errors.As(err, &refused):
+			errs = append(errs, fmt.Errorf("%s: release %s refuses it: %s", record.EngineKey(role, refused.About), programs.Version, refused.Text))
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// triedAs is what a server is started as that has the parameters of a role.
+func triedAs(role string, spec record.LabSpec) string {
+	if role == "" {
+		role = "member"
+	}
+	return mongoRole(MemberPlan{Role: role}, spec)
+}
+
+// checkRenamed refuses parameters that the release calls differently or does not have.
+func checkRenamed(spec record.LabSpec, v engine.MongoVersion) error {
+	var errs []error
+	roles := spec.Engine.Roles()
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		key := record.EngineKey(role, "parameters")
+		for _, name := range slices.Sorted(maps.Keys(roles[role].Parameters)) {
+			switch now := server.ParameterName(name, v); now {
+			case name:
+			case "":
+				errs = append(errs, fmt.Errorf("%s.%s: release %s has no such parameter; leave it out", key, name, v))
+			default:
+				errs = append(errs, fmt.Errorf("%s.%s: release %s calls this parameter %s", key, name, v, now))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,119 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DiagnosticsDir has what members wrote into diagnostic.data, one directory for each.
+const DiagnosticsDir = "diagnostic.data"
+
+// MaxDiagnostics is how much of one member's diagnostic data a record keeps, in bytes: some hours of it.
+const MaxDiagnostics = 16 << 20
+
+// diagnosticFile is how diagnostic data are called in the checksums.
+var diagnosticFile = regexp.MustCompile(`^diagnostic\.data/[A-Za-z0-9_-][A-Za-z0-9._-]*/metrics\.[A-Za-z0-9._:-]+$`)
+
+// keptDiagnostics lists the diagnostic data of a record, for its checksums.
+func keptDiagnostics(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Join(dir, DiagnosticsDir)), "*", "metrics.*"))
+	var names []string
+	for _, f := range files {
+		name, err := filepath.Rel(dir, f)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() && diagnosticFile.MatchString(filepath.ToSlash(name)) {
+			names = append(names, filepath.ToSlash(name))
+		}
+	}
+	return names, err
+}
+
+// escapeGlob makes a pattern that matches a path as it is written.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// diagnosticDelay is how long a mongod keeps samples before it writes them.
+const diagnosticDelay = 15 * time.Second
+
+// AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written since
+// a moment, newest first, no more than [MaxDiagnostics]. A directory that is not there has none. An error means that they
+// are missing from the record.
+func (w *Writer) AddDiagnostics(member, dir string, since time.Time) error {
+	files, left := diagnosticFiles(dir, since)
+	if len(files) == 0 || w.failed != nil {
+		return w.failed
+	}
+	name := path.Join(DiagnosticsDir, logName(member))
+	out := filepath.Join(w.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("the diagnostic data of %s are not in the record: %w", member, err)
+	}
+	for _, f := range files {
+		err := copyFile(filepath.Join(dir, f), filepath.Join(out, f))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // metrics.interim, which the server replaces as it goes
+		}
+		if err != nil {
+			return fmt.Errorf("the diagnostic data of %s are not in the record: %w", member, err)
+		}
+	}
+	what := "diagnostic data of " + w.red.text(member) + " (FTDC, as MongoDB's support reads them)"
+	if left > 0 {
+		what += fmt.Sprintf("; %d older files are left out, because a record keeps %d MiB of each member", left, MaxDiagnostics>>20)
+	}
+	w.run.Files = append(w.run.Files, File{name, what})
+	return nil
+}
+
+// diagnosticFiles are the names of the files to keep, and how many are left out.
+func diagnosticFiles(dir string, since time.Time) (names []string, left int) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0
+	}
+	var found []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), "metrics.") && !info.ModTime().Before(since.Add(-diagnosticDelay)) {
+			found = append(found, info)
+		}
+	}
+	slices.SortFunc(found, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(b.Name(), a.Name()))
+	})
+	total := int64(0)
+	for _, info := range found {
+		if total += info.Size(); total > MaxDiagnostics {
+			return names, len(found) - len(names)
+		}
+		names = append(names, info.Name())
+	}
+	return names, 0
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, MaxDiagnostics)) // it may grow meanwhile
+	return cmp.Or(err, out.Close())
+}

@@ -1,0 +1,76 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+)
+
+// readDocument reads the main file of a record in dir, of one kind, into v. noun is what errors call the record: "drill".
+// Where v has a method check, what it says makes the document damaged: it bounds the numbers from which others allocate.
+func readDocument(dir, file, kind, noun string, v any) error {
+	b, err := safeopen.ReadFile(dir, file, safeopen.MaxDocument)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s holds no %s: there is no %s in it", dir, noun, file)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the %s in %s: %s: %w", noun, dir, file, cause(err))
+	}
+	return parseDocument(filepath.Join(dir, file), b, kind, v)
+}
+
+func parseDocument(path string, b []byte, kind string, v any) error {
+	if err := checkHead(path, b, kind); err != nil {
+		return err
+	}
+	err := safeopen.Unmarshal(b, v)
+	if c, ok := v.(interface{ check() error }); ok && err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+// checkHead makes sure that a file is of a kind and of a version that can be read.
+func checkHead(path string, b []byte, kind string) error {
+	var head struct {
+		SchemaVersion string `json:"schema_version"`
+		Kind          string `json:"kind"`
+	}
+	if err := safeopen.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	major, _, _ := strings.Cut(SchemaVersion, ".")
+	if have, _, _ := strings.Cut(head.SchemaVersion, "."); have != major {
+		return fmt.Errorf("%s has schema version %q, this plimsoll reads %s.x: use the version that wrote it", path, head.SchemaVersion, major)
+	}
+	if head.Kind != kind {
+		return fmt.Errorf("%s is a record of kind %q, not of a %s", path, head.Kind, kind)
+	}
+	return nil
+}
+
+// OpenBelow reads the record of a run in the directory name below top, as a study and a suite name those of their trials and
+// parts. It follows no link below top.
+func OpenBelow(top, name string) (*Run, error) {
+	dir, err := Below(top, name)
+	if err != nil {
+		return nil, err
+	}
+	return Open(dir)
+}
+
+// Below returns the directory name below top, as a suite names those of its parts. It follows no link below top.
+func Below(top, name string) (string, error) {
+	dir, err := safeopen.Dir(top, filepath.ToSlash(name))
+	if err != nil {
+		return "", fmt.Errorf("cannot read a record in %s: %w", top, err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,148 @@
+package record
+
+import "fmt"
+
+// ReadsResult is what the reads of a drill returned, held against what was written and what was there in the end. A register
+// is a document that one writer changes; each of its updates is a version that stays visible beside the later ones.
+type ReadsResult struct {
+	// Concern, Preference and Causal are how the reads were sent, and Writes the durability of the writes, in words. An empty
+	// concern is the server's default.
+	Concern    string `json:"concern,omitempty"`
+	Preference string `json:"preference,omitempty"`
+	Causal     bool   `json:"causal,omitempty"`
+	Writes     string `json:"writes,omitempty"`
+	// Why says why nothing, or less than usual, is promised.
+	Why string `json:"why,omitempty"`
+	// Reads that were judged, against so many Updates. Dropped operations were forgotten for want of memory.
+	Reads   int64 `json:"reads"`
+	Updates int64 `json:"updates"`
+	Dropped int64 `json:"dropped,omitempty"`
+	// Guarantees are what was checked.
+	Guarantees []ReadGuarantee `json:"guarantees"`
+	// Conflicts are the first pairs of operations that break each guarantee.
+	Conflicts []ReadConflict `json:"conflicts,omitempty"`
+	// Staleness is how old the reads were, by phase.
+	Staleness []ReadStaleness `json:"staleness"`
+	// Servers are who answered.
+	Servers []ReadServer `json:"servers,omitempty"`
+	// Notes say what could not be judged, and why.
+	Notes []string `json:"notes,omitempty"`
+	// Bytes is the memory that the history of reads took.
+	Bytes int64 `json:"bytes"`
+}
+
+// ReadGuarantee is one thing that reads may be relied on for.
+type ReadGuarantee struct {
+	// Name is "read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads", "committed" (nothing that is
+	// rolled back later), "written" (nothing that nobody had written) or "linearizable".
+	Name string `json:"name" jsonschema:"enum=read-your-writes,enum=monotonic-reads,enum=monotonic-writes,enum=writes-follow-reads,enum=committed,enum=written,enum=linearizable"`
+	// Promised says whether MongoDB promises it at these concerns; only then is what breaks it a violation.
+	Promised bool `json:"promised"`
+	// Checked operations could have broken it, and Broken did; RolledBack of those because of a write that was rolled back.
+	Checked    int64 `json:"checked"`
+	Broken     int64 `json:"broken"`
+	RolledBack int64 `json:"rolled_back,omitempty"`
+}
+
+// ReadConflict is two operations that exclude each other.
+type ReadConflict struct {
+	Guarantee string `json:"guarantee"`
+	Promised  bool   `json:"promised"`
+	// Writer and Sequence name the update that one of them has and the other lacks, and ID where it was written.
+	Writer   int    `json:"writer"`
+	Sequence int64  `json:"sequence"`
+	ID       string `json:"id"`
+	// First is absent if nobody is known to have written what the second one returned.
+	First  *ReadOperation `json:"first,omitempty"`
+	Second ReadOperation  `json:"second"`
+}
+
+// ReadOperation is who did what, when, in nanoseconds of run time, and which server answered.
+type ReadOperation struct {
+	Kind    string `json:"kind" jsonschema:"enum=read,enum=write"`
+	Session int    `json:"session"`
+	Sent    int64  `json:"sent_ns"`
+	Ended   int64  `json:"ended_ns"`
+	Server  string `json:"server,omitempty"`
+	// Seen are the updates that a read returned, as ranges of their sequences.
+	Seen string `json:"seen,omitempty"`
+	// Told is what the client was told about a write.
+	Told string `json:"told,omitempty"`
+}
+
+// The phases of a drill, in [ReadStaleness.Phase].
+const (
+	ReadsBefore = "before"
+	ReadsDuring = "during"
+	ReadsAfter  = "after"
+)
+
+// ReadStaleness is how long before each read was sent an update that it lacks had been acknowledged, in nanoseconds: a lower
+// bound. Reads that lack nothing count with 0.
+type ReadStaleness struct {
+	Phase string `json:"phase" jsonschema:"enum=before,enum=during,enum=after"`
+	Reads int64  `json:"reads"`
+	Stale int64  `json:"stale"`
+	P50   int64  `json:"p50_ns"`
+	P99   int64  `json:"p99_ns"`
+	Max   int64  `json:"max_ns"`
+}
+
+// ReadServer is what one server answered.
+type ReadServer struct {
+	Server string `json:"server"` // empty if that is not known
+	Reads  int64  `json:"reads"`
+	Stale  int64  `json:"stale,omitempty"`
+	Max    int64  `json:"max_ns,omitempty"`
+}
+
+// BrokenPromises are the conflicts that MongoDB rules out.
+func (r *ReadsResult) BrokenPromises() (n int64) {
+	if r == nil {
+		return 0
+	}
+	for _, g := range r.Guarantees {
+		if g.Promised {
+			n += g.Broken
+		}
+	}
+	return n
+}
+
+// Text names the two operations of a conflict in one sentence: who, when, which version, and which server answered.
+func (c *ReadConflict) Text() string {
+	version := fmt.Sprintf("update %d of writer %d", c.Sequence, c.Writer)
+	second := c.Second.text(c.Writer, c.Sequence)
+	if c.First == nil {
+		return fmt.Sprintf("%s returned %s, which nobody is known to have written", second, version)
+	}
+	first := c.First.text(c.Writer, c.Sequence)
+	switch c.Guarantee {
+	case "committed":
+		return fmt.Sprintf("%s returned %s (%s), which was rolled back", second, version, first)
+	case "written":
+		return fmt.Sprintf("%s returned %s (%s)", second, version, first)
+	case "writes-follow-reads":
+		return fmt.Sprintf("%s returned %s, which was rolled back, and %s survived", first, version, second)
+	}
+	if c.First.Kind == "read" {
+		return fmt.Sprintf("%s returned %s, and %s did not", first, version, second)
+	}
+	return fmt.Sprintf("%s, and %s did not return it", first, second)
+}
+
+// text is one operation in words.
+func (o *ReadOperation) text(writer int, sequence int64) string {
+	at := func(ns int64) string { return fmt.Sprintf("%.4f s", float64(ns)/1e9) } // two operations are often a millisecond apart
+	server := "a server"
+	if o.Server != "" {
+		server = o.Server
+	}
+	if o.Kind == "read" {
+		return fmt.Sprintf("session %d's read at %s from %s", o.Session, at(o.Sent), server)
+	}
+	if o.Session == writer {
+		return fmt.Sprintf("writer %d's update %d was sent at %s and %s by %s at %s", writer, sequence, at(o.Sent), o.Told, server, at(o.Ended))
+	}
+	return fmt.Sprintf("a write of session %d sent at %s and %s by %s at %s", o.Session, at(o.Sent), o.Told, server, at(o.Ended))
+}

@@ -1,0 +1,183 @@
+package record
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+)
+
+// readers are all ways to read a directory that somebody else may have written.
+var readers = map[string]func(dir string) error{
+	RunFile:        func(dir string) error { _, err := Open(dir); return err },
+	StudyFile:      func(dir string) error { _, err := OpenStudy(dir); return err },
+	DrillFile:      func(dir string) error { _, err := OpenDrill(dir); return err },
+	ProbeFile:      func(dir string) error { _, err := OpenProbe(dir); return err },
+	SuiteFile:      func(dir string) error { _, err := OpenSuite(dir); return err },
+	SuitePlan:      func(dir string) error { _, err := ReadSuitePlan(dir); return err },
+	ComparisonFile: func(dir string) error { _, err := OpenComparison(dir); return err },
+	EventsFile:     func(dir string) error { _, err := Events(dir); return err },
+	TimelineFile:   func(dir string) error { _, err := ProbeTimeline(dir); return err },
+	IntervalsFile:  func(dir string) error { _, err := EachLine(dir, func(*IntervalLine) error { return nil }); return err },
+	SamplesFile:    func(dir string) error { _, err := EachSample(dir, func(Sample) error { return nil }); return err },
+	StandingFile:   func(dir string) error { _, err := ReadStanding(dir); return err },
+}
+
+// A pipe has no writer and a device no end: a reader that opened one would never come back.
+func TestReadersRefuseWhatIsNoFile(t *testing.T) {
+	for file, read := range readers {
+		for kind, plant := range map[string]func(string) error{
+			"pipe":        func(path string) error { return syscall.Mkfifo(path, 0o644) },
+			"device":      func(path string) error { return os.Symlink("/dev/zero", path) },
+			"link out":    func(path string) error { return os.Symlink("/etc/hostname", path) },
+			"sparse 1 TB": func(path string) error { return os.WriteFile(path, nil, 0o644) },
+		} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, file)
+			if err := plant(path); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(kind, "sparse") {
+				if err := os.Truncate(path, 1<<40); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := read(dir); err == nil {
+				t.Errorf("%s as a %s was read", file, kind)
+			}
+			if kind != "sparse 1 TB" {
+				if err := read(dir); !errors.Is(err, safeopen.ErrNotRegular) {
+					t.Errorf("%s as a %s: %v does not say that it is no regular file", file, kind, err)
+				}
+			}
+		}
+	}
+}
+
+func TestHolderDoesNotWaitForAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, LockFile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if pid, held := Holder(dir); held {
+		t.Errorf("a pipe is held by %d", pid)
+	}
+	if _, err := Hold(dir); !errors.Is(err, safeopen.ErrNotRegular) {
+		t.Errorf("got %v, want that the lock is no regular file", err)
+	}
+}
+
+func TestHoldFollowsNoLink(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, LockFile)); err != nil {
+		t.Fatal(err)
+	}
+	if release, err := Hold(dir); err == nil {
+		release()
+		t.Error("a lock that is a link was taken")
+	}
+	if b, err := os.ReadFile(victim); string(b) != "precious" {
+		t.Errorf("what the link leads to is now %q, %v", b, err)
+	}
+}
+
+func TestRemoveOnlyRecords(t *testing.T) {
+	top, outside := t.TempDir(), t.TempDir()
+	files := map[string]string{
+		filepath.Join(outside, "one", RunFile):            "{}",
+		filepath.Join(top, "parts", "mine", DrillFile):    "{}",
+		filepath.Join(top, "parts", "mine", "x", "y"):     "",
+		filepath.Join(top, "parts", "foreign", "notes"):   "precious",
+		filepath.Join(top, "parts", "pretender", "notes"): "precious",
+	}
+	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(top, "parts", "begun", RoundsDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{
+		"linked": outside, "parts/linked": filepath.Join(outside, "one"), "parts/pretender/run.json": filepath.Join(outside, "one", RunFile),
+	} {
+		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, removed := range map[string]bool{
+		"parts/mine": true, "parts/begun": true, "parts/none": true, "parts/foreign": false, "parts/linked": false, "linked/one": false, "parts/pretender": false, "../x": false,
+	} {
+		if err := Remove(top, name); (err == nil) != removed {
+			t.Errorf("removing %s: %v, want it removed: %v", name, err, removed)
+		}
+	}
+	for path := range files {
+		_, err := os.Lstat(path)
+		if mine := strings.Contains(path, "mine"); mine != (err != nil) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	writer, other := holdElsewhere(t, dir), holdElsewhere(t, t.TempDir())
+	lock := filepath.Join(dir, LockFile)
+	own, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := writer.Process.Pid
+	foreign := readHolding(filepath.Dir(lock))
+	foreign.Pid = other.Process.Pid
+	for name, text := range map[string]string{
+		"another process":  strings.Replace(string(own), strconv.Itoa(pid), strconv.Itoa(foreign.Pid), 1),
+		"another boot":     strings.Replace(string(own), foreign.Boot, "00000000-0000-0000-0000-000000000000", 1),
+		"another start":    strings.Replace(string(own), `"start_ticks":`, `"start_ticks":1`, 1),
+		"another pid room": strings.Replace(string(own), "pid:[", "pid:[1", 1),
+	} {
+		if text == string(own) {
+			t.Fatalf("%s: the lock file was not changed: %s", name, own)
+		}
+		if err := os.WriteFile(lock, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		asked := pid
+		if name == "another process" {
+			asked = foreign.Pid
+		}
+		if err := Interrupt(dir, asked); err == nil {
+			t.Errorf("%s: a process was interrupted", name)
+		}
+	}
+	if err := os.WriteFile(lock, own, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Interrupt(dir, pid); err != nil {
+		t.Fatalf("the writer was not interrupted: %v", err)
+	}
+	if err := writer.Wait(); !interrupted(err) {
+		t.Errorf("the writer ended with %v, want by SIGINT", err)
+	}
+	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the other process is gone: %v", err)
+	}
+}
+
+func interrupted(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT
+}

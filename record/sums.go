@@ -1,0 +1,212 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// Bounds of what is checked. The record of a run of a day takes some 1 GB.
+const (
+	maxSums   = 4 << 20 // bytes of SHA256SUMS
+	maxSummed = 8 << 30 // bytes of all files that one SHA256SUMS lists
+)
+
+// covered are the files whose checksums a record has, whatever its kind, as far as they are there. A record has more below
+// [ClientsDir], [LogsDir] and [DiagnosticsDir]. Trials, rounds and parts are records with checksums of their own.
+var covered = []string{
+	EventsFile, IntervalsFile, LatencyFile, RunFile, SamplesFile, ProbeFile, TimelineFile, DrillFile,
+	StudyFile, JournalFile, ComparisonFile, SuiteFile, SuitePlan, SuiteJournal,
+}
+
+// Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum.
+func Seal(dir string) error {
+	var names []string
+	for _, name := range covered {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			names = append(names, name)
+		}
+	}
+	for _, list := range []func(string) ([]string, error){logFiles, keptDiagnostics, clientFiles} {
+		more, err := list(dir)
+		if err != nil {
+			return err
+		}
+		names = append(names, more...)
+	}
+	var b strings.Builder
+	for _, name := range names {
+		sum, err := checksum(dir, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s  %s\n", sum, name)
+	}
+	return replace(dir, SumsFile, []byte(b.String()), true)
+}
+
+// unseal removes the checksums of a record that is going to be written again.
+func unseal(dir string) error {
+	if err := os.Remove(filepath.Join(dir, SumsFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// replaceSealed replaces the main file of a record, and seals the record unless it goes on.
+func replaceSealed(dir, name string, content []byte, status Status) error {
+	if err := replace(dir, name, content, true); err != nil || status == Running {
+		return err
+	}
+	return Seal(dir)
+}
+
+func checksum(dir, name string) (string, error) {
+	f, err := safeopen.Open(dir, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// judged is a record of any kind, as [doubtsOf] and [Empty] need to know it.
+type judged interface {
+	// stands is the status, and whether anything was measured.
+	stands() (status Status, measured bool)
+}
+
+// doubtsOf returns why the record in dir is not what was measured: a file was changed, there are no checksums although the
+// record is complete, or nothing was measured at all. What is being written has no checksums yet.
+func doubtsOf(dir, main string, r judged) ([]measure.Finding, error) {
+	_, held := Holder(dir) // before the checksums are read: they are written before the lock is released
+	changed, err := altered(dir, main)
+	unsummed := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !unsummed {
+		return nil, fmt.Errorf("checking the record %s: %w", dir, err)
+	}
+	var doubts []measure.Finding
+	status, _ := r.stands()
+	switch {
+	case held:
+		return nil, nil
+	case len(changed) > 0:
+		doubts = append(doubts, measure.Finding{ID: "altered", Severity: measure.Invalid,
+			Text: fmt.Sprintf("%s changed after the record was completed, so this is no longer what was measured; get the original record, or measure again",
+				strings.Join(changed, ", "))})
+	case unsummed && ended(status):
+		doubts = append(doubts, measure.Finding{ID: "unsummed", Severity: measure.Warning,
+			Text: "the record is complete but has no checksums (" + SumsFile + "), so a change after the measurement cannot be detected; " +
+				"get the original record, unless an earlier version of Plimsoll wrote it"})
+	}
+	return append(doubts, Empty(r)...), nil
+}
+
+// Empty returns a finding if a record is said to have ended properly and has no results.
+func Empty(r judged) []measure.Finding {
+	if status, measured := r.stands(); measured || !ended(status) {
+		return nil
+	}
+	return []measure.Finding{{ID: "nothing-measured", Severity: measure.Invalid,
+		Text: "the record is said to be complete and has no results; measure again"}}
+}
+
+// ended is false for a status that says by itself that the record is not complete.
+func ended(s Status) bool {
+	return !slices.Contains([]Status{Running, Interrupted, Failed, Killed}, s)
+}
+
+// altered returns the files that differ from SHA256SUMS or are not in it. An [fs.ErrNotExist] says that there is no
+// SHA256SUMS.
+func altered(dir, main string) ([]string, error) {
+	sums, err := safeopen.ReadFile(dir, SumsFile, maxSums)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	listed, size := map[string]bool{}, int64(0)
+	for line := range bytes.Lines(sums) {
+		text := strings.TrimRight(string(line), "\r\n")
+		want, name, ok := strings.Cut(text, "  ")
+		if !ok || listed[name] ||
+			name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) && !diagnosticFile.MatchString(name) {
+			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", filepath.Join(dir, SumsFile), text)
+		}
+		listed[name] = true
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			size += info.Size()
+		}
+		if size > maxSummed {
+			return nil, &safeopen.LimitError{What: "the record", Most: maxSummed, Unit: "bytes"}
+		}
+		changed, err := alteredBelow(dir, name, want)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, changed...)
+	}
+	for _, name := range covered {
+		if !listed[name] && (name == main || safeopen.Exists(dir, name)) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// alteredBelow returns what was changed of the file of a record that the checksums name: the file itself or,
+// if it is the checksums of a client, the files behind them.
+func alteredBelow(dir, name, want string) ([]string, error) {
+	if got, err := checksum(dir, name); err != nil || got != want {
+		return []string{name}, nil
+	}
+	if path.Base(name) != SumsFile {
+		return nil, nil
+	}
+	changed, err := altered(filepath.Join(dir, filepath.FromSlash(path.Dir(name))), RunFile)
+	for i := range changed {
+		changed[i] = path.Join(path.Dir(name), changed[i])
+	}
+	return changed, err
+}
+
+func (r *Run) stands() (Status, bool) {
+	// A run that only loads has no phase where all documents are there already.
+	measured := r.Specification.LoadPhase.Only && r.Fill != nil
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		measured = measured || p.Counts.Attempted > 0 || p.Ended.Attempted > 0 || p.Rates.Achieved > 0
+	}
+	return r.Status, measured
+}
+
+func (s *Study) stands() (Status, bool) {
+	return s.Status, slices.ContainsFunc(s.Trials, func(t Trial) bool { return t.Status == TrialDone })
+}
+
+func (d *Drill) stands() (Status, bool) { return d.Status, len(d.Rounds) > 0 }
+
+func (p *Probe) stands() (Status, bool) { return p.Status, len(p.Steps) > 0 || len(p.Durability) > 0 }
+
+func (r *ComparisonReport) stands() (Status, bool) {
+	return Complete, len(r.Sides) > 0 && len(r.Comparisons) > 0
+}
+
+func (s *Suite) stands() (Status, bool) {
+	return s.Status, slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Status == PartDone || p.Status == PartFailed })
+}

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// DrillStory is what happened in a round on one part of the target.
+type DrillStory struct {
+	// Shard is the part; "" is all of the target.
+	Shard   string
+	Moments []record.DrillMoment
+	// Faults are those that the story has to tell.
+	Faults []record.DrillFault
+	// Beside says that no fault struck this shard, but others.
+	Beside bool
+}
+
+// DrillStories are the stories of a round: one, or one for each shard on which something happened, each with what concerns all
+// shards. What struck no shard, such as a router, is told with the first of them.
+func DrillStories(r *record.DrillRound) []DrillStory {
+	var shards []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(shards, name) {
+			shards = append(shards, name)
+		}
+	}
+	for _, f := range r.Faults { // those that were struck come first
+		for _, name := range slices.Sorted(slices.Values(f.Shards)) {
+			add(name)
+		}
+	}
+	struck := len(shards)
+	for _, s := range r.Shards {
+		if slices.ContainsFunc(r.Moments, func(m record.DrillMoment) bool { return m.Shard == s.Name }) {
+			add(s.Name)
+		}
+	}
+	if len(shards) == 0 {
+		return []DrillStory{{Moments: r.Moments, Faults: r.Faults}}
+	}
+	var list []DrillStory
+	for i, name := range shards {
+		story := DrillStory{Shard: name, Beside: struck > 0 && i >= struck}
+		for _, m := range r.Moments {
+			if m.Shard == "" && !concernsOther(r, m, name) || m.Shard == name {
+				story.Moments = append(story.Moments, m)
+			}
+		}
+		for _, f := range r.Faults {
+			if slices.Contains(f.Shards, name) || i == 0 && len(f.Shards) == 0 {
+				story.Faults = append(story.Faults, f)
+			}
+		}
+		list = append(list, story)
+	}
+	return list
+}
+
+// concernsOther says whether a moment is that of a fault which struck other shards than the named one, where something struck that too.
+func concernsOther(r *record.DrillRound, m record.DrillMoment, shard string) bool {
+	if m.Kind != record.MomentFault && m.Kind != record.MomentHealed || m.Fault >= len(r.Faults) || m.Fault == 0 && m.Kind == record.MomentFault {
+		return false // times count from the first fault
+	}
+	struck := r.Faults[m.Fault].Shards
+	return len(struck) > 0 && !slices.Contains(struck, shard)
+}
+
+// drillShards is what the faults meant for each shard.
+func drillShards(r *record.DrillRound, name string) Section {
+	s := Section{Title: name + "shards", Named: name != "", Table: &Table{Header: []string{"shard", "struck", "writes acknowledged in the second before",
+		"outage of reads", "outage of writes", "new primary after", "acknowledged", "lost", "loss window"}, Left: 2}}
+	if r.Placement != "" {
+		s.Lines = append(s.Lines, capitalised(r.Placement)+".")
+	}
+	for _, shard := range r.Shards {
+		struck := "no"
+		if shard.Struck {
+			struck = "yes"
+			if slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "unknown" }) {
+				struck = "not known"
+			}
+		}
+		primary, acked, lost, window := "–", "–", "–", "–"
+		if shard.NewPrimary > 0 {
+			primary = nanoseconds(float64(shard.NewPrimary))
+		}
+		if l := ledgerOf(r, shard.Name); l != nil {
+			acked, lost = figure.Count(l.Acknowledged), figure.Count(l.Lost)
+			if l.LossWindow >= 0 {
+				window = nanoseconds(float64(l.LossWindow))
+			}
+		}
+		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name), outageOn(r, record.KindWrites, shard.Name),
+			primary, acked, lost, window)
+	}
+	if l := ledgerOf(r, ""); l != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("of %s it is not known to which shard they went; %s of them lost",
+			figure.Plural(int(l.Acknowledged), "acknowledged write"), figure.Count(l.Lost)))
+	}
+	return s
+}
+
+// outageOn is the outage of a kind of operations on a shard. Where all operations were of one kind, that is the outage of all.
+func outageOn(r *record.DrillRound, kind, shard string) string {
+	e := r.Of(kind, shard)
+	if e == nil && kind == record.KindWrites {
+		e = r.Of("", shard)
+	}
+	if e == nil || e.OutageFrom < 0 {
+		return "–"
+	}
+	return orNever(e.Outage)
+}
+
+// ledgerOf is what became of the writes of a shard, nil if nothing is known.
+func ledgerOf(r *record.DrillRound, shard string) *record.LedgerShard {
+	if r.Ledger == nil {
+		return nil
+	}
+	for i := range r.Ledger.Shards {
+		if s := &r.Ledger.Shards[i]; s.Shard == shard {
+			return s
+		}
+	}
+	return nil
+}
+
+// effectName is what an effect is about: all operations, those of a kind, or a class.
+func effectName(e record.DrillEffect) string {
+	switch e.Kind {
+	case record.KindReads:
+		return "all reads"
+	case record.KindWrites:
+		return "all writes"
+	}
+	return cmp.Or(e.Class, "all")
+}
+
+// outageOf says of what the outage of one round is: the shard, and how long writes were out where reads came back before them, or the
+// other way round. It is empty where there is no more to say.
+func outageOf(d *record.Drill) string {
+	if len(d.Rounds) != 1 {
+		return ""
+	}
+	r := &d.Rounds[0]
+	e := r.Headline()
+	if e == nil || e.Outage < 0 {
+		return ""
+	}
+	text := ""
+	if e.Shard != "" {
+		text = " on " + e.Shard
+	}
+	for _, kind := range []string{record.KindReads, record.KindWrites} {
+		o := r.Of(kind, e.Shard)
+		switch {
+		case o == nil || o.OutageFrom < 0:
+		case o.Outage < 0:
+			text += " (" + kind + ": did not end)"
+		case o.Outage > e.Outage+e.Outage/10 && o.Outage > int64(100*time.Millisecond) && float64(o.Outage)*o.Before > 10e9: // rare ones have gaps
+			text += " (" + kind + " " + nanoseconds(float64(o.Outage)) + ")"
+		}
+	}
+	return text
+}

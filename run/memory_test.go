@@ -1,0 +1,25 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func TestCheckMemory(t *testing.T) {
+	spec := record.RunSpec{Load: record.LoadSpec{Workers: 1_000_000}}
+	if err := checkMemory(spec, 8<<30); err == nil || !strings.Contains(err.Error(), "use at most 349,525") {
+		t.Errorf("a million workers in 8 GiB: %v", err)
+	}
+	if err := checkMemory(spec, 64<<30); err != nil {
+		t.Error(err)
+	}
+	if err := checkMemory(spec, 0); err != nil {
+		t.Errorf("the memory is not known: %v", err)
+	}
+	stages := record.RunSpec{Load: record.LoadSpec{Workers: 1, Stages: []record.StageSpec{{Workers: 1_000_000}}}}
+	if checkMemory(stages, 8<<30) == nil {
+		t.Error("workers of a stage are not counted")
+	}
+}

@@ -1,0 +1,148 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// Deployment is how the servers of a deployment are reached that is no lab.
+type Deployment struct {
+	Address string // by which the whole is called
+	Open    Opener // the whole: the primary of a set, or a router
+	// Member opens one server by its address; it fails where no address of one server can be made.
+	Member func(address string) (Opener, error)
+}
+
+// mostMembers is how many servers are looked at: beyond it the looking would be a load of its own.
+const mostMembers = 48
+
+// discoverWithin is how long the servers of a deployment may take to say who they are.
+const discoverWithin = 10 * time.Second
+
+// FollowDeployment looks at every server of a deployment that keeps data, and at the router that is loaded, once per
+// period. Who they are is asked once. Where that is refused the primary or router alone is looked at, and a note says so.
+func (w *Watch) FollowDeployment(period time.Duration, d Deployment) {
+	w.group.Go(func() {
+		sources, err := d.sources(w.ctx)
+		if w.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.note(fmt.Sprintf("only %s is observed, not every member: %s", d.Address, store.OneLine(err.Error())))
+		}
+		w.Follow(period, sources...)
+	})
+}
+
+// sources finds the servers. There is always one: what is loaded.
+func (d Deployment) sources(ctx context.Context) ([]Source, error) {
+	whole := NewServer(d.Address, d.Open)
+	sets, router, err := d.discover(ctx)
+	if err != nil || len(sets) == 0 {
+		return []Source{whole}, err
+	}
+	var list []Source
+	if router {
+		list = append(list, whole)
+	}
+	hosts := newHosts()
+	for _, name := range sortedKeys(sets) {
+		set := &setReader{}
+		for _, address := range sets[name] {
+			if len(list) == mostMembers {
+				return list, fmt.Errorf("the deployment has more than %d servers, and the first %d are observed", mostMembers, mostMembers)
+			}
+			open, err := d.Member(address)
+			if err != nil {
+				return []Source{whole}, err
+			}
+			list = append(list, &watched{open: open, address: address, status: newStatusReader(), replica: set, hosts: hosts, fixed: true})
+		}
+	}
+	return list, nil
+}
+
+func sortedKeys(m map[string][]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// discover asks for the members with data, by set. A standalone has no set.
+func (d Deployment) discover(ctx context.Context) (sets map[string][]string, router bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, discoverWithin)
+	defer cancel()
+	st, err := d.Open(ctx)
+	if err != nil {
+		return nil, false, nil // its source says so, as often as it tries
+	}
+	defer st.Close()
+	c, ok := st.(server.Commander)
+	if !ok {
+		return nil, false, nil
+	}
+	id, err := server.Identify(ctx, c)
+	if err != nil && len(id.Hello.Raw) == 0 {
+		return nil, false, err
+	}
+	if id.Kind == server.FerretDB {
+		return nil, false, nil
+	}
+	if id.Hello.Router() {
+		sets, err = shards(ctx, c)
+		return sets, true, err
+	}
+	if id.Hello.SetName == "" {
+		return nil, false, nil
+	}
+	members := id.Hello.Data()
+	if config, err := server.AskConfig(ctx, c, id); err == nil { // hidden members are in no hello
+		members = nil
+		for _, m := range config.Members {
+			if !m.Arbiter {
+				members = append(members, m.Host)
+			}
+		}
+	}
+	return map[string][]string{id.Hello.SetName: members}, false, nil
+}
+
+// shards asks a router for the members of its shards: "rs0/a:1,b:1".
+func shards(ctx context.Context, c server.Commander) (map[string][]string, error) {
+	reply, err := server.Ask(ctx, c, bson.D{{Key: "listShards", Value: 1}})
+	if err != nil {
+		return nil, err
+	}
+	sets := map[string][]string{}
+	list, ok := reply.Lookup("shards").ArrayOK()
+	if !ok {
+		return nil, nil
+	}
+	values, err := list.Values()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		shard, ok := v.DocumentOK()
+		if !ok {
+			continue
+		}
+		name, hosts, found := strings.Cut(server.Text(shard, "host"), "/")
+		if !found {
+			name, hosts = server.Text(shard, "_id"), name // a shard of one server, as old clusters have
+		}
+		sets[name] = strings.Split(hosts, ",")
+	}
+	return sets, nil
+}

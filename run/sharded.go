@@ -1,0 +1,219 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// sharding is all that decides how a collection is spread over the shards of a cluster, so that it can be made again after
+// it was dropped: dropping takes all of it away, and the next insert makes a collection on one shard alone.
+type sharding struct {
+	namespace string
+	key       bson.Raw
+	unique    bool
+	noBalance bool
+	options   bson.Raw // of the collection, as create takes them: collation, validator, …
+	chunks    []chunk  // in the order of the key
+	zones     []zone
+}
+
+type chunk struct {
+	Min   bson.Raw `bson:"min"`
+	Max   bson.Raw `bson:"max"`
+	Shard string   `bson:"shard"`
+}
+
+type zone struct {
+	Min bson.Raw `bson:"min"`
+	Max bson.Raw `bson:"max"`
+	Tag string   `bson:"tag"`
+}
+
+// readSharding reads how a collection is sharded from the cluster's own data (manual: "Config Database"); nil if it is not.
+func readSharding(ctx context.Context, c server.Commander, namespace string) (*sharding, error) {
+	entries, err := findAll(ctx, c, "config", "collections", bson.D{{Key: "_id", Value: namespace}}, nil)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	var entry struct {
+		Key       bson.Raw       `bson:"key"`
+		Unique    bool           `bson:"unique"`
+		NoBalance bool           `bson:"noBalance"`
+		Dropped   bool           `bson:"dropped"` // before 5.0 what was dropped stays
+		Unsplit   bool           `bson:"unsplittable"`
+		Since     bson.Timestamp `bson:"timestamp"` // since 5.0, when chunks name their collection by its UUID
+		UUID      bson.RawValue  `bson:"uuid"`
+	}
+	if err := bson.Unmarshal(entries[0], &entry); err != nil {
+		return nil, fmt.Errorf("the cluster's entry of %s is not understood: %w", namespace, err)
+	}
+	if entry.Dropped || entry.Unsplit || len(entry.Key) == 0 {
+		return nil, nil
+	}
+	s := &sharding{namespace: namespace, key: entry.Key, unique: entry.Unique, noBalance: entry.NoBalance}
+	of := bson.D{{Key: "ns", Value: namespace}}
+	if !entry.Since.IsZero() {
+		of = bson.D{{Key: "uuid", Value: entry.UUID}}
+	}
+	byKey := bson.D{{Key: "min", Value: 1}}
+	if s.chunks, err = decodeAll[chunk](findAll(ctx, c, "config", "chunks", of, byKey)); err != nil {
+		return nil, err
+	}
+	if s.zones, err = decodeAll[zone](findAll(ctx, c, "config", "tags", bson.D{{Key: "ns", Value: namespace}}, byKey)); err != nil {
+		return nil, err
+	}
+	return s, s.readOptions(ctx, c)
+}
+
+// readOptions reads the options that the collection was created with.
+func (s *sharding) readOptions(ctx context.Context, c server.Commander) error {
+	db, name := s.names()
+	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "listCollections", Value: 1}, {Key: "filter", Value: bson.D{{Key: "name", Value: name}}}})
+	if err != nil {
+		return err
+	}
+	if options, ok := reply.Lookup("cursor", "firstBatch", "0", "options").DocumentOK(); ok {
+		s.options = options
+	}
+	if _, err := s.options.LookupErr("timeseries"); err == nil {
+		return fmt.Errorf("%s is a time series, which is not made again: load without --load drop", s.namespace)
+	}
+	return nil
+}
+
+func (s *sharding) names() (db, collection string) {
+	db, collection, _ = strings.Cut(s.namespace, ".")
+	return db, collection
+}
+
+// hashed says whether the first field of the key is hashed: then the server can make all chunks at once.
+func (s *sharding) hashed() bool {
+	e, err := s.key.IndexErr(0)
+	if err != nil {
+		return false
+	}
+	how, _ := e.Value().StringValueOK()
+	return how == "hashed"
+}
+
+// record is what a record keeps of it.
+func (s *sharding) record() record.LabSharding {
+	r := record.LabSharding{Namespace: s.namespace, Key: keyText(s.key), Unique: s.unique, Zones: len(s.zones), Chunks: map[string]int64{}}
+	for _, c := range s.chunks {
+		r.Chunks[c.Shard]++
+	}
+	return r
+}
+
+// keyText is a key as people write it: "_id hashed", "country, age".
+func keyText(key bson.Raw) string {
+	elements, _ := key.Elements()
+	var words []string
+	for _, e := range elements {
+		word := e.Key()
+		if how, ok := e.Value().StringValueOK(); ok {
+			word += " " + how
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// findAll returns all documents that a filter selects.
+func findAll(ctx context.Context, c server.Commander, db, collection string, filter, sort bson.D) ([]bson.Raw, error) {
+	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
+	if sort != nil {
+		command = append(command, bson.E{Key: "sort", Value: sort})
+	}
+	var all []bson.Raw
+	for batch := "firstBatch"; ; batch = "nextBatch" {
+		reply, err := server.AskOf(ctx, c, db, command)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := reply.Lookup("cursor", batch).ArrayOK()
+		values, err := list.Values()
+		if err != nil {
+			return nil, fmt.Errorf("the answer of %s.%s is not understood: %w", db, collection, err)
+		}
+		for _, v := range values {
+			if d, ok := v.DocumentOK(); ok {
+				all = append(all, d)
+			}
+		}
+		id, _ := reply.Lookup("cursor", "id").AsInt64OK()
+		if id == 0 {
+			return all, nil
+		}
+		command = bson.D{{Key: "getMore", Value: id}, {Key: "collection", Value: collection}}
+	}
+}
+
+func decodeAll[T any](docs []bson.Raw, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(docs))
+	for i, d := range docs {
+		if err := bson.Unmarshal(d, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// asSharded returns who answers for a sharded target, nil for any other. done must be called at the end.
+func (r *runner) asSharded(ctx context.Context) (c server.Commander, done func(), err error) {
+	if r.target.Kind != "mongodb" || r.info.Topology != "sharded" {
+		return nil, func() {}, nil
+	}
+	if c, ok := r.store.(server.Commander); ok {
+		return c, func() {}, nil
+	}
+	st, err := r.openWatched(ctx) // a service stands between
+	if err != nil {
+		return nil, nil, err
+	}
+	c, ok := st.(server.Commander)
+	if !ok {
+		return nil, nil, errors.Join(errors.New("the target cannot be asked how it is sharded"), st.Close())
+	}
+	return c, func() { _ = st.Close() }, nil // it was only asked
+}
+
+// describeSharding writes down how the collections of the workload are spread over shards before the load that counts.
+func (r *runner) describeSharding(ctx context.Context) {
+	if r.opts.Clients > 1 {
+		return // whoever started this process writes it down
+	}
+	c, done, err := r.asSharded(ctx)
+	if err != nil || c == nil {
+		return
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, askLabAtMost)
+	defer cancel()
+	var list []record.LabSharding
+	for _, name := range r.workload.Collections() {
+		namespace := r.spec.Database + "." + name
+		s, err := readSharding(ctx, c, namespace)
+		switch {
+		case err != nil:
+			r.writer.AddNote(fmt.Sprintf("how %s is sharded is not known: %s", namespace, store.OneLine(err.Error())))
+		case s == nil:
+			list = append(list, record.LabSharding{Namespace: namespace, Chunks: map[string]int64{}})
+			r.writer.AddNote(namespace + " is not sharded: one shard alone carries its load")
+		default:
+			list = append(list, s.record())
+		}
+	}
+	r.writer.SetSharded(list)
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Facts are what one server says of itself and of its machine, for whoever judges it. Empty, 0 and nil are not known.
+type Facts struct {
+	Identity
+	Backend    string // of a gateway
+	Engine     string // storage engine
+	Journal    *bool
+	Cache      int64 // bytes
+	Data       int64 // bytes of all documents and indexes, before compression, without the databases local and config
+	FCV        string
+	Concerns   Concerns
+	WithData   int // members of the set that keep data, 0 without a set
+	DBPath     string
+	PID        int64
+	Uptime     time.Duration
+	PerCPU     *bool // usingPerCPUCaches of its allocator, since 8.0
+	Host       HostInfo
+	Warnings   []string // what it warned of when it started
+	DataUnread string   // why Data is not known
+	Refused    []string // commands that were not answered
+}
+
+// HostInfo is a machine as its server sees it (hostInfo).
+type HostInfo struct {
+	Name     string
+	OS       string // "Linux"
+	Kernel   string
+	Memory   int64 // bytes that the server may use: the limit of its container, else of the machine
+	Machine  int64 // bytes of the machine
+	Cores    int
+	NUMA     *bool
+	MaxFiles int64 // soft limit on open files of the server's process
+}
+
+// AskFacts asks a server for everything. It fails only if the server does not answer buildInfo.
+func AskFacts(ctx context.Context, c Commander) (Facts, error) {
+	id, err := Identify(ctx, c)
+	if id.Build == nil {
+		return Facts{}, err
+	}
+	f := Facts{Identity: id}
+	asked := func(cmd bson.D) bson.Raw {
+		reply, err := Ask(ctx, c, cmd)
+		if err != nil {
+			f.Refused = append(f.Refused, cmd[0].Key)
+		}
+		return reply
+	}
+	plain := func(name string) bson.Raw { return asked(bson.D{{Key: name, Value: 1}}) }
+	f.readStatus(plain("serverStatus"))
+	if f.Data, err = dataOf(ctx, c); err != nil {
+		f.DataUnread = err.Error()
+	}
+	if id.Kind == FerretDB {
+		return f, nil
+	}
+	f.readHost(plain("hostInfo"))
+	f.Warnings = startupWarnings(asked(bson.D{{Key: "getLog", Value: "startupWarnings"}}))
+	f.DBPath = Text(plain("getCmdLineOpts"), "parsed", "storage", "dbPath")
+	f.Concerns = AskConcerns(ctx, c, id)
+	f.WithData = len(id.Hello.Data())
+	if id.Kind == Mongos {
+		return f, nil
+	}
+	reply, err := AskParameters(ctx, c, "featureCompatibilityVersion")
+	if f.FCV = Text(reply, "featureCompatibilityVersion", "version"); err != nil {
+		f.Refused = append(f.Refused, "featureCompatibilityVersion")
+	}
+	if config, err := AskConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
+		f.WithData = config.Data()
+	}
+	return f, nil
+}
+
+func (f *Facts) readStatus(s bson.Raw) {
+	f.Backend = Backend(s)
+	f.Engine = Text(s, "storageEngine", "name")
+	f.Cache = whole(s, "wiredTiger", "cache", "maximum bytes configured")
+	if lookup(s, "wiredTiger", "log").Type != 0 {
+		on := whole(s, "wiredTiger", "log", "log files manually zero-filled")+whole(s, "wiredTiger", "log", "maximum log file size") > 0
+		f.Journal = &on
+	}
+	f.PID = whole(s, "pid")
+	f.Uptime = time.Duration(whole(s, "uptimeMillis")) * time.Millisecond
+	f.PerCPU = Flag(s, "tcmalloc", "usingPerCPUCaches")
+}
+
+func (f *Facts) readHost(r bson.Raw) {
+	f.Host = HostInfo{Name: Text(r, "system", "hostname"), OS: Text(r, "os", "type"), Kernel: Text(r, "extra", "kernelVersion"),
+		Machine: whole(r, "system", "memSizeMB") << 20, Memory: whole(r, "system", "memLimitMB") << 20, Cores: int(whole(r, "system", "numCores")),
+		NUMA: Flag(r, "system", "numaEnabled"), MaxFiles: whole(r, "extra", "maxOpenFiles")}
+	if host, _, err := net.SplitHostPort(f.Host.Name); err == nil { // the server adds its port
+		f.Host.Name = host
+	}
+	if f.Host.Memory == 0 {
+		f.Host.Memory = f.Host.Machine
+	}
+}
+
+func whole(d bson.Raw, path ...string) int64 {
+	x, _ := Number(d, path...)
+	return int64(x)
+}
+
+// mostDatabases bounds how many databases are asked for their size, one command each.
+const mostDatabases = 200
+
+// dataOf adds up the sizes of all databases as the cache has them: listDatabases counts compressed files, and the oplog. A
+// shard of 8.0 and later refuses to be asked directly; through a router the sizes are those of all shards.
+func dataOf(ctx context.Context, c Commander) (int64, error) {
+	reply, err := Ask(ctx, c, bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
+	if err != nil {
+		return 0, fmt.Errorf("listDatabases: %w", err)
+	}
+	total, asked := int64(0), 0
+	for _, v := range list(reply, "databases") {
+		d, _ := v.DocumentOK()
+		name := Text(d, "name")
+		if name == "" || name == "local" || name == "config" {
+			continue
+		}
+		if asked++; asked > mostDatabases {
+			return 0, fmt.Errorf("there are more than %d databases", mostDatabases)
+		}
+		stats, err := AskOf(ctx, c, name, bson.D{{Key: "dbStats", Value: 1}, {Key: "scale", Value: 1}})
+		if err != nil {
+			return 0, fmt.Errorf("dbStats of %s: %w", name, err)
+		}
+		total += whole(stats, "dataSize") + whole(stats, "indexSize")
+	}
+	return total, nil
+}
+
+// startupWarnings are the texts of getLog: since 4.4 a line is a JSON document.
+func startupWarnings(reply bson.Raw) []string {
+	var out []string
+	for _, line := range Texts(reply, "log") {
+		var entry struct {
+			Text string `json:"msg"`
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.Text == "" {
+			continue // decoration, and lines of older servers, which have several to a warning
+		}
+		text := strings.TrimRight(strings.TrimSpace(entry.Text), ".")
+		if text != "" && !strings.HasPrefix(text, "**") {
+			out = append(out, text)
+		}
+	}
+	return out
+}

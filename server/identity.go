@@ -1,0 +1,228 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// The kinds of software that answer.
+const (
+	Mongod   = "mongod"
+	Mongos   = "mongos"
+	FerretDB = "ferretdb" // a gateway that speaks MongoDB's protocol in front of another database
+)
+
+// Identity is who answers.
+type Identity struct {
+	Kind   string // one of the constants
+	Vendor string // "MongoDB", "Percona Server for MongoDB", "FerretDB"
+	// Version has MongoDB's numbers; of a gateway, those that it imitates. It is not known if buildInfo was not answered.
+	Version Version
+	// Release is the vendor's own: "8.0.12", "4.4.6-8", "v2.7.0".
+	Release string
+	Hello   Hello
+	Build   bson.Raw // the answer to buildInfo
+}
+
+// Identify asks who answers. What was answered is returned beside the error, which joins what was not.
+func Identify(ctx context.Context, c Commander) (Identity, error) {
+	var id Identity
+	build, buildErr := ask(ctx, c, "buildInfo")
+	if buildErr == nil {
+		id.readBuild(build)
+	}
+	hello, helloErr := AskHello(ctx, c, id.Version)
+	if helloErr == nil {
+		id.Hello = hello
+		if hello.Router() && id.Kind != FerretDB {
+			id.Kind = Mongos
+		} else if id.Kind == "" {
+			id.Kind = Mongod
+		}
+	}
+	return id, errors.Join(named("version (buildInfo)", buildErr), named("role and topology (hello)", helloErr))
+}
+
+// readBuild reads buildInfo. FerretDB reports the version of MongoDB that it imitates, and its own in a document of its
+// name; Percona's server has MongoDB's numbers, and its own beside them.
+func (id *Identity) readBuild(r bson.Raw) {
+	text := Text(r, "version")
+	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, "MongoDB", text
+	id.Version, _ = ParseVersion(text) // not known if it is something else
+	_, ferret := lookup(r, "ferretdb").DocumentOK()
+	percona := Text(r, "psmdbVersion")
+	switch {
+	case ferret || strings.Contains(strings.ToLower(text), "ferretdb"):
+		id.Kind, id.Vendor, id.Release = FerretDB, "FerretDB", text
+		if own := Text(r, "ferretdb", "version"); own != "" {
+			id.Release = own
+		}
+	case percona != "":
+		id.Vendor, id.Release = "Percona Server for MongoDB", percona
+	}
+}
+
+// Backend is the database behind a gateway, as far as its serverStatus says: "PostgreSQL 18.6 with DocumentDB 1.0.0".
+func Backend(status bson.Raw) string {
+	var name string
+	// "PostgreSQL 18.6 (Debian 18.6-3) on x86_64-pc-linux-gnu, compiled by …" and "1.0.0 gitref: …"
+	if words := strings.Fields(Text(status, "ferretdb", "postgresql")); len(words) > 1 {
+		name = words[0] + " " + words[1]
+	}
+	if words := strings.Fields(Text(status, "ferretdb", "documentdb")); len(words) > 0 && name != "" {
+		name += " with DocumentDB " + words[0]
+	}
+	return name
+}
+
+// Topology is "standalone", "replica set" or "sharded".
+func (id Identity) Topology() string {
+	switch {
+	case id.Kind == Mongos || id.Hello.Router():
+		return "sharded"
+	case id.Hello.SetName != "":
+		return "replica set"
+	}
+	return "standalone"
+}
+
+// Hello is what a server says of itself to everybody (manual: "hello"; on a server that belongs to no set yet, the
+// driver's specification "Server Discovery and Monitoring" calls it RSGhost).
+type Hello struct {
+	Writable   bool     `bson:"isWritablePrimary"`
+	Master     bool     `bson:"ismaster"` // what isMaster says instead
+	Secondary  bool     `bson:"secondary"`
+	Arbiter    bool     `bson:"arbiterOnly"`
+	Hidden     bool     `bson:"hidden"`
+	SetName    string   `bson:"setName"`
+	Message    string   `bson:"msg"` // "isdbgrid" from a mongos
+	Ghost      bool     `bson:"isreplicaset"`
+	Info       string   `bson:"info"`
+	Me         string   `bson:"me"`
+	Primary    string   `bson:"primary"`
+	Hosts      []string `bson:"hosts"`    // members that can become primary
+	Passives   []string `bson:"passives"` // members with data and priority 0
+	Arbiters   []string `bson:"arbiters"`
+	SetVersion int64    `bson:"setVersion"`
+	// ElectionID grows with each election, so of two that call themselves primary the greater one is right.
+	ElectionID bson.ObjectID `bson:"electionId"`
+	// LastWrite is the last operation that a member with data has applied.
+	LastWrite struct {
+		OpTime struct {
+			TS   bson.Timestamp `bson:"ts"`
+			Term int64          `bson:"t"`
+		} `bson:"opTime"`
+	} `bson:"lastWrite"`
+
+	Raw bson.Raw `bson:"-"` // the whole answer
+}
+
+// HelloCommand is the command by which a release says what it is: "hello" since 4.4.2.
+func HelloCommand(v Version) string {
+	if v.Known() && v.Compare(Version{Major: 4, Minor: 4, Patch: 2}) < 0 {
+		return "isMaster"
+	}
+	return "hello"
+}
+
+// AskHello asks a server of a release what it is. Nobody needs to authenticate for that. Where the release is not known,
+// both commands are tried.
+func AskHello(ctx context.Context, c Commander, v Version) (Hello, error) {
+	raw, err := ask(ctx, c, HelloCommand(v))
+	if err != nil && !v.Known() {
+		older, again := ask(ctx, c, "isMaster")
+		if again != nil {
+			return Hello{}, err
+		}
+		raw, err = older, nil
+	}
+	if err != nil {
+		return Hello{}, err
+	}
+	return ReadHello(raw)
+}
+
+// ReadHello reads the answer to hello or isMaster.
+func ReadHello(raw bson.Raw) (Hello, error) {
+	var h Hello
+	if err := bson.Unmarshal(raw, &h); err != nil {
+		return Hello{}, err
+	}
+	h.Writable = h.Writable || h.Master
+	h.Raw = raw
+	return h, nil
+}
+
+// Router says whether a mongos answers.
+func (h Hello) Router() bool { return h.Message == "isdbgrid" }
+
+// Data are the members that keep data and are not hidden, sorted.
+func (h Hello) Data() []string {
+	all := slices.Concat(h.Hosts, h.Passives)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Members are all members that are not hidden, arbiters too, sorted.
+func (h Hello) Members() []string {
+	all := slices.Concat(h.Hosts, h.Passives, h.Arbiters)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Words says in words what a server is.
+func (h Hello) Words() string {
+	switch {
+	case h.Router():
+		return "a router"
+	case h.SetName == "" && h.Ghost:
+		return "not in a set yet"
+	case h.Writable && h.SetName != "":
+		return "primary"
+	case h.Writable:
+		return "a standalone"
+	case h.Secondary:
+		return "secondary"
+	case h.Arbiter:
+		return "arbiter"
+	}
+	return "neither primary nor secondary"
+}
+
+// named says which question an error belongs to.
+func named(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Unanswered{What: what, Err: err}
+}
+
+// Unanswered is a question that a server refused or does not know.
+type Unanswered struct {
+	What string // with the name of the command
+	Err  error
+}
+
+// Refused lists the questions that an error of this package joins.
+func Refused(err error) []*Unanswered {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*Unanswered
+		for _, e := range joined.Unwrap() {
+			all = append(all, Refused(e)...)
+		}
+		return all
+	}
+	var one *Unanswered
+	if errors.As(err, &one) {
+		return []*Unanswered{one}
+	}
+	return nil
+}
+
+func (u *Unanswered) Error() string { return u.What + " could not be read: " + u.Err.Error() }
+
+func (u *Unanswered) Unwrap() error { return u.Err }

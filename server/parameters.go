@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// parameter is a server parameter that decides about speed or durability.
+type parameter struct {
+	names  []since // oldest first
+	router bool    // a mongos has it, and no mongod
+}
+
+// since is a name and the first series that has it.
+type since struct {
+	major, minor int
+	name         string
+}
+
+// parameters are what settings of a server show. 7.0 and later log a warning each time somebody asks by an old name.
+var parameters = []parameter{
+	{names: []since{{0, 0, "featureCompatibilityVersion"}}},
+	{names: []since{{0, 0, "journalCommitInterval"}}},
+	{names: []since{{0, 0, "syncdelay"}}},
+	{names: []since{{0, 0, "ttlMonitorEnabled"}}},
+	{names: []since{{0, 0, "replWriterThreadCount"}}},
+	{names: []since{{0, 0, "wiredTigerEngineRuntimeConfig"}}},
+	{names: []since{{4, 2, "enableFlowControl"}}},
+	{names: []since{{4, 2, "flowControlTargetLagSeconds"}}},
+	{names: concurrent("ReadTransactions")},
+	{names: concurrent("WriteTransactions")},
+	{names: []since{{7, 0, "storageEngineConcurrencyAdjustmentAlgorithm"}, {8, 3, "executionControlConcurrencyAdjustmentAlgorithm"}}},
+	{names: []since{{0, 0, "ShardingTaskExecutorPoolMinSize"}}, router: true},
+	{names: []since{{0, 0, "ShardingTaskExecutorPoolMaxSize"}}, router: true},
+}
+
+// concurrent is a limit of concurrent transactions, renamed in 7.0 and in 8.3 (SERVER-113142).
+func concurrent(what string) []since {
+	return []since{{0, 0, "wiredTigerConcurrent" + what}, {7, 0, "storageEngineConcurrent" + what}, {8, 3, "executionControlConcurrent" + what}}
+}
+
+// name is how a release calls the parameter, "" if it does not have it.
+func (p parameter) name(v Version) string {
+	name := ""
+	for _, n := range p.names {
+		if v.AtLeast(n.major, n.minor) {
+			name = n.name
+		}
+	}
+	return name
+}
+
+// ParameterName is how a release calls a parameter that another release calls differently; a name that was never changed
+// is returned as it is. "" says that the release does not have it.
+func ParameterName(name string, v Version) string {
+	for _, p := range parameters {
+		for _, n := range p.names {
+			if n.name == name {
+				return p.name(v)
+			}
+		}
+	}
+	return name
+}
+
+// Parameters are the names of the parameters that settings show, as the server's release calls them.
+func Parameters(id Identity) []string {
+	if id.Kind == FerretDB {
+		return nil
+	}
+	var names []string
+	for _, p := range parameters {
+		if name := p.name(id.Version); name != "" && p.router == (id.Kind == Mongos) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// AskParameters asks for some parameters in one command. One that the server does not have is left out of the answer.
+func AskParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
+	cmd := bson.D{{Key: "getParameter", Value: 1}}
+	for _, name := range names {
+		cmd = append(cmd, bson.E{Key: name, Value: 1})
+	}
+	return Ask(ctx, c, cmd)
+}

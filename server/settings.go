@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// optionGroups are the groups of a server's options that decide about speed and durability. Others may hold paths of keys
+// and are nobody's business.
+var optionGroups = [...]string{"storage", "replication", "sharding", "operationProfiling"}
+
+// Settings are what decides about speed and durability, by name: options, parameters, the configuration of the set,
+// concerns, the storage engine. The error joins an [*Unanswered] for each question that was refused; what was answered is
+// returned beside it. Questions that a kind of server does not have are not asked.
+func Settings(ctx context.Context, c Commander, id Identity) (map[string]string, error) {
+	s := settings{}
+	var refused []error
+	asked := func(what, command string) bson.Raw {
+		reply, err := ask(ctx, c, command)
+		if err != nil {
+			refused = append(refused, named(what+" ("+command+")", err))
+		}
+		return reply
+	}
+	s.options(asked("server options", "getCmdLineOpts"))
+	if names := Parameters(id); len(names) > 0 {
+		reply, err := AskParameters(ctx, c, names...)
+		if err != nil {
+			refused = append(refused, named("server parameters (getParameter)", err))
+		}
+		for _, name := range names {
+			s.add("parameter "+name, lookup(reply, name))
+		}
+	}
+	var config Config
+	if id.Hello.SetName != "" && id.Kind == Mongod {
+		reply := asked("configuration of the replica set", "replSetGetConfig")
+		config = ReadConfig(reply)
+		s.set(config, lookup(reply, "config", "settings"))
+	}
+	switch {
+	case id.Topology() == "standalone" && id.Kind == Mongod && len(id.Hello.Raw) > 0:
+		s.concerns(nil, id, config) // it refuses to be asked, because nobody can change it
+	case id.Topology() != "standalone" && !id.Hello.Arbiter:
+		if reply := asked("default concerns", "getDefaultRWConcern"); reply != nil {
+			s.concerns(reply, id, config)
+		}
+	}
+	s.status(asked("storage engine", "serverStatus"))
+	return s, errors.Join(refused...)
+}
+
+// settings are values by name.
+type settings map[string]string
+
+// options keeps some groups of getCmdLineOpts.
+func (s settings) options(reply bson.Raw) {
+	for _, group := range optionGroups {
+		s.add(group, lookup(reply, "parsed", group))
+	}
+}
+
+// concerns keeps the defaults that apply, whether anybody set them or not.
+func (s settings) concerns(reply bson.Raw, id Identity, config Config) {
+	s.add("defaultReadConcern", lookup(reply, "defaultReadConcern"))
+	s.add("defaultWriteConcern", lookup(reply, "defaultWriteConcern"))
+	if d := ReadConcerns(reply, id, config); d.W != "" && id.Kind != FerretDB {
+		s["defaultWriteConcern.w"], s["defaultWriteConcernSource"] = d.W, d.Source
+	}
+}
+
+// set keeps of the configuration of a set what verdicts depend on: who may be elected and who votes, and how elections go.
+// Names, addresses, the term and the number of changes differ from set to set and say nothing of it.
+func (s settings) set(config Config, elections bson.RawValue) {
+	const top = "replica-set"
+	if b := config.MajorityJournal; b != nil {
+		s[top+".writeConcernMajorityJournalDefault"] = strconv.FormatBool(*b)
+	}
+	s.add(top+".settings", elections)
+	delete(s, top+".settings.replicaSetId")
+	for i, m := range config.Members {
+		at := top + ".members." + strconv.Itoa(i)
+		s[at+".priority"], s[at+".votes"] = strconv.FormatFloat(m.Priority, 'g', -1, 64), strconv.Itoa(m.Votes)
+		if m.Arbiter {
+			s[at+".arbiterOnly"] = "true"
+		}
+		if m.Hidden {
+			s[at+".hidden"] = "true"
+		}
+		if m.DelaySeconds > 0 {
+			s[at+".secondaryDelaySecs"] = strconv.FormatFloat(m.DelaySeconds, 'g', -1, 64)
+		}
+	}
+}
+
+func (s settings) status(reply bson.Raw) {
+	s.add("storage engine", lookup(reply, "storageEngine", "name"))
+	s.add("storage engine persistent", lookup(reply, "storageEngine", "persistent"))
+	s.add("allocator caches per CPU", lookup(reply, "tcmalloc", "usingPerCPUCaches")) // since 8.0
+	s.add("wiredTiger cache bytes", lookup(reply, "wiredTiger", "cache", "maximum bytes configured"))
+}
+
+// add keeps a value, the parts of documents and lists under dotted names.
+func (s settings) add(name string, v bson.RawValue) {
+	if d, ok := v.DocumentOK(); ok {
+		elements, err := d.Elements()
+		if err != nil {
+			return
+		}
+		for _, e := range elements {
+			s.add(name+"."+e.Key(), e.Value())
+		}
+		return
+	}
+	if a, ok := v.ArrayOK(); ok {
+		values, err := a.Values()
+		if err != nil {
+			return
+		}
+		for i, e := range values {
+			s.add(name+"."+strconv.Itoa(i), e)
+		}
+		return
+	}
+	if v.Type != 0 {
+		s[name] = plain(v)
+	}
+}

@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
+	"github.com/plimsoll-bench/plimsoll/store"
+)
+
+// socket is the connection below the messages, and below TLS where that is used. It begins as one that blocks its goroutine, which
+// dialing, TLS handshakes and authentication may do for long, and may move to an event loop after that.
+type socket struct{ net.Conn }
+
+// tryRead reads what is there and does not wait. It returns 0 if that is nothing, or if there is no way to know.
+func (s *socket) tryRead(b []byte) (n int, err error) {
+	switch c := s.Conn.(type) {
+	case *loop.Conn:
+		return c.TryRead(b)
+	case syscall.Conn:
+		raw, err := c.SyscallConn()
+		if err != nil {
+			return 0, err
+		}
+		failed := raw.Read(func(fd uintptr) bool {
+			n, err = syscall.Read(int(fd), b)
+			return true
+		})
+		if err == syscall.EAGAIN || err == syscall.EINTR {
+			n, err = 0, nil
+		}
+		if err == nil {
+			err = failed
+		}
+		return max(n, 0), err
+	}
+	return 0, nil
+}
+
+// moveTo has the link wait on the loop of a task from now on.
+func (l *link) moveTo(t *loop.Task) error {
+	c, err := t.Adopt(l.under.Conn)
+	if err != nil {
+		return fmt.Errorf("the connection to %s cannot be used on an event loop: %w", l.addr, err)
+	}
+	l.under.Conn = c
+	l.armed = time.Time{} // that was the deadline of the other one
+	return nil
+}
+
+// drain throws away the answers to messages that asked for none. What it leaves of the last one is held.
+// An end of the connection is left for the next write to find.
+func (l *link) drain() fault {
+	for {
+		n, err := l.under.tryRead(l.space(0, l.held, l.held+firstBuffer))
+		if err != nil || n == 0 {
+			return fault{}
+		}
+		for l.held += n; l.held >= headerLen; {
+			h, err := parseHeader(l.replies[0], maxMessageLimit)
+			if err != nil || !l.stale(h) {
+				return fault{err: errUnasked, why: store.Protocol}
+			}
+			if h.length > l.held {
+				break
+			}
+			l.held = copy(l.replies[0], l.replies[0][h.length:l.held])
+		}
+	}
+}
