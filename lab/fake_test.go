@@ -137,9 +137,10 @@ type fakeCluster struct {
 	site    topology.Site
 	nodes   []*fakeNode
 	mu      sync.Mutex
-	primary string
-	refuse  error // of Start
-	failing int   // how many returns fail
+	primary string // "" while there is none
+	missed  int    // how often it was asked for then
+	refuse  error  // of Start
+	failing int    // how many returns fail
 	steps   int
 
 	readings atomic.Int64 // of members, open now
@@ -187,6 +188,9 @@ func (c *fakeCluster) Nodes() []engine.Node {
 }
 func (c *fakeCluster) Describe(context.Context, topology.Depth) []record.LabMember {
 	all := []record.LabMember{}
+	c.mu.Lock()
+	primary := c.primary
+	c.mu.Unlock()
 	for i, n := range c.list() {
 		m := record.LabMember{Name: n.name, Kind: n.kind, Set: c.site.Layout.Members[i].Set, Host: n.Host().Name(), State: "running", Role: "secondary"}
 		if !n.Status().Running {
@@ -195,7 +199,7 @@ func (c *fakeCluster) Describe(context.Context, topology.Depth) []record.LabMemb
 		if c.site.Layout.Members[i].Role == "gateway" {
 			m.Role = "gateway"
 		}
-		if name, _ := c.Primary(context.Background(), ""); name == n.name {
+		if primary == n.name {
 			m.Role = "primary"
 		}
 		all = append(all, m)
@@ -208,6 +212,10 @@ func (c *fakeCluster) Primary(_ context.Context, set string) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.primary == "" {
+		c.missed++
+		return "", fmt.Errorf("%w: rs0-1 does not answer", topology.ErrNoPrimary)
+	}
 	return c.primary, nil
 }
 func (c *fakeCluster) StepDown(context.Context, string) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,6 +77,28 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 	if again := l.mustFail(t, Fault{Action: Pause, Target: "random", Seed: 7}); again.Target != first.Target {
 		t.Errorf("the same seed chose %s and %s", first.Target, again.Target)
 	}
+}
+
+// TestFaultWaitsForAPrimary breaks the primary while an election goes on.
+func TestFaultWaitsForAPrimary(t *testing.T) {
+	l := upFake(t, nil)
+	elect := func(name string) (missed int) {
+		l.c.mu.Lock()
+		defer l.c.mu.Unlock()
+		l.c.primary = name
+		return l.c.missed
+	}
+	elect("")
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		f, err := l.h.Fail(t.Context(), Fault{Action: Pause, Target: "primary"})
+		if err != nil || f.Target != "rs0-2" {
+			t.Errorf("%q was paused, and not the primary that was elected: %v", f.Target, err)
+		}
+	})
+	l.until(t, "somebody asked for the primary", func(record.Lab) bool { return elect("") > 1 })
+	elect("rs0-2")
+	wait.Wait()
 }
 
 func TestNonsenseIsRefused(t *testing.T) {

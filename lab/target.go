@@ -2,11 +2,13 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
@@ -144,7 +146,7 @@ func (s *supervisor) resolveMember(ctx context.Context, name string, seed uint64
 		return nil, noTarget(name, s.known())
 	}
 	if role == "primary" {
-		member, err := cluster.Primary(ctx, set)
+		member, err := awaitPrimary(ctx, cluster, set)
 		if err != nil {
 			return nil, err
 		}
@@ -159,6 +161,27 @@ func (s *supervisor) resolveMember(ctx context.Context, name string, seed uint64
 		chosen = found[rand.New(rand.NewPCG(seed, seed)).IntN(len(found))]
 	}
 	return nodeOf(cluster.Node(chosen))
+}
+
+// primaryWithin is how long a fault waits for a primary to strike: longer than an election by the servers' defaults.
+const primaryWithin = 20 * time.Second
+
+// awaitPrimary is the name of the primary. An election that happens to go on is waited for: on a busy machine members
+// take each other for dead.
+func awaitPrimary(ctx context.Context, cluster topology.Cluster, set string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
+	defer cancel()
+	for {
+		member, err := cluster.Primary(ctx, set)
+		if !errors.Is(err, topology.ErrNoPrimary) {
+			return member, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func nodeOf(n engine.Node, ok bool) (engine.Node, error) {

@@ -114,10 +114,10 @@ func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {
 	defer cancel()
 	at, err := leader.node.Probe(limit)
 	if err != nil {
-		return "", fmt.Errorf("there is no primary: %s, which was it, does not answer: %w", leader.plan.Name, err)
+		return "", fmt.Errorf("%w: %s, which was it, does not answer: %w", ErrNoPrimary, leader.plan.Name, err)
 	}
 	if at.Standby {
-		return "", fmt.Errorf("there is no primary: %s is about to be one", leader.plan.Name)
+		return "", fmt.Errorf("%w: %s is about to be one", ErrNoPrimary, leader.plan.Name)
 	}
 	return leader.plan.Name, nil
 }

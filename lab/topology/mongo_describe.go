@@ -182,7 +182,7 @@ func (c *mongoCluster) primary(ctx context.Context, set string) (*engine.MongoNo
 	for i, a := range answers {
 		words = append(words, nodes[i].Name()+" is "+a.words())
 	}
-	return nil, fmt.Errorf("%s has no primary now: %s", set, strings.Join(words, ", "))
+	return nil, fmt.Errorf("%w in %s now: %s", ErrNoPrimary, set, strings.Join(words, ", "))
 }
 
 // oneSet is the set that is meant: the one that is named, or the only one with data of users. It is "" for a standalone.

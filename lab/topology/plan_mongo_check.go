@@ -189,7 +189,7 @@ var settingKinds = map[string]string{
 // its release: 10 s until an election, 2 s between heartbeats.
 var fastElection = map[string]string{
 	"heartbeatIntervalMillis": "250",
-	"heartbeatTimeoutSecs": "1", "electionTimeoutMillis": "1000", "catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",
+	"heartbeatTimeoutSecs":    "1", "electionTimeoutMillis": "1000", "catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",
 }
 
 // setSettings are the settings of each replica set: those of the preset, and those that were given. Values that

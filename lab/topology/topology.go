@@ -8,6 +8,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -69,6 +70,9 @@ const (
 	Settings
 )
 
+// ErrNoPrimary says that no member takes writes at the moment.
+var ErrNoPrimary = errors.New("there is no primary")
+
 // Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster interface {
 	// Start starts everything and returns when clients can use it: primaries are elected or promoted, a majority
@@ -85,7 +89,8 @@ type Cluster interface {
 	Nodes() []engine.Node
 	// Describe says how the members are.
 	Describe(ctx context.Context, depth Depth) []record.LabMember
-	// Primary is the name of the member that takes writes now, of the set that is named, or of the only one.
+	// Primary is the name of the member that takes writes now, of the set that is named, or of the only one. The error is
+	// an [ErrNoPrimary] while there is none, which an election may change.
 	Primary(ctx context.Context, set string) (string, error)
 	// StepDown makes the primary hand over to another member in a planned way.
 	StepDown(ctx context.Context, set string) error
