@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -139,7 +140,8 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
 	abort, done := make(chan struct{}), make(chan struct{})
-	go func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		for n := 0; n < 2; n++ {
 			select {
 			case <-signals:
@@ -153,8 +155,8 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 				close(abort)
 			}
 		}
-	}()
-	return ctx, abort, func() { stop(); close(done); cancel() }
+	})
+	return ctx, abort, func() { stop(); close(done); all.Wait(); cancel() }
 }
 
 // tool says what program this is.
