@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -334,13 +335,14 @@ func verdictOfProbe(p *record.Probe) error {
 func untilInterrupt(ctx context.Context, env *environment) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
-	go func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		select {
 		case <-signals:
 			fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; what was measured is kept, test files are removed")
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
-	return ctx, func() { stop(); cancel() }
+	})
+	return ctx, func() { stop(); cancel(); all.Wait() }
 }
