@@ -136,6 +136,26 @@ func TestOutOfRangeValuesAreClampedAndCounted(t *testing.T) {
 	}
 }
 
+// TestCumulativeIsWhatQuantilesSay compares the course of a distribution with its quantiles.
+func TestCumulativeIsWhatQuantilesSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := histogramOf(values("values").Draw(t, "of"))
+		var last, below int64
+		for ns, n := range h.Cumulative() {
+			if n <= below || below > 0 && ns <= last {
+				t.Fatalf("%d values up to %d ns come after %d up to %d", n, ns, below, last)
+			}
+			if q := h.Quantile(float64(n) / float64(h.Count())); q != max(ns, h.Min()) {
+				t.Fatalf("%d of %d values lie at or below %d ns, and the quantile is %d", n, h.Count(), ns, q)
+			}
+			last, below = ns, n
+		}
+		if below != h.Count() || h.Count() > 0 && last != h.Max() {
+			t.Fatalf("it ends with %d values up to %d ns, want %d up to %d", below, last, h.Count(), h.Max())
+		}
+	})
+}
+
 func TestSumSaturates(t *testing.T) {
 	h := NewHistogram()
 	h.RecordN(HighestValue, math.MaxInt64/4)

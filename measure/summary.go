@@ -171,6 +171,14 @@ func (s *Summary) Add(iv *Interval) error {
 	return nil
 }
 
+// Interval returns the summary as one interval, as long as those it was made of. Both share what they count.
+func (s *Summary) Interval() *Interval {
+	return &Interval{
+		Phase: s.Phase, Start: s.Start, End: s.End, Classes: s.Classes, Failures: s.Failures, Offered: s.Offered, Dropped: s.Dropped,
+		Workers: s.Workers, InFlight: s.InFlight, Samples: s.Samples, Lateness: s.Lateness, Client: s.Client,
+	}
+}
+
 // AddTail takes over the operations of an interval after the phase: they fell due in the phase, so what
 // became of them and how long they took belongs to its result, or an outage at its end would be
 // invisible. They do not count towards its rates, and the phase does not become longer.

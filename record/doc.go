@@ -7,6 +7,7 @@
 //	run.json              what was asked for, where, what came out, and what it is worth ([Run])
 //	intervals.ndjson.zst  one JSON line per second ([IntervalLine]), compressed with zstd
 //	latency.hlog          all latencies as an HdrHistogram V2 log, one tag per class and kind
+//	*-10s.*, *-1m.*       the two above, merged to intervals of ten seconds and of a minute, for charts of long runs
 //	events.ndjson         what happened when (measure.Event)
 //	SHA256SUMS            checksums of the above, written when the run ended properly
 //

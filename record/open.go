@@ -128,7 +128,7 @@ func RebuildSummary(dir, phase string) (*measure.Summary, error) {
 
 func summarize(dir string, r *Run) (*summaries, error) {
 	sums := &summaries{dims: r.Dims()}
-	_, err := eachInterval(dir, sums.dims, sums.add)
+	_, err := eachInterval(dir, resolutions[0], sums.dims, sums.add)
 	return sums, err
 }
 
@@ -144,11 +144,11 @@ func EachInterval(dir string, f func(*measure.Interval) error) (complete bool, e
 	if err != nil {
 		return false, err
 	}
-	return eachInterval(dir, r.Dims(), f)
+	return eachInterval(dir, resolutions[0], r.Dims(), f)
 }
 
-func eachInterval(dir string, d measure.Dims, f func(*measure.Interval) error) (complete bool, err error) {
-	hlog, err := safeopen.Open(dir, LatencyFile)
+func eachInterval(dir string, names resolution, d measure.Dims, f func(*measure.Interval) error) (complete bool, err error) {
+	hlog, err := safeopen.Open(dir, names.latency)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // killed before it began
 	}
@@ -157,15 +157,15 @@ func eachInterval(dir string, d measure.Dims, f func(*measure.Interval) error) (
 	}
 	defer hlog.Close()
 	log := safeopen.NewLines(hlog)
-	complete, err = EachLine(dir, func(l *IntervalLine) error {
+	complete, err = eachLine(dir, names.intervals, func(l *IntervalLine) error {
 		iv, err := l.interval(d, func(tag string) (*measure.Histogram, error) { return nextHistogram(log, tag) })
 		if err != nil {
 			return err
 		}
 		return f(iv)
 	})
-	if errors.Is(err, io.EOF) || errors.Is(err, safeopen.ErrTorn) {
-		return false, nil // the log ends before the intervals do
+	if errors.Is(err, io.EOF) || errors.Is(err, safeopen.ErrTorn) || errors.Is(err, fs.ErrNotExist) {
+		return false, nil // the log ends before the intervals do, or there are none yet
 	}
 	return complete, err
 }

@@ -29,6 +29,7 @@ const (
 var covered = []string{
 	EventsFile, IntervalsFile, LatencyFile, RunFile, SamplesFile, ProbeFile, TimelineFile, DrillFile,
 	StudyFile, JournalFile, ComparisonFile, SuiteFile, SuitePlan, SuiteJournal,
+	resolutions[1].intervals, resolutions[1].latency, resolutions[2].intervals, resolutions[2].latency,
 }
 
 // Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum.

@@ -10,9 +10,6 @@ import (
 	"slices"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -32,10 +29,8 @@ type Writer struct {
 	shift time.Duration // of the segment being written, from there
 
 	begun     bool
-	intervals *lineFile
-	compress  *zstd.Encoder
-	latency   *lineFile
-	log       *hdr.HistogramLogWriter
+	log       *intervalLog
+	rollups   []*rollup
 	events    *lineFile
 	samples   *samplesFile // nil as long as there are none
 	series    seriesSums
@@ -83,16 +78,12 @@ func Create(dir string, tool Tool, spec RunSpec) (*Writer, error) {
 }
 
 func (w *Writer) create() (err error) {
-	if w.intervals, err = createLines(w.dir, IntervalsFile); err != nil {
+	for _, coarser := range resolutions[1:] {
+		w.rollups = append(w.rollups, &rollup{resolution: coarser, from: map[string]time.Duration{}})
+	}
+	if w.log, err = createIntervalLog(w.dir, resolutions[0]); err != nil {
 		return err
 	}
-	if w.compress, err = zstd.NewWriter(w.intervals, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)); err != nil {
-		return err
-	}
-	if w.latency, err = createLines(w.dir, LatencyFile); err != nil {
-		return err
-	}
-	w.log = hdr.NewHistogramLogWriter(w.latency)
 	w.events, err = createLines(w.dir, EventsFile)
 	return err
 }
@@ -179,7 +170,7 @@ func (w *Writer) Begin(d measure.Dims, started time.Time) error {
 		return w.check(w.writeRun())
 	}
 	w.begun, w.sums.dims, w.base, w.run.Started = true, d, started, started.UTC()
-	return w.check(errors.Join(w.head(), w.writeRun()))
+	return w.check(errors.Join(w.log.begin(w.run.Started), w.writeRun()))
 }
 
 func sameNames(a, b measure.Dims) bool {
@@ -199,20 +190,6 @@ func sameNames(a, b measure.Dims) bool {
 	return true
 }
 
-// head begins the histogram log. Its times count from the base time, which is the start of the run.
-func (w *Writer) head() error {
-	ms := w.run.Started.UnixMilli()
-	w.log.SetBaseTime(ms)
-	return errors.Join(
-		w.log.OutputComment("[Logged with plimsoll; values are nanoseconds, Interval_Max is milliseconds]"),
-		w.log.OutputLogFormatVersion(),
-		w.log.OutputBaseTime(ms),
-		w.log.OutputStartTime(ms),
-		w.log.OutputLegend(),
-		w.latency.Flush(),
-	)
-}
-
 // Interval stores an interval. It keeps nothing of iv. An error means that the record is not complete
 // from here on; what was written before stays.
 func (w *Writer) Interval(iv *measure.Interval) error {
@@ -224,7 +201,7 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 	}
 	iv = shift(iv, w.shift)
 	iv.Failures = w.red.failures(iv.Failures)
-	if err := w.check(errors.Join(w.logLatencies(iv), w.line(newIntervalLine(w.dims, iv)), w.events.Flush())); err != nil {
+	if err := w.check(errors.Join(w.log.append(w.dims, w.run.Started, iv), w.rollUp(iv), w.events.Flush())); err != nil {
 		return err
 	}
 	if err := w.sums.add(iv); err != nil { // after it is written: the results never say more than the files
@@ -236,30 +213,6 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 		return w.check(w.replaceRun(false)) // to wait for a disk that may be the one which is measured would show in the result
 	}
 	return nil
-}
-
-// logLatencies appends the histograms of an interval. They reach the file before the line that counts
-// on them.
-func (w *Writer) logLatencies(iv *measure.Interval) error {
-	base := w.run.Started.UnixMilli()
-	for _, t := range used(w.dims, iv) {
-		p := (*t.at).Packed()
-		p.SetTag(t.tag)
-		p.SetStartTimeMs(base + iv.Start.Milliseconds())
-		p.SetEndTimeMs(base + iv.End.Milliseconds())
-		if err := w.log.OutputIntervalPackedHistogram(p); err != nil {
-			return err
-		}
-	}
-	return w.latency.Flush()
-}
-
-// line appends to the intervals and flushes, so that a killed process leaves them readable.
-func (w *Writer) line(l IntervalLine) error {
-	if err := json.NewEncoder(w.compress).Encode(l); err != nil {
-		return err
-	}
-	return errors.Join(w.compress.Flush(), w.intervals.Flush())
 }
 
 // AddService adds what the REST service between load and target used since the interval before, which was of the same phase or
@@ -407,16 +360,15 @@ func (w *Writer) unwritten(findings []measure.Finding) []measure.Finding {
 
 func (w *Writer) close() error {
 	var errs []error
-	if w.compress != nil {
-		errs = append(errs, w.compress.Close())
-	}
+	errs = append(errs, w.closeRollups())
 	if w.samples != nil {
 		errs = append(errs, w.samples.close())
 	}
-	for _, f := range []*lineFile{w.intervals, w.latency, w.events} {
-		if f != nil {
-			errs = append(errs, f.close())
-		}
+	if w.log != nil {
+		errs = append(errs, w.log.close())
+	}
+	if w.events != nil {
+		errs = append(errs, w.events.close())
 	}
 	return errors.Join(errs...)
 }

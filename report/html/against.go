@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
-	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
 
 // Side is a record that is compared: its directory, and what the page calls it.
@@ -65,7 +64,7 @@ const (
 type distribution struct {
 	side int // which of the names it belongs to
 	time string
-	n    *course.Counts
+	n    *measure.Histogram
 	most int64 // the longest time in nanoseconds
 }
 
@@ -119,16 +118,16 @@ func overlaidClass(list []distribution, names []string, class string, scheduled 
 		c.Y.Label = "time of an operation (logarithmic)"
 		main, note = "response", "Solid: response time, what a user feels. "
 	}
-	var counts []*course.Counts
+	var counts []*measure.Histogram
 	var largest []int64
 	var heads, words []string
 	total := int64(0)
 	for _, d := range list {
-		if d.n.Total() == 0 || d.time != main && (!scheduled || len(names) > maxBoth) {
+		if d.n.Count() == 0 || d.time != main && (!scheduled || len(names) > maxBoth) {
 			continue
 		}
 		counts, largest, heads = append(counts, d.n), append(largest, d.most), append(heads, names[d.side]+" "+d.time)
-		total = max(total, d.n.Total())
+		total = max(total, d.n.Count())
 		name, style := names[d.side], chart.Solid
 		if d.time != main {
 			name, style = name+", service", chart.Dashed
@@ -137,8 +136,8 @@ func overlaidClass(list []distribution, names []string, class string, scheduled 
 			x, y := spectrumLine(d.n, d.most)
 			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Colour: d.side, Style: style})
 		}
-		if d.time == main && d.n.Total() >= measure.MinCount(0.99) {
-			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[d.side], duration(float64(d.n.Quantile(0.99, d.most)))))
+		if d.time == main && d.n.Count() >= measure.MinCount(0.99) {
+			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[d.side], duration(float64(min(d.n.Quantile(0.99), d.most)))))
 		}
 	}
 	if len(c.Series) == 0 {

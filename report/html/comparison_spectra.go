@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
 
 // keptSpectra are the distributions of a comparison that was kept, by class, so that its page has the pictures although
@@ -32,7 +32,7 @@ func (s *Source) openSpectra(c *record.ComparisonReport) {
 		for k := range list {
 			x := &list[k]
 			texts[i] = append(texts[i], x.Histogram)
-			n, err := course.Decode(x.Histogram)
+			n, err := measure.Decode(x.Histogram)
 			x.Histogram = ""
 			if err != nil {
 				s.Problems = append(s.Problems, visible(fmt.Sprintf("the %s times of %s of side %d: %v", x.Time, x.Class, i+1, err)))

@@ -28,7 +28,7 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 		Y:     chart.Axis{Label: "time of an operation (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 320,
 	}
 	var names []string
-	var counts []*course.Counts
+	var counts []*measure.Histogram
 	var largest []int64
 	total, left := int64(0), 0
 	for _, sp := range spectraOf(s.Course) {
@@ -43,12 +43,12 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 		class := p.Class(sp.Class)
 		for _, line := range []struct {
 			kind  string
-			n     *course.Counts
+			n     *measure.Histogram
 			of    func(*record.ClassResult) *record.Latency
 			style chart.Style
 		}{{"response", sp.Response, func(r *record.ClassResult) *record.Latency { return r.Response }, chart.Solid},
 			{"service", sp.Service, func(r *record.ClassResult) *record.Latency { return r.Service }, chart.Dashed}} {
-			if line.n.Total() == 0 {
+			if line.n.Count() == 0 {
 				continue
 			}
 			if !s.Run.Scheduled {
@@ -62,7 +62,7 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 			name := sp.Class + " " + line.kind
 			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Style: line.style, Colour: colour})
 			names, counts, largest = append(names, name), append(counts, line.n), append(largest, most)
-			total = max(total, line.n.Total())
+			total = max(total, line.n.Count())
 		}
 	}
 	if len(c.Series) == 0 {
@@ -99,39 +99,39 @@ func spectraOf(c *course.Course) []course.Spectrum {
 }
 
 // spectrumLine walks through the distribution; a point is kept when it can be told from the one before.
-func spectrumLine(n *course.Counts, largest int64) (x, y []float64) {
-	total := float64(n.Total())
+func spectrumLine(n *measure.Histogram, largest int64) (x, y []float64) {
+	total := float64(n.Count())
 	last := math.Inf(-1)
-	n.Each(func(ns, atOrBelow int64) {
+	for ns, atOrBelow := range n.Cumulative() {
 		at := total // the largest value is one of so many
 		if float64(atOrBelow) < total {
 			at = total / (total - float64(atOrBelow))
 		}
 		if math.Log10(at)-last < 0.012 && float64(atOrBelow) < total {
-			return
+			continue
 		}
 		last = math.Log10(at)
 		x, y = append(x, at), append(y, float64(max(1, min(ns, largest))))
-	})
+	}
 	return x, y
 }
 
-func spectrumTable(names []string, counts []*course.Counts, largest []int64) *Table {
+func spectrumTable(names []string, counts []*measure.Histogram, largest []int64) *Table {
 	t := &Table{Columns: columns(1, append([]string{"percentile"}, names...)...)}
 	for _, q := range []float64{0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} {
 		row := []string{strings.TrimRight(strings.TrimRight(fmt.Sprintf("p%.3f", q*100), "0"), ".")}
 		for i, c := range counts {
-			if c.Total() < measure.MinCount(q) {
+			if c.Count() < measure.MinCount(q) {
 				row = append(row, "-")
 				continue
 			}
-			row = append(row, duration(float64(c.Quantile(q, largest[i]))))
+			row = append(row, duration(float64(min(c.Quantile(q), largest[i]))))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	row := []string{"n"}
 	for _, c := range counts {
-		row = append(row, figure.Count(c.Total()))
+		row = append(row, figure.Count(c.Count()))
 	}
 	t.Rows = append(t.Rows, row)
 	return t

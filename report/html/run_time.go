@@ -14,6 +14,8 @@ import (
 // phaseLoad is not part of the pictures: it may be longer than the run and has other operations.
 const phaseLoad = "load"
 
+const endsEarly = "The files end early, as those of a killed run do."
+
 // timeline is the course of a run as lists over its bins.
 type timeline struct {
 	s     *Source
@@ -28,6 +30,9 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	sec := Section{ID: prefix + "time", Title: "Over time"}
 	t := newTimeline(s, prefix)
 	if len(t.bins) < 2 {
+		if s.Course != nil && !s.Course.Complete {
+			sec.Blocks = []Block{{Lines: []string{endsEarly}}}
+		}
 		return sec, nil
 	}
 	n := len(t.bins)
@@ -38,7 +43,7 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
 	}
 	if !s.Course.Complete {
-		sec.Lead += " The files end early, as those of a killed run do."
+		sec.Lead += " " + endsEarly
 	}
 	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix), t.inFlight(prefix), t.heat(prefix)} {
 		if f != nil {

@@ -1,9 +1,7 @@
 // Package course reads how a run went in time: its intervals merged into bins that a picture has room for, with
 // percentiles of merged histograms, and the whole distribution of each operation class.
 //
-// [record.EachInterval] gives every interval with histograms that can do everything. A day of seconds has hundreds
-// of thousands of them, and a page is not to take minutes, so this package adds up the counts of the log directly,
-// on all processors. Its results are the same; a test compares them.
+// A long run has its intervals in longer ones as well, which is what is read ([record.EachMerged]).
 package course
 
 import (
@@ -15,7 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// MaxBins is the most bins that a course has: a day in bins of 30 s, which is also what TPC-C 5.6.4 asks for.
+// MaxBins is about the most bins that a course has: fifty minutes in seconds, eight hours in tens of seconds, two days in
+// minutes.
 const MaxBins = 3000
 
 // Course is a run in time.
@@ -28,8 +27,6 @@ type Course struct {
 	Spectra []Spectrum
 	// Complete is false if the files end early, as those of a killed run do.
 	Complete bool
-	// Intervals is how many intervals were merged.
-	Intervals int
 }
 
 // Bin is what happened in a stretch of one phase. Times are those of successful operations from when they were
@@ -48,8 +45,6 @@ type Bin struct {
 	P50, P99, Max int64
 	// Bands are how many times lie in each band; see [Band].
 	Bands []int64
-
-	sampled time.Duration
 }
 
 // Seconds is the length of a bin.
@@ -60,7 +55,7 @@ type Spectrum struct {
 	Class string
 	Part  bool
 	// Response is nil where there was no schedule, because it equals Service.
-	Response, Service *Counts
+	Response, Service *measure.Histogram
 }
 
 // Band is a step of the bands: so many of them make a decade.
@@ -84,103 +79,155 @@ func Band(i int) (low, high float64) {
 // Read reads the course of a record; r is its run.json. Where files are damaged, what was read until there is
 // returned with the error.
 func Read(dir string, r *record.Run) (*Course, error) {
-	lines, complete, err := readLines(dir, r)
-	c := newCourse(lines)
+	b := newBuilder(r)
+	complete, err := record.EachMerged(dir, r, MaxBins, b.add)
+	c := b.course()
 	c.Complete = complete
-	if err != nil || len(lines) == 0 {
-		return c, err
+	if err != nil {
+		err = fmt.Errorf("the course of the run is shown as far as it can be read: %w", err)
 	}
-	whole, err := readLog(dir, r, c, lines)
-	c.Complete = c.Complete && whole
 	return c, err
 }
 
-// newCourse puts intervals into bins. A bin never crosses the border of a phase.
-func newCourse(lines []line) *Course {
-	c := &Course{Width: time.Second, Intervals: len(lines)}
-	if len(lines) == 0 {
-		return c
+// builder puts intervals into bins. A bin never crosses the border of a phase.
+type builder struct {
+	dims  measure.Dims
+	width time.Duration // of a bin
+	bins  []Bin
+	from  time.Duration // when the phase of the last bins began
+	// open are the last bins of that phase, at most two: of which the last one may become a part of the one before.
+	open  []*openBin
+	total *measure.Summary // of the measured phase
+}
+
+// openBin is a bin that may still grow.
+type openBin struct {
+	Bin
+	times   *measure.Histogram
+	sampled time.Duration // in which InFlight was sampled
+}
+
+func newBuilder(r *record.Run) *builder {
+	b := &builder{dims: r.Dims(), total: measure.NewSummary(r.Dims(), "measure"), width: 1}
+	var length time.Duration
+	for _, p := range r.Phases {
+		length = max(length, time.Duration(p.End))
 	}
-	c.Width = binWidth(lines)
-	var from, until time.Duration // of the phase
-	for i := range lines {
-		l := &lines[i]
-		if i == 0 || lines[i-1].phase != l.phase {
-			from, until = l.start, phaseEnd(lines[i:])
+	for _, s := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
+		if length < MaxBins*time.Second || length/b.width < MaxBins {
+			break
 		}
-		n := len(c.Bins)
-		edge := from + (l.start-from)/c.Width*c.Width
-		if edge > from && until-edge < c.Width/2 {
-			edge -= c.Width
-		}
-		if i == 0 || lines[i-1].phase != l.phase || c.Bins[n-1].Start < edge {
-			c.Bins = append(c.Bins, Bin{Start: l.start, Phase: l.phase, P50: -1, P99: -1})
-			n++
-		}
-		l.bin = n - 1
-		c.Bins[n-1].add(l)
+		b.width = s * time.Second
 	}
-	for i := range c.Bins {
-		if c.Bins[i].sampled == 0 {
-			c.Bins[i].InFlight = math.NaN()
+	return b
+}
+
+// add takes over an interval; it is called in order of time.
+func (b *builder) add(iv *measure.Interval) error {
+	b.width = max(b.width, iv.End-iv.Start)
+	n := len(b.open)
+	if n > 0 && b.open[0].Phase != iv.Phase {
+		b.phaseEnds()
+		n = 0
+	}
+	if n == 0 {
+		b.from = iv.Start
+	}
+	if edge := b.from + (iv.Start-b.from)/b.width*b.width; n == 0 || b.open[n-1].Start < edge {
+		if n == 2 {
+			b.bins = append(b.bins, b.open[0].finish())
+			b.open = b.open[1:]
+		}
+		b.open = append(b.open, &openBin{Bin: Bin{Start: iv.Start, Phase: iv.Phase, P50: -1, P99: -1}, times: measure.NewHistogram()})
+		n = len(b.open)
+	}
+	if err := b.open[n-1].add(b.dims, iv); err != nil {
+		return err
+	}
+	if iv.Phase != "measure" && iv.Phase != "drain" {
+		return nil
+	}
+	return b.total.AddTail(iv) // only its distributions are used
+}
+
+// phaseEnds closes the bins of a phase. What is left at its end is a part of the bin before if it is short.
+func (b *builder) phaseEnds() {
+	if n := len(b.open); n == 2 && b.open[1].End-b.open[1].Start < b.width/2 {
+		b.open[0].merge(b.open[1])
+		b.open = b.open[:1]
+	}
+	for _, o := range b.open {
+		b.bins = append(b.bins, o.finish())
+	}
+	b.open = nil
+}
+
+func (b *builder) course() *Course {
+	b.phaseEnds()
+	c := &Course{Width: b.width, Bins: b.bins}
+	if len(c.Bins) == 0 {
+		c.Width = time.Second
+	}
+	for i, class := range b.dims.Classes {
+		s := Spectrum{Class: class.Name, Part: class.Part, Response: b.total.Classes[i].Response, Service: b.total.Classes[i].Service}
+		if s.Response.Count()+s.Service.Count() > 0 {
+			c.Spectra = append(c.Spectra, s)
 		}
 	}
 	return c
 }
 
-// phaseEnd is where the phase ends that begins with the first of the lines.
-func phaseEnd(lines []line) time.Duration {
-	end := lines[0].end
-	for i := 1; i < len(lines) && lines[i].phase == lines[0].phase; i++ {
-		end = max(end, lines[i].end)
+func (o *openBin) add(d measure.Dims, iv *measure.Interval) error {
+	x := &openBin{Bin: Bin{End: iv.End, Tally: iv.Tally(d), Offered: iv.Offered, Dropped: iv.Dropped, Workers: iv.Workers}}
+	if iv.Samples > 0 {
+		x.InFlight, x.sampled = iv.InFlight, iv.End-iv.Start
 	}
-	return end
-}
-
-// binWidth is the shortest that people count in and that makes no more than MaxBins.
-func binWidth(lines []line) time.Duration {
-	length := lines[len(lines)-1].end - lines[0].start
-	width := lines[0].end - lines[0].start
-	for i := range lines {
-		width = max(width, lines[i].end-lines[i].start)
-	}
-	if length/max(width, 1) < MaxBins {
-		return max(width, 1)
-	}
-	for _, s := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
-		if w := s * time.Second; w >= width && length/w < MaxBins {
-			return w
+	o.merge(x)
+	for i := range iv.Classes {
+		if d.Classes[i].Part {
+			continue
+		}
+		if times := iv.Classes[i].Answered(); times.Count() > 0 {
+			if err := o.times.Merge(times); err != nil {
+				return err
+			}
 		}
 	}
-	return length/MaxBins + 1
+	return nil
 }
 
-func (b *Bin) add(l *line) {
-	b.End = max(b.End, l.end)
-	b.Tally = b.Tally.Add(l.tally)
-	b.Offered += l.offered
-	b.Dropped += l.dropped
-	b.Workers = max(b.Workers, l.workers)
-	b.Max = max(b.Max, l.max)
-	if l.samples > 0 {
-		length := l.end - l.start
-		b.InFlight = (b.InFlight*float64(b.sampled) + l.inFlight*float64(length)) / float64(max(1, b.sampled+length))
-		b.sampled += length
+// merge adds what happened in another bin, or interval, of the phase.
+func (o *openBin) merge(x *openBin) {
+	o.End = max(o.End, x.End)
+	o.Tally = o.Tally.Add(x.Tally)
+	o.Offered += x.Offered
+	o.Dropped += x.Dropped
+	o.Workers = max(o.Workers, x.Workers)
+	if x.sampled > 0 {
+		o.InFlight = (o.InFlight*float64(o.sampled) + x.InFlight*float64(x.sampled)) / float64(o.sampled+x.sampled)
+		o.sampled += x.sampled
+	}
+	if x.times.Count() > 0 {
+		_ = o.times.Merge(x.times) // both were made here, and have fewer values than an interval can count
 	}
 }
 
-// finish states what the merged counts of a bin allow.
-func (b *Bin) finish(d *Counts) {
-	b.Count = d.total
-	b.Bands = d.bands()
-	if d.total >= measure.MinCount(0.5) {
-		b.P50 = d.Quantile(0.5, b.Max)
+// finish states what the merged times of a bin allow.
+func (o *openBin) finish() Bin {
+	b := o.Bin
+	if o.sampled == 0 {
+		b.InFlight = math.NaN()
 	}
-	if d.total >= measure.MinCount(0.99) {
-		b.P99 = d.Quantile(0.99, b.Max)
+	b.Count, b.Max = o.times.Count(), o.times.Max()
+	b.Bands = make([]int64, bandCount)
+	for ns, n := range o.times.Buckets() {
+		b.Bands[min(bandOf(ns), bandCount-1)] += n
 	}
-}
-
-func damaged(file, dir string, err error) error {
-	return fmt.Errorf("%s in %s is damaged (%w); the course of the run is shown as far as it can be read", file, dir, err)
+	if o.times.Enough(0.5) {
+		b.P50 = o.times.Quantile(0.5)
+	}
+	if o.times.Enough(0.99) {
+		b.P99 = o.times.Quantile(0.99)
+	}
+	return b
 }

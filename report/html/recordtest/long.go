@@ -3,6 +3,8 @@ package recordtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Repeat makes a long record out of a short one without a warm-up: its intervals and histograms follow each other
-// so many times. The counts of run.json stay those of the short one. It is for measuring what long records cost.
+// Repeat writes a record that goes on as the one in from does, times over, without encoding its histograms anew. from has no
+// warm-up, and its length is a multiple of a minute, so that its longer intervals can be repeated too.
 func Repeat(from, to string, times int) error {
 	r, err := record.Open(from)
 	if err != nil {
@@ -24,10 +26,16 @@ func Repeat(from, to string, times int) error {
 	}
 	p := r.Phase("measure")
 	length := p.End
-	if err := repeatIntervals(from, to, times, length); err != nil {
-		return err
+	if length%int64(time.Minute) != 0 {
+		return errors.New("the record to repeat does not end with a whole minute")
 	}
-	if err := repeatLog(from, to, times); err != nil {
+	err = errors.Join(
+		eachFile(from, "intervals*.ndjson.zst", func(path, name string) error {
+			return repeatIntervals(path, filepath.Join(to, name), times, length)
+		}),
+		eachFile(from, "latency*.hlog", func(path, name string) error { return repeatLog(path, filepath.Join(to, name), times) }),
+	)
+	if err != nil {
 		return err
 	}
 	p.End = length * int64(times)
@@ -39,35 +47,62 @@ func Repeat(from, to string, times int) error {
 	return record.Seal(to)
 }
 
+func eachFile(dir, pattern string, f func(path, name string) error) error {
+	paths, err := filepath.Glob(filepath.Join(dir, pattern))
+	for _, path := range paths {
+		err = errors.Join(err, f(path, filepath.Base(path)))
+	}
+	return err
+}
+
 func repeatIntervals(from, to string, times int, length int64) error {
-	var b bytes.Buffer
-	z, err := zstd.NewWriter(&b)
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	unpacked, err := zstd.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	defer unpacked.Close()
+	var list []record.IntervalLine
+	for lines := json.NewDecoder(unpacked); ; {
+		var l record.IntervalLine
+		if err := lines.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		list = append(list, l)
+	}
+	var packed bytes.Buffer
+	z, err := zstd.NewWriter(&packed)
 	if err != nil {
 		return err
 	}
 	lines := json.NewEncoder(z)
-	for k := range times {
-		if _, err := record.EachLine(from, func(l *record.IntervalLine) error {
-			l.Start += int64(k) * length
-			l.End += int64(k) * length
-			return lines.Encode(l)
-		}); err != nil {
-			return err
+	for range times {
+		for i := range list {
+			if err := lines.Encode(&list[i]); err != nil {
+				return err
+			}
+			list[i].Start += length
+			list[i].End += length
 		}
 	}
 	if err := z.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(to, record.IntervalsFile), b.Bytes(), 0o644)
+	return os.WriteFile(to, packed.Bytes(), 0o644)
 }
 
 func repeatLog(from, to string, times int) error {
-	b, err := os.ReadFile(filepath.Join(from, record.LatencyFile))
+	b, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
 	body := bytes.Index(b, []byte("Tag="))
-	f, err := os.Create(filepath.Join(to, record.LatencyFile))
+	f, err := os.Create(to)
 	if err != nil {
 		return err
 	}
