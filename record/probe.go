@@ -9,14 +9,6 @@ import (
 // KindProbe is the kind of record that `plimsoll disk` leaves.
 const KindProbe = "probe"
 
-// The profiles of a probe.
-const (
-	ProbeRandom     = "random"
-	ProbeJournal    = "journal"
-	ProbeCheckpoint = "checkpoint"
-	ProbeSustained  = "sustained"
-)
-
 // The words of a durability verdict.
 const (
 	// Honest: what was acknowledged reached the layer that was looked at.

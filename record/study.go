@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -76,6 +77,16 @@ type Configuration struct {
 	Same []string `json:"same,omitempty"`
 	// Exploratory configurations do not decide about the objectives.
 	Exploratory bool `json:"exploratory,omitempty"`
+}
+
+// UnmarshalJSON reads a configuration; whole numbers in Set become int again, as they were when it was made.
+func (c *Configuration) UnmarshalJSON(b []byte) error {
+	type fields Configuration
+	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
+		return err
+	}
+	Plain(c.Set)
+	return nil
 }
 
 // What a trial is for.

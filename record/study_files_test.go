@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -129,10 +130,10 @@ func TestStudyKeepsNoCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.Specification.HasHidden() || testStudySpec().HasHidden() {
+	if !HasHidden(s.Specification) || HasHidden(testStudySpec()) {
 		t.Error("HasHidden does not see what was taken out")
 	}
-	clean, err := testStudySpec().Redacted()
+	clean, err := RedactedStudy(testStudySpec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,5 +329,17 @@ func TestLongJournalOfUnknownTrials(t *testing.T) {
 	}
 	if diff := cmp.Diff(one.Trials, short.Trials); diff != "" {
 		t.Errorf("one by one -, at once +:\n%s", diff)
+	}
+}
+
+func TestConfigurationsSurviveJSON(t *testing.T) {
+	c := Configuration{ID: "x", Set: map[string]any{"load.workers": 16, "load.rate": 0.5, "target": "null:", "load_phase.drop": true, "objectives": []any{"a"}}}
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Configuration
+	if err := json.Unmarshal(b, &again); err != nil || !cmp.Equal(c, again) {
+		t.Errorf("%v: %s", err, cmp.Diff(c, again))
 	}
 }

@@ -226,13 +226,3 @@ func (l *LevelSpec) UnmarshalJSON(b []byte) error {
 	*l = LevelSpec(f)
 	return nil
 }
-
-// UnmarshalJSON reads a configuration; whole numbers in Set become int again, as they were when it was made.
-func (c *Configuration) UnmarshalJSON(b []byte) error {
-	type fields Configuration
-	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
-		return err
-	}
-	Plain(c.Set)
-	return nil
-}

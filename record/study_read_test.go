@@ -127,16 +127,7 @@ func checkStudyRoundTrips(t *testing.T, spec StudySpec) {
 	}
 }
 
-func TestConfigurationsSurviveJSON(t *testing.T) {
-	c := Configuration{ID: "x", Set: map[string]any{"load.workers": 16, "load.rate": 0.5, "target": "null:", "load_phase.drop": true, "objectives": []any{"a"}}}
-	b, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again Configuration
-	if err := json.Unmarshal(b, &again); err != nil || !cmp.Equal(c, again) {
-		t.Errorf("%v: %s", err, cmp.Diff(c, again))
-	}
+func TestLevelsFromJSON(t *testing.T) {
 	var level LevelSpec
 	for text, want := range map[string]LevelSpec{
 		`16`: {Value: 16}, `"100k"`: {Value: "100k"}, `{"name": "a", "set": {"x": 2}}`: {Name: "a", Set: map[string]any{"x": 2}},

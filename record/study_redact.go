@@ -9,20 +9,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
-// Redacted returns the specification as a record keeps it: without credentials.
-func (s RunSpec) Redacted() RunSpec {
+// RedactedRun returns a specification of a run as a record keeps it: without credentials.
+func RedactedRun(s RunSpec) RunSpec {
 	var r redactor
 	r.learn(s)
 	return r.spec(s)
 }
 
-// Redacted returns the specification as a study keeps it: without credentials.
-func (s StudySpec) Redacted() (StudySpec, error) {
+// RedactedStudy returns a specification of a study as its record keeps it: without credentials.
+func RedactedStudy(s StudySpec) (StudySpec, error) {
 	return redactedCopy(newStudyRedactor(s), s)
 }
 
-// HasHidden reports whether credentials were taken out of the specification, so that nothing can be run with it.
-func (s StudySpec) HasHidden() bool {
+// HasHidden reports whether credentials were taken out of a specification, so that nothing can be run with it.
+func HasHidden(s StudySpec) bool {
 	found := false
 	tree, err := treeOf(s)
 	if err != nil {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -39,17 +40,13 @@ func readScaled(t *testing.T, text string, by ScaleSpec) (StudySpec, []Left) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := treeOf(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mustTree(t, spec)
 	out, left, err := spec.Scaled(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := treeOf(spec)
-	if diff := cmp.Diff(before, after); err != nil || diff != "" {
-		t.Errorf("the study itself was changed (%v):\n%s", err, diff)
+	if diff := cmp.Diff(before, mustTree(t, spec)); diff != "" {
+		t.Errorf("the study itself was changed:\n%s", diff)
 	}
 	return out, left
 }
@@ -103,29 +100,16 @@ scale: {data: 1/128, workers: 1/8, cores: 1/16, applied: true}
 
 func mustTree(t *testing.T, v any) any {
 	t.Helper()
-	tree, err := treeOf(v)
+	b, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Numbers are compared by their value, however they are written.
-	return Plain(untyped(tree))
-}
-
-func untyped(v any) any {
-	switch v := v.(type) {
-	case interface{ Float64() (float64, error) }:
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = untyped(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = untyped(v[k])
-		}
+	var tree any
+	if err := json.Unmarshal(b, &tree); err != nil {
+		t.Fatal(err)
 	}
-	return v
+	// Numbers are compared by their value, however they are written.
+	return Plain(tree)
 }
 
 // Floors are kept and said, levels that become one are refused.

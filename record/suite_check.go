@@ -84,15 +84,22 @@ func (p PartSpec) NameOf() string {
 	return strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")
 }
 
+// The kinds of a part are those of the records that parts leave.
+const (
+	partStudy = "study"
+	partDrill = "drill"
+	partProbe = "probe"
+)
+
 // Kind is study, drill or probe.
 func (p PartSpec) Kind() string {
 	switch {
 	case p.Study != "":
-		return KindStudy
+		return partStudy
 	case p.Drill != "":
-		return KindDrill
+		return partDrill
 	}
-	return KindProbe
+	return partProbe
 }
 
 func (p *PartSpec) mistakes() []error {
@@ -134,13 +141,13 @@ func (p *PartSpec) mistakes() []error {
 			bad("each: %s has no values", key)
 		}
 	}
-	if len(p.Gives) > 0 && kind != KindStudy {
+	if len(p.Gives) > 0 && kind != partStudy {
 		bad("gives: only the procedures of a study find something; this is a %s", kind)
 	}
-	if len(p.Each) > 0 && kind == KindProbe {
+	if len(p.Each) > 0 && kind == partProbe {
 		bad("each: a probe has no run whose keys could be set; write one part for each")
 	}
-	if p.Repeat != 0 && kind != KindDrill {
+	if p.Repeat != 0 && kind != partDrill {
 		bad("repeat: only drills are repeated; a study has trials")
 	}
 	if p.Repeat < 0 {
@@ -149,7 +156,7 @@ func (p *PartSpec) mistakes() []error {
 	if p.Probe != nil {
 		errs = append(errs, p.Probe.mistakes()...)
 	}
-	if p.Level != "" && kind == KindStudy {
+	if p.Level != "" && kind == partStudy {
 		bad("level: a study has levels of its own; level is for drills and probes")
 	}
 	return errs

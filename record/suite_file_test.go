@@ -169,7 +169,7 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 		}
 	}
 	parts, err := ReadSuitePlan(dir)
-	if err != nil || len(parts) != 1 || !parts[0].Study.HasHidden() {
+	if err != nil || len(parts) != 1 || !HasHidden(*parts[0].Study) {
 		t.Errorf("%+v, %v", parts, err)
 	}
 }

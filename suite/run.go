@@ -206,10 +206,10 @@ func (c *conductor) reach() error {
 			if s == nil {
 				continue
 			}
-			if c.o.Against != "" && s.HasHidden() {
+			if c.o.Against != "" && record.HasHidden(*s) {
 				s.Run.Target = c.o.Against
 			}
-			if s.HasHidden() {
+			if record.HasHidden(*s) {
 				return errors.New("the suite does not keep the credentials of its target: give it again (--target URI)")
 			}
 		}

@@ -62,7 +62,7 @@ func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	if have.Specification.HasHidden() {
+	if record.HasHidden(have.Specification) {
 		o.Spec = j.Plan.Study
 	}
 	out.Study, out.Err = conduct.Resume(ctx, j.Dir, o)

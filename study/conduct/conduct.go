@@ -138,11 +138,11 @@ func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, 
 		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
 		Started: o.Clock.Now().UTC(), Environment: c.environment(), Validity: []measure.Finding{},
 	}
-	if c.study.Specification, err = plan.Spec.Redacted(); err != nil {
+	if c.study.Specification, err = record.RedactedStudy(plan.Spec); err != nil {
 		return nil, wrong(err)
 	}
 	if asked.Scale != nil && !asked.Scale.Applied {
-		if asked, err = asked.Redacted(); err != nil {
+		if asked, err = record.RedactedStudy(asked); err != nil {
 			return nil, wrong(err)
 		}
 		c.study.Asked = &asked

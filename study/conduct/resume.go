@@ -72,7 +72,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 // specOf returns the specification to go on with: the one that is given if it is that of the study, or what was kept.
 func specOf(s *record.Study, given *record.StudySpec) (record.StudySpec, error) {
 	if given == nil {
-		if s.Specification.HasHidden() {
+		if record.HasHidden(s.Specification) {
 			return record.StudySpec{}, errors.New("the study does not keep the credentials of its target: give its file again (--file FILE)")
 		}
 		return s.Specification, nil
@@ -82,7 +82,7 @@ func specOf(s *record.Study, given *record.StudySpec) (record.StudySpec, error) 
 		return spec, err
 	}
 	spec.Defaults()
-	clean, err := spec.Redacted()
+	clean, err := record.RedactedStudy(spec)
 	if err != nil {
 		return spec, err
 	}
@@ -376,7 +376,7 @@ func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
 // sameRun reports whether a record is of the run that is asked for, but for where it was written and whether data
 // were dropped before.
 func sameRun(recorded, asked record.RunSpec) bool {
-	asked = asked.Redacted()
+	asked = record.RedactedRun(asked)
 	for _, s := range []*record.RunSpec{&recorded, &asked} {
 		s.Out, s.LoadPhase.Drop = "", false
 	}

@@ -1,0 +1,67 @@
+package record
+
+// ProcedureResult is what a procedure tried and chose.
+type ProcedureResult struct {
+	// Name is "threads" or "steady".
+	Name string `json:"name" jsonschema:"enum=threads,enum=steady"`
+	// Path is the key of the run specification that it chose.
+	Path string `json:"path"`
+	// Rule is how the choice is made, in one sentence, and Reason why it was this one.
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+	// Chosen is the value; Settled is false if the search ended without finding what it looked for.
+	Chosen  float64 `json:"chosen"`
+	Settled bool    `json:"settled"`
+	// Points are what was tried, in order.
+	Points []ProcedurePoint `json:"points"`
+}
+
+// ProcedurePoint is one value that a procedure tried.
+type ProcedurePoint struct {
+	// Value is workers, seconds or operations.
+	Value float64 `json:"value"`
+	// N is how many trials of it count.
+	N int `json:"n"`
+	// Throughput is the geometric mean in operations per second, P99 the median of the trials' response times in ns.
+	Throughput float64  `json:"throughput"`
+	Low        *float64 `json:"throughput_low,omitempty"`
+	High       *float64 `json:"throughput_high,omitempty"`
+	P99        *float64 `json:"p99_ns,omitempty"`
+	// Note says what was seen there: a gate that failed, a knee, a series that did not settle.
+	Note string `json:"note,omitempty"`
+	// Trials are the records, relative to the directory of the study.
+	Trials []string `json:"trials,omitempty"`
+}
+
+// CapacityResult is the highest offered rate that held the objectives: a measured point, never an extrapolation.
+type CapacityResult struct {
+	Objectives []string `json:"objectives"`
+	// Rate is the capacity in operations per second, 0 if not even the lowest rate held.
+	Rate float64 `json:"rate"`
+	// Confirmed is true if all fresh trials at that rate held; Low is the lower end of the 95 % interval of the rate
+	// that they achieved, for this rate offered.
+	Confirmed bool     `json:"confirmed"`
+	Low       *float64 `json:"achieved_low,omitempty"`
+	// AtLeast is true if the highest rate that was allowed still held: the capacity is higher.
+	AtLeast bool   `json:"at_least,omitempty"`
+	Reason  string `json:"reason"`
+	// Doubts say why the rate must be taken with care although it was confirmed: several lower rates were missed, or what
+	// the target carries changed during the search. They are part of Reason as well.
+	Doubts []string `json:"doubts,omitempty"`
+	// Steps are all trials, in order.
+	Steps []CapacityStep `json:"steps"`
+}
+
+// CapacityStep is one trial of a capacity search.
+type CapacityStep struct {
+	// Phase is "probe" (a closed loop, which shows where to begin), "ramp", "bisect" or "confirm".
+	Phase    string   `json:"phase" jsonschema:"enum=probe,enum=ramp,enum=bisect,enum=confirm"`
+	Offered  float64  `json:"offered"`
+	Achieved float64  `json:"achieved"`
+	P99      *float64 `json:"p99_ns,omitempty"`
+	Errors   float64  `json:"errors"`
+	Holds    bool     `json:"holds"`
+	// Missed says which objective was missed, or what else was wrong.
+	Missed string `json:"missed,omitempty"`
+	Trial  string `json:"trial,omitempty"`
+}
