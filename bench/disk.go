@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The goals of the probe of disks.
@@ -170,7 +171,7 @@ func fio(ctx context.Context, args ...string) (fioJob, error) {
 
 func randomRatio(ctx context.Context, w io.Writer, at diskPlace, op string, threads int) error {
 	s := benchSpec(at.dir)
-	s.Profiles, s.Operations = []string{record.ProbeRandom}, []string{op}
+	s.Profiles, s.Operations = []string{spec.ProbeRandom}, []string{op}
 	s.Ramp = slices.Repeat([]int{threads}, 1+at.pairs)
 	args := []string{"--rw=rand" + op, "--bs=4k", "--direct=1", "--norandommap", "--size=256m", "--thread", "--group_reporting", fmt.Sprintf("--numjobs=%d", threads)}
 	if op == disk.Write {
@@ -190,7 +191,7 @@ func randomRatio(ctx context.Context, w io.Writer, at diskPlace, op string, thre
 		return err
 	}
 	var rates, cpu []float64
-	for i, step := range p.ProfileSteps(record.ProbeRandom) {
+	for i, step := range p.ProfileSteps(spec.ProbeRandom) {
 		rates = append(rates, step.Rate/(peer[i].Read.IOPS+peer[i].Write.IOPS))
 		cpu = append(cpu, step.CPUSeconds/float64(step.Operations)/peer[i].perOperation())
 	}
@@ -225,7 +226,7 @@ func paired(list []float64, low, high float64) string {
 // of fio are removed at the end, because to discard their blocks would disturb who comes next.
 func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 	s := benchSpec(at.dir)
-	s.Profiles, s.Clients = []string{record.ProbeJournal}, slices.Repeat([]int{1}, 1+at.pairs)
+	s.Profiles, s.Clients = []string{spec.ProbeJournal}, slices.Repeat([]int{1}, 1+at.pairs)
 	var peer []fioJob
 	var made []string
 	p, err := inTurns(ctx, s, "journal", func() error {
@@ -242,7 +243,7 @@ func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 		return err
 	}
 	var p50, p99 []float64
-	for i, step := range p.ProfileSteps(record.ProbeJournal) {
+	for i, step := range p.ProfileSteps(spec.ProbeJournal) {
 		if step.SyncOnly == nil || step.SyncOnly.P50 == nil || step.SyncOnly.P99 == nil {
 			return errors.New("too few flushes to compare them")
 		}
@@ -259,14 +260,14 @@ const modelRepeats = 3
 // modelErrors holds the group commit against its model.
 func modelErrors(ctx context.Context, w io.Writer, dir string) error {
 	s := benchSpec(dir)
-	s.Profiles, s.Clients = []string{record.ProbeJournal}, slices.Repeat([]int{1, 4, 16, 64}, modelRepeats)
+	s.Profiles, s.Clients = []string{spec.ProbeJournal}, slices.Repeat([]int{1, 4, 16, 64}, modelRepeats)
 	p, err := probeWith(ctx, s, func(string) {})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "  group commit over its model, the middle of %d (goal ±%.0f %%)\n", modelRepeats, 100*diskModel)
 	byClients := map[int][]record.ProbeStep{}
-	for _, step := range p.ProfileSteps(record.ProbeJournal) {
+	for _, step := range p.ProfileSteps(spec.ProbeJournal) {
 		if step.Model != nil && step.Latency != nil && step.Flush != nil {
 			byClients[step.Clients] = append(byClients[step.Clients], step)
 		}

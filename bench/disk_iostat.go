@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // besideIostat compares what the probe says of the device with what iostat -x says of the same seconds.
 func besideIostat(ctx context.Context, w io.Writer, dir string) error {
 	s := benchSpec(dir)
-	s.Profiles, s.Operations, s.Ramp, s.Duration = []string{record.ProbeRandom}, []string{disk.Mixed}, []int{4}, iostatSeconds*1e9
+	s.Profiles, s.Operations, s.Ramp, s.Duration = []string{spec.ProbeRandom}, []string{disk.Mixed}, []int{4}, iostatSeconds*1e9
 	storage, err := deviceOf(dir)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What a lab may cost, as issue 5 has it.
@@ -75,10 +75,10 @@ func (b labBench) prepare(ctx context.Context) error {
 
 // round makes and removes a lab; with a run in between it measures the supervisor.
 func (b labBench) round(ctx context.Context, run bool, seconds int) (usable, removed time.Duration, cpu float64, err error) {
-	spec := record.LabSpec{Name: "bench", Engine: record.EngineSpec{Name: engine.DocumentDB},
-		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 3, Election: "elect-fast"}}
+	asked := spec.Lab{Name: "bench", Engine: spec.Engine{Name: engine.DocumentDB},
+		Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 3, Election: "elect-fast"}}
 	begin := time.Now()
-	h, err := lab.Up(ctx, spec, lab.Options{Home: b.home, Executable: b.binary})
+	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -88,7 +88,7 @@ func (b labBench) round(ctx context.Context, run bool, seconds int) (usable, rem
 		cpu, err = b.supervisorShare(ctx, h, seconds)
 	}
 	begin = time.Now()
-	err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), b.home, spec.Name, nil))
+	err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil))
 	return usable, time.Since(begin), cpu, err
 }
 

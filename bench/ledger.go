@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -273,14 +273,14 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	if err := b.prepare(ctx); err != nil {
 		return "", nil, errors.Join(err, end())
 	}
-	spec := record.LabSpec{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: record.EngineSpec{Name: engine.DocumentDB},
-		Topology: record.TopologySpec{Kind: record.LabStandalone}}
-	h, err := lab.Up(ctx, spec, lab.Options{Home: b.home, Executable: b.binary})
+	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
+		Topology: spec.Topology{Kind: spec.LabStandalone}}
+	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
 		return "", nil, errors.Join(err, end())
 	}
 	end = func() error {
-		return errors.Join(h.Close(), lab.Down(context.WithoutCancel(ctx), b.home, spec.Name, nil), os.RemoveAll(dir))
+		return errors.Join(h.Close(), lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil), os.RemoveAll(dir))
 	}
 	all, err := h.Addresses(ctx)
 	if err == nil && all["balanced"] == "" {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
-	"github.com/plimsoll-bench/plimsoll/record"
 	plimsoll "github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -111,9 +111,9 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 	defer os.RemoveAll(dir)
 	mark := make(chan time.Time, 1)
 	go r.mark(ctx, mark)
-	spec := record.DrillSpec{External: true, Run: record.RunSpec{Target: server.URI()}}
-	spec.Run.Load.Rate, spec.Run.Load.Workers, spec.Run.Load.Duration = 2000, 16, record.Duration(outageFrom+outageLoad)
-	d, err := drill.Run(ctx, spec, drill.Options{Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now}})
+	asked := spec.Drill{External: true, Run: spec.Run{Target: server.URI()}}
+	asked.Run.Load.Rate, asked.Run.Load.Workers, asked.Run.Load.Duration = 2000, 16, spec.Duration(outageFrom+outageLoad)
+	d, err := drill.Run(ctx, asked, drill.Options{Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now}})
 	if err != nil {
 		return 0, 0, err
 	}

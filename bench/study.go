@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
@@ -27,15 +28,15 @@ func studyCost(ctx context.Context, w io.Writer, _ config) error {
 }
 
 // studyOf is a study over a null target with so many configurations.
-func studyOf(configurations, trials int) record.StudySpec {
-	spec := record.StudySpec{
-		Name: "bench", Run: record.RunSpec{Target: "null:", Load: record.LoadSpec{Duration: record.Duration(time.Second)}},
-		Factors: []record.FactorSpec{{Path: "workload.seed"}}, Trials: record.Count(trials),
+func studyOf(configurations, trials int) spec.Study {
+	asked := spec.Study{
+		Name: "bench", Run: spec.Run{Target: "null:", Load: spec.Load{Duration: spec.Duration(time.Second)}},
+		Factors: []spec.Factor{{Path: "workload.seed"}}, Trials: spec.Count(trials),
 	}
 	for i := range configurations {
-		spec.Factors[0].Levels = append(spec.Factors[0].Levels, record.LevelSpec{Value: i + 1})
+		asked.Factors[0].Levels = append(asked.Factors[0].Levels, spec.Level{Value: i + 1})
 	}
-	return spec
+	return asked
 }
 
 // planAndCompare plans 10,000 trials and judges what they might have measured.

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The figures that disks are sized with.
@@ -266,7 +267,7 @@ func (s *sizer) chooseType(shards int, decides string) {
 }
 
 // withType is the answer in nodes of one type, or why they do not fit.
-func (s *sizer) withType(t record.NodeType, cores float64, shards int, decides string) (record.SizeAnswer, string) {
+func (s *sizer) withType(t spec.NodeType, cores float64, shards int, decides string) (record.SizeAnswer, string) {
 	if t.Cores < cores {
 		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores and the measured nodes have %s; what fewer carry was not measured", number(t.Cores), number(cores))
 	}
@@ -296,7 +297,7 @@ func (s *sizer) withType(t record.NodeType, cores float64, shards int, decides s
 
 // price is what nodes cost, by operations as well where a rate is needed. Quotients are rounded up to three digits, as
 // TPC-C 7.3 asks: nobody gets more for the money than is said.
-func (s *sizer) price(nodes int, t record.NodeType) *record.SizePrice {
+func (s *sizer) price(nodes int, t spec.NodeType) *record.SizePrice {
 	l := s.in.Prices
 	p := &record.SizePrice{Currency: l.Currency, Date: l.Date, Source: l.Source, Month: float64(nodes) * t.Price}
 	if rate := s.in.Need.Operations; rate > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // ofAnother returns the keys besides load and workload in which a configuration of a study differs from the baseline,
@@ -40,9 +41,9 @@ func ofAnother(s *record.Study, id string) []string {
 }
 
 // tree is a specification as its keys in JSON are nested.
-func tree(spec record.RunSpec) map[string]any {
+func tree(asked spec.Run) map[string]any {
 	var out map[string]any
-	b, err := json.Marshal(spec)
+	b, err := json.Marshal(asked)
 	if err != nil || json.Unmarshal(b, &out) != nil {
 		return nil // what it says is then not known, and differs from everything that is set
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/capacity/sizetest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Whatever somebody did to run.json, a size is refused or answered, and never with a negative number of anything.
 func FuzzSizeOfDamagedRecord(f *testing.F) {
 	whole := filepath.Join(f.TempDir(), "whole")
-	if err := sizetest.WriteRun(whole, sizetest.Run{Rate: 1000, Records: 2_000_000, Durability: record.DurabilitySpec{Name: "durable"}, Target: mongod("1073741824")}); err != nil {
+	if err := sizetest.WriteRun(whole, sizetest.Run{Rate: 1000, Records: 2_000_000, Durability: spec.Durability{Name: "durable"}, Target: mongod("1073741824")}); err != nil {
 		f.Fatal(err)
 	}
 	run, err := os.ReadFile(filepath.Join(whole, record.RunFile))

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // demand is one workload on its way to a number of nodes.
@@ -297,7 +298,7 @@ func writeClass(name string) bool {
 }
 
 // waitsForJournal says whether writes are acknowledged when they are on the disk. A majority implies it by default.
-func waitsForJournal(d record.DurabilitySpec) bool {
+func waitsForJournal(d spec.Durability) bool {
 	if d.Journal != nil {
 		return *d.Journal
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // findingName finds where a finding gets its name.
@@ -51,7 +51,7 @@ func TestDocumentedPriceList(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, found := strings.Cut(rest, "```")
-	list, err := record.ReadPriceList(strings.NewReader(text))
+	list, err := spec.ReadPriceList(strings.NewReader(text))
 	if err != nil || !found || len(list.Nodes) != 1 || list.Nodes[0].Price != 412.50 || list.Date != "2026-11-01" {
 		t.Errorf("%+v, %v", list, err)
 	}

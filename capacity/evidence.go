@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // trial is one run that may say what a deployment carries.
@@ -172,7 +173,7 @@ func firstInvalid(list []measure.Finding) string {
 }
 
 // describeWorkload names a workload with what makes its results comparable: parameters and durability.
-func describeWorkload(s record.RunSpec) string {
+func describeWorkload(s spec.Run) string {
 	name := s.Workload.Name
 	if s.Workload.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
 		name = "ycsb-" + name

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -32,8 +32,8 @@ type Keys struct {
 // KeysOf reads the key distribution of a workload out of its specification, and makes documents to see how large
 // they are. It fails for workloads whose operations do not ask for single keys: those with scans, and person,
 // location and catalog.
-func KeysOf(spec record.WorkloadSpec) (Keys, error) {
-	name, values, err := parameters(spec)
+func KeysOf(asked spec.Workload) (Keys, error) {
+	name, values, err := parameters(asked)
 	if err != nil {
 		return Keys{}, err
 	}
@@ -65,21 +65,21 @@ func KeysOf(spec record.WorkloadSpec) (Keys, error) {
 	if sum > 0 {
 		k.Inserts = insert / sum
 	}
-	k.Records, k.DocBytes, err = sample(spec)
+	k.Records, k.DocBytes, err = sample(asked)
 	return k, err
 }
 
 // parameters returns the effective parameters of a workload: its defaults, with what was given on top.
-func parameters(spec record.WorkloadSpec) (name string, values map[string]string, err error) {
-	name = strings.TrimPrefix(strings.ToLower(spec.Name), "workload")
+func parameters(asked spec.Workload) (name string, values map[string]string, err error) {
+	name = strings.TrimPrefix(strings.ToLower(asked.Name), "workload")
 	switch {
-	case spec.Mode == "ycsb" && name == "core":
+	case asked.Mode == "ycsb" && name == "core":
 		name = "ycsb"
-	case spec.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb"):
+	case asked.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb"):
 		name = "ycsb-" + name
-	case spec.Mode == "core" && name == "ycsb":
+	case asked.Mode == "core" && name == "ycsb":
 		name = "core"
-	case spec.Mode == "core":
+	case asked.Mode == "core":
 		name = strings.TrimPrefix(name, "ycsb-")
 	}
 	params, err := workload.ParamsOf(name)
@@ -89,7 +89,7 @@ func parameters(spec record.WorkloadSpec) (name string, values map[string]string
 	values = map[string]string{}
 	for _, p := range params {
 		values[p.Name] = p.Default
-		if v, ok := spec.Params[p.Name]; ok {
+		if v, ok := asked.Params[p.Name]; ok {
 			values[p.Name] = v
 		}
 	}
@@ -100,9 +100,9 @@ func parameters(spec record.WorkloadSpec) (name string, values map[string]string
 const sampled = 200
 
 // sample returns the number of records of a workload and their mean size.
-func sample(spec record.WorkloadSpec) (records, bytes float64, err error) {
+func sample(asked spec.Workload) (records, bytes float64, err error) {
 	w, err := workload.Open(workload.Spec{
-		Name: spec.Name, Mode: spec.Mode, Records: int64(spec.Records), Seed: spec.Seed, Params: spec.Params,
+		Name: asked.Name, Mode: asked.Mode, Records: int64(asked.Records), Seed: asked.Seed, Params: asked.Params,
 	})
 	if err != nil {
 		return 0, 0, err

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -17,10 +17,10 @@ type trace struct {
 }
 
 // newTrace runs the stream of a workload for so many operations, acknowledging every insert.
-func newTrace(t *testing.T, spec record.WorkloadSpec, operations int) trace {
+func newTrace(t *testing.T, asked spec.Workload, operations int) trace {
 	t.Helper()
 	w, err := workload.Open(workload.Spec{
-		Name: spec.Name, Mode: spec.Mode, Records: int64(spec.Records), Seed: spec.Seed, Params: spec.Params,
+		Name: asked.Name, Mode: asked.Mode, Records: int64(asked.Records), Seed: asked.Seed, Params: asked.Params,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -149,13 +149,13 @@ func TestPredictionAgainstExactLRU(t *testing.T) {
 		{"c", "core", "exponential", 0.01},
 		{"c", "core", "sequential", 0.01},
 	} {
-		spec := record.WorkloadSpec{Name: c.name, Mode: c.mode, Seed: 5, Records: records,
+		asked := spec.Workload{Name: c.name, Mode: c.mode, Seed: 5, Records: records,
 			Params: map[string]string{"requestdistribution": c.distribution, "fieldcount": "1", "fieldlength": "10"}}
-		keys, err := KeysOf(spec)
+		keys, err := KeysOf(asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := newTrace(t, spec, operations)
+		tr := newTrace(t, asked, operations)
 		keys = keys.Sized(records + keys.Inserts*operations*2/3) // as many as there are in the middle of what is counted
 		worst, where := 0.0, ""
 		for _, perPage := range []int{1, 25} {
@@ -183,12 +183,12 @@ func TestPredictionAgainstExactLRU(t *testing.T) {
 func TestPredictionWithIndexAgainstExactLRU(t *testing.T) {
 	t.Parallel()
 	const records, operations, perPage, perIndex = 14_000, 200_000, 4, 100
-	spec := record.WorkloadSpec{Name: "c", Seed: 5, Records: records, Params: map[string]string{"fieldcount": "1", "fieldlength": "10"}}
-	keys, err := KeysOf(spec)
+	want := spec.Workload{Name: "c", Seed: 5, Records: records, Params: map[string]string{"fieldcount": "1", "fieldlength": "10"}}
+	keys, err := KeysOf(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := newTrace(t, spec, operations)
+	tr := newTrace(t, want, operations)
 	page := perPage * keys.DocBytes * 1.001 / pageFill
 	for _, share := range []float64{0.05, 0.2, 0.5} {
 		room := int((records/perPage + records/perIndex) * share)

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The reference architecture's figures 6 to 9: four servers with 100 million YCSB records, and what memory and data did
 // to the operations per second of workload B. Throughput is no hit ratio, but it falls where that does and nowhere else.
 func TestCliffOfTheReferenceArchitecture(t *testing.T) {
-	keys, err := KeysOf(record.WorkloadSpec{Name: "ycsb-b", Records: 1000})
+	keys, err := KeysOf(spec.Workload{Name: "ycsb-b", Records: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestWiredTigerCache(t *testing.T) {
 func TestCacheForIsTheInverseOfPredict(t *testing.T) {
 	for _, distribution := range Distributions() {
 		for _, mode := range []string{"core", "ycsb"} {
-			keys, err := KeysOf(record.WorkloadSpec{Name: "c", Mode: mode, Records: 1_000_000, Params: map[string]string{"requestdistribution": distribution}})
+			keys, err := KeysOf(spec.Workload{Name: "c", Mode: mode, Records: 1_000_000, Params: map[string]string{"requestdistribution": distribution}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,11 +110,11 @@ func TestPopularity(t *testing.T) {
 
 func TestKeysOfSaysWhatHasNoModel(t *testing.T) {
 	for name, want := range map[string]string{"e": "scans", "person": "no model", "location": "no model", "xyz": "unknown workload"} {
-		if _, err := KeysOf(record.WorkloadSpec{Name: name, Records: 1000}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := KeysOf(spec.Workload{Name: name, Records: 1000}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("workload %s: error %v, want one with %q", name, err, want)
 		}
 	}
-	if _, err := KeysOf(record.WorkloadSpec{Name: "c", Records: 100, Params: map[string]string{"theta": "much"}}); err == nil {
+	if _, err := KeysOf(spec.Workload{Name: "c", Records: 100, Params: map[string]string{"theta": "much"}}); err == nil {
 		t.Error("a theta that is no number is taken")
 	}
 	for _, c := range []Cache{{}, {Bytes: -1}, {Bytes: math.NaN()}, {Bytes: math.Inf(1)}} {

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Need is what a deployment must carry.
@@ -101,14 +102,14 @@ func keyHint(key string) string {
 func (n *Need) set(key, value string) (err error) {
 	switch key {
 	case needOps:
-		var r record.Rate
-		if r, err = record.ParseRate(value); err == nil && !(r > 0 && float64(r) <= maxRate) {
+		var r spec.Rate
+		if r, err = spec.ParseRate(value); err == nil && !(r > 0 && float64(r) <= maxRate) {
 			err = fmt.Errorf("%s operations per second are none that a deployment is needed for", value)
 		}
 		n.Operations = float64(r)
 	case needData:
-		var s record.Size
-		if s, err = record.ParseSize(value); err == nil && s < minData {
+		var s spec.Size
+		if s, err = spec.ParseSize(value); err == nil && s < minData {
 			err = fmt.Errorf("%d bytes are less than any disk: did you forget the unit, as in 2TiB?", s)
 		}
 		if err == nil && s > maxData {
@@ -120,8 +121,8 @@ func (n *Need) set(key, value string) (err error) {
 	case needFailures:
 		n.Failures, err = whole(value, 0, maxFailures)
 	case needFree:
-		var s record.Share
-		if s, err = record.ParseShare(value); err == nil && !(s >= 0 && s <= 0.9) {
+		var s spec.Share
+		if s, err = spec.ParseShare(value); err == nil && !(s >= 0 && s <= 0.9) {
 			err = fmt.Errorf("%s of each disk cannot stay free: say a share from 0 to 90%%", value)
 		}
 		n.Free = float64(s)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Input is what a size is made from.
@@ -31,7 +32,7 @@ type Input struct {
 	// Probe is the record of a probe of the disk (plimsoll disk) that the journal will be on; nil without one.
 	Probe *record.Probe
 	// Prices are the nodes that can be had, nil for nodes like the measured ones.
-	Prices *record.PriceList
+	Prices *spec.PriceList
 	Tool   record.Tool
 }
 

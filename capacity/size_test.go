@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/capacity/sizetest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -225,8 +226,8 @@ func TestSizeByMemory(t *testing.T) {
 	}
 }
 
-func prices() *record.PriceList {
-	return &record.PriceList{Currency: "EUR", Date: "2026-11-01", Source: "test", Nodes: []record.NodeType{
+func prices() *spec.PriceList {
+	return &spec.PriceList{Currency: "EUR", Date: "2026-11-01", Source: "test", Nodes: []spec.NodeType{
 		{Name: "tiny", Cores: 2, Memory: 8 << 30, Disk: 1 << 40, Price: 50},
 		{Name: "small", Cores: 8, Memory: 16 << 30, Disk: 100 << 30, Price: 200},
 		{Name: "large", Cores: 16, Memory: 64 << 30, Disk: 2 << 40, Price: 900},
@@ -277,7 +278,7 @@ func TestUpToThree(t *testing.T) {
 // A disk that syncs slowly can make an objective impossible, and its batch can decide the number of shards.
 func TestSizeByJournal(t *testing.T) {
 	t.Parallel()
-	durable := record.DurabilitySpec{Name: "durable"}
+	durable := spec.Durability{Name: "durable"}
 	dirs := made(t, open(2000, sizetest.Run{Workload: "a", Durability: durable, P99: 8 * time.Millisecond})...)
 	in := Input{Records: dirs, Need: need(t, "ops=20000,p99<10ms"), Sync: 5 * time.Millisecond}
 	s := size(t, in)
@@ -308,7 +309,7 @@ func TestSizeByJournal(t *testing.T) {
 	if s = size(t, Input{Records: made(t, open(2000, counted)...), Need: in.Need}); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.Sync != 4e6 {
 		t.Error("the servers' own count of their syncs is not used")
 	}
-	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond, Durability: record.DurabilitySpec{Name: "balanced"}})...)
+	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond, Durability: spec.Durability{Name: "balanced"}})...)
 	if s = size(t, in); s.Workloads[0].Journal != nil || !strings.Contains(text(s), "journal-unused") {
 		t.Error("writes that do not wait for the journal are limited by it")
 	}
@@ -388,7 +389,7 @@ func TestSizeMatches(t *testing.T) {
 // TestGolden keeps the whole result of a question with everything in it.
 func TestGolden(t *testing.T) {
 	runs := append(open(10_000, sizetest.Run{Records: 2_000_000, Target: mongod("1073741824")}),
-		open(4000, sizetest.Run{Workload: "a", Records: 2_000_000, Target: mongod("1073741824"), Durability: record.DurabilitySpec{Name: "durable"}})...)
+		open(4000, sizetest.Run{Workload: "a", Records: 2_000_000, Target: mongod("1073741824"), Durability: spec.Durability{Name: "durable"}})...)
 	golden, err := filepath.Abs(filepath.Join("testdata", "size.golden.json"))
 	if err != nil {
 		t.Fatal(err)

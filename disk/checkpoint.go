@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -164,7 +165,7 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	c := &committer{burst: b, log: l, arrivals: newArrivals(p.spec.CommitRate, p.spec.Seed)}
 	reads := newArrivals(p.spec.ReadRate, p.spec.Seed+1)
 	j := &job{threads: 2 + readers, busy: b.active.Load, ready: func() { b.begin = time.Now() }, step: record.ProbeStep{
-		Profile: record.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record, Mode: modeOf(p.direct), Sync: SyncData,
+		Profile: spec.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record, Mode: modeOf(p.direct), Sync: SyncData,
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 {
 		return kinds["sync"].Count() + kinds["table-sync"].Count()

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // conclude says what the measured steps are worth and mean.
@@ -47,7 +48,7 @@ func (p *probe) doubts() {
 		if s.Interrupted {
 			p.find("interrupted-step", measure.Warning, "the last step ended before its time, so its figures are of a shorter time")
 		}
-		if s.Latency != nil && s.Latency.P99 == nil && s.Profile != record.ProbeSustained {
+		if s.Latency != nil && s.Latency.P99 == nil && s.Profile != spec.ProbeSustained {
 			p.find("few-operations", measure.Note, fmt.Sprintf("some steps had fewer than %d operations, too few to state a 99th percentile: take a longer --duration", measure.MinCount(0.99)))
 		}
 	}
@@ -59,7 +60,7 @@ func (p *probe) doubtCache() {
 	if limit := int64(p.out.Environment.MemoryLimit); limit > 0 {
 		memory = min(memory, limit)
 	}
-	for _, s := range p.out.ProfileSteps(record.ProbeRandom) {
+	for _, s := range p.out.ProfileSteps(spec.ProbeRandom) {
 		if s.Mode != files.Direct && s.Operation != Write && memory > 0 && p.spec.Size < 2*memory {
 			p.find("fits-in-memory", measure.Warning, fmt.Sprintf("the test file (%s) is less than twice the memory (%s), so that %s reads are answered by the page cache and not by the storage: take a larger --size, or --mode direct",
 				figure.Bytes(p.spec.Size), figure.Bytes(memory), s.Mode))
@@ -88,7 +89,7 @@ func (p *probe) doubtHost() {
 
 // doubtDevice compares what the probe read past the page cache with what the device read.
 func (p *probe) doubtDevice(s record.ProbeStep) {
-	if s.Profile != record.ProbeRandom || s.Operation != Read || s.Mode != files.Direct || s.Bytes < 1<<20 {
+	if s.Profile != spec.ProbeRandom || s.Operation != Read || s.Mode != files.Direct || s.Bytes < 1<<20 {
 		return
 	}
 	for _, d := range s.Devices {

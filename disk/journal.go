@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // group is a group commit with the semantics of MongoDB's journal flusher: one thread flushes; a commit waits for the
@@ -116,7 +117,7 @@ func (p *probe) journalStep(ctx context.Context, l *log, clients int) (*record.P
 	var failed atomic.Bool
 	var thinking, thoughts atomic.Int64
 	j := &job{threads: 1, step: record.ProbeStep{
-		Profile: record.ProbeJournal, Operation: Commit, Threads: 1, Clients: clients, Block: p.spec.Record, Mode: "buffered", Sync: SyncData,
+		Profile: spec.ProbeJournal, Operation: Commit, Threads: 1, Clients: clients, Block: p.spec.Record, Mode: "buffered", Sync: SyncData,
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 { return kinds["sync"].Count() }
 	j.body = func(_ int, t *tally, stop *atomic.Bool) error {

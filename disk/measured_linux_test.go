@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What a step says of its device is what iostat -x says of it, which runs beside the step: it looks at the device before
@@ -43,7 +44,7 @@ func TestAccountingIsThatOfIostat(t *testing.T) {
 // ended within; length is the most that the interval of iostat can have been.
 func besideIostat(t *testing.T, v *disktest.Volume, seconds int) (p *record.Probe, columns map[string]float64, length float64, covered bool) {
 	t.Helper()
-	s := small(v.Dir, record.ProbeRandom)
+	s := small(v.Dir, spec.ProbeRandom)
 	s.Operations, s.Ramp, s.Duration = []string{Mixed}, []int{3}, int64(time.Second)
 	var ended time.Time
 	var begun time.Time
@@ -127,7 +128,7 @@ func TestNothingDueIsLeftOut(t *testing.T) {
 	}
 	t.Parallel()
 	v := disktest.Make(t, "ext4", 100, "")
-	s := small(v.Dir, record.ProbeCheckpoint)
+	s := small(v.Dir, spec.ProbeCheckpoint)
 	s.CommitRate, s.ReadRate, s.Duration = 3000, 300, int64(500*time.Millisecond)
 	p, err := probeOf(t, s, nil)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Progress hears how a probe goes on. Its methods are called from one goroutine at a time.
@@ -100,13 +101,13 @@ func (p *probe) profile(ctx context.Context, name string) error {
 		return nil
 	}
 	switch name {
-	case record.ProbeRandom:
+	case spec.ProbeRandom:
 		return p.random(ctx)
-	case record.ProbeJournal:
+	case spec.ProbeJournal:
 		return p.journal(ctx)
-	case record.ProbeCheckpoint:
+	case spec.ProbeCheckpoint:
 		return p.checkpoint(ctx)
-	case record.ProbeSustained:
+	case spec.ProbeSustained:
 		return p.sustained(ctx)
 	}
 	return fmt.Errorf("there is no profile %q", name)
@@ -166,11 +167,11 @@ func (p *probe) needs() int64 {
 	var n int64
 	for _, name := range p.spec.Profiles {
 		switch name {
-		case record.ProbeRandom, record.ProbeSustained:
+		case spec.ProbeRandom, spec.ProbeSustained:
 			n = max(n, p.spec.Size)
-		case record.ProbeJournal:
+		case spec.ProbeJournal:
 			n = max(n, 3*p.spec.Segment)
-		case record.ProbeCheckpoint:
+		case spec.ProbeCheckpoint:
 			n = max(n, p.spec.Size+3*p.spec.Segment+2*p.spec.Dirty)
 		}
 	}

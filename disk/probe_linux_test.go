@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // quiet hears and says nothing, and calls a hook before each step.
@@ -91,7 +92,7 @@ func TestProfilesOnFilesystems(t *testing.T) {
 			if a.Verdict != record.Honest || float64(a.Flushes) < 0.9*float64(a.Syncs) {
 				t.Errorf("grade A: %+v", a)
 			}
-			if steps := len(p.ProfileSteps(record.ProbeRandom)); steps != 6 {
+			if steps := len(p.ProfileSteps(spec.ProbeRandom)); steps != 6 {
 				t.Errorf("%d steps of random access", steps)
 			}
 			checkSteps(t, p, v.Device)
@@ -117,14 +118,14 @@ func checkSteps(t *testing.T, p *record.Probe, device string) {
 			t.Errorf("%s %s: %d operations of %d are not %d bytes", s.Profile, s.Operation, s.Operations, s.Block, s.Bytes)
 		}
 		for _, d := range s.Devices {
-			if d.Name != device || s.Operation != Read || s.Profile != record.ProbeRandom {
+			if d.Name != device || s.Operation != Read || s.Profile != spec.ProbeRandom {
 				continue
 			}
 			if d.ReadBytes < s.Bytes { // each read passed the page cache of the filesystem above
 				t.Errorf("%s read %d bytes, the probe %d", device, d.ReadBytes, s.Bytes)
 			}
 		}
-		if s.Profile == record.ProbeJournal && s.Flushes == 0 {
+		if s.Profile == spec.ProbeJournal && s.Flushes == 0 {
 			t.Errorf("no flush with %d clients", s.Clients)
 		}
 	}
@@ -141,7 +142,7 @@ func TestModes(t *testing.T) {
 		block      int64
 	}{{files.Direct, SyncOpen, 512}, {files.Buffered, SyncData, 4096}, {files.Buffered, SyncNone, 6144}, {files.Mapped, SyncData, 4096}, {files.Direct, SyncData, 32 << 10}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			s := small(v.Dir, record.ProbeRandom)
+			s := small(v.Dir, spec.ProbeRandom)
 			s.Mode, s.Sync, s.Block, s.Operations, s.SyncDelay = c.mode, c.sync, c.block, []string{Read, Mixed}, int64(10*time.Millisecond)
 			p, err := probeOf(t, s, nil)
 			if err != nil {
@@ -173,7 +174,7 @@ func TestSwallowedFlushesAreLying(t *testing.T) {
 		return
 	}
 	v := disktest.Make(t, "ext4", 64, "barrier=0")
-	p, err := probeOf(t, small(v.Dir, record.ProbeJournal), nil)
+	p, err := probeOf(t, small(v.Dir, spec.ProbeJournal), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestMemory(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := small(dir, record.ProbeJournal)
+	s := small(dir, spec.ProbeJournal)
 	_, err := probeOf(t, s, nil)
 	var refused *files.RefusedError
 	if !errors.As(err, &refused) || !refused.Forced {
@@ -218,14 +219,14 @@ func TestFull(t *testing.T) {
 		return
 	}
 	v := disktest.Make(t, "ext4", 64, "")
-	s := small(v.Dir, record.ProbeRandom)
+	s := small(v.Dir, spec.ProbeRandom)
 	s.Size = 1 << 30
 	_, err := probeOf(t, s, nil)
 	var full *files.FullError
 	if !errors.As(err, &full) {
 		t.Errorf("before: %v", err)
 	}
-	s = small(v.Dir, record.ProbeJournal)
+	s = small(v.Dir, spec.ProbeJournal)
 	filler := filepath.Join(v.Dir, "filler")
 	p, err := probeOf(t, s, func(o *Options) {
 		o.Progress = quiet{func(text string) {
@@ -248,7 +249,7 @@ func TestFull(t *testing.T) {
 
 // An interrupt ends the step, keeps what was measured and removes the files.
 func TestInterrupt(t *testing.T) {
-	s := small(t.TempDir(), record.ProbeRandom, record.ProbeJournal)
+	s := small(t.TempDir(), spec.ProbeRandom, spec.ProbeJournal)
 	s.Duration, s.Mode, s.Sync = int64(time.Hour), files.Buffered, SyncNone
 	dir := filepath.Join(t.TempDir(), "record")
 	w, err := record.CreateProbe(dir, &record.Probe{Specification: s})
@@ -293,7 +294,7 @@ func TestThrottledDeviceIsSlow(t *testing.T) {
 	if !ok {
 		return
 	}
-	s := small(v.Dir, record.ProbeJournal)
+	s := small(v.Dir, spec.ProbeJournal)
 	s.Clients, s.Duration = []int{1}, int64(2*time.Second)
 	p, err := probeOf(t, s, func(o *Options) { o.Progress = quiet{func(string) { join() }} })
 	if err != nil {

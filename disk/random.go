@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // gain is how much twice the threads must add for more threads to be called a help.
@@ -82,7 +83,7 @@ func (p *probe) randomStep(ctx context.Context, op string, threads int, length t
 		sync = p.spec.Sync
 	}
 	j := &job{threads: threads, length: length, step: record.ProbeStep{
-		Profile: record.ProbeRandom, Operation: op, Threads: threads, Block: p.spec.Block, Mode: p.spec.Mode, Sync: sync,
+		Profile: spec.ProbeRandom, Operation: op, Threads: threads, Block: p.spec.Block, Mode: p.spec.Mode, Sync: sync,
 	}}
 	if sync == SyncData || sync == SyncOpen {
 		j.syncs = func(kinds map[string]*measure.Histogram, ops int64) int64 {

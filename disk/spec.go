@@ -8,17 +8,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Profiles are the names of all profiles, in the order in which "all" runs them.
 func Profiles() []string {
-	return []string{record.ProbeRandom, record.ProbeJournal, record.ProbeCheckpoint, record.ProbeSustained}
+	return []string{spec.ProbeRandom, spec.ProbeJournal, spec.ProbeCheckpoint, spec.ProbeSustained}
 }
 
 // Defaults is the specification of a probe of a directory when nothing else is said.
 func Defaults(dir string) record.ProbeSpec {
 	return record.ProbeSpec{
-		Directory: dir, Profiles: []string{record.ProbeRandom, record.ProbeJournal}, Size: 4 << 30, Duration: int64(10 * time.Second),
+		Directory: dir, Profiles: []string{spec.ProbeRandom, spec.ProbeJournal}, Size: 4 << 30, Duration: int64(10 * time.Second),
 		Threads: 16, Block: 4096, Operations: []string{Read, Write}, Mode: files.Direct, Sync: SyncData,
 		SyncDelay: int64(60 * time.Second), Record: 1024, Segment: 100 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
 		CommitRate: 100, ReadRate: 100, Dirty: 256 << 20, Files: 20, Period: int64(60 * time.Second), Seed: 1,
@@ -152,9 +153,9 @@ func Ramp(s record.ProbeSpec) []int {
 func Estimate(s record.ProbeSpec) (steps int, total time.Duration) {
 	for _, name := range s.Profiles {
 		switch name {
-		case record.ProbeRandom:
+		case spec.ProbeRandom:
 			steps += len(s.Operations) * len(Ramp(s))
-		case record.ProbeJournal:
+		case spec.ProbeJournal:
 			steps += len(s.Clients)
 		default:
 			steps++

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // These make this program a FUSE filesystem above a directory, in a process of its own, as it must be: the directory,
@@ -127,7 +128,7 @@ func TestSwallowingFilesystemIsLying(t *testing.T) {
 				if lie {
 					want = record.Lying
 				}
-				s := small(mountSwallowing(t, v.Dir, lie), record.ProbeJournal)
+				s := small(mountSwallowing(t, v.Dir, lie), spec.ProbeJournal)
 				s.Clients, s.Mode, s.Devices = []int{1}, files.Buffered, []string{v.Device}
 				p, err := probeOf(t, s, func(o *Options) { o.Progress = quiet{settled(t, v)} })
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -27,7 +28,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	x := &round{c: &conductor{spec: record.DrillSpec{Run: record.RunSpec{Database: "d"}}}, r: &record.DrillRound{}}
+	x := &round{c: &conductor{spec: spec.Drill{Run: spec.Run{Database: "d"}}}, r: &record.DrillRound{}}
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if s, err := x.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {

@@ -2,7 +2,7 @@ package drill
 
 import (
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -30,7 +30,7 @@ func (b *books) place(m *shards.Map) {
 
 // workload puts the ledger, and the clock of outages, around the workload that open makes.
 func (b *books) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
-	if b.name == record.WorkloadLedger {
+	if b.name == spec.WorkloadLedger {
 		w, err = b.ledger.Workload(ownParams(b.share))
 	} else if w, err = open(); err == nil {
 		w = b.ledger.Wrap(w)

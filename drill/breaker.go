@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // How long is waited for what.
@@ -37,7 +38,7 @@ type breaker struct {
 
 // broken is one fault of a round.
 type broken struct {
-	spec     record.DrillFaultSpec
+	spec     spec.DrillFault
 	injector fault.Injector
 	injected bool
 	before   record.Lab
@@ -97,17 +98,17 @@ func (b *breaker) until(ctx context.Context, at time.Time) bool {
 }
 
 // one does one fault: breaks, looks, waits, heals.
-func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, until time.Time) {
+func (b *breaker) one(ctx context.Context, asked spec.DrillFault, due, until time.Time) {
 	if !b.until(ctx, due.Add(-lookBefore)) {
 		return
 	}
-	x := &broken{spec: spec, before: b.look(ctx)}
+	x := &broken{spec: asked, before: b.look(ctx)}
 	if !b.until(ctx, due) {
 		return
 	}
-	f, err := fault.Parse(spec)
+	f, err := fault.Parse(asked)
 	limit := time.Until(until) + healLate
-	if spec.Stay {
+	if asked.Stay {
 		limit += b.x.c.spec.Recovery.Std() + 10*time.Minute
 	}
 	if err == nil {
@@ -122,21 +123,21 @@ func (b *breaker) one(ctx context.Context, spec record.DrillFaultSpec, due, unti
 		b.note("it could not be broken: %v", err)
 		return
 	}
-	if spec.For > 0 {
-		until = x.what.Done.Add(spec.For.Std()) // looking at the lab before may have taken a while
+	if asked.For > 0 {
+		until = x.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
 	}
 	b.x.c.stands.enter(record.StageBroken)
-	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", spec.Fault, x.what.Target))
+	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", asked.Fault, x.what.Target))
 	b.verify(ctx, x, until)
 	if x.what.ID == 0 { // it does not last, so there is nothing to heal
 		b.set(func() { x.healed = x.what.Done })
 		b.x.c.stands.healed(b.left())
 		return
 	}
-	if spec.Stay {
+	if asked.Stay {
 		return
 	}
-	if spec.For > 0 {
+	if asked.For > 0 {
 		b.until(ctx, until)
 	} else {
 		b.until(ctx, until.Add(healLate)) // the load ends before that, which is when it is healed
@@ -254,7 +255,7 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	x := &broken{spec: record.DrillFaultSpec{Fault: externalFault}}
+	x := &broken{spec: spec.DrillFault{Fault: externalFault}}
 	var err error
 	if x.injector, err = fault.External(externalFault, true, b.x.c.o.Mark); err != nil {
 		return
@@ -326,7 +327,7 @@ func (b *breaker) faults() []record.DrillFault {
 }
 
 // actionOf is what is done by a fault, "" for one that is none of ours.
-func actionOf(s record.DrillFaultSpec) string {
+func actionOf(s spec.DrillFault) string {
 	f, err := fault.Parse(s)
 	if err != nil {
 		return ""

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 	"github.com/plimsoll-bench/plimsoll/store/wire"
@@ -54,12 +55,12 @@ func ended(c course) (n int64) {
 }
 
 // roundOf is a round with several clients whose record is in a directory of the test.
-func roundOf(t *testing.T, clients int, workers record.Count) *round {
+func roundOf(t *testing.T, clients int, workers spec.Count) *round {
 	t.Helper()
-	spec := record.DrillSpec{Run: record.RunSpec{Workload: record.WorkloadSpec{Name: record.WorkloadLedger, Seed: 7}}}
-	spec.Run.Load.Workers, spec.Run.Load.Clients = workers, record.Count(clients)
-	x := &round{c: &conductor{spec: spec, o: Options{Dir: t.TempDir()}}, r: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
-	x.books = books{name: record.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
+	asked := spec.Drill{Run: spec.Run{Workload: spec.Workload{Name: spec.WorkloadLedger, Seed: 7}}}
+	asked.Run.Load.Workers, asked.Run.Load.Clients = workers, spec.Count(clients)
+	x := &round{c: &conductor{spec: asked, o: Options{Dir: t.TempDir()}}, r: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
+	x.books = books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
 	x.breaks = newBreaker(x)
 	return x
 }

@@ -9,8 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -30,7 +30,7 @@ const gateway = "gateway"
 const askAtMost = 10 * time.Second
 
 // concernOf puts the write concern together. target is what the server applies by itself.
-func concernOf(asked record.DurabilitySpec, uri string, target server.Concerns) writeConcern {
+func concernOf(asked spec.Durability, uri string, target server.Concerns) writeConcern {
 	d := asked.Effective()
 	w, journal := concernInURI(uri)
 	c := writeConcern{w: d.W, journal: d.Journal, source: "the durability of the drill"}

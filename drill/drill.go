@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Lab is a running lab, as a drill needs it.
@@ -29,7 +30,7 @@ type Labs interface {
 	// Find returns a lab as it is; nil if there is none.
 	Find(ctx context.Context, name string) (*record.Lab, error)
 	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, spec record.LabSpec) error
+	Up(ctx context.Context, asked spec.Lab) error
 	// Down removes a lab, whatever state it is in. There being none is no error.
 	Down(ctx context.Context, name string) error
 }
@@ -59,12 +60,12 @@ type Options struct {
 }
 
 // Check says what is wrong with a specification, as far as that can be told without touching anything.
-func Check(spec record.DrillSpec) error {
-	if err := spec.Validate(); err != nil {
+func Check(asked spec.Drill) error {
+	if err := asked.Validate(); err != nil {
 		return err
 	}
-	errs := []error{run.CheckClients(spec.Run)}
-	for _, f := range spec.Faults {
+	errs := []error{run.CheckClients(asked.Run)}
+	for _, f := range asked.Faults {
 		if _, err := fault.Parse(f); err != nil {
 			errs = append(errs, err)
 		}
@@ -74,7 +75,7 @@ func Check(spec record.DrillSpec) error {
 
 // conductor is one drill under way.
 type conductor struct {
-	spec   record.DrillSpec
+	spec   spec.Drill
 	o      Options
 	drill  *record.Drill
 	writer *record.DrillWriter
@@ -90,9 +91,9 @@ const removeAtMost = 3 * time.Minute
 
 // Run does the drill that spec asks for and returns its record, which is there also with an error once the drill has
 // begun. When ctx ends, faults are healed first and what was written until then is audited.
-func Run(ctx context.Context, spec record.DrillSpec, o Options) (*record.Drill, error) {
-	spec.Defaults()
-	if err := Check(spec); err != nil {
+func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
+	asked.Defaults()
+	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}
 	if o.Progress == nil {
@@ -106,19 +107,19 @@ func Run(ctx context.Context, spec record.DrillSpec, o Options) (*record.Drill, 
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
 	defer release()
-	w, err := record.CreateDrill(o.Dir, spec)
+	w, err := record.CreateDrill(o.Dir, asked)
 	if err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c := &conductor{spec: spec, o: o, writer: w, drill: &record.Drill{
+	c := &conductor{spec: asked, o: o, writer: w, drill: &record.Drill{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
-		Started: o.Run.Now().UTC(), Specification: spec, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
+		Started: o.Run.Now().UTC(), Specification: asked, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
 		Validity: []measure.Finding{},
 	}}
 	if err := w.Write(c.drill); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c.stands = newStanding(o.Progress, w, o.Run.Now, int(spec.Repeat))
+	c.stands = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
 	c.o.Progress = c.stands
 	defer w.Ended()
 	err = c.rounds(ctx)

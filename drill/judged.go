@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // majorityWrites reports whether writes were acknowledged by a majority.
@@ -23,7 +24,7 @@ func (x *round) majorityLasts() bool {
 	for _, set := range setsOf(x.before) {
 		c := circumstances{concern: writeConcern{w: levelMajority}, topology: "replica set", changed: x.changed,
 			members: membersOf(x.before, set), struck: x.breaks.targets(set)}
-		if loss, _ := c.promise(); loss != record.LossNone {
+		if loss, _ := c.promise(); loss != spec.LossNone {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // labs is a machine with at most one lab, which notes what is asked of it.
@@ -17,8 +18,8 @@ type labs struct {
 
 func (l *labs) Find(context.Context, string) (*record.Lab, error) { return l.have, nil }
 
-func (l *labs) Up(_ context.Context, spec record.LabSpec) error {
-	l.did = append(l.did, "up "+spec.Labels[labLabel])
+func (l *labs) Up(_ context.Context, asked spec.Lab) error {
+	l.did = append(l.did, "up "+asked.Labels[labLabel])
 	return nil
 }
 
@@ -29,11 +30,11 @@ func (l *labs) Down(_ context.Context, name string) error {
 
 // A lab that a drill left is removed by the next one, and no other lab is.
 func TestLeft(t *testing.T) {
-	spec := record.DrillSpec{Lab: &record.LabSpec{Name: "mine"}}
+	asked := spec.Drill{Lab: &spec.Lab{Name: "mine"}}
 	written := func(name string, status record.Status) string {
 		t.Helper()
 		dir := t.TempDir()
-		s := record.DrillSpec{Lab: &record.LabSpec{Name: name}}
+		s := spec.Drill{Lab: &spec.Lab{Name: name}}
 		w, err := record.CreateDrill(dir, s)
 		if err == nil {
 			err = w.Write(&record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: status, Specification: s})
@@ -61,7 +62,7 @@ func TestLeft(t *testing.T) {
 		l.have.Specification.Name = "mine"
 		l.have.Specification.Labels = map[string]string{labLabel: c.dir}
 		dir := t.TempDir()
-		err := (&conductor{spec: spec, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
+		err := (&conductor{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
 		did := strings.Join(l.did, ", ")
 		if c.want == "" {
 			if err != nil || did != "down mine, up "+dir {

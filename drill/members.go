@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -46,7 +47,7 @@ func (x *round) members(ctx context.Context) []*source {
 // member opens one member, or says why it cannot be read.
 func (x *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s *source, why string) {
 	switch {
-	case l.Specification.Topology.Kind == record.LabSharded:
+	case l.Specification.Topology.Kind == spec.LabSharded:
 		return nil, "it is a part of a sharded cluster, so it does not have all documents"
 	case m.State != "running":
 		return nil, "it is " + m.State

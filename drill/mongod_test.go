@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and it
@@ -43,7 +44,7 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	x := &round{r: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
 	x.breaks = newBreaker(x)
 	for _, action := range []string{lab.StepDown, lab.Kill} {
-		b := &broken{spec: record.DrillFaultSpec{Fault: action + ":primary"}, injected: true, struck: x.before.Members[:1]}
+		b := &broken{spec: spec.DrillFault{Fault: action + ":primary"}, injected: true, struck: x.before.Members[:1]}
 		b.what.Asked = began
 		x.breaks.add(b)
 	}

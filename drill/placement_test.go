@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A round that begins with a member elsewhere is told, because the same fault hits something else then, once and with what to do.
@@ -18,15 +19,15 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		spec   record.DrillSpec
+		spec   spec.Drill
 		second *record.Lab
 		want   string
 	}{
-		{"of its own", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*fresh: true"},
-		{"given", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*bring the lab up anew"},
-		{"as before", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, at("host1", "host2"), ""},
-		{"gone", record.DrillSpec{Repeat: 3, Lab: &record.LabSpec{Name: "mine"}}, nil, ""},
-		{"no lab", record.DrillSpec{Repeat: 3, Run: record.RunSpec{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},
+		{"of its own", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*fresh: true"},
+		{"given", spec.Drill{Repeat: 3, Run: spec.Run{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*bring the lab up anew"},
+		{"as before", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, at("host1", "host2"), ""},
+		{"gone", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, nil, ""},
+		{"no lab", spec.Drill{Repeat: 3, Run: spec.Run{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},
 	} {
 		machine := &labs{have: at("host1", "host2")}
 		c.spec.Defaults()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // levelMajority is the write concern of a majority.
@@ -82,23 +82,23 @@ const (
 
 // survivals is what a grade promises under what happened, the first row that fits, and why.
 var survivals = []struct{ grade, happened, loss, why string }{
-	{gradeUnknown, happenedAny, record.LossUnknown, "losses are counted and not judged; say what you expect (--expect-loss none), or ask for a durability (--durability, --w)"},
-	{gradeNowhere, happenedAny, record.LossAny, "nobody confirms these writes, so any of the last of them may be lost; the window is measured"},
-	{gradeMemory, happenedAny, record.LossAny, "a write is acknowledged from the memory of one member and is on its disk a moment later " +
+	{gradeUnknown, happenedAny, spec.LossUnknown, "losses are counted and not judged; say what you expect (--expect-loss none), or ask for a durability (--durability, --w)"},
+	{gradeNowhere, happenedAny, spec.LossAny, "nobody confirms these writes, so any of the last of them may be lost; the window is measured"},
+	{gradeMemory, happenedAny, spec.LossAny, "a write is acknowledged from the memory of one member and is on its disk a moment later " +
 		"(mongod writes its journal every 100 ms), so the last ones may be lost; the window is measured"},
-	{gradeSome, happenedAny, record.LossAny, "a write is on several members when it is acknowledged, and they are no majority: a member without it may take over, so losses are counted and not judged"},
-	{gradeDisk, happenedTaken, record.LossAny, "a write is on the disk of one member when it is acknowledged, and another member took over; writes that it had not received may be lost"},
-	{gradeDisk, happenedHidden, record.LossAny, "a write is on the disk of one member when it is acknowledged, and whether another member took over cannot be seen from here; " +
+	{gradeSome, happenedAny, spec.LossAny, "a write is on several members when it is acknowledged, and they are no majority: a member without it may take over, so losses are counted and not judged"},
+	{gradeDisk, happenedTaken, spec.LossAny, "a write is on the disk of one member when it is acknowledged, and another member took over; writes that it had not received may be lost"},
+	{gradeDisk, happenedHidden, spec.LossAny, "a write is on the disk of one member when it is acknowledged, and whether another member took over cannot be seen from here; " +
 		"so losses are counted and not judged, unless the drill says what is expected (--expect-loss none)"},
-	{gradeDisk, happenedAny, record.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"},
-	{gradeMajorityMemory, happenedAlone, record.LossAny, "a majority of one member: a write is acknowledged from its memory, so the last ones may be lost; the window is measured"},
-	{gradeMajorityDisk, happenedAlone, record.LossNone, "a majority of one member: a write is on its disk when it is acknowledged, so nothing may be lost"},
-	{gradeMajorityMemory, happenedMany, record.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
-	{gradeMajorityDisk, happenedMany, record.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
-	{gradeMajorityMemory, happenedSeveral, record.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
-	{gradeMajorityDisk, happenedSeveral, record.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
-	{gradeMajorityMemory, happenedAny, record.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
-	{gradeMajorityDisk, happenedAny, record.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
+	{gradeDisk, happenedAny, spec.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"},
+	{gradeMajorityMemory, happenedAlone, spec.LossAny, "a majority of one member: a write is acknowledged from its memory, so the last ones may be lost; the window is measured"},
+	{gradeMajorityDisk, happenedAlone, spec.LossNone, "a majority of one member: a write is on its disk when it is acknowledged, so nothing may be lost"},
+	{gradeMajorityMemory, happenedMany, spec.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
+	{gradeMajorityDisk, happenedMany, spec.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
+	{gradeMajorityMemory, happenedSeveral, spec.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
+	{gradeMajorityDisk, happenedSeveral, spec.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
+	{gradeMajorityMemory, happenedAny, spec.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
+	{gradeMajorityDisk, happenedAny, spec.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
 }
 
 // columns are the first four columns of [grades] for these circumstances.
@@ -170,7 +170,7 @@ func (c circumstances) promise() (loss, why string) {
 		}
 		return row.loss, c.asked() + ": " + why
 	}
-	return record.LossUnknown, c.asked() + ": nothing is known of this level"
+	return spec.LossUnknown, c.asked() + ": nothing is known of this level"
 }
 
 // asked says which write concern the writes had, and who asked for it.

@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // noLab is a lab of which nothing is asked.
@@ -42,44 +43,44 @@ func TestPromise(t *testing.T) {
 		want string
 		says string
 	}{
-		{circumstances{concern: w("0"), topology: set, members: 3}, record.LossAny, "nobody confirms"},
-		{circumstances{concern: w("1"), topology: standalone}, record.LossAny, "every 100 ms"},
-		{circumstances{concern: w("1"), topology: set, members: 3}, record.LossAny, "w: 1 (the URI)"},
-		{circumstances{concern: j("1", &no), topology: standalone}, record.LossAny, "j: false"},
-		{circumstances{concern: j("1", &yes), topology: standalone}, record.LossNone, "came back"},
-		{circumstances{concern: j("1", &yes), topology: set, members: 3}, record.LossNone, ""},
-		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, record.LossAny, "took over"},
-		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, record.LossAny, "cannot be seen"},
+		{circumstances{concern: w("0"), topology: set, members: 3}, spec.LossAny, "nobody confirms"},
+		{circumstances{concern: w("1"), topology: standalone}, spec.LossAny, "every 100 ms"},
+		{circumstances{concern: w("1"), topology: set, members: 3}, spec.LossAny, "w: 1 (the URI)"},
+		{circumstances{concern: j("1", &no), topology: standalone}, spec.LossAny, "j: false"},
+		{circumstances{concern: j("1", &yes), topology: standalone}, spec.LossNone, "came back"},
+		{circumstances{concern: j("1", &yes), topology: set, members: 3}, spec.LossNone, ""},
+		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, spec.LossAny, "took over"},
+		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, spec.LossAny, "cannot be seen"},
 		// A standalone has no writeConcernMajorityJournalDefault: a majority of one is its memory.
-		{circumstances{concern: w("majority"), topology: standalone, members: 1}, record.LossAny, "memory"},
-		{circumstances{concern: j("majority", &yes), topology: standalone, members: 1}, record.LossNone, "disk"},
-		{circumstances{concern: w("majority"), topology: set, members: 1}, record.LossNone, "on its disk"},
-		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &yes}, record.LossNone, "on its disk"},
-		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, record.LossAny, "memory"},
-		{circumstances{concern: j("majority", &no), topology: set, members: 1}, record.LossAny, "memory"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, record.LossNone, "no single failure"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1}, record.LossNone, ""},
-		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, record.LossAny, "2 of 3 members failed at once"},
-		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, record.LossNone, "the failure of 2 of 5"},
-		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, record.LossAny, "3 of 5"},
-		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, struck: 1}, record.LossNone, ""},
-		{circumstances{concern: w("majority"), topology: sharded, hidden: true}, record.LossNone, ""},
-		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, struck: 1}, record.LossNone, "w: 2"},
-		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, struck: 1}, record.LossAny, "no majority"},
-		{circumstances{concern: w("2"), topology: set}, record.LossAny, "no majority"},
-		{circumstances{concern: w("twoSites"), topology: set, members: 3}, record.LossUnknown, "is a name of this deployment"},
-		{circumstances{concern: writeConcern{problem: "not authorized"}, topology: set, members: 3}, record.LossUnknown, "not authorized"},
-		{circumstances{topology: sharded}, record.LossUnknown, "not known"},
-		{circumstances{concern: w("majority"), topology: gateway}, record.LossUnknown, "ignores write concerns"},
-		{circumstances{level: "throughput", members: 3}, record.LossAny, ""},
-		{circumstances{level: "balanced", members: 1}, record.LossAny, ""},
-		{circumstances{level: "durable", members: 3}, record.LossNone, ""},
-		{circumstances{level: "durable", members: 3, changed: true}, record.LossAny, ""},
-		{circumstances{level: "majority", members: 3, changed: true, struck: 1}, record.LossNone, ""},
-		{circumstances{level: "majority", members: 1}, record.LossNone, "on its disk"},
-		{circumstances{level: "w3", members: 3, changed: true, struck: 1}, record.LossNone, "w3: "},
-		{circumstances{level: "w3-unjournaled", members: 3, changed: true, struck: 2}, record.LossAny, "2 of 3"},
-		{circumstances{level: "majority-unjournaled", members: 3, changed: true, struck: 1}, record.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: standalone, members: 1}, spec.LossAny, "memory"},
+		{circumstances{concern: j("majority", &yes), topology: standalone, members: 1}, spec.LossNone, "disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1}, spec.LossNone, "on its disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &yes}, spec.LossNone, "on its disk"},
+		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, spec.LossAny, "memory"},
+		{circumstances{concern: j("majority", &no), topology: set, members: 1}, spec.LossAny, "memory"},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "no single failure"},
+		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3 members failed at once"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, spec.LossNone, "the failure of 2 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, spec.LossAny, "3 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: sharded, hidden: true}, spec.LossNone, ""},
+		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "w: 2"},
+		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, struck: 1}, spec.LossAny, "no majority"},
+		{circumstances{concern: w("2"), topology: set}, spec.LossAny, "no majority"},
+		{circumstances{concern: w("twoSites"), topology: set, members: 3}, spec.LossUnknown, "is a name of this deployment"},
+		{circumstances{concern: writeConcern{problem: "not authorized"}, topology: set, members: 3}, spec.LossUnknown, "not authorized"},
+		{circumstances{topology: sharded}, spec.LossUnknown, "not known"},
+		{circumstances{concern: w("majority"), topology: gateway}, spec.LossUnknown, "ignores write concerns"},
+		{circumstances{level: "throughput", members: 3}, spec.LossAny, ""},
+		{circumstances{level: "balanced", members: 1}, spec.LossAny, ""},
+		{circumstances{level: "durable", members: 3}, spec.LossNone, ""},
+		{circumstances{level: "durable", members: 3, changed: true}, spec.LossAny, ""},
+		{circumstances{level: "majority", members: 3, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{level: "majority", members: 1}, spec.LossNone, "on its disk"},
+		{circumstances{level: "w3", members: 3, changed: true, struck: 1}, spec.LossNone, "w3: "},
+		{circumstances{level: "w3-unjournaled", members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3"},
+		{circumstances{level: "majority-unjournaled", members: 3, changed: true, struck: 1}, spec.LossNone, ""},
 	} {
 		if got, why := c.c.promise(); got != c.want || !strings.Contains(why, c.says) {
 			t.Errorf("%+v: %s (%s), want %s and %q", c.c, got, why, c.want, c.says)
@@ -92,23 +93,23 @@ func TestConcernOfARound(t *testing.T) {
 	implicit := func(w string) server.Concerns { return server.Concerns{W: w, Source: server.Implicit} }
 	for _, c := range []struct {
 		name   string
-		asked  record.DurabilitySpec
+		asked  spec.Durability
 		uri    string
 		target server.Concerns
 		w      string
 		j      *bool
 		says   string
 	}{
-		{"the address of a drill that was called violated", record.DurabilitySpec{}, "mongodb://h/?replicaSet=rs0&w=1", implicit("majority"), "1", nil, "the URI"},
-		{"the drill wins", record.DurabilitySpec{W: "majority"}, "mongodb://h/?w=1", implicit("1"), "majority", nil, "of the drill"},
-		{"each field by itself", record.DurabilitySpec{W: "majority"}, "mongodb://h/?w=1&journal=true", implicit("1"), "majority", &yes, "of the drill"},
-		{"a level", record.DurabilitySpec{Name: "durable"}, "mongodb://h/", implicit("majority"), "1", &yes, "of the drill"},
-		{"journal alone", record.DurabilitySpec{}, "mongodb://h/?journal=true&wtimeoutMS=500", implicit("majority"), "majority", &yes, "own default"},
-		{"a set of 8.0", record.DurabilitySpec{}, "mongodb://h/?replicaSet=rs0", implicit("majority"), "majority", nil, "own default"},
-		{"a standalone, or a set of 4.4", record.DurabilitySpec{}, "mongodb://h", implicit("1"), "1", nil, "own default"},
-		{"somebody set it", record.DurabilitySpec{}, "mongodb://h", server.Concerns{W: "1", Journal: &yes, Source: server.Global}, "1", &yes, "setDefaultRWConcern"},
-		{"before 5.0", record.DurabilitySpec{}, "mongodb://h", server.Concerns{W: "2", Source: server.Legacy}, "2", nil, "getLastErrorDefaults"},
-		{"nobody knows", record.DurabilitySpec{}, "mongodb://h", server.Concerns{Problem: "not authorized"}, "", nil, ""},
+		{"the address of a drill that was called violated", spec.Durability{}, "mongodb://h/?replicaSet=rs0&w=1", implicit("majority"), "1", nil, "the URI"},
+		{"the drill wins", spec.Durability{W: "majority"}, "mongodb://h/?w=1", implicit("1"), "majority", nil, "of the drill"},
+		{"each field by itself", spec.Durability{W: "majority"}, "mongodb://h/?w=1&journal=true", implicit("1"), "majority", &yes, "of the drill"},
+		{"a level", spec.Durability{Name: "durable"}, "mongodb://h/", implicit("majority"), "1", &yes, "of the drill"},
+		{"journal alone", spec.Durability{}, "mongodb://h/?journal=true&wtimeoutMS=500", implicit("majority"), "majority", &yes, "own default"},
+		{"a set of 8.0", spec.Durability{}, "mongodb://h/?replicaSet=rs0", implicit("majority"), "majority", nil, "own default"},
+		{"a standalone, or a set of 4.4", spec.Durability{}, "mongodb://h", implicit("1"), "1", nil, "own default"},
+		{"somebody set it", spec.Durability{}, "mongodb://h", server.Concerns{W: "1", Journal: &yes, Source: server.Global}, "1", &yes, "setDefaultRWConcern"},
+		{"before 5.0", spec.Durability{}, "mongodb://h", server.Concerns{W: "2", Source: server.Legacy}, "2", nil, "getLastErrorDefaults"},
+		{"nobody knows", spec.Durability{}, "mongodb://h", server.Concerns{Problem: "not authorized"}, "", nil, ""},
 	} {
 		got := concernOf(c.asked, c.uri, c.target)
 		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j || !strings.Contains(got.source, c.says) {
@@ -123,7 +124,7 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 		x := &round{r: &record.DrillRound{}, before: l, lab: noLab{}}
 		x.breaks = newBreaker(x)
 		for _, m := range members {
-			x.breaks.add(&broken{spec: record.DrillFaultSpec{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
+			x.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
 		}
 		return x
 	}

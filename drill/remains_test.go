@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Only what stored other bytes leaves damage behind: not what read them, and not what never was.
 func TestStored(t *testing.T) {
-	specs := []record.DrillFaultSpec{{Fault: "disk-torn:primary"}, {Fault: "disk-corrupt:rs0-2/d1", Ops: []string{"read", "write"}},
+	specs := []spec.DrillFault{{Fault: "disk-torn:primary"}, {Fault: "disk-corrupt:rs0-2/d1", Ops: []string{"read", "write"}},
 		{Fault: "disk-corrupt:rs0-3/d1"}, {Fault: "disk-lie:rs0-1/d1"}, {Fault: "disk-torn:rs0-4/d1"}}
 	var faults []record.DrillFault
 	for i, s := range specs {

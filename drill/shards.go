@@ -13,13 +13,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
 // sharded says whether the target is a sharded cluster.
 func (x *round) sharded() bool {
-	return x.lab != nil && x.before.Specification.Topology.Kind == record.LabSharded || x.lab == nil && x.uri != "" && x.identity.Topology() == "sharded"
+	return x.lab != nil && x.before.Specification.Topology.Kind == spec.LabSharded || x.lab == nil && x.uri != "" && x.identity.Topology() == "sharded"
 }
 
 // checkedKeys is how many keys a router is asked for, to hold the placement against what it says.

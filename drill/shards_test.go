@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -75,7 +76,7 @@ func clusterRound(t *testing.T, unspread bool) *round {
 	for i, s := range x.r.Shards {
 		x.effects(-1, s.Name, byClass(onShard(x.parts, i)))
 	}
-	x.r.Expect.Loss, x.r.Ledger = record.LossNone, goodRound().Ledger
+	x.r.Expect.Loss, x.r.Ledger = spec.LossNone, goodRound().Ledger
 	return x
 }
 

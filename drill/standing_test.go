@@ -10,14 +10,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 // What a drill is at can be read by others while it goes on, and is gone with it.
 func TestStanding(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drill")
-	spec := record.DrillSpec{Run: record.RunSpec{Target: "mongodb://user:secret@db1/"}}
-	w, err := record.CreateDrill(dir, spec)
+	asked := spec.Drill{Run: spec.Run{Target: "mongodb://user:secret@db1/"}}
+	w, err := record.CreateDrill(dir, asked)
 	if err != nil {
 		t.Fatal(err)
 	}

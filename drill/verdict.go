@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost in
@@ -64,9 +65,9 @@ func violations(r *record.DrillRound) []string {
 		lost := lostOf(l)
 		switch {
 		case lost == 0:
-		case r.Expect.Loss == record.LossNone || r.Expect.Loss == "":
+		case r.Expect.Loss == spec.LossNone || r.Expect.Loss == "":
 			add("%s lost: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
-		case r.Expect.Loss == record.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
+		case r.Expect.Loss == spec.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
 			add("%s lost, the oldest acknowledged %s before the fault; %s were allowed", figure.Plural(int(lost), "acknowledged write"), shortly(l.LossWindow), r.Expect.LossWindow)
 		}
 		for _, c := range []struct{ class, text string }{
@@ -168,11 +169,11 @@ func unknowns(e evidence) []string {
 	}
 	if why := unread(r.Ledger); why != "" {
 		add("%s", why)
-	} else if r.Ledger.Acknowledged == 0 && r.Expect.Loss != record.LossAny {
+	} else if r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
 		add("no write was acknowledged, so none could be lost")
-	} else if lost := lostOf(r.Ledger); lost > 0 && r.Expect.Loss == record.LossUnknown {
+	} else if lost := lostOf(r.Ledger); lost > 0 && r.Expect.Loss == spec.LossUnknown {
 		add("%s lost, and whether that is wrong is not known: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
-	} else if r.Expect.Loss == record.LossWindow && r.Ledger.LossWindow < 0 && lostOf(r.Ledger) > 0 {
+	} else if r.Expect.Loss == spec.LossWindow && r.Ledger.LossWindow < 0 && lostOf(r.Ledger) > 0 {
 		add("%s lost, and when they were acknowledged is not known", figure.Plural(int(lostOf(r.Ledger)), "acknowledged write"))
 	}
 	_, late := tooLong(r)

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // whole round that holds: a fault that hit, enough writes, a final read, nothing lost.
 func goodRound() *record.DrillRound {
 	return &record.DrillRound{
-		Number: 1, Expect: record.ExpectSpec{Loss: record.LossNone}, Promise: "majority",
+		Number: 1, Expect: spec.Expect{Loss: spec.LossNone}, Promise: "majority",
 		WindowStart: int64(time.Second), WindowEnd: int64(61 * time.Second),
 		Faults: []record.DrillFault{{Fault: "kill:primary", Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
 		Effects: []record.DrillEffect{{Class: "", Client: -1, Before: 200, OutageFrom: int64(21 * time.Second), Outage: int64(2 * time.Second),
@@ -21,7 +22,7 @@ func goodRound() *record.DrillRound {
 	}
 }
 
-func seconds(n int) record.Duration { return record.Duration(time.Duration(n) * time.Second) }
+func seconds(n int) spec.Duration { return spec.Duration(time.Duration(n) * time.Second) }
 
 // verdictCase changes the evidence of a round that holds.
 type verdictCase struct {
@@ -66,18 +67,18 @@ func TestVerdict(t *testing.T) {
 		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
 		"could not be done":  {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
 		"seed records":       {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
-		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = record.Duration(time.Second) }, record.Violated, "2.00 s"},
-		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = record.Duration(time.Second) }, record.Violated, "back after"},
+		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = spec.Duration(time.Second) }, record.Violated, "2.00 s"},
+		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = spec.Duration(time.Second) }, record.Violated, "back after"},
 		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
 		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
-		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = record.LossAny }, record.Holds, "allows"},
+		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = spec.LossAny }, record.Holds, "allows"},
 		"lost in the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 5e8
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow, spec.Duration(time.Second), 5e8
 		}, record.Holds, "500 ms"},
 		"lost before the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = record.LossWindow, record.Duration(time.Second), 2e9
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow, spec.Duration(time.Second), 2e9
 		}, record.Violated, "2.00 s before"},
 	})
 }
@@ -100,16 +101,16 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"one fault of two":     {func(e *evidence) { e.planned = 2 }, record.Unknown, "1 of 2 faults did not come about"},
 		"nothing acknowledged": {func(e *evidence) { e.round.Ledger.Acknowledged = 0 }, record.Unknown, "none could be lost"},
 		"nothing acknowledged, none asked for": {func(e *evidence) {
-			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, record.LossAny
+			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, spec.LossAny
 		}, record.Holds, "none had to survive"},
 		"lost, and nobody knows the durability": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
-			e.round.Expect.Loss, e.round.Promise = record.LossUnknown, "the write concern is not known"
+			e.round.Expect.Loss, e.round.Promise = spec.LossUnknown, "the write concern is not known"
 		}, record.Unknown, "3 acknowledged writes lost, and whether that is wrong is not known: the write concern is not known"},
-		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = record.LossUnknown }, record.Holds, ""},
+		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = spec.LossUnknown }, record.Holds, ""},
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
-			e.round.Expect.Loss, e.round.Expect.LossWindow = record.LossWindow, record.Duration(time.Second)
+			e.round.Expect.Loss, e.round.Expect.LossWindow = spec.LossWindow, spec.Duration(time.Second)
 		}, record.Unknown, "when they were acknowledged is not known"},
 	})
 }

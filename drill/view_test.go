@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -128,11 +129,11 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	x.breaks.add(&broken{spec: record.DrillFaultSpec{Fault: "disk-slow:primary"}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	x.breaks.add(&broken{spec: spec.DrillFault{Fault: "disk-slow:primary"}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	x.breaks.add(&broken{spec: record.DrillFaultSpec{Fault: "kill:primary"}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	x.breaks.add(&broken{spec: spec.DrillFault{Fault: "kill:primary"}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // testDoctor looks at a server that runs: what it is, and what is known of it, without its password.
@@ -29,7 +30,7 @@ func testDoctor(t *testing.T, engine, uri, password string) {
 		}
 	}
 	want := map[string]string{"version": "", "journal": record.DoctorGood, "cache-size": ""}
-	if engine == record.LabDocumentDB {
+	if engine == spec.LabDocumentDB {
 		want = map[string]string{"engine": record.DoctorGood, "cache-size": record.DoctorUnknown, "journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
 		if is := found["engine"].Is; !strings.Contains(is, "FerretDB v2.") || !strings.Contains(is, "PostgreSQL ") || !strings.Contains(is, "DocumentDB ") {
 			t.Errorf("the engine is %q", is)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // TestDrillsOfMongod makes the shipped drills of mongod from the first word to the last with a stand-in, as no real one can
@@ -138,7 +139,7 @@ func testMongodKeeps(t *testing.T) {
   - {fault: "kill:primary", at: 2s, for: 2s}
   - {fault: "step-down:primary", at: 5500ms}
   - {fault: "pause:primary", at: 8s, for: 2500ms}`)
-	if r.Expect.Loss != record.LossNone || r.Ledger.LostWrites() != 0 || r.Ledger.Updates[record.WriteDuplicated] != 0 {
+	if r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 || r.Ledger.Updates[record.WriteDuplicated] != 0 {
 		t.Errorf("expected was %q; the ledger is %+v", r.Promise, r.Ledger)
 	}
 	elected := 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // drillOf reads the drill that was printed as JSON.
@@ -195,7 +196,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 	d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
 		"--rate", "200", "--w", "majority", "--quiet")
 	r := d.Rounds[0]
-	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != record.LossNone || r.Ledger.LostWrites() != 0 {
+	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 {
 		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
 	}
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // shippedDrills are the shipped drills with short faults, what they need, and the exit code that each ends with on MongoDB.
@@ -50,7 +50,7 @@ func TestShippedDrillsOnMongod(t *testing.T) {
 			e := plimsoll(t, "drill", file, "--binary", binary, "--format", "json", "--quiet")
 			got := drillOf(t, e)
 			e.must(t, d.code)
-			if !strings.HasPrefix(got.Engine, record.LabMongod+" ") {
+			if !strings.HasPrefix(got.Engine, spec.LabMongod+" ") {
 				t.Errorf("the record says that the engine was %q", got.Engine)
 			}
 			for _, f := range got.Rounds[0].Faults {
@@ -68,7 +68,7 @@ func TestShippedFilesNeedCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := plimsoll(t, "lab", "plan", file, "--engine", record.LabDocumentDB)
+	e := plimsoll(t, "lab", "plan", file, "--engine", spec.LabDocumentDB)
 	if e.must(t, 2); !strings.Contains(e.stderr, "documentdb has no sharding") {
 		t.Errorf("%s", e.stderr)
 	}

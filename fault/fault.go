@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The manners of faults: what clients notice. Outages of different manners are not compared.
@@ -48,7 +48,7 @@ type Fault struct {
 func Actions() []string { return lab.Actions() }
 
 // Parse reads ACTION:TARGET and its details, and refuses what makes no sense. When it happens is not looked at.
-func Parse(s record.DrillFaultSpec) (Fault, error) {
+func Parse(s spec.DrillFault) (Fault, error) {
 	action, target, _ := strings.Cut(s.Fault, ":")
 	f := Fault{Text: s.Fault, Manner: manners[action]}
 	if !slices.Contains(Actions(), action) {

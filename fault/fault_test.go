@@ -8,27 +8,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
-		spec   record.DrillFaultSpec
+		spec   spec.DrillFault
 		want   lab.Fault
 		manner string
 	}{
-		{record.DrillFaultSpec{Fault: "kill:primary"}, lab.Fault{Action: lab.Kill, Target: "primary"}, Crash},
-		{record.DrillFaultSpec{Fault: "step-down"}, lab.Fault{Action: lab.StepDown, Target: "primary"}, Planned},
-		{record.DrillFaultSpec{Fault: "pause:random", Seed: 7}, lab.Fault{Action: lab.Pause, Target: "random", Seed: 7}, BlackHole},
-		{record.DrillFaultSpec{Fault: "cut:rs0/primary", From: "host2", Direction: "in"},
+		{spec.DrillFault{Fault: "kill:primary"}, lab.Fault{Action: lab.Kill, Target: "primary"}, Crash},
+		{spec.DrillFault{Fault: "step-down"}, lab.Fault{Action: lab.StepDown, Target: "primary"}, Planned},
+		{spec.DrillFault{Fault: "pause:random", Seed: 7}, lab.Fault{Action: lab.Pause, Target: "random", Seed: 7}, BlackHole},
+		{spec.DrillFault{Fault: "cut:rs0/primary", From: "host2", Direction: "in"},
 			lab.Fault{Action: lab.Cut, Target: "rs0/primary", From: "host2", Direction: "in"}, BlackHole},
-		{record.DrillFaultSpec{Fault: "slow:host1", Rate: 1000}, lab.Fault{Action: lab.Slow, Target: "host1", Rate: 1000}, Slow},
-		{record.DrillFaultSpec{Fault: "disk-lie:rs0-1/d1"}, lab.Fault{Action: lab.DiskLie, Target: "rs0-1/d1"}, Disk},
-		{record.DrillFaultSpec{Fault: "disk-slow:primary", Delay: record.Duration(time.Second), Ops: []string{"flush"}, Probability: 0.5},
+		{spec.DrillFault{Fault: "slow:host1", Rate: 1000}, lab.Fault{Action: lab.Slow, Target: "host1", Rate: 1000}, Slow},
+		{spec.DrillFault{Fault: "disk-lie:rs0-1/d1"}, lab.Fault{Action: lab.DiskLie, Target: "rs0-1/d1"}, Disk},
+		{spec.DrillFault{Fault: "disk-slow:primary", Delay: spec.Duration(time.Second), Ops: []string{"flush"}, Probability: 0.5},
 			lab.Fault{Action: lab.DiskSlow, Target: "primary", Delay: time.Second, Ops: []string{"flush"}, Probability: 0.5}, Slow},
-		{record.DrillFaultSpec{Fault: "disk-error:rs0-1", Errno: "ENOSPC"}, lab.Fault{Action: lab.DiskError, Target: "rs0-1", Errno: "ENOSPC"}, Disk},
-		{record.DrillFaultSpec{Fault: "power-loss:primary", Keep: 0.25, Seed: 1}, lab.Fault{Action: lab.PowerLoss, Target: "primary", Keep: 0.25, Seed: 1}, Crash},
-		{record.DrillFaultSpec{Fault: "kill:rs0-2", For: record.Duration(25 * time.Second)}, lab.Fault{Action: lab.Kill, Target: "rs0-2", For: 25 * time.Second}, Crash},
+		{spec.DrillFault{Fault: "disk-error:rs0-1", Errno: "ENOSPC"}, lab.Fault{Action: lab.DiskError, Target: "rs0-1", Errno: "ENOSPC"}, Disk},
+		{spec.DrillFault{Fault: "power-loss:primary", Keep: 0.25, Seed: 1}, lab.Fault{Action: lab.PowerLoss, Target: "primary", Keep: 0.25, Seed: 1}, Crash},
+		{spec.DrillFault{Fault: "kill:rs0-2", For: spec.Duration(25 * time.Second)}, lab.Fault{Action: lab.Kill, Target: "rs0-2", For: 25 * time.Second}, Crash},
 	} {
 		f, err := Parse(c.spec)
 		if err != nil {
@@ -43,27 +43,27 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct {
-		spec record.DrillFaultSpec
+		spec spec.DrillFault
 		says string
 	}{
-		{record.DrillFaultSpec{}, "ACTION:TARGET"},
-		{record.DrillFaultSpec{Fault: "kil:primary"}, "did you mean kill?"},
-		{record.DrillFaultSpec{Fault: "disk-lies:rs0-1"}, "did you mean disk-lie?"},
-		{record.DrillFaultSpec{Fault: "kill"}, "what is to be broken?"},
-		{record.DrillFaultSpec{Fault: "kill:"}, "what is to be broken?"},
-		{record.DrillFaultSpec{Fault: "slow:host1"}, "rate"},
-		{record.DrillFaultSpec{Fault: "kill:rs0-1", Rate: 10}, "rate"},
-		{record.DrillFaultSpec{Fault: "kill:rs0-1", From: "host1"}, "only a cut"},
-		{record.DrillFaultSpec{Fault: "cut:rs0-1", Direction: "up"}, "both, in or out"},
-		{record.DrillFaultSpec{Fault: "kill:rs0-1", Keep: 0.5}, "power-loss"},
-		{record.DrillFaultSpec{Fault: "power-loss:rs0-1", Keep: 2}, "between 0 and 1"},
-		{record.DrillFaultSpec{Fault: "power-loss:rs0-1", Errno: "EIO"}, "faults of disks"},
-		{record.DrillFaultSpec{Fault: "disk-slow:rs0-1"}, "needs a delay"},
-		{record.DrillFaultSpec{Fault: "disk-lie:rs0-1", Delay: 1}, "no delay"},
-		{record.DrillFaultSpec{Fault: "disk-error:rs0-1", Errno: "EFUN"}, "does not return"},
-		{record.DrillFaultSpec{Fault: "disk-error:rs0-1", Ops: []string{"flsh"}}, "did you mean flush?"},
-		{record.DrillFaultSpec{Fault: "disk-torn:rs0-1", Ops: []string{"read"}}, "never about read"},
-		{record.DrillFaultSpec{Fault: "disk-torn:rs0-1", Probability: -0.5}, "between 0 and 1"},
+		{spec.DrillFault{}, "ACTION:TARGET"},
+		{spec.DrillFault{Fault: "kil:primary"}, "did you mean kill?"},
+		{spec.DrillFault{Fault: "disk-lies:rs0-1"}, "did you mean disk-lie?"},
+		{spec.DrillFault{Fault: "kill"}, "what is to be broken?"},
+		{spec.DrillFault{Fault: "kill:"}, "what is to be broken?"},
+		{spec.DrillFault{Fault: "slow:host1"}, "rate"},
+		{spec.DrillFault{Fault: "kill:rs0-1", Rate: 10}, "rate"},
+		{spec.DrillFault{Fault: "kill:rs0-1", From: "host1"}, "only a cut"},
+		{spec.DrillFault{Fault: "cut:rs0-1", Direction: "up"}, "both, in or out"},
+		{spec.DrillFault{Fault: "kill:rs0-1", Keep: 0.5}, "power-loss"},
+		{spec.DrillFault{Fault: "power-loss:rs0-1", Keep: 2}, "between 0 and 1"},
+		{spec.DrillFault{Fault: "power-loss:rs0-1", Errno: "EIO"}, "faults of disks"},
+		{spec.DrillFault{Fault: "disk-slow:rs0-1"}, "needs a delay"},
+		{spec.DrillFault{Fault: "disk-lie:rs0-1", Delay: 1}, "no delay"},
+		{spec.DrillFault{Fault: "disk-error:rs0-1", Errno: "EFUN"}, "does not return"},
+		{spec.DrillFault{Fault: "disk-error:rs0-1", Ops: []string{"flsh"}}, "did you mean flush?"},
+		{spec.DrillFault{Fault: "disk-torn:rs0-1", Ops: []string{"read"}}, "never about read"},
+		{spec.DrillFault{Fault: "disk-torn:rs0-1", Probability: -0.5}, "between 0 and 1"},
 	} {
 		if _, err := Parse(c.spec); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.spec, err, c.says)
@@ -77,12 +77,12 @@ func TestEveryActionIsKnown(t *testing.T) {
 		t.Errorf("%d manners for %d actions", len(manners), len(Actions()))
 	}
 	for _, a := range Actions() {
-		s := record.DrillFaultSpec{Fault: a + ":primary"}
+		s := spec.DrillFault{Fault: a + ":primary"}
 		switch a {
 		case lab.Slow:
 			s.Rate = 1000
 		case lab.DiskSlow:
-			s.Delay = record.Duration(time.Second)
+			s.Delay = spec.Duration(time.Second)
 		}
 		if f, err := Parse(s); err != nil || f.Manner == "" {
 			t.Errorf("%s: manner %q, %v", a, f.Manner, err)
@@ -94,8 +94,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("kill:primary", "host1", "in", "EIO", "flush", 0.5, 0.5, int64(1))
 	f.Add("disk-error:a/b", "", "", "ENOSPC", "", 1.0, 0.0, int64(0))
 	f.Fuzz(func(t *testing.T, text, from, direction, errno, op string, probability, keep float64, rate int64) {
-		s := record.DrillFaultSpec{Fault: text, From: from, Direction: direction, Errno: errno, Rate: record.Size(rate),
-			Probability: record.Share(probability), Keep: record.Share(keep)}
+		s := spec.DrillFault{Fault: text, From: from, Direction: direction, Errno: errno, Rate: spec.Size(rate),
+			Probability: spec.Share(probability), Keep: spec.Share(keep)}
 		if op != "" {
 			s.Ops = []string{op}
 		}

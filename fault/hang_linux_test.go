@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // writesUntilItFails writes to a file, each block to the disk, as the process that waits for a disk that hangs.
@@ -29,15 +30,15 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 		return
 	}
 	home := t.TempDir()
-	spec := record.LabSpec{Name: fmt.Sprintf("hang-%d", os.Getpid()), Deadline: record.Duration(patience)}
-	spec.Engine.Name = "none"
-	spec.Hosts.Mode = "isolated"
-	spec.Storage = record.StorageSpec{Size: 512 << 20, Filesystem: "ext4", Faults: true}
+	asked := spec.Lab{Name: fmt.Sprintf("hang-%d", os.Getpid()), Deadline: spec.Duration(patience)}
+	asked.Engine.Name = "none"
+	asked.Hosts.Mode = "isolated"
+	asked.Storage = spec.Storage{Size: 512 << 20, Filesystem: "ext4", Faults: true}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := lab.Up(t.Context(), spec, lab.Options{Home: home, Executable: self})
+	h, err := lab.Up(t.Context(), asked, lab.Options{Home: home, Executable: self})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	down := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		return lab.Down(ctx, home, spec.Name, nil)
+		return lab.Down(ctx, home, asked.Name, nil)
 	}
 	t.Cleanup(func() { _ = down() })
 	b := &bench{h: h, home: home}

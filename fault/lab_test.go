@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // bench is a lab with a little load on it, so that faults have something to hit.
@@ -93,7 +94,7 @@ func whole(l record.Lab) bool {
 }
 
 // injector prepares a fault.
-func (b *bench) injector(t *testing.T, s record.DrillFaultSpec) Injector {
+func (b *bench) injector(t *testing.T, s spec.DrillFault) Injector {
 	t.Helper()
 	f, err := Parse(s)
 	if err != nil {
@@ -107,7 +108,7 @@ func (b *bench) injector(t *testing.T, s record.DrillFaultSpec) Injector {
 }
 
 // breaks injects a fault, sees that it hit, and heals it. meanwhile makes what it hits happen, and may be nil.
-func (b *bench) breaks(t *testing.T, s record.DrillFaultSpec, manner, evidence string, meanwhile func(Injection)) Injection {
+func (b *bench) breaks(t *testing.T, s spec.DrillFault, manner, evidence string, meanwhile func(Injection)) Injection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -155,17 +156,17 @@ func (b *bench) run(t *testing.T, host string, command ...string) {
 
 // Every fault of a lab is shown to fire by something other than the injector, and to heal.
 func TestFaultsHitAndHeal(t *testing.T) {
-	spec := record.LabSpec{Name: fmt.Sprintf("faults-%d", os.Getpid())}
-	spec.Hosts.Mode = "isolated"
-	spec.Storage = record.StorageSpec{Size: 512 << 20, Filesystem: "ext4", Faults: true}
-	spec.Topology = record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}
+	asked := spec.Lab{Name: fmt.Sprintf("faults-%d", os.Getpid())}
+	asked.Hosts.Mode = "isolated"
+	asked.Storage = spec.Storage{Size: 512 << 20, Filesystem: "ext4", Faults: true}
+	asked.Topology = spec.Topology{Kind: spec.LabReplicaSet, Members: 2, Election: "elect-fast"}
 	b := &bench{done: map[string]bool{}}
-	if b.h, b.home = upLab(t, spec); b.h == nil {
+	if b.h, b.home = upLab(t, asked); b.h == nil {
 		return
 	}
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
-	fault := func(text string) record.DrillFaultSpec { return record.DrillFaultSpec{Fault: text} }
+	fault := func(text string) spec.DrillFault { return spec.DrillFault{Fault: text} }
 	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), Crash, "gone", nil) })
 	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), Planned, "gone", nil) })
 	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), BlackHole, "", nil) })
@@ -173,14 +174,14 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	t.Run("step-down", func(t *testing.T) { b.breaks(t, fault("step-down"), Planned, "is the primary after", nil) })
 	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), BlackHole, "hangs", nil) })
 	t.Run("cut a pair in one direction", func(t *testing.T) {
-		b.breaks(t, record.DrillFaultSpec{Fault: "cut:primary", From: "secondary", Direction: "out"}, BlackHole, "dropped", nil)
+		b.breaks(t, spec.DrillFault{Fault: "cut:primary", From: "secondary", Direction: "out"}, BlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
-		b.breaks(t, record.DrillFaultSpec{Fault: "slow:primary", Rate: 20_000}, Slow, "held packets up", nil)
+		b.breaks(t, spec.DrillFault{Fault: "slow:primary", Rate: 20_000}, Slow, "held packets up", nil)
 	})
 	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), BlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
-		b.breaks(t, record.DrillFaultSpec{Fault: "power-loss:primary", Keep: 0.5, Seed: 3}, BlackHole, "undid", nil)
+		b.breaks(t, spec.DrillFault{Fault: "power-loss:primary", Keep: 0.5, Seed: 3}, BlackHole, "undid", nil)
 	})
 	testDiskFaults(t, b)
 	for _, action := range Actions() {
@@ -193,27 +194,27 @@ func TestFaultsHitAndHeal(t *testing.T) {
 
 func testDiskFaults(t *testing.T, b *bench) {
 	for _, c := range []struct {
-		spec   record.DrillFaultSpec
+		spec   spec.DrillFault
 		manner string
 	}{
-		{record.DrillFaultSpec{Fault: "disk-slow:primary", Delay: record.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, Slow},
-		{record.DrillFaultSpec{Fault: "disk-lie:primary"}, Disk},
-		{record.DrillFaultSpec{Fault: "disk-hang:primary"}, Disk},
-		{record.DrillFaultSpec{Fault: "disk-full:secondary"}, Disk},
-		{record.DrillFaultSpec{Fault: "disk-error:primary", Errno: "EIO", Ops: []string{"flush"}}, Disk},
-		{record.DrillFaultSpec{Fault: "disk-fail:secondary"}, Disk},
+		{spec.DrillFault{Fault: "disk-slow:primary", Delay: spec.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, Slow},
+		{spec.DrillFault{Fault: "disk-lie:primary"}, Disk},
+		{spec.DrillFault{Fault: "disk-hang:primary"}, Disk},
+		{spec.DrillFault{Fault: "disk-full:secondary"}, Disk},
+		{spec.DrillFault{Fault: "disk-error:primary", Errno: "EIO", Ops: []string{"flush"}}, Disk},
+		{spec.DrillFault{Fault: "disk-fail:secondary"}, Disk},
 	} {
 		t.Run(c.spec.Fault, func(t *testing.T) { b.breaks(t, c.spec, c.manner, "felt it", nil) })
 	}
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
-		b.breaks(t, record.DrillFaultSpec{Fault: "disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name, Seed: 1}, Disk, "felt it", func(Injection) {
+		b.breaks(t, spec.DrillFault{Fault: "disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name, Seed: 1}, Disk, "felt it", func(Injection) {
 			b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
 		})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
-		b.breaks(t, record.DrillFaultSpec{Fault: "disk-torn:secondary", Probability: 0.01, Seed: 2}, Disk, "felt it", nil)
+		b.breaks(t, spec.DrillFault{Fault: "disk-torn:secondary", Probability: 0.01, Seed: 2}, Disk, "felt it", nil)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // patience bounds whatever a test waits for. It is long: the machine may be busy with other tests.
@@ -68,7 +68,7 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 		return err
 	}
 	for _, text := range what {
-		f, err := Parse(record.DrillFaultSpec{Fault: text, Delay: delayOf(text)})
+		f, err := Parse(spec.DrillFault{Fault: text, Delay: delayOf(text)})
 		if err != nil {
 			return err
 		}
@@ -86,15 +86,15 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 }
 
 // delayOf is how much later a slow disk answers.
-func delayOf(text string) record.Duration {
+func delayOf(text string) spec.Duration {
 	if strings.HasPrefix(text, lab.DiskSlow) {
-		return record.Duration(50 * time.Millisecond)
+		return spec.Duration(50 * time.Millisecond)
 	}
 	return 0
 }
 
 // upLab makes a lab that is removed with the test.
-func upLab(t *testing.T, spec record.LabSpec) (h *lab.Handle, home string) {
+func upLab(t *testing.T, asked spec.Lab) (h *lab.Handle, home string) {
 	t.Helper()
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return nil, ""
@@ -104,13 +104,13 @@ func upLab(t *testing.T, spec record.LabSpec) (h *lab.Handle, home string) {
 		t.Fatal(err)
 	}
 	home = enginetest.Home(t, installed)
-	spec.Engine.Name = "documentdb"
-	spec.Deadline = record.Duration(patience)
+	asked.Engine.Name = "documentdb"
+	asked.Deadline = spec.Duration(patience)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err = lab.Up(t.Context(), spec, lab.Options{Home: home, Executable: self})
+	h, err = lab.Up(t.Context(), asked, lab.Options{Home: home, Executable: self})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func upLab(t *testing.T, spec record.LabSpec) (h *lab.Handle, home string) {
 		_ = h.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := lab.Down(ctx, home, spec.Name, nil); err != nil {
+		if err := lab.Down(ctx, home, asked.Name, nil); err != nil {
 			t.Errorf("the lab cannot be removed: %v", err)
 		}
 	})

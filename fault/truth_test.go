@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // single is a lab of one server, and clients of its levels of durability.
@@ -26,12 +26,12 @@ type single struct {
 
 func upSingle(t *testing.T) *single {
 	t.Helper()
-	spec := record.LabSpec{Name: fmt.Sprintf("truth-%d", os.Getpid())}
-	spec.Storage = record.StorageSpec{Size: 512 << 20, Faults: true}
+	asked := spec.Lab{Name: fmt.Sprintf("truth-%d", os.Getpid())}
+	asked.Storage = spec.Storage{Size: 512 << 20, Faults: true}
 	// Nothing is flushed but what has to be: neither by the clock nor by a checkpoint.
-	spec.Engine.Parameters = map[string]string{"wal_writer_delay": "10s", "wal_writer_flush_after": "64MB", "checkpoint_timeout": "1h"}
+	asked.Engine.Parameters = map[string]string{"wal_writer_delay": "10s", "wal_writer_flush_after": "64MB", "checkpoint_timeout": "1h"}
 	s := &single{bench: &bench{}, clients: map[string]*mongo.Client{}}
-	if s.h, s.home = upLab(t, spec); s.h == nil {
+	if s.h, s.home = upLab(t, asked); s.h == nil {
 		return nil
 	}
 	uris, err := s.h.Addresses(t.Context())
@@ -132,7 +132,7 @@ func (s *single) losePower(t *testing.T, during func(context.Context)) Proof {
 	if during != nil {
 		all.Go(func() { during(writing) })
 	}
-	i := s.injector(t, record.DrillFaultSpec{Fault: "power-loss:random"})
+	i := s.injector(t, spec.DrillFault{Fault: "power-loss:random"})
 	_, err := i.Inject(ctx)
 	stop()
 	all.Wait()
@@ -188,7 +188,7 @@ func TestLossOfPower(t *testing.T) {
 	})
 	t.Run("a disk that lies loses durable writes", func(t *testing.T) {
 		before := s.must(t, "durable", 5)
-		lie := s.injector(t, record.DrillFaultSpec{Fault: "disk-lie:random"})
+		lie := s.injector(t, spec.DrillFault{Fault: "disk-lie:random"})
 		if _, err := lie.Inject(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestLossOfPower(t *testing.T) {
 
 // Only labs are broken.
 func TestOnlyLabsAreBroken(t *testing.T) {
-	f, err := Parse(record.DrillFaultSpec{Fault: "kill:primary"})
+	f, err := Parse(spec.DrillFault{Fault: "kill:primary"})
 	if err != nil {
 		t.Fatal(err)
 	}

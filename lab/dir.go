@@ -15,7 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The directory of a lab, HOME/labs/NAME, is readable by the owner alone. Besides what the rooms keep in it:
@@ -50,7 +50,7 @@ func lockName(home, name string) string { return filepath.Join(labsDir(home), ".
 
 // order is what the supervisor is told.
 type order struct {
-	Spec record.LabSpec `json:"spec"`
+	Spec spec.Lab `json:"spec"`
 	// Home is where engines are installed, Executable the program that is started again for parts of the lab.
 	Home       string    `json:"home"`
 	Executable string    `json:"executable"`
@@ -111,7 +111,7 @@ func Names(home string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && record.CheckLabName(e.Name()) == nil {
+		if e.IsDir() && spec.CheckLabName(e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}

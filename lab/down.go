@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // stopLimit is how long a supervisor may take to end in order before it is killed: the journal does the rest.
@@ -31,7 +32,7 @@ func Down(ctx context.Context, home, name string, progress func(record.LabEvent)
 		progress(record.LabEvent{Time: time.Now().UTC(), Kind: "progress", Text: fmt.Sprintf(format, a...)})
 	}
 	dir := Dir(home, name)
-	if err := record.CheckLabName(name); err != nil {
+	if err := spec.CheckLabName(name); err != nil {
 		return refuse("%s", err)
 	}
 	if !exists(labsDir(home)) {

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A lab without anything below it: hosts, members and volumes that only note what is done to them.
@@ -316,7 +317,7 @@ func newFakeRooms() *fakeRooms {
 }
 
 func (r *fakeRooms) plan(context.Context) (Planned, error) {
-	s := record.LabSpec{Name: "fake", Topology: record.TopologySpec{Kind: record.LabReplicaSet}}
+	s := spec.Lab{Name: "fake", Topology: spec.Topology{Kind: spec.LabReplicaSet}}
 	s.Defaults()
 	return Planned{Spec: s, Layout: r.layout}, r.refuse
 }
@@ -364,7 +365,7 @@ func startFake(t *testing.T, r *fakeRooms, change func(*order)) *fakeLab {
 	makeDir(t, dir)
 	o := order{Began: time.Now(), Owner: thisProcess()}
 	o.Spec.Name = "fake"
-	o.Spec.Deadline = record.Duration(time.Minute)
+	o.Spec.Deadline = spec.Duration(time.Minute)
 	if change != nil {
 		change(&o)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // fault is something that was broken and is not healed yet.
@@ -240,10 +241,10 @@ func (s *supervisor) register(x *fault, f Fault, lasts bool) {
 // times tells how long a fault shall last and, where that is another time, after which one the lab heals it by itself.
 func (f Fault) times() (text string) {
 	if f.For > 0 {
-		text = " for " + record.Duration(f.For.Round(time.Millisecond)).String()
+		text = " for " + spec.Duration(f.For.Round(time.Millisecond)).String()
 	}
 	if f.Limit > 0 && f.Limit != f.For {
-		text += fmt.Sprintf(" (limit %s)", record.Duration(f.Limit.Round(time.Second)))
+		text += fmt.Sprintf(" (limit %s)", spec.Duration(f.Limit.Round(time.Second)))
 	}
 	return text
 }

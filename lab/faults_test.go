@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -212,7 +213,7 @@ func TestMemberThatEndsByItself(t *testing.T) {
 	_ = l.c.nodes[1].Kill()
 	l.event(t, "problem", "rs0-2 has ended by itself: postgres: signal: killed")
 	ha := upFake(t, func(o *order) {
-		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	_ = ha.c.nodes[1].Kill()
 	ha.event(t, "restart", "rs0-2 was started again on host2")
@@ -221,7 +222,7 @@ func TestMemberThatEndsByItself(t *testing.T) {
 // The members of a dead host go to others of its role, and stay there when it comes back.
 func TestRestartOnAnotherHost(t *testing.T) {
 	l := upFake(t, func(o *order) {
-		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
 	l.event(t, "restart", "rs0-1 was started on host2, because host1 is dead")
@@ -242,7 +243,7 @@ func TestRestartOnAnotherHost(t *testing.T) {
 // A member whose volume went with its host cannot be started elsewhere.
 func TestVolumeThatIsGoneKeepsAMemberDown(t *testing.T) {
 	l := upFake(t, func(o *order) {
-		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	l.volumes["rs0-1"].mu.Lock()
 	l.volumes["rs0-1"].health = "failed"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Limits that are more than the machine has are noted: one host's, or else their sum.
@@ -49,8 +49,8 @@ func TestLimitsAboveTheMachine(t *testing.T) {
 
 // A plan says so too.
 func TestPlanNotesLimits(t *testing.T) {
-	spec := record.LabSpec{Hosts: record.HostsSpec{Mode: host.Isolated, Cores: 4096}, Engine: record.EngineSpec{Name: "mongod"}}
-	p, err := Plan(t.Context(), t.TempDir(), spec)
+	asked := spec.Lab{Hosts: spec.Hosts{Mode: host.Isolated, Cores: 4096}, Engine: spec.Engine{Name: "mongod"}}
+	p, err := Plan(t.Context(), t.TempDir(), asked)
 	if err != nil {
 		t.Logf("this machine has no isolated hosts or no mongod: %v", err) // the notes are there all the same
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A supervisor that is there but does not answer yet is not called dead, and what it wrote down is believed.
@@ -78,7 +79,7 @@ func TestSupervisorThatIsLate(t *testing.T) {
 // A member that could not be started on one host is started on the next, and tried again after that.
 func TestRestartIsTriedAgain(t *testing.T) {
 	l := upFake(t, func(o *order) {
-		o.Spec.Availability = record.AvailabilitySpec{Restart: true, RestartAfter: record.Duration(time.Millisecond)}
+		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	l.c.mu.Lock()
 	l.c.failing = 3 // both other hosts, and the first of them again

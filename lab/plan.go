@@ -12,11 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Planned is what would be made of a specification on this machine.
 type Planned struct {
-	Spec    record.LabSpec // with all defaults
+	Spec    spec.Lab // with all defaults
 	Layout  topology.Layout
 	Storage record.LabLayout
 	Engine  engine.Installation
@@ -24,49 +25,49 @@ type Planned struct {
 
 // ChooseEngine names the engine for a specification that names none: mongod if there is one, because that is what users
 // have, and documentdb otherwise.
-func ChooseEngine(ctx context.Context, home string, spec *record.LabSpec) {
-	if spec.Engine.Name != "" {
+func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
+	if asked.Engine.Name != "" {
 		return
 	}
-	spec.Engine.Name = engine.DocumentDB
+	asked.Engine.Name = engine.DocumentDB
 	if e, err := engine.ByName(home, engine.Mongod); err == nil {
-		if _, err = e.Installed(ctx); err == nil || spec.Engine.Binary != "" {
-			spec.Engine.Name = engine.Mongod
+		if _, err = e.Installed(ctx); err == nil || asked.Engine.Binary != "" {
+			asked.Engine.Name = engine.Mongod
 		}
 	}
 }
 
 // Plan checks a specification against this machine and says what would be made. Nothing is made.
-func Plan(ctx context.Context, home string, spec record.LabSpec) (Planned, error) {
-	chosen := spec.Engine.Name == ""
-	ChooseEngine(ctx, home, &spec)
-	spec.Defaults()
-	p := Planned{Spec: spec}
-	if err := spec.Validate(); err != nil {
+func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
+	chosen := asked.Engine.Name == ""
+	ChooseEngine(ctx, home, &asked)
+	asked.Defaults()
+	p := Planned{Spec: asked}
+	if err := asked.Validate(); err != nil {
 		return p, refuse("%s", err)
 	}
-	if spec.Storage.Dir != "" { // the supervisor does not work in this directory
-		dir, err := filepath.Abs(spec.Storage.Dir)
+	if asked.Storage.Dir != "" { // the supervisor does not work in this directory
+		dir, err := filepath.Abs(asked.Storage.Dir)
 		if err != nil {
 			return p, refuse("storage.dir: %v", err)
 		}
-		spec.Storage.Dir = dir
+		asked.Storage.Dir = dir
 	}
-	p.Spec = spec
+	p.Spec = asked
 	var errs [4]error
-	errs[0] = host.Check(spec.Hosts.Mode)
-	p.Layout, errs[1] = topology.Plan(spec)
+	errs[0] = host.Check(asked.Hosts.Mode)
+	p.Layout, errs[1] = topology.Plan(asked)
 	p.Layout.Notes = append(p.Layout.Notes, thisMachine().notes(p.Layout.Hosts)...)
-	p.Storage, errs[2] = volume.Plan(spec.Storage, volume.Detect(ctx))
+	p.Storage, errs[2] = volume.Plan(asked.Storage, volume.Detect(ctx))
 	if errs[1] == nil && errs[2] == nil {
-		errs[2] = volume.Check(spec.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
+		errs[2] = volume.Check(asked.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
 	}
-	p.Engine, errs[3] = findEngine(ctx, home, spec)
-	if errs[3] != nil && chosen && spec.Engine.Name == engine.DocumentDB {
+	p.Engine, errs[3] = findEngine(ctx, home, asked)
+	if errs[3] != nil && chosen && asked.Engine.Name == engine.DocumentDB {
 		errs[3] = fmt.Errorf("%w; documentdb was chosen because there is no mongod, neither installed nor on PATH", errs[3])
 	}
 	if errors.Join(errs[:]...) == nil {
-		errs[3] = topology.Check(ctx, home, spec)
+		errs[3] = topology.Check(ctx, home, asked)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, refuse("%s", err)
@@ -86,17 +87,17 @@ func volumesOf(l topology.Layout) int {
 }
 
 // findEngine finds the software that would be started.
-func findEngine(ctx context.Context, home string, spec record.LabSpec) (engine.Installation, error) {
-	if spec.Engine.Name == engine.None {
+func findEngine(ctx context.Context, home string, asked spec.Lab) (engine.Installation, error) {
+	if asked.Engine.Name == engine.None {
 		return engine.Installation{Engine: engine.None}, nil
 	}
-	if spec.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
+	if asked.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
 		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: call plimsoll as root, or take mongod, which runs as any user")
 	}
-	if spec.Engine.Binary != "" {
-		return engine.MongodAt(ctx, spec.Engine.Binary)
+	if asked.Engine.Binary != "" {
+		return engine.MongodAt(ctx, asked.Engine.Binary)
 	}
-	e, err := engine.ByName(home, spec.Engine.Name)
+	e, err := engine.ByName(home, asked.Engine.Name)
 	if err != nil {
 		return engine.Installation{}, err
 	}

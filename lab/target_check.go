@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // CheckTarget says what is wrong with the target of a fault in a lab, as far as its description tells: that there is no
@@ -40,7 +41,7 @@ func checkMeans(l record.Lab, f Fault) error {
 	storage := l.Specification.Storage
 	failing := storage.Faults || storage.Device != "" || storage.Cache != nil
 	switch {
-	case (f.Action == Cut || f.Action == Slow) && l.Specification.Hosts.Mode == record.LabPlain:
+	case (f.Action == Cut || f.Action == Slow) && l.Specification.Hosts.Mode == spec.LabPlain:
 		return refuse("%s needs isolated hosts, and those of this lab are plain: bring it up with --hosts isolated (hosts: {mode: isolated})", f.Action)
 	case onDisk(f.Action) && len(l.Volumes) > 0 && !slices.ContainsFunc(l.Volumes, made):
 		return refuse("%s needs virtual disks, and the volumes of this lab are directories: bring it up with --size%s", f.Action, lyingDisks(f))

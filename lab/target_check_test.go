@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What cannot be broken in a lab is said before there is load on it.
@@ -15,7 +16,7 @@ func TestCheckTarget(t *testing.T) {
 		Members: []record.LabMember{{Name: "rs0-1"}, {Name: "rs0-2"}},
 		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}}, {Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
 	}
-	l.Specification.Hosts.Mode = record.LabPlain
+	l.Specification.Hosts.Mode = spec.LabPlain
 	sized := l
 	sized.Volumes = []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "disk"}}}
 	faulty := sized

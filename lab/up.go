@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Options are the choices of [Up] besides the specification.
@@ -41,13 +42,13 @@ const downLimit = 2 * time.Minute
 
 // Up makes a lab and returns when it is usable. A lab that fails is removed again, and so is one whose ctx ends before.
 // The lab goes on when this program ends.
-func Up(ctx context.Context, spec record.LabSpec, opts Options) (*Handle, error) {
-	p, err := Plan(ctx, opts.Home, spec)
+func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
+	p, err := Plan(ctx, opts.Home, asked)
 	if err != nil {
 		return nil, err
 	}
-	spec = p.Spec
-	h, err := begin(spec, opts)
+	asked = p.Spec
+	h, err := begin(asked, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -57,33 +58,33 @@ func Up(ctx context.Context, spec record.LabSpec, opts Options) (*Handle, error)
 	}
 	_ = h.Close()
 	if opts.Keep && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w\nit is kept as it is in %s; plimsoll lab down %s removes it", err, h.dir, spec.Name)
+		return nil, fmt.Errorf("%w\nit is kept as it is in %s; plimsoll lab down %s removes it", err, h.dir, asked.Name)
 	}
 	downCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downLimit)
 	defer cancel()
-	return nil, errors.Join(err, Down(downCtx, opts.Home, spec.Name, opts.Progress))
+	return nil, errors.Join(err, Down(downCtx, opts.Home, asked.Name, opts.Progress))
 }
 
 // begin makes the directory of a lab and starts its supervisor.
-func begin(spec record.LabSpec, opts Options) (*Handle, error) {
+func begin(asked spec.Lab, opts Options) (*Handle, error) {
 	if err := os.MkdirAll(labsDir(opts.Home), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the directory of the labs: %w", err)
 	}
-	unlock, err := lock(lockName(opts.Home, spec.Name))
+	unlock, err := lock(lockName(opts.Home, asked.Name))
 	if errors.Is(err, errBusy) {
-		return nil, refuse("another plimsoll is making or removing a lab %q right now; give this one another name, or wait", spec.Name)
+		return nil, refuse("another plimsoll is making or removing a lab %q right now; give this one another name, or wait", asked.Name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	dir := Dir(opts.Home, spec.Name)
+	dir := Dir(opts.Home, asked.Name)
 	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
-		return nil, taken(dir, spec.Name)
+		return nil, taken(dir, asked.Name)
 	} else if err != nil {
 		return nil, fmt.Errorf("cannot make the directory of the lab: %w", err)
 	}
-	o := order{Spec: spec, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: thisProcess()}
+	o := order{Spec: asked, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: thisProcess()}
 	if err := writeJSON(dir, orderFile, o); err != nil {
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			err = fmt.Errorf("%w: make room, or let PLIMSOLL_HOME name a directory on another disk", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -116,7 +117,7 @@ func TestPercentilesAreTheTruth(t *testing.T) {
 // recorded runs against a programmed target and returns the record.
 func recorded(t *testing.T, dir string, cfg Config, p *programmed) *record.Run {
 	t.Helper()
-	w, err := record.Create(dir, record.Tool{}, record.RunSpec{})
+	w, err := record.Create(dir, record.Tool{}, spec.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}

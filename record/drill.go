@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // KindDrill is the kind of record that a drill leaves.
@@ -27,7 +28,7 @@ type Drill struct {
 	Command       []string   `json:"command,omitempty"`
 	Started       time.Time  `json:"started"`
 	Ended         *time.Time `json:"ended,omitempty"`
-	Specification DrillSpec  `json:"specification"`
+	Specification spec.Drill `json:"specification"`
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
@@ -68,8 +69,8 @@ type DrillRound struct {
 	Level string `json:"level,omitempty"`
 	Means string `json:"means,omitempty"`
 	// Expect is what had to hold, and Promise why.
-	Expect  ExpectSpec `json:"expect"`
-	Promise string     `json:"promise,omitempty"`
+	Expect  spec.Expect `json:"expect"`
+	Promise string      `json:"promise,omitempty"`
 	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds of run time.
 	WindowStart int64 `json:"window_start_ns,omitempty"`
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`

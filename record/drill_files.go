@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The names of what the record of a drill holds.
@@ -27,7 +28,7 @@ type DrillWriter struct {
 
 // CreateDrill begins the record of a drill in a directory that holds none. Everything is written without the
 // credentials that are in the specification.
-func CreateDrill(dir string, spec DrillSpec) (*DrillWriter, error) {
+func CreateDrill(dir string, asked spec.Drill) (*DrillWriter, error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errors.New("a drill needs a directory: give one (--out)")
 	}
@@ -37,7 +38,7 @@ func CreateDrill(dir string, spec DrillSpec) (*DrillWriter, error) {
 	if err := os.MkdirAll(filepath.Join(dir, RoundsDir), 0o755); err != nil {
 		return nil, explain(dir, err)
 	}
-	return &DrillWriter{dir: dir, red: newStudyRedactor(StudySpec{Run: spec.Run, Lab: spec.Lab})}, nil
+	return &DrillWriter{dir: dir, red: newStudyRedactor(spec.Study{Run: asked.Run, Lab: asked.Lab})}, nil
 }
 
 // AddSecrets keeps the credentials of further addresses out of what is written.

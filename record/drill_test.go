@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func drillSpec(t *testing.T, text string) DrillSpec {
+func drillSpec(t *testing.T, text string) spec.Drill {
 	t.Helper()
-	s, err := ReadDrillSpec(strings.NewReader(text))
+	s, err := spec.ReadDrill(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func TestDrillDefaults(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if !s.Run.Load.Open() || s.Run.Workload.Name != WorkloadLedger || s.Repeat != 1 || s.Faults[0].At != Duration(10*time.Second) {
+	if !s.Run.Load.Open() || s.Run.Workload.Name != spec.WorkloadLedger || s.Repeat != 1 || s.Faults[0].At != spec.Duration(10*time.Second) {
 		t.Errorf("the defaults are %+v", s)
 	}
 }
@@ -49,7 +50,7 @@ func TestDrillMistakes(t *testing.T) {
 			t.Errorf("%s\ngives %v, want %q", text, err, want)
 		}
 	}
-	if _, err := ReadDrillSpec(strings.NewReader("fault: [x]")); err == nil || !strings.Contains(err.Error(), "faults") {
+	if _, err := spec.ReadDrill(strings.NewReader("fault: [x]")); err == nil || !strings.Contains(err.Error(), "faults") {
 		t.Errorf("an unknown key gives %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,10 +26,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(filepath.Join(file, "record"), Tool{}, RunSpec{}); err == nil {
+	if _, err := Create(filepath.Join(file, "record"), Tool{}, spec.Run{}); err == nil {
 		t.Error("a record below a file")
 	}
-	if _, err := Create(" ", Tool{}, RunSpec{}); err == nil {
+	if _, err := Create(" ", Tool{}, spec.Run{}); err == nil {
 		t.Error("a record without directory")
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"strings"
 	"time"
 )
@@ -18,7 +19,7 @@ type Lab struct {
 	// UsableAfter is how long it took until it was usable, in nanoseconds.
 	UsableAfter int64 `json:"usable_after_ns,omitempty"`
 	// Specification is what was asked for, with all defaults.
-	Specification LabSpec `json:"specification"`
+	Specification spec.Lab `json:"specification"`
 	// URI is where clients connect, without credentials, with the durability level that the engine itself has.
 	URI string `json:"uri,omitempty"`
 	// URIs are the addresses by durability, where each has servers of its own (documentdb): "throughput", "balanced",

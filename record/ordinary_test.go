@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A password may be any word or number. Whatever it is, a study is written so that it can be read and gone on with.
@@ -42,10 +43,10 @@ func TestOrdinaryPasswordsSpoilNoStudy(t *testing.T) {
 func ordinaryStudy(password string) *Study {
 	ended := testStart.Add(time.Minute)
 	s := testStudy()
-	s.Specification = StudySpec{
+	s.Specification = spec.Study{
 		Name:    "a study",
-		Run:     RunSpec{Target: "mongodb://app:" + password + "@h/", Out: "runs/" + password, Database: password, Workload: WorkloadSpec{Name: "load", Params: map[string]string{"fieldcount": "1234", "other": "20261"}}},
-		Factors: []FactorSpec{{Name: "workers", Path: "load.workers", Levels: []LevelSpec{{Name: "8", Value: 8}, {Name: "two", Set: map[string]any{"load.workers": 123, "target": "null:"}}}}},
+		Run:     spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "runs/" + password, Database: password, Workload: spec.Workload{Name: "load", Params: map[string]string{"fieldcount": "1234", "other": "20261"}}},
+		Factors: []spec.Factor{{Name: "workers", Path: "load.workers", Levels: []spec.Level{{Name: "8", Value: 8}, {Name: "two", Set: map[string]any{"load.workers": 123, "target": "null:"}}}}},
 		Combine: "grid", Metrics: []string{"throughput"}, Objectives: []string{"errors < 1%"},
 	}
 	s.Base = s.Specification.Run
@@ -112,10 +113,10 @@ func checkOrdinary(t *testing.T, dir string, s *Study, event StudyEvent, passwor
 func TestOrdinaryPasswordsSpoilNoRun(t *testing.T) {
 	for _, password := range []string{"run", "2026", "host", "client", "measure", "complete"} {
 		var r redactor
-		spec := RunSpec{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password, Labels: map[string]string{"n": "12026"}}
-		r.learn(spec)
-		clean := r.spec(spec)
-		if clean.Out != spec.Out || clean.Database != password || clean.Labels["n"] != "12026" || strings.Contains(clean.Target, ":"+password+"@") {
+		asked := spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password, Labels: map[string]string{"n": "12026"}}
+		r.learn(asked)
+		clean := r.spec(asked)
+		if clean.Out != asked.Out || clean.Database != password || clean.Labels["n"] != "12026" || strings.Contains(clean.Target, ":"+password+"@") {
 			t.Errorf("%s: %+v", password, clean)
 		}
 		for _, source := range []string{"host:box", "client", "server:h:27017"} {

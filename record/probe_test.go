@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestProbeRecord(t *testing.T) {
@@ -16,7 +17,7 @@ func TestProbeRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Probe.Steps = append(w.Probe.Steps, ProbeStep{Profile: ProbeJournal, Operation: "commit", Clients: 1})
+	w.Probe.Steps = append(w.Probe.Steps, ProbeStep{Profile: spec.ProbeJournal, Operation: "commit", Clients: 1})
 	if err := errors.Join(w.Second(ProbeSecond{Step: 0, Operations: 7}), w.Save(), w.Second(ProbeSecond{Step: 1})); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestProbeRecord(t *testing.T) {
 	}
 	f.Close()
 	p, err := OpenProbe(dir)
-	if err != nil || p.Status != Killed || len(p.ProfileSteps(ProbeJournal)) != 1 || measure.Worst(p.Validity) != measure.Warning {
+	if err != nil || p.Status != Killed || len(p.ProfileSteps(spec.ProbeJournal)) != 1 || measure.Worst(p.Validity) != measure.Warning {
 		t.Errorf("%+v, %v", p, err)
 	}
 	seconds, err := ProbeTimeline(dir)

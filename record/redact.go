@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // hidden stands where a credential was.
@@ -16,8 +17,8 @@ const hidden = redact.Hidden
 type redactor struct{ known redact.Known }
 
 // learn takes the credentials of a specification into account: of its addresses, wherever they stand, and of its parameters.
-func (r *redactor) learn(spec RunSpec) {
-	tree, err := treeOf(spec)
+func (r *redactor) learn(asked spec.Run) {
+	tree, err := treeOf(asked)
 	if err != nil {
 		return // writing the specification fails for the same reason, and says so
 	}
@@ -63,12 +64,12 @@ func (r *redactor) texts(list []string) []string {
 }
 
 // spec returns a specification without credentials, wherever somebody wrote them.
-func (r *redactor) spec(s RunSpec) RunSpec {
+func (r *redactor) spec(s spec.Run) spec.Run {
 	s.Workload.Params, s.Labels = r.values(s.Workload.Params), r.values(s.Labels)
 	all := studyRedactor{redactor: *r}
 	out, err := redactedCopy(&all, s)
 	if err != nil {
-		return RunSpec{} // it cannot be written as JSON either
+		return spec.Run{} // it cannot be written as JSON either
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestRedactAddresses(t *testing.T) {
@@ -27,7 +28,7 @@ func TestRedactAddresses(t *testing.T) {
 
 func TestKnownSecretsAreRemovedInEveryForm(t *testing.T) {
 	var r redactor
-	r.learn(RunSpec{Target: "mongodb://u:p%40ss%20word@h/"})
+	r.learn(spec.Run{Target: "mongodb://u:p%40ss%20word@h/"})
 	for _, in := range []string{"tried p@ss word", "tried p%40ss%20word", "tried p%40ss+word"} {
 		if got := r.text(in); got != "tried ***" {
 			t.Errorf("%q → %q", in, got)

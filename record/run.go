@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // SchemaVersion is the version of the format of run.json. Readers refuse another major version.
@@ -47,7 +48,7 @@ type Run struct {
 	// Ended is when the record was finished, absent as long as the run goes on.
 	Ended *time.Time `json:"ended,omitempty"`
 	// Specification is what was asked for, without credentials.
-	Specification RunSpec `json:"specification"`
+	Specification spec.Run `json:"specification"`
 	// Target is what was loaded, as it really was.
 	Target Target `json:"target"`
 	// ClientSettings are the effective settings of the client: pool sizes, compression, retries, …

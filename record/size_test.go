@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ nodes:
 `
 
 func TestReadPriceList(t *testing.T) {
-	list, err := ReadPriceList(strings.NewReader(goodPrices))
+	list, err := spec.ReadPriceList(strings.NewReader(goodPrices))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +47,11 @@ func TestReadPriceListMistakes(t *testing.T) {
 		if text == goodPrices {
 			t.Fatalf("%q changes nothing", change[0])
 		}
-		if _, err := ReadPriceList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := spec.ReadPriceList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
-	if _, err := ReadPriceList(strings.NewReader("")); err == nil {
+	if _, err := spec.ReadPriceList(strings.NewReader("")); err == nil {
 		t.Error("an empty price list is taken")
 	}
 }
@@ -61,7 +62,7 @@ func FuzzReadPriceList(f *testing.F) {
 	f.Add("nodes: [{}]")
 	f.Add("{currency: a, date: b, source: c, nodes: [{name: n, cores: 1e400, memory: 1B, disk: 1B, price: 1}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ReadPriceList(strings.NewReader(text))
+		list, err := spec.ReadPriceList(strings.NewReader(text))
 		if err != nil {
 			return
 		}

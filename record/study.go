@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // KindStudy is the kind of record that a study leaves.
@@ -35,12 +36,12 @@ type Study struct {
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
-	Specification StudySpec `json:"specification"`
+	Specification spec.Study `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
-	Asked       *StudySpec  `json:"asked,omitempty"`
+	Asked       *spec.Study `json:"asked,omitempty"`
 	Environment Environment `json:"environment"`
 	// Base is the run specification after the procedures chose what was left to them.
-	Base RunSpec `json:"base"`
+	Base spec.Run `json:"base"`
 	// Procedures are what was found before the comparison.
 	Procedures []ProcedureResult `json:"procedures,omitempty"`
 	// Capacity is the measured capacity, if it was asked for.
@@ -85,7 +86,7 @@ func (c *Configuration) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
 		return err
 	}
-	Plain(c.Set)
+	spec.Plain(c.Set)
 	return nil
 }
 

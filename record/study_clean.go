@@ -21,7 +21,7 @@ type place struct {
 var keptFields = []string{
 	"schema_version", "kind", "status", "event", "record", "procedure", "path", "directory", "out", "database", "place",
 	"trial", "trials", "metric", "metrics", "unit", "phase", "objective", "objectives", "host", "cpu",
-	"Part.name", "PartSpec.name", "PartPlan.name", "Finding.id", "WorkloadSpec.name", "WorkloadSpec.mode", "RunSpec.client", "Tool.name", "Tool.version", "Tool.commit", "Tool.go",
+	"Part.name", "PartPlan.name", "Finding.id", "Workload.name", "Workload.mode", "Tool.name", "Tool.version", "Tool.commit", "Tool.go",
 }
 
 // placeOf returns where the value of a field stands.

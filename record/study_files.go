@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // StudyWriter writes what belongs to a study as a whole: study.json and the journal. Its methods are called from one
@@ -25,7 +26,7 @@ type StudyWriter struct {
 
 // CreateStudy begins a study in a directory that holds none. Everything is written without the credentials that are
 // in the specification.
-func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
+func CreateStudy(dir string, asked spec.Study) (*StudyWriter, error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errors.New("a study needs a directory: give one (--out)")
 	}
@@ -35,7 +36,7 @@ func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 	if err := vacate(dir); err != nil {
 		return nil, err
 	}
-	w, err := ContinueStudy(dir, spec)
+	w, err := ContinueStudy(dir, asked)
 	if err == nil {
 		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // where that is not allowed, the study is not worse off than any other file
 	}
@@ -43,7 +44,7 @@ func CreateStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 }
 
 // ContinueStudy goes on writing a study.
-func ContinueStudy(dir string, spec StudySpec) (*StudyWriter, error) {
+func ContinueStudy(dir string, asked spec.Study) (*StudyWriter, error) {
 	for _, sub := range []string{TrialsDir, ProceduresIn} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, explainStudy(dir, err)
@@ -56,7 +57,7 @@ func ContinueStudy(dir string, spec StudySpec) (*StudyWriter, error) {
 	if err != nil {
 		return nil, explainStudy(dir, err)
 	}
-	return &StudyWriter{dir: dir, journal: f, red: newStudyRedactor(spec), now: time.Now}, nil
+	return &StudyWriter{dir: dir, journal: f, red: newStudyRedactor(asked), now: time.Now}, nil
 }
 
 // explainStudy says what to do about an error of the file system.

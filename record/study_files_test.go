@@ -13,16 +13,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func testStudySpec() StudySpec {
-	return StudySpec{
+func testStudySpec() spec.Study {
+	return spec.Study{
 		Name:   "test",
-		Run:    RunSpec{Target: "mongodb://app:s3cret-word@db1/?tls=true", Workload: WorkloadSpec{Params: map[string]string{"apikey": "k9"}}},
+		Run:    spec.Run{Target: "mongodb://app:s3cret-word@db1/?tls=true", Workload: spec.Workload{Params: map[string]string{"apikey": "k9"}}},
 		Trials: 2,
-		Factors: []FactorSpec{
-			{Name: "where", Path: "target", Levels: []LevelSpec{{Value: "null:"}, {Value: "mongodb://root:other-word@db2/"}}},
-			{Name: "paired", Levels: []LevelSpec{{Name: "one", Set: map[string]any{"workload.params.password": "third-word", "load.workers": 4}}}},
+		Factors: []spec.Factor{
+			{Name: "where", Path: "target", Levels: []spec.Level{{Value: "null:"}, {Value: "mongodb://root:other-word@db2/"}}},
+			{Name: "paired", Levels: []spec.Level{{Name: "one", Set: map[string]any{"workload.params.password": "third-word", "load.workers": 4}}}},
 		},
 	}
 }
@@ -225,17 +226,17 @@ func TestOpenStudyRefuses(t *testing.T) {
 
 func TestCreateStudyRefuses(t *testing.T) {
 	dir, _ := writeStudy(t)
-	if _, err := CreateStudy(dir, StudySpec{}); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+	if _, err := CreateStudy(dir, spec.Study{}); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
 		t.Errorf("a second study in one directory: %v", err)
 	}
 	run := t.TempDir()
 	if err := os.WriteFile(filepath.Join(run, RunFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateStudy(run, StudySpec{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
+	if _, err := CreateStudy(run, spec.Study{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
 		t.Errorf("a study where a run is: %v", err)
 	}
-	if _, err := CreateStudy("", StudySpec{}); err == nil {
+	if _, err := CreateStudy("", spec.Study{}); err == nil {
 		t.Error("no directory is refused")
 	}
 }
@@ -286,7 +287,7 @@ func TestFullDiskOfAStudy(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	w, err := CreateStudy(dir, StudySpec{})
+	w, err := CreateStudy(dir, spec.Study{})
 	if err != nil {
 		t.Fatal(err)
 	}

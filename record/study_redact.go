@@ -7,22 +7,23 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // RedactedRun returns a specification of a run as a record keeps it: without credentials.
-func RedactedRun(s RunSpec) RunSpec {
+func RedactedRun(s spec.Run) spec.Run {
 	var r redactor
 	r.learn(s)
 	return r.spec(s)
 }
 
 // RedactedStudy returns a specification of a study as its record keeps it: without credentials.
-func RedactedStudy(s StudySpec) (StudySpec, error) {
+func RedactedStudy(s spec.Study) (spec.Study, error) {
 	return redactedCopy(newStudyRedactor(s), s)
 }
 
 // HasHidden reports whether credentials were taken out of a specification, so that nothing can be run with it.
-func HasHidden(s StudySpec) bool {
+func HasHidden(s spec.Study) bool {
 	found := false
 	tree, err := treeOf(s)
 	if err != nil {
@@ -41,7 +42,7 @@ type studyRedactor struct {
 }
 
 // newStudyRedactor knows the credentials of a study: of its base run and of the levels of its factors.
-func newStudyRedactor(s StudySpec) *studyRedactor {
+func newStudyRedactor(s spec.Study) *studyRedactor {
 	r := &studyRedactor{}
 	r.learn(s.Run)
 	for _, f := range s.Factors {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // KindSuite is the kind of record that a suite leaves.
@@ -41,19 +42,19 @@ type Suite struct {
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
-	Specification SuiteSpec   `json:"specification"`
+	Specification spec.Suite  `json:"specification"`
 	Source        string      `json:"source,omitempty"`
 	Environment   Environment `json:"environment"`
 	// Budget is full, time, quick or smoke, and Limit the time that it was fitted into; absent where it is full.
-	Budget string   `json:"budget" jsonschema:"enum=full,enum=time,enum=quick,enum=smoke"`
-	Limit  Duration `json:"limit,omitempty"`
+	Budget string        `json:"budget" jsonschema:"enum=full,enum=time,enum=quick,enum=smoke"`
+	Limit  spec.Duration `json:"limit,omitempty"`
 	// Scale is what was applied, and Against the deployment that is loaded instead of labs.
-	Scale   ScaleSpec `json:"scale"`
-	Against string    `json:"against,omitempty"`
+	Scale   spec.Scale `json:"scale"`
+	Against string     `json:"against,omitempty"`
 	// Parts are all parts in their order, those that were left out too.
 	Parts []Part `json:"parts"`
 	// Left says what was scaled or left out, why, and what it was before.
-	Left []Left `json:"left,omitempty"`
+	Left []spec.Left `json:"left,omitempty"`
 	// Validity lists the reasons why the result must not be believed, or only with care.
 	Validity []measure.Finding `json:"validity"`
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // SuiteWriter writes what belongs to a suite as a whole: suite.json and the journal of its parts. Its methods are called
@@ -50,7 +51,7 @@ func ContinueSuite(dir string) (*SuiteWriter, error) {
 	if err != nil {
 		return nil, explainSuite(dir, err)
 	}
-	return &SuiteWriter{dir: dir, journal: f, red: newStudyRedactor(StudySpec{})}, nil
+	return &SuiteWriter{dir: dir, journal: f, red: newStudyRedactor(spec.Study{})}, nil
 }
 
 // explainSuite says what to do about an error of the file system.
@@ -64,7 +65,7 @@ func explainSuite(dir string, err error) error {
 }
 
 // AddSecrets keeps the credentials of a run out of everything that is written.
-func (w *SuiteWriter) AddSecrets(spec RunSpec) { w.red.learn(spec) }
+func (w *SuiteWriter) AddSecrets(asked spec.Run) { w.red.learn(asked) }
 
 // Redacted returns a copy of the suite without credentials.
 func (w *SuiteWriter) Redacted(s *Suite) (*Suite, error) {
@@ -73,7 +74,7 @@ func (w *SuiteWriter) Redacted(s *Suite) (*Suite, error) {
 		return nil, err
 	}
 	for i := range out.Parts {
-		Plain(out.Parts[i].Set) // whole numbers are int again
+		spec.Plain(out.Parts[i].Set) // whole numbers are int again
 	}
 	same := s.Status == out.Status && len(s.Parts) == len(out.Parts)
 	for i := 0; same && i < len(s.Parts); i++ {
@@ -176,7 +177,7 @@ func readSuite(dir string) (*Suite, error) {
 			return nil, fmt.Errorf("%s is damaged: part %d: %w", filepath.Join(dir, SuiteFile), i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
 		}
 		seen[p.Name] = true
-		Plain(p.Set)
+		spec.Plain(p.Set)
 	}
 	return &s, nil
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // testSuite is a suite of four parts, in every state that a part can have.
 func testSuite() *Suite {
 	ended := testStart.Add(9 * time.Minute)
 	began := testStart.Add(time.Second)
-	scale := ScaleSpec{Data: 1.0 / 128, Workers: 0.125}
+	scale := spec.Scale{Data: 1.0 / 128, Workers: 0.125}
 	return &Suite{
 		SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended,
-		Specification: SuiteSpec{
+		Specification: spec.Suite{
 			Name: "policy-storage", Title: "sharded cluster on policy storage", Published: "policy-storage", Scale: &scale,
-			Parts: []PartSpec{
+			Parts: []spec.Part{
 				{Study: "baseline.yaml", Gives: []string{"load.workers"}, Shows: []string{"table-5"}, Vital: true},
 				{Study: "client.yaml", Each: map[string][]any{"workload.name": {"a", "b"}}, Shows: []string{"figure-2"}},
 				{Drill: "../drill/rs1-host-failure.yaml", Shows: []string{"table-7"}, Level: "RS=1, host"},
@@ -36,7 +37,7 @@ func testSuite() *Suite {
 				Shows: []string{"figure-2"}, Set: map[string]any{"workload.name": "b", "load.workers": 16}, Started: &began, Seconds: 30, Estimate: 210, Exit: 1},
 			{Name: "rs1-host-failure", Kind: "drill", Status: PartLeft, Problem: "needs root", Shows: []string{"table-7"}, Level: "RS=1, host"},
 		},
-		Left: []Left{
+		Left: []spec.Left{
 			{Part: "client-a", What: "trials", From: "6", To: "2", Why: "to fit into ten minutes"},
 			{Part: "rs1-host-failure", What: "the part", Why: "needs root"},
 		},
@@ -152,8 +153,8 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	w.AddSecrets(RunSpec{Target: s.Against})
-	plan := []PartPlan{{Name: "client", Study: &StudySpec{Run: RunSpec{Target: s.Against}}}}
+	w.AddSecrets(spec.Run{Target: s.Against})
+	plan := []PartPlan{{Name: "client", Study: &spec.Study{Run: spec.Run{Target: s.Against}}}}
 	for _, err := range []error{w.Write(s), w.WritePlan(plan), w.Append(SuiteEvent{Event: EventEnd, Part: &s.Parts[2]})} {
 		if err != nil {
 			t.Fatal(err)
@@ -238,22 +239,22 @@ func FuzzReadSuiteSpec(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		spec, err := ReadSuiteSpec(strings.NewReader(s))
+		asked, err := spec.ReadSuite(strings.NewReader(s))
 		if err != nil {
 			return
 		}
-		b, err := json.Marshal(spec)
+		b, err := json.Marshal(asked)
 		if err != nil {
 			t.Fatalf("%q was read, but cannot be stored: %v", s, err)
 		}
-		var again SuiteSpec
+		var again spec.Suite
 		if err := json.Unmarshal(b, &again); err != nil {
 			t.Fatalf("%q was stored as %s, but cannot be read again: %v", s, b, err)
 		}
 		if b2, err := json.Marshal(again); err != nil || string(b) != string(b2) {
 			t.Fatalf("%q was stored as %s, and then as %s (%v)", s, b, b2, err)
 		}
-		_ = spec.Validate()
+		_ = asked.Validate()
 	})
 }
 

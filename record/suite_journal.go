@@ -1,6 +1,7 @@
 package record
 
 import (
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"path/filepath"
 	"time"
 )
@@ -32,7 +33,7 @@ func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err erro
 	events, unreadable, err = readLines(filepath.Join(dir, SuiteJournal), "the suite in "+dir, (*SuiteEvent).whole)
 	for i := range events {
 		if p := events[i].Part; p != nil {
-			Plain(p.Set)
+			spec.Plain(p.Set)
 		}
 	}
 	return events, unreadable, err

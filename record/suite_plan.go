@@ -1,15 +1,17 @@
 package record
 
+import "github.com/plimsoll-bench/plimsoll/spec"
+
 // KindSuitePlan is the kind of plan.json.
 const KindSuitePlan = "suite-plan"
 
 // PartPlan is what a part of a suite is asked to do, scaled and fitted: exactly one of the specifications. What an earlier
 // part gives is not in it yet. A resumed suite goes by this, so that its files may have changed since.
 type PartPlan struct {
-	Name  string         `json:"name"`
-	Study *StudySpec     `json:"study,omitempty"`
-	Drill *DrillSpec     `json:"drill,omitempty"`
-	Probe *PartProbeSpec `json:"probe,omitempty"`
+	Name  string          `json:"name"`
+	Study *spec.Study     `json:"study,omitempty"`
+	Drill *spec.Drill     `json:"drill,omitempty"`
+	Probe *spec.PartProbe `json:"probe,omitempty"`
 	// Gives are the keys that later parts take from this one.
 	Gives []string `json:"gives,omitempty"`
 	// Owns are the keys of the run that this part has values of its own for, so that no earlier part gives them.

@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // creators begin a record of each kind.
 var creators = map[string]func(dir string) error{
 	RunFile: func(dir string) error { _, err := Create(dir, Tool{}, testSpec()); return err },
 	StudyFile: func(dir string) error {
-		w, err := CreateStudy(dir, StudySpec{})
+		w, err := CreateStudy(dir, spec.Study{})
 		if err == nil {
 			err = w.Close()
 		}
 		return err
 	},
-	DrillFile: func(dir string) error { _, err := CreateDrill(dir, DrillSpec{}); return err },
+	DrillFile: func(dir string) error { _, err := CreateDrill(dir, spec.Drill{}); return err },
 	ProbeFile: func(dir string) error { _, err := CreateProbe(dir, &Probe{}); return err },
 	SuiteFile: func(dir string) error {
 		w, err := CreateSuite(dir)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // rewriteAfter is how often run.json is brought up to date while the run goes on, in run time.
@@ -63,14 +64,14 @@ func (l *lineFile) close() error {
 
 // Create begins a record in a new or empty directory and writes a first run.json. Errors are one line
 // that says what to do.
-func Create(dir string, tool Tool, spec RunSpec) (*Writer, error) {
+func Create(dir string, tool Tool, asked spec.Run) (*Writer, error) {
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
 	w := &Writer{dir: dir, run: Run{
 		SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC(), Files: files(),
 	}}
-	w.SetSpec(spec)
+	w.SetSpec(asked)
 	if err := w.create(); err != nil {
 		return nil, explain(dir, errors.Join(err, w.close()))
 	}
@@ -93,9 +94,9 @@ func (w *Writer) Dir() string { return w.dir }
 
 // SetSpec stores the specification without its credentials, which from now on are kept out of
 // everything else as well.
-func (w *Writer) SetSpec(spec RunSpec) {
-	w.red.learn(spec)
-	w.run.Specification = w.red.spec(spec)
+func (w *Writer) SetSpec(asked spec.Run) {
+	w.red.learn(asked)
+	w.run.Specification = w.red.spec(asked)
 }
 
 // AddSecret keeps a credential that is not in the specification out of everything that is written.

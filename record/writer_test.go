@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -72,15 +73,15 @@ func testIntervals(t testing.TB, seed uint64) []*measure.Interval {
 
 const secret = "hunter22"
 
-func testSpec() RunSpec {
-	spec := RunSpec{
+func testSpec() spec.Run {
+	asked := spec.Run{
 		Target:     "mongodb://user:" + secret + "@db.example:27017/?replicaSet=rs0&tlsCertificateKeyFilePassword=hunter23",
-		Workload:   WorkloadSpec{Name: "b", Records: 1000, Params: map[string]string{"mongodb.password": "hunter24", "fieldcount": "10"}},
-		Load:       LoadSpec{Rate: 200, Duration: Duration(12 * time.Second), Warmup: Duration(3 * time.Second)},
+		Workload:   spec.Workload{Name: "b", Records: 1000, Params: map[string]string{"mongodb.password": "hunter24", "fieldcount": "10"}},
+		Load:       spec.Load{Rate: 200, Duration: spec.Duration(12 * time.Second), Warmup: spec.Duration(3 * time.Second)},
 		Objectives: []string{"p99<20ms"},
 	}
-	spec.Defaults()
-	return spec
+	asked.Defaults()
+	return asked
 }
 
 func newTestWriter(t testing.TB, dir string) *Writer {
@@ -358,7 +359,7 @@ func checkTruncations(t *testing.T, dir, name string, sizes []map[string]int64) 
 
 func TestRunFileIsThereFromTheBeginning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
-	w, err := Create(dir, Tool{}, RunSpec{})
+	w, err := Create(dir, Tool{}, spec.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func TestRunFileIsThereFromTheBeginning(t *testing.T) {
 	if err := w.Interval(&measure.Interval{}); err == nil {
 		t.Error("an interval was taken before Begin")
 	}
-	if _, err := Create(dir, Tool{}, RunSpec{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
+	if _, err := Create(dir, Tool{}, spec.Run{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
 		t.Errorf("a second record in the same directory: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
@@ -164,14 +165,14 @@ func drillHead(d *record.Drill) Section {
 }
 
 // expectation is what had to hold, in words.
-func expectation(e record.ExpectSpec) string {
+func expectation(e spec.Expect) string {
 	text := "no acknowledged write is lost"
 	switch e.Loss {
-	case record.LossUnknown:
+	case spec.LossUnknown:
 		text = "what may be lost is not known"
-	case record.LossAny:
+	case spec.LossAny:
 		text = "acknowledged writes may be lost"
-	case record.LossWindow:
+	case spec.LossWindow:
 		text = fmt.Sprintf("acknowledged writes of the last %v before the fault may be lost", e.LossWindow)
 	}
 	if e.Outage > 0 {
@@ -335,7 +336,7 @@ func drillDistribution(d *record.Drill) Section {
 
 // DrillTarget is what a drill loaded, and through what.
 func DrillTarget(d *record.Drill) string {
-	if d.Specification.Run.Via == record.ViaREST {
+	if d.Specification.Run.Via == spec.ViaREST {
 		return d.Specification.Run.Target + ", through a REST service"
 	}
 	return d.Specification.Run.Target

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // audited is a drill whose audit read all members and lost three writes, two of which are still somewhere.
@@ -38,7 +39,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
 	}
-	d.Specification.Run.Target, d.Specification.Run.Via = "lab:three", record.ViaREST
+	d.Specification.Run.Target, d.Specification.Run.Via = "lab:three", spec.ViaREST
 	r := &d.Rounds[0]
 	r.Members, r.CPUSeconds, r.WrittenBytes, r.ServiceCPUSeconds, r.ClientCPUSeconds = 3, 12, 1<<20, 4.5, 0.6
 	b.Reset()

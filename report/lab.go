@@ -10,21 +10,22 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // LabLine says in one line what a lab is: its hosts, its software, its cluster, and its storage.
 func LabLine(l *record.Lab) string {
-	spec := l.Specification
+	asked := l.Specification
 	parts := []string{hostsText(l)}
-	if l.Engine == record.LabNone {
-		parts = append(parts, figure.Plural(int(max(spec.Topology.Members, 1)), "volume")+" without a database")
+	if l.Engine == spec.LabNone {
+		parts = append(parts, figure.Plural(int(max(asked.Topology.Members, 1)), "volume")+" without a database")
 	} else {
 		if software := strings.TrimSpace(l.Engine + " " + l.Version); software != "" {
 			parts = append(parts, software)
 		}
-		parts = append(parts, topologyText(spec.Topology))
+		parts = append(parts, topologyText(asked.Topology))
 	}
-	policy, layout := spec.Storage.Policy(), ""
+	policy, layout := asked.Storage.Policy(), ""
 	if len(l.Volumes) > 0 && l.Volumes[0].Policy != "" {
 		policy, layout = l.Volumes[0].Policy, layoutText(l.Volumes[0].Layout)
 	}
@@ -77,12 +78,12 @@ func coresText(cores float64) string {
 	return text
 }
 
-func topologyText(t record.TopologySpec) string {
+func topologyText(t spec.Topology) string {
 	switch t.Kind {
-	case record.LabSharded:
+	case spec.LabSharded:
 		return fmt.Sprintf("%s of %s, %s, %s", figure.Plural(int(t.Shards), "shard"), figure.Plural(int(t.Members), "member"),
 			figure.Plural(int(t.ConfigServers), "config server"), figure.Plural(int(t.Routers), "router"))
-	case record.LabReplicaSet:
+	case spec.LabReplicaSet:
 		text := "replica set of " + figure.Plural(int(t.Members), "member")
 		if t.Arbiter {
 			text += " and an arbiter"
@@ -111,9 +112,9 @@ func differing(s, from string) string {
 }
 
 // LabSpecLine says in one line what lab was asked for.
-func LabSpecLine(spec record.LabSpec) string {
-	spec.Defaults()
-	return LabLine(&record.Lab{Name: spec.Name, State: "up", Specification: spec, Engine: spec.Engine.Name, Version: spec.Engine.Version})
+func LabSpecLine(asked spec.Lab) string {
+	asked.Defaults()
+	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name, Version: asked.Engine.Version})
 }
 
 // LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After is

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A lab is told in the same words everywhere.
@@ -59,9 +60,9 @@ func TestLagText(t *testing.T) {
 }
 
 func TestLabLine(t *testing.T) {
-	plain := record.LabSpec{Name: "one"}
+	plain := spec.Lab{Name: "one"}
 	plain.Defaults()
-	sharded := record.LabSpec{Name: "two", Topology: record.TopologySpec{Shards: 2}}
+	sharded := spec.Lab{Name: "two", Topology: spec.Topology{Shards: 2}}
 	sharded.Defaults()
 	for _, c := range []struct {
 		lab  record.Lab

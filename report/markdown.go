@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Markdown writes one run for a pull request or a page of documentation: what it is worth, what was asked and
@@ -170,7 +171,7 @@ func conditions(r *record.Run) Section {
 	return s
 }
 
-func workloadText(w record.WorkloadSpec) string {
+func workloadText(w spec.Workload) string {
 	text := w.Name + ", seed " + strconv.FormatUint(w.Seed, 10)
 	for _, key := range slices.Sorted(maps.Keys(w.Params)) {
 		text += ", " + key + "=" + w.Params[key]

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // ProbeTitle is the verdict of a probe in one line.
@@ -207,7 +208,7 @@ func probeRamps(p *record.Probe) Section {
 
 func probeRandom(p *record.Probe) Section {
 	s := Section{Title: "random access", Table: &Table{Header: []string{"operation", "threads", "op/s", "MB/s", "p50", "p99", "p99.9", "max", "flushes/op", "writes/op"}}}
-	for _, step := range p.ProfileSteps(record.ProbeRandom) {
+	for _, step := range p.ProfileSteps(spec.ProbeRandom) {
 		cells := append([]string{fmt.Sprintf("%s %s %s", step.Operation, figure.Bytes(step.Block), step.Mode), fmt.Sprint(step.Threads), figure.Rate(step.Rate),
 			figure.Significant(step.BytesRate / 1e6)}, probeLatency(step.Latency)...)
 		s.Table.row(append(cells, perSync(step)...)...)
@@ -236,7 +237,7 @@ func perSync(step record.ProbeStep) []string {
 
 func probeJournal(p *record.Probe) Section {
 	s := Section{Title: "journal", Table: &Table{Header: []string{"clients", "commits/s", "commit mean", "model", "error", "p50", "p99", "max", "flush p50", "flush p99", "commits/flush", "flushes/sync", "writes/sync"}}}
-	for _, step := range p.ProfileSteps(record.ProbeJournal) {
+	for _, step := range p.ProfileSteps(spec.ProbeJournal) {
 		mean, model, deviation := "–", "–", "–"
 		if step.Latency != nil {
 			mean = ns64(int64(step.Latency.Mean))
@@ -321,9 +322,9 @@ func probeDevices(p *record.Probe) Section {
 // ProbeStepName names a step shortly: "read ×4", "commit, 16 clients".
 func ProbeStepName(s record.ProbeStep) string {
 	switch s.Profile {
-	case record.ProbeRandom:
+	case spec.ProbeRandom:
 		return fmt.Sprintf("%s ×%d", s.Operation, s.Threads)
-	case record.ProbeJournal:
+	case spec.ProbeJournal:
 		return "commit, " + figure.Plural(s.Clients, "client")
 	}
 	return s.Profile

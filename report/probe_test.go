@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // probeForTest is a probe with everything in it.
@@ -28,7 +29,7 @@ func probeForTest() *record.Probe {
 			Bytes: 40_960_000, Rate: 1000 * float64(max(threads, clients)), BytesRate: 4_096_000, Latency: latency(1000), Flushes: 5000, CPUSeconds: 0.5,
 			Devices: []record.ProbeDevice{{Name: "loop0", Writes: 2300, WriteKB: 9200, Flushes: 1000, Queue: 0.5, Util: 40, FlushesPerSync: &one, WritesPerSync: &two}}}
 	}
-	commit := step(record.ProbeJournal, "commit", 1, 4)
+	commit := step(spec.ProbeJournal, "commit", 1, 4)
 	commit.Flush, commit.Model = latency(500), &record.ProbeModel{Latency: 950_000, Rate: 4000, Error: 0.05}
 	x := 9e6
 	return &record.Probe{
@@ -36,7 +37,7 @@ func probeForTest() *record.Probe {
 		Specification: record.ProbeSpec{Directory: "/data"},
 		Storage: record.ProbeStorage{Filesystem: "xfs", Options: "rw,noatime", Bytes: 100 << 30, Free: 60 << 30, Direct: true, OffsetAlign: 512, AlignFrom: "statx", Preallocated: "fallocate",
 			Devices: []record.ProbeBlock{{Name: "loop0", Kind: "loop", WriteCache: "write back", Bytes: 100 << 30}, {Name: "sda", Kind: "disk", Above: []string{"loop0"}, Leaf: true, Rotational: true, Vendor: "ACME", Model: "x"}}},
-		Steps:      []record.ProbeStep{step(record.ProbeRandom, "read", 1, 0), step(record.ProbeRandom, "read", 2, 0), commit},
+		Steps:      []record.ProbeStep{step(spec.ProbeRandom, "read", 1, 0), step(spec.ProbeRandom, "read", 2, 0), commit},
 		Ramps:      []record.ProbeRamp{{Operation: "read", Threads: 1, Gain: 0.1, Rate: 1000, Best: 1050}, {Operation: "write", Gain: 0.1, Rate: 7}},
 		Journal:    &record.ProbeJournalResult{Flush: latency(500), Ceiling: 4000, Clients: 4, One: 500_000, Many: 1_000_000, Majority: &record.ProbeMajority{Members: 3, Needed: 2, One: 700_000, Many: 1_200_000, Decided: "peer 1"}},
 		Checkpoint: &record.ProbeCheckpointResult{Checkpoints: 3, Dirty: 64 << 20, Took: 2e9, WriteTook: 5e8, SyncTook: 15e8, Inside: latency(5000), Outside: latency(1000), Stalled: 3e8, StallAfter: 1e8, Reached: 33e6, Needed: 1.1e6, Asked: 100, Done: 99},

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Beside is what a document published of a factor, with what a study measured of the same. Both are ratios, each to its
@@ -63,7 +64,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 }
 
 // beside sets a sweep beside the levels of a factor.
-func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *record.FactorSpec) Beside {
+func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *spec.Factor) Beside {
 	b := Beside{Source: source, Sweep: sweep, Factor: factorName(f)}
 	measured, other := v.levelsOf(sweep, f)
 	b.Other = other
@@ -88,7 +89,7 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 
 // levelsOf finds the configurations that are the levels of a sweep, by the names that the document has for them. other is
 // the study's own baseline where it is not the document's: then its ratios are against something else.
-func (v *studyView) levelsOf(sweep *published.Sweep, f *record.FactorSpec) (measured map[string]*record.Configuration, other string) {
+func (v *studyView) levelsOf(sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration, other string) {
 	measured = map[string]*record.Configuration{}
 	own, agreed := "", false
 	for i := range v.study.Configurations {

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // threadsStudy repeats the third figure of policy-storage: client threads in workload B, against 128.
 func threadsStudy(baseline string) *record.Study {
-	s := &record.Study{Specification: record.StudySpec{Name: "threads", Published: "policy-storage/figure-3", Factors: []record.FactorSpec{
-		{Name: "Client threads", Path: "load.workers", Levels: []record.LevelSpec{{Name: "128"}, {Name: "192"}, {Name: "224"}}}}}}
+	s := &record.Study{Specification: spec.Study{Name: "threads", Published: "policy-storage/figure-3", Factors: []spec.Factor{
+		{Name: "Client threads", Path: "load.workers", Levels: []spec.Level{{Name: "128"}, {Name: "192"}, {Name: "224"}}}}}}
 	s.Base.Workload.Name = "ycsb-b"
 	for _, level := range []string{"128", "192", "224"} {
 		c := record.Configuration{ID: "threads=" + level, Factor: "Client threads", Levels: map[string]string{"Client threads": level}}

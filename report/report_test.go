@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -28,7 +29,7 @@ func ptr(ns int64) *int64 { return &ns }
 func sample() *record.Run {
 	return &record.Run{
 		Status: record.Complete, Started: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Scheduled: true,
-		Specification: record.RunSpec{Workload: record.WorkloadSpec{Name: "a"}},
+		Specification: spec.Run{Workload: spec.Workload{Name: "a"}},
 		Target:        record.Target{Address: "mongodb://db1,db2/?replicaSet=rs0"},
 		Environment:   record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
 		Validity:      []measure.Finding{{ID: "too-short", Severity: measure.Note}, {ID: "client-cpu", Severity: measure.Warning}},

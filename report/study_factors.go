@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
@@ -57,7 +58,7 @@ func (v *studyView) factors() []Section {
 
 // twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands
 // for each of them.
-func twins(f *record.FactorSpec, c *record.Configuration) []*record.Configuration {
+func twins(f *spec.Factor, c *record.Configuration) []*record.Configuration {
 	var list []*record.Configuration
 	for _, id := range c.Same {
 		level, ok := strings.CutPrefix(id, factorName(f)+"=")
@@ -74,7 +75,7 @@ func twins(f *record.FactorSpec, c *record.Configuration) []*record.Configuratio
 }
 
 // factorName is what a factor is called; without a name, the last part of its path.
-func factorName(f *record.FactorSpec) string {
+func factorName(f *spec.Factor) string {
 	if f.Name != "" {
 		return f.Name
 	}
@@ -82,13 +83,13 @@ func factorName(f *record.FactorSpec) string {
 }
 
 // levelPlace is where the level of a configuration stands in the list of a factor.
-func levelPlace(f *record.FactorSpec, c *record.Configuration) int {
+func levelPlace(f *spec.Factor, c *record.Configuration) int {
 	return levelOf(f, c.Levels[factorName(f)])
 }
 
 // levelOf is where a level stands in the list of its factor, -1 if it is none of them.
-func levelOf(f *record.FactorSpec, level string) int {
-	return slices.IndexFunc(f.Levels, func(l record.LevelSpec) bool {
+func levelOf(f *spec.Factor, level string) int {
+	return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
 		return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level
 	})
 }

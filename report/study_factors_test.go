@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func tableOf(t *testing.T, sections []Section, title string) *Table {
@@ -23,8 +24,8 @@ func tableOf(t *testing.T, sections []Section, title string) *Table {
 // A level that is the same run as one of another factor is not run again, but has its row in each table.
 func TestSameRunsAreInEveryTable(t *testing.T) {
 	s := sampleStudy()
-	s.Specification.Factors = append(s.Specification.Factors, record.FactorSpec{Path: "load", Name: "pressure",
-		Levels: []record.LevelSpec{{Name: "normal"}, {Name: "high"}, {Name: "low,slow"}, {Name: "as ever"}}})
+	s.Specification.Factors = append(s.Specification.Factors, spec.Factor{Path: "load", Name: "pressure",
+		Levels: []spec.Level{{Name: "normal"}, {Name: "high"}, {Name: "low,slow"}, {Name: "as ever"}}})
 	for i := range s.Configurations {
 		s.Configurations[i].Levels["pressure"] = "normal"
 	}

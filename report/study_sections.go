@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // StudyTitle is the headline of a study.
@@ -321,7 +322,7 @@ func procedureSection(p *record.ProcedureResult) Section {
 // procedureValue prints what a procedure chose: seconds or a number of things.
 func procedureValue(path string, x float64) string {
 	if strings.HasSuffix(path, "duration") {
-		return record.Duration(x * 1e9).String()
+		return spec.Duration(x * 1e9).String()
 	}
 	return figure.Count(int64(x))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func num(x float64) *float64 { return &x }
@@ -28,9 +29,9 @@ func sampleStudy() *record.Study {
 	s := &record.Study{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Interrupted, Problem: "ended by Ctrl-C", Started: start,
 		Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
-		Specification: record.StudySpec{Name: "threads and durability", Factors: []record.FactorSpec{
-			{Path: "load.workers", Levels: []record.LevelSpec{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
-			{Name: "durability", Exploratory: true, Levels: []record.LevelSpec{{Name: "throughput"}, {Name: "durable"}}},
+		Specification: spec.Study{Name: "threads and durability", Factors: []spec.Factor{
+			{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
+			{Name: "durability", Exploratory: true, Levels: []spec.Level{{Name: "throughput"}, {Name: "durable"}}},
 		}},
 		Configurations: []record.Configuration{
 			{ID: "baseline", Baseline: true, Levels: map[string]string{"workers": "16", "durability": "durable"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Suite is a suite with the records of its parts, and what the document states held against them.
@@ -290,11 +291,11 @@ func probeFinding(p *record.Probe) string {
 }
 
 // ScaleText says at which part of the document's size it was repeated.
-func ScaleText(s record.ScaleSpec) string {
+func ScaleText(s spec.Scale) string {
 	var words []string
 	for _, x := range []struct {
 		name string
-		by   record.Fraction
+		by   spec.Fraction
 	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}, {"servers", s.Servers}} {
 		if x.by != 0 && x.by != 1 {
 			words = append(words, x.name+" "+x.by.String())
@@ -308,7 +309,7 @@ func ScaleText(s record.ScaleSpec) string {
 
 // SuiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their own, each of them.
 func SuiteScale(s *Suite) string {
-	if s.Record.Scale != (record.ScaleSpec{}) {
+	if s.Record.Scale != (spec.Scale{}) {
 		return ScaleText(s.Record.Scale)
 	}
 	var texts []string
@@ -349,6 +350,6 @@ func MachineText(e record.Environment) string {
 }
 
 // leftOf are the steps by which a part was made smaller or left out; those of all parts are not among them.
-func (s *Suite) leftOf(part string) []record.Left {
-	return slices.DeleteFunc(slices.Clone(s.Record.Left), func(l record.Left) bool { return l.Part != part })
+func (s *Suite) leftOf(part string) []spec.Left {
+	return slices.DeleteFunc(slices.Clone(s.Record.Left), func(l spec.Left) bool { return l.Part != part })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // taken is what was measured of one level and metric: a ratio to the document's baseline.
@@ -417,7 +418,7 @@ func orNaN(x *float64) float64 {
 }
 
 // factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
-func factorOf(s *record.Study, sweep *published.Sweep) *record.FactorSpec {
+func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	for i := range s.Specification.Factors {
 		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) {
 			return f

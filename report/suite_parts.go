@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -254,7 +255,7 @@ func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
 
 // rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the documents did.
 func rampSteps(p *record.Probe) []record.ProbeStep {
-	all := p.ProfileSteps(record.ProbeRandom)
+	all := p.ProfileSteps(spec.ProbeRandom)
 	for _, op := range []string{"mixed", "read", "write"} {
 		list := slices.DeleteFunc(slices.Clone(all), func(x record.ProbeStep) bool { return x.Operation != op })
 		if len(list) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A practice is advice that follows from what was measured, and what it rests on.
@@ -85,7 +86,7 @@ type leveled struct {
 }
 
 // practice is what the levels of a factor advise; ok is false if nothing was compared.
-func (v *studyView) practice(f *record.FactorSpec) (a practice, ok bool) {
+func (v *studyView) practice(f *spec.Factor) (a practice, ok bool) {
 	base, by := v.levelsBy(f, v.metrics[0].name)
 	for _, m := range v.metrics[1:] { // where the first one tells nothing, another one may
 		if len(by[record.Better])+len(by[record.Worse]) > 0 {
@@ -104,7 +105,7 @@ func (v *studyView) practice(f *record.FactorSpec) (a practice, ok bool) {
 }
 
 // levelsBy are the levels of a factor by the verdict on a metric, from the least change on, and the name of the baseline.
-func (v *studyView) levelsBy(f *record.FactorSpec, metric string) (base string, by map[record.Verdict][]leveled) {
+func (v *studyView) levelsBy(f *spec.Factor, metric string) (base string, by map[record.Verdict][]leveled) {
 	by = map[record.Verdict][]leveled{}
 	for i := range v.study.Configurations {
 		c := &v.study.Configurations[i]
@@ -125,7 +126,7 @@ func (v *studyView) levelsBy(f *record.FactorSpec, metric string) (base string, 
 }
 
 // advised says what follows from levels that are better, worse, equal, or cannot be told from the baseline.
-func (v *studyView) advised(f *record.FactorSpec, base string, by map[record.Verdict][]leveled) (advice, rests string) {
+func (v *studyView) advised(f *spec.Factor, base string, by map[record.Verdict][]leveled) (advice, rests string) {
 	better, worse, equal, open := by[record.Better], by[record.Worse], by[record.Equivalent], by[record.Inconclusive]
 	all := slices.Concat(better, worse, equal, open)
 	if len(all) == 0 {
@@ -219,7 +220,7 @@ const (
 	method                // it is how long one measures
 )
 
-func kindOfFactor(f *record.FactorSpec) factorKind {
+func kindOfFactor(f *spec.Factor) factorKind {
 	paths := map[string]bool{}
 	if f.Path != "" {
 		paths[f.Path] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
@@ -144,7 +145,7 @@ func (s *Suite) here() string {
 	return strings.TrimPrefix(what+" on "+MachineText(s.Record.Environment), " on ")
 }
 
-func engineText(l *record.LabSpec) string {
+func engineText(l *spec.Lab) string {
 	return strings.TrimSpace("labs of "+cmp.Or(l.Engine.Name, "the default engine")) + " " + l.Engine.Version
 }
 
@@ -234,8 +235,8 @@ func (s *Suite) lateSection() Section {
 }
 
 // leftTable lists what was left out, before the suite began or while it was under way.
-func leftTable(title string, all []record.Left, late bool) Section {
-	left := slices.DeleteFunc(slices.Clone(all), func(l record.Left) bool { return l.Late != late })
+func leftTable(title string, all []spec.Left, late bool) Section {
+	left := slices.DeleteFunc(slices.Clone(all), func(l spec.Left) bool { return l.Late != late })
 	x := Section{Title: title, Long: len(left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
 	for _, l := range together(left) {
 		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
@@ -252,8 +253,8 @@ func (s *Suite) leftSection() Section {
 }
 
 // together puts parts of which the same is said into one line.
-func together(left []record.Left) (list []record.Left) {
-	at := map[record.Left]int{}
+func together(left []spec.Left) (list []spec.Left) {
+	at := map[spec.Left]int{}
 	for _, l := range left {
 		same := l
 		same.Part = ""

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/published"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // settingsSections are the tables of the document that say how something was set, with what it is here.
@@ -60,7 +60,7 @@ func (s *Suite) settings() (set map[string]any, part string) {
 	return nil, ""
 }
 
-func asObject(l *record.LabSpec) (object any, err error) {
+func asObject(l *spec.Lab) (object any, err error) {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return nil, err

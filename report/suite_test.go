@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // policySuite is the suite of recordtest, read as a user would.
@@ -37,7 +38,7 @@ func policySuite(t *testing.T) *report.Suite {
 
 // suiteOf makes a suite of parts in memory.
 func suiteOf(document string, parts ...report.SuitePart) *report.Suite {
-	r := &record.Suite{Kind: record.KindSuite, Status: record.Complete, Budget: record.BudgetFull, Specification: record.SuiteSpec{Name: "x", Published: document}}
+	r := &record.Suite{Kind: record.KindSuite, Status: record.Complete, Budget: record.BudgetFull, Specification: spec.Suite{Name: "x", Published: document}}
 	for _, p := range parts {
 		p.Part.Record = record.PartsDir + "/" + p.Name
 		if p.Study == nil && p.Drill == nil && p.Probe == nil {
@@ -237,7 +238,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 	probe := func(name string, shows []string, rates ...float64) report.SuitePart {
 		p := &record.Probe{Kind: record.KindProbe, Status: record.Complete, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
 		for i, rate := range rates {
-			p.Steps = append(p.Steps, record.ProbeStep{Profile: record.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
+			p.Steps = append(p.Steps, record.ProbeStep{Profile: spec.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
 				Devices: []record.ProbeDevice{{Name: "md0", Reads: 7, Writes: 7}, {Name: "loop7", Reads: rate / 2, Writes: rate, WriteKB: rate * 4, Flushes: rate / 4, FlushCount: 9, Util: 98}}})
 		}
 		p.Storage.Devices = []record.ProbeBlock{{Name: "md0"}, {Name: "loop7", Leaf: true}}
@@ -303,7 +304,7 @@ func TestTimesOfCalls(t *testing.T) {
 // A suite without a document, with one that is not known, and with a part that cannot be read is shown all the same.
 func TestSuitesThatLackSomething(t *testing.T) {
 	for document, want := range map[string]string{"": "1 of 1 part", "nonsense": "no published document"} {
-		r := &record.Suite{Status: record.Running, Specification: record.SuiteSpec{Name: "x", Published: document}, Budget: record.BudgetSmoke,
+		r := &record.Suite{Status: record.Running, Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
 		s := report.NewSuite(r, func(*record.Part) (report.SuitePart, error) { return report.SuitePart{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer

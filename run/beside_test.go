@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // endsAfter ends a run when enough intervals were measured.
@@ -37,13 +38,13 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 		t.Log("NOT TESTED: only Linux tells what a machine does")
 		return
 	}
-	spec := small("", func(s *record.RunSpec) {
-		s.Target, s.Load = "null:", record.LoadSpec{Workers: 1, Rate: 50, Warmup: record.Duration(time.Second), Duration: record.Duration(5 * time.Minute)}
+	asked := small("", func(s *spec.Run) {
+		s.Target, s.Load = "null:", spec.Load{Workers: 1, Rate: 50, Warmup: spec.Duration(time.Second), Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Execute(ctx, spec, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(err) {
+	if _, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(err) {
 		t.Fatal(err)
 	}
 	r, err := record.Open(dir)
@@ -73,14 +74,14 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 // One of several load processes looks at itself alone: the machine is looked at once.
 func TestMembersLookAtThemselves(t *testing.T) {
 	t.Parallel()
-	spec := small("", func(s *record.RunSpec) {
-		s.Target, s.LoadPhase.Skip, s.Load = "null:", true, record.LoadSpec{Workers: 1, Rate: 50, Duration: record.Duration(5 * time.Minute)}
+	asked := small("", func(s *spec.Run) {
+		s.Target, s.LoadPhase.Skip, s.Load = "null:", true, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	opts := Options{Dir: dir, Client: 1, Clients: 2, Streams: 2, Progress: &endsAfter{intervals: 2, end: cancel}}
-	if _, err := Execute(ctx, spec, opts); !interrupted(err) {
+	if _, err := Execute(ctx, asked, opts); !interrupted(err) {
 		t.Fatal(err)
 	}
 	if _, err := record.EachSample(dir, func(s record.Sample) error {
@@ -96,13 +97,13 @@ func TestMembersLookAtThemselves(t *testing.T) {
 // What a driver notices reaches the record, on its clock; what it noticed before the run does not.
 func TestWhatADriverTells(t *testing.T) {
 	t.Parallel()
-	spec := small("", func(s *record.RunSpec) {
-		s.Target, s.Client, s.Load = "null:tcp", ClientDriver, record.LoadSpec{Workers: 1, Rate: 50, Duration: record.Duration(5 * time.Minute)}
+	asked := small("", func(s *spec.Run) {
+		s.Target, s.Client, s.Load = "null:tcp", ClientDriver, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := prepare(spec, Options{Dir: dir})
+	r, err := prepare(asked, Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

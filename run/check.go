@@ -9,42 +9,42 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 // Check says whether a run could be done, as far as that can be told without touching its target: whether the
 // specification is right, the workload exists and takes its parameters, the load can be made, and the target could
 // take what is asked of it. The specification must have its defaults.
-func Check(spec record.RunSpec) error { return NewCheck()(spec) }
+func Check(asked spec.Run) error { return NewCheck()(asked) }
 
 // NewCheck returns a [Check] for many runs: it opens each workload only once.
-func NewCheck() func(record.RunSpec) error {
+func NewCheck() func(spec.Run) error {
 	opened := map[string]error{}
-	return func(spec record.RunSpec) error {
-		if err := spec.Validate(); err != nil {
+	return func(asked spec.Run) error {
+		if err := asked.Validate(); err != nil {
 			return err
 		}
-		target, err := ParseTarget(spec.Target)
+		target, err := ParseTarget(asked.Target)
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d %d", spec.Workload, spec.Load.Operations, spec.Load.Clients)
+		key := fmt.Sprintf("%#v %d %d", asked.Workload, asked.Load.Operations, asked.Load.Clients)
 		err, known := opened[key]
 		if !known {
-			_, err = openWorkload(spec, Options{}, time.Now())
+			_, err = openWorkload(asked, Options{}, time.Now())
 			opened[key] = err
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := loadConfig(spec, Options{}); err != nil {
+		if _, err := loadConfig(asked, Options{}); err != nil {
 			return err
 		}
-		if err := CheckClients(spec); err != nil {
+		if err := CheckClients(asked); err != nil {
 			return err
 		}
-		if err := checkService(target, spec); err != nil || target.Kind == "http" {
+		if err := checkService(target, asked); err != nil || target.Kind == "http" {
 			return err
 		}
 		if target.Kind == "mongodb" {
@@ -53,7 +53,7 @@ func NewCheck() func(record.RunSpec) error {
 		if target.Kind == "lab" {
 			return nil // what it can do depends on what it is, which is not asked here
 		}
-		return checkSingle(target, spec)
+		return checkSingle(target, asked)
 	}
 }
 
@@ -70,8 +70,8 @@ func checkAddress(uri string) error {
 }
 
 // checkSingle refuses what a target of one member cannot do.
-func checkSingle(t Target, spec record.RunSpec) error {
-	d := spec.Durability
+func checkSingle(t Target, asked spec.Run) error {
+	d := asked.Durability
 	members, err := strconv.Atoi(d.W)
 	switch {
 	case err == nil && members > 1:
@@ -84,19 +84,19 @@ func checkSingle(t Target, spec record.RunSpec) error {
 	if d.ReadPreference == "secondary" {
 		return fmt.Errorf("durability.read_preference: %s has no secondary", t)
 	}
-	if t.Kind == "embedded" && spec.Load.Clients > 1 {
-		return fmt.Errorf("load.clients: %s is opened by one process at a time, so %d cannot share it", t, spec.Load.Clients)
+	if t.Kind == "embedded" && asked.Load.Clients > 1 {
+		return fmt.Errorf("load.clients: %s is opened by one process at a time, so %d cannot share it", t, asked.Load.Clients)
 	}
 	return nil
 }
 
 // CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known before
 // anything is made.
-func CheckRoom(l record.LabSpec, spec record.RunSpec) error {
-	if spec.LoadPhase.Skip || l.Storage.Size == 0 {
+func CheckRoom(l spec.Lab, asked spec.Run) error {
+	if asked.LoadPhase.Skip || l.Storage.Size == 0 {
 		return nil
 	}
-	w, err := openWorkload(spec, Options{}, time.Now())
+	w, err := openWorkload(asked, Options{}, time.Now())
 	if err != nil {
 		return err
 	}

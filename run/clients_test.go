@@ -3,11 +3,11 @@ package run
 import (
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func seeded(seed uint64) record.RunSpec {
-	return record.RunSpec{Workload: record.WorkloadSpec{Seed: seed}}
+func seeded(seed uint64) spec.Run {
+	return spec.Run{Workload: spec.Workload{Seed: seed}}
 }
 
 // The arrivals of each client are their own, and those of a client that is alone are those of the workload.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -59,10 +60,10 @@ func TestRecordOnAFullDisk(t *testing.T) {
 		return
 	}
 	dir := filepath.Join(disk, "record")
-	spec := record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Name: "c", Records: 100},
-		Load: record.LoadSpec{Workers: 1, Rate: 100, Duration: record.Duration(60e9)}}
-	spec.Defaults()
-	printed, err := Execute(t.Context(), spec, Options{Dir: dir, Ready: func(context.Context) error { return fill(disk) }})
+	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: "c", Records: 100},
+		Load: spec.Load{Workers: 1, Rate: 100, Duration: spec.Duration(60e9)}}
+	asked.Defaults()
+	printed, err := Execute(t.Context(), asked, Options{Dir: dir, Ready: func(context.Context) error { return fill(disk) }})
 	if err == nil || !strings.Contains(err.Error(), "full") {
 		t.Fatalf("the run ended with %v", err)
 	}
@@ -113,18 +114,18 @@ func TestFullEmbeddedStoreIsEmptied(t *testing.T) {
 		return
 	}
 	fillStore(t, filepath.Join(disk, "db"))
-	spec := record.RunSpec{Target: "embedded:" + filepath.Join(disk, "db"), Workload: record.WorkloadSpec{Name: "c", Records: 100},
-		Load: record.LoadSpec{Workers: 1, Operations: 10}, LoadPhase: record.LoadPhaseSpec{Only: true}}
-	spec.Defaults()
-	run := func(change func(*record.RunSpec)) (*record.Run, error) {
-		s := spec
+	asked := spec.Run{Target: "embedded:" + filepath.Join(disk, "db"), Workload: spec.Workload{Name: "c", Records: 100},
+		Load: spec.Load{Workers: 1, Operations: 10}, LoadPhase: spec.LoadPhase{Only: true}}
+	asked.Defaults()
+	run := func(change func(*spec.Run)) (*record.Run, error) {
+		s := asked
 		change(&s)
 		return Execute(t.Context(), s, Options{Dir: filepath.Join(t.TempDir(), "record")})
 	}
-	if _, err := run(func(*record.RunSpec) {}); err == nil || !strings.Contains(err.Error(), "is full") {
+	if _, err := run(func(*spec.Run) {}); err == nil || !strings.Contains(err.Error(), "is full") {
 		t.Fatalf("the store opens although its disk is full: %v", err)
 	}
-	r, err := run(func(s *record.RunSpec) { s.LoadPhase.Drop = true })
+	r, err := run(func(s *spec.Run) { s.LoadPhase.Drop = true })
 	if err != nil || r.Fill == nil || r.Fill.Inserted != 100 {
 		t.Errorf("with --load drop: %v", err)
 	}

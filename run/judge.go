@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // openRecord begins the record, with everything that is known before the load.
@@ -50,7 +51,7 @@ func (r *runner) clientSettings() map[string]string {
 		s["client"] = "in-process"
 	case r.target.Kind == "http":
 		s["client"] = "rest"
-	case r.spec.Via == record.ViaREST:
+	case r.spec.Via == spec.ViaREST:
 		s["client"] = "rest, and the driver in the service"
 	}
 	return s
@@ -130,7 +131,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 			"synchronous_commit and synchronous_standby_names make them, so look at these two", d)
 	}
 	// That of a ledger makes what it needs while it runs.
-	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records && r.spec.Workload.Name != record.WorkloadLedger {
+	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records && r.spec.Workload.Name != spec.WorkloadLedger {
 		add("short-data", measure.Warning, "the collection held %s documents when the run began, but the workload expects %s: load the data, or say how many there are (--records)",
 			figure.Count(f.Counted), figure.Count(f.Records))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -23,7 +24,7 @@ import (
 type Lab interface {
 	observe.Lab
 	// Address is where to connect for a durability. It fails where the lab has nothing that keeps it.
-	Address(ctx context.Context, d record.DurabilitySpec) (LabAddress, error)
+	Address(ctx context.Context, d spec.Durability) (LabAddress, error)
 }
 
 // LabAddress is where a lab is reached.
@@ -62,7 +63,7 @@ func (r *runner) findLab(ctx context.Context) error {
 		return nil
 	}
 	if r.opts.Lab == nil {
-		return &store.AddressError{Address: record.LabTarget(name), Problem: "labs cannot be loaded from here"}
+		return &store.AddressError{Address: spec.LabTarget(name), Problem: "labs cannot be loaded from here"}
 	}
 	l, err := r.opts.Lab(ctx, name)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *runner) findLab(ctx context.Context) error {
 	t := &labTarget{name: name, lab: l, logs: map[string]int64{}}
 	if t.address, err = l.Address(ctx, r.spec.Durability); err != nil {
 		t.close()
-		return &store.AddressError{Address: record.LabTarget(name), Problem: err.Error()}
+		return &store.AddressError{Address: spec.LabTarget(name), Problem: err.Error()}
 	}
 	r.lab = t
 	r.target.Kind, r.target.URI = "mongodb", t.address.URI

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -41,7 +42,7 @@ const ownSecret = "0123456789abcdef-own"
 // Dir is the lab's directory, beside its log.
 func (f *fakeLab) Dir() string { return filepath.Dir(f.log) }
 
-func (f *fakeLab) Address(_ context.Context, d record.DurabilitySpec) (LabAddress, error) {
+func (f *fakeLab) Address(_ context.Context, d spec.Durability) (LabAddress, error) {
 	if d.W == "9" {
 		return LabAddress{}, errors.New("9 members cannot acknowledge, the lab has 2")
 	}
@@ -133,14 +134,14 @@ func (e *endsWhen) Interval(_ measure.Dims, iv *measure.Interval) {
 // labRun loads a fake lab until some seconds were measured.
 func labRun(t *testing.T, f *fakeLab, atEnd func()) (*record.Run, string) {
 	t.Helper()
-	spec := small("", func(s *record.RunSpec) {
-		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, record.LoadSpec{Workers: 1, Rate: 50, Duration: record.Duration(5 * time.Minute)}
+	asked := small("", func(s *spec.Run) {
+		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var once sync.Once
-	_, err := Execute(ctx, spec, Options{Dir: dir, Progress: &endsWhen{lab: f, before: func() { once.Do(atEnd) }, end: cancel},
+	_, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsWhen{lab: f, before: func() { once.Do(atEnd) }, end: cancel},
 		Lab: func(_ context.Context, name string) (Lab, error) {
 			if name != "three" {
 				t.Errorf("lab %q was looked for", name)
@@ -262,18 +263,18 @@ func everything(t *testing.T, dir string) string {
 // A lab that is not there, and one that cannot keep the durability, are refused before anything is written.
 func TestLabThatCannotBeLoaded(t *testing.T) {
 	t.Parallel()
-	spec := small("", func(s *record.RunSpec) { s.Target = "lab:gone" })
+	asked := small("", func(s *spec.Run) { s.Target = "lab:gone" })
 	gone := Options{Lab: func(context.Context, string) (Lab, error) { return nil, errors.New("no lab of that name is running") }}
-	if stage, err := stageOf(t, spec, gone); stage != Reaching || !strings.Contains(err.Error(), "plimsoll lab list") {
+	if stage, err := stageOf(t, asked, gone); stage != Reaching || !strings.Contains(err.Error(), "plimsoll lab list") {
 		t.Errorf("%s: %v", stage, err)
 	}
-	if stage, err := stageOf(t, spec, Options{}); stage != Specification {
+	if stage, err := stageOf(t, asked, Options{}); stage != Specification {
 		t.Errorf("%s: %v", stage, err)
 	}
-	spec.Durability.W = "9"
+	asked.Durability.W = "9"
 	f := newFakeLab(t)
 	small := Options{Lab: func(context.Context, string) (Lab, error) { return f, nil }}
-	if stage, err := stageOf(t, spec, small); stage != Specification || !strings.Contains(err.Error(), "9 members") || !f.closed {
+	if stage, err := stageOf(t, asked, small); stage != Specification || !strings.Contains(err.Error(), "9 members") || !f.closed {
 		t.Errorf("%s: %v, closed: %v", stage, err, f.closed)
 	}
 	if _, err := ParseTarget("lab:No Such"); err == nil || !strings.Contains(err.Error(), "lab:NAME") {
@@ -285,11 +286,11 @@ func TestLabThatCannotBeLoaded(t *testing.T) {
 func TestLabIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab(t)
-	spec := small("", func(s *record.RunSpec) {
-		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, record.LoadSpec{Workers: 1, Operations: 50}
+	asked := small("", func(s *spec.Run) {
+		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, spec.Load{Workers: 1, Operations: 50}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
-	r, err := Execute(t.Context(), spec, Options{Dir: dir, Address: f.uri, Client: 1, Clients: 2, Streams: 2})
+	r, err := Execute(t.Context(), asked, Options{Dir: dir, Address: f.uri, Client: 1, Clients: 2, Streams: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // workerBytes is what a worker takes of this machine's memory at least: buffers, samples and the stack. It was measured with
@@ -13,9 +13,9 @@ const workerBytes = 12 << 10
 
 // checkMemory refuses more workers than this machine has memory for: the kernel would end the run without a word. Half of the
 // memory is left to everything else. A memory of 0 is not known.
-func checkMemory(spec record.RunSpec, memory int64) error {
-	most := int64(spec.Load.Workers)
-	for _, s := range spec.Load.Stages {
+func checkMemory(asked spec.Run, memory int64) error {
+	most := int64(asked.Load.Workers)
+	for _, s := range asked.Load.Stages {
 		most = max(most, int64(s.Workers))
 	}
 	if memory == 0 || most*workerBytes <= memory/2 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -25,14 +25,14 @@ func TestHiddenRetriesReachTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	spec := record.RunSpec{
+	asked := spec.Run{
 		Target: r.URI(), Client: ClientDriver,
-		Workload:  record.WorkloadSpec{Name: "c", Records: 100},
-		Load:      record.LoadSpec{Workers: 1, Operations: 300, Timeout: record.Duration(10 * time.Second)},
-		LoadPhase: record.LoadPhaseSpec{Skip: true},
+		Workload:  spec.Workload{Name: "c", Records: 100},
+		Load:      spec.Load{Workers: 1, Operations: 300, Timeout: spec.Duration(10 * time.Second)},
+		LoadPhase: spec.LoadPhase{Skip: true},
 	}
-	spec.Defaults()
-	result, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(t.TempDir(), "record")})
+	asked.Defaults()
+	result, err := Execute(t.Context(), asked, Options{Dir: filepath.Join(t.TempDir(), "record")})
 	if err != nil {
 		t.Fatal(err)
 	}

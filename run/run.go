@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -137,9 +138,9 @@ type Teamwork struct {
 
 // Execute does the run that spec asks for. It returns the record of it, whose Validity and Objectives
 // say what the result is worth, also when it returns an error after measuring has begun. The
-// specification must have passed [record.RunSpec.Validate].
-func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Run, error) {
-	r, err := prepare(spec, opts)
+// specification must have passed [spec.Run.Validate].
+func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, error) {
+	r, err := prepare(asked, opts)
 	if err != nil {
 		return nil, at(Specification, err)
 	}
@@ -170,7 +171,7 @@ func Execute(ctx context.Context, spec record.RunSpec, opts Options) (*record.Ru
 
 // runner is one run under way.
 type runner struct {
-	spec     record.RunSpec
+	spec     spec.Run
 	opts     Options
 	target   Target
 	workload workload.Workload
@@ -193,37 +194,37 @@ type runner struct {
 }
 
 // prepare checks everything that can be checked without touching the target.
-func prepare(spec record.RunSpec, opts Options) (*runner, error) {
+func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := spec.Validate(); err != nil {
+	if err := asked.Validate(); err != nil {
 		return nil, err
 	}
-	target, err := ParseTarget(spec.Target)
+	target, err := ParseTarget(asked.Target)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkService(target, spec); err != nil {
+	if err := checkService(target, asked); err != nil {
 		return nil, err
 	}
-	r := &runner{spec: spec, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
-	if err := checkMemory(spec, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
+	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
+	if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
 		return nil, err
 	}
-	if spec.Load.Clients > 1 && opts.Team == nil {
+	if asked.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
-	if r.workload, err = makeWorkload(spec, opts, r.started); err != nil {
+	if r.workload, err = makeWorkload(asked, opts, r.started); err != nil {
 		return nil, err
 	}
 	if opts.Teller != nil {
 		opts.Teller(r.watch.Tell)
 	}
-	if r.config, err = loadConfig(spec, opts); err != nil {
+	if r.config, err = loadConfig(asked, opts); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -356,7 +357,7 @@ func orEnded(ctx context.Context, err error) error {
 func (r *runner) openTarget(ctx context.Context) (err error) {
 	r.opts.Progress.Step("opening " + r.target.String())
 	TellIfSlow(func() {
-		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; it is tried again for up to %v (--timeout)", r.target, record.Duration(r.config.Timeout)))
+		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; it is tried again for up to %v (--timeout)", r.target, spec.Duration(r.config.Timeout)))
 	}, func() { err = r.reachTarget(ctx) })
 	return err
 }
@@ -368,7 +369,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		}
 	}
 	open := r.openDirect
-	if r.spec.Via == record.ViaREST {
+	if r.spec.Via == spec.ViaREST {
 		open = r.openService
 	}
 	st, err := open(ctx)

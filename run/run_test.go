@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -22,26 +23,26 @@ import (
 )
 
 // small is a run of 2,000 operations on 400 records in a directory, changed as a test needs it.
-func small(dir string, change func(*record.RunSpec)) record.RunSpec {
-	spec := record.RunSpec{
+func small(dir string, change func(*spec.Run)) spec.Run {
+	asked := spec.Run{
 		Target:    "embedded:" + dir,
-		Workload:  record.WorkloadSpec{Name: "a", Records: 400, Params: map[string]string{"fieldlength": "10"}},
-		Load:      record.LoadSpec{Workers: 3, Operations: 2000},
-		LoadPhase: record.LoadPhaseSpec{Batch: 50, Parallel: 2},
+		Workload:  spec.Workload{Name: "a", Records: 400, Params: map[string]string{"fieldlength": "10"}},
+		Load:      spec.Load{Workers: 3, Operations: 2000},
+		LoadPhase: spec.LoadPhase{Batch: 50, Parallel: 2},
 	}
-	spec.Durability.Name = "balanced" // waiting for the disk proves nothing here
+	asked.Durability.Name = "balanced" // waiting for the disk proves nothing here
 	if change != nil {
-		change(&spec)
+		change(&asked)
 	}
-	spec.Defaults()
-	return spec
+	asked.Defaults()
+	return asked
 }
 
 // do executes a run with a record of its own.
-func do(t *testing.T, spec record.RunSpec) (result *record.Run, dir string) {
+func do(t *testing.T, asked spec.Run) (result *record.Run, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "record")
-	result, err := Execute(t.Context(), spec, Options{Dir: dir, Command: []string{"plimsoll", "run"}})
+	result, err := Execute(t.Context(), asked, Options{Dir: dir, Command: []string{"plimsoll", "run"}})
 	if err != nil {
 		t.Fatalf("Execute: %v", err)
 	}
@@ -49,10 +50,10 @@ func do(t *testing.T, spec record.RunSpec) (result *record.Run, dir string) {
 }
 
 // stageOf returns in which stage a run failed, and checks that it left no result.
-func stageOf(t *testing.T, spec record.RunSpec, opts Options) (Stage, error) {
+func stageOf(t *testing.T, asked spec.Run, opts Options) (Stage, error) {
 	t.Helper()
 	opts.Dir = orElse(opts.Dir, filepath.Join(t.TempDir(), "record"))
-	_, err := Execute(t.Context(), spec, opts)
+	_, err := Execute(t.Context(), asked, opts)
 	var e *Error
 	if !errors.As(err, &e) {
 		t.Fatalf("Execute: %v, want an error with its stage", err)
@@ -72,7 +73,7 @@ func has(findings []measure.Finding, id string) bool {
 }
 
 func TestCompleteRun(t *testing.T) {
-	result, dir := do(t, small(t.TempDir(), func(s *record.RunSpec) { s.Objectives = []string{"errors<1%", "read.p50>1h"} }))
+	result, dir := do(t, small(t.TempDir(), func(s *spec.Run) { s.Objectives = []string{"errors<1%", "read.p50>1h"} }))
 	if result.Status != record.Complete || result.Course.EndedBy != "operations" || result.Course.Sent != 2000 {
 		t.Errorf("status %s, course %+v", result.Status, result.Course)
 	}
@@ -110,10 +111,10 @@ func TestCompleteRun(t *testing.T) {
 
 // TestOneTimeline: load phase, warm-up, window, drain and events follow each other in one time.
 func TestOneTimeline(t *testing.T) {
-	spec := small(t.TempDir(), func(s *record.RunSpec) {
-		s.Load = record.LoadSpec{Workers: 3, Rate: 300, Warmup: record.Duration(300 * time.Millisecond), Duration: record.Duration(time.Second)}
+	asked := small(t.TempDir(), func(s *spec.Run) {
+		s.Load = spec.Load{Workers: 3, Rate: 300, Warmup: spec.Duration(300 * time.Millisecond), Duration: spec.Duration(time.Second)}
 	})
-	result, dir := do(t, spec)
+	result, dir := do(t, asked)
 	fill, warmup, measured := result.Phase(load.PhaseLoad), result.Phase(load.PhaseWarmup), result.Phase(load.PhaseMeasure)
 	if fill.Start != 0 || warmup.Start < fill.End || measured.Start != warmup.End || measured.End-measured.Start != int64(time.Second) {
 		t.Errorf("load phase %d to %d, warm-up %d to %d, measured %d to %d", fill.Start, fill.End, warmup.Start, warmup.End, measured.Start, measured.End)
@@ -152,7 +153,7 @@ func TestSecondRunUsesTheData(t *testing.T) {
 	if f := result.Fill; f.Inserted != 0 || f.Present != 400 || result.Phase(load.PhaseLoad) != nil {
 		t.Errorf("load phase: %+v", f)
 	}
-	dropped, _ := do(t, small(dir, func(s *record.RunSpec) { s.LoadPhase.Drop, s.LoadPhase.Only = true, true }))
+	dropped, _ := do(t, small(dir, func(s *spec.Run) { s.LoadPhase.Drop, s.LoadPhase.Only = true, true }))
 	if f := dropped.Fill; f.Inserted != 400 || dropped.Phase(load.PhaseMeasure) != nil {
 		t.Errorf("load phase after dropping: %+v", f)
 	}
@@ -160,7 +161,7 @@ func TestSecondRunUsesTheData(t *testing.T) {
 
 func TestLoadPhaseGoesOn(t *testing.T) {
 	dir := t.TempDir()
-	do(t, small(dir, func(s *record.RunSpec) { s.Workload.Records, s.LoadPhase.Only = 150, true }))
+	do(t, small(dir, func(s *spec.Run) { s.Workload.Records, s.LoadPhase.Only = 150, true }))
 	result, _ := do(t, small(dir, nil))
 	if f := result.Fill; f.Inserted != 250 || f.Counted != 400 || result.Phase(load.PhaseMeasure).Counts.NotFound != 0 {
 		t.Errorf("load phase: %+v, counts %+v", f, result.Phase(load.PhaseMeasure).Counts)
@@ -168,7 +169,7 @@ func TestLoadPhaseGoesOn(t *testing.T) {
 }
 
 func TestSkippedDataAreMissed(t *testing.T) {
-	result, _ := do(t, small(t.TempDir(), func(s *record.RunSpec) { s.LoadPhase.Skip = true }))
+	result, _ := do(t, small(t.TempDir(), func(s *spec.Run) { s.LoadPhase.Skip = true }))
 	p := result.Phase(load.PhaseMeasure)
 	if p.Counts.NotFound != 2000 || p.Counts.Succeeded != 0 || p.Rates.Achieved != 0 {
 		t.Errorf("counts %+v, rates %+v", p.Counts, p.Rates)
@@ -192,13 +193,13 @@ func (w *watcher) Interval(_ measure.Dims, iv *measure.Interval) {
 }
 
 func TestInterruptedRun(t *testing.T) {
-	spec := small(t.TempDir(), func(s *record.RunSpec) {
-		s.Load = record.LoadSpec{Workers: 2, Rate: 200, Duration: record.Duration(time.Hour)}
+	asked := small(t.TempDir(), func(s *spec.Run) {
+		s.Load = spec.Load{Workers: 2, Rate: 200, Duration: spec.Duration(time.Hour)}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	opts := Options{Dir: filepath.Join(t.TempDir(), "record"), Progress: &watcher{phase: load.PhaseMeasure, cancel: cancel}}
-	result, err := Execute(ctx, spec, opts)
+	result, err := Execute(ctx, asked, opts)
 	if !errors.Is(err, context.Canceled) || result == nil {
 		t.Fatalf("Execute: %v", err)
 	}
@@ -223,11 +224,11 @@ func TestInterruptWhileNobodyAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		spec := small("", func(s *record.RunSpec) {
-			s.Target, s.Client, s.Load.Timeout = r.URI(), client, record.Duration(time.Hour)
+		asked := small("", func(s *spec.Run) {
+			s.Target, s.Client, s.Load.Timeout = r.URI(), client, spec.Duration(time.Hour)
 		})
 		time.AfterFunc(200*time.Millisecond, cancel)
-		if _, err := Execute(ctx, spec, Options{Dir: filepath.Join(t.TempDir(), "record")}); !errors.Is(err, context.Canceled) {
+		if _, err := Execute(ctx, asked, Options{Dir: filepath.Join(t.TempDir(), "record")}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: Execute: %v, want only that it was interrupted", client, err)
 		}
 		r.Close()
@@ -256,11 +257,11 @@ func TestAbortDoesNotWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := small("", func(s *record.RunSpec) {
+		want := small("", func(s *spec.Run) {
 			s.Target, s.Client, s.LoadPhase.Skip = r.URI(), client, true
-			s.Load.Timeout = record.Duration(time.Hour)
+			s.Load.Timeout = spec.Duration(time.Hour)
 		})
-		result, err := Execute(ctx, spec, Options{Dir: filepath.Join(t.TempDir(), "record"), Abort: abort})
+		result, err := Execute(ctx, want, Options{Dir: filepath.Join(t.TempDir(), "record"), Abort: abort})
 		if !errors.Is(err, context.Canceled) || result == nil || result.Course.Abandoned != 3 {
 			t.Errorf("%s: Execute: %v, %+v", client, err, result)
 		} else if c := result.Phase(load.PhaseMeasure).Counts; c.Succeeded < 290 || c.Failed+c.Indeterminate != 3 {
@@ -273,9 +274,9 @@ func TestAbortDoesNotWait(t *testing.T) {
 // TestForeignDataAreRefused: nothing is measured on documents of others, and nothing of theirs is touched.
 func TestForeignDataAreRefused(t *testing.T) {
 	sized, other, grown := t.TempDir(), t.TempDir(), t.TempDir()
-	do(t, small(sized, func(s *record.RunSpec) { s.Workload.Params["fieldlength"], s.LoadPhase.Only = "200", true }))
+	do(t, small(sized, func(s *spec.Run) { s.Workload.Params["fieldlength"], s.LoadPhase.Only = "200", true }))
 	insertForeign(t, other)
-	do(t, small(grown, func(s *record.RunSpec) { s.Workload.Name, s.Workload.Records, s.Load.Operations = "d", 100, 9000 }))
+	do(t, small(grown, func(s *spec.Run) { s.Workload.Name, s.Workload.Records, s.Load.Operations = "d", 100, 9000 }))
 	for name, c := range map[string]struct{ dir, want string }{
 		"documents of another size":            {sized, "holds documents of"},
 		"documents of somebody else":           {other, "did not load"},
@@ -315,11 +316,11 @@ func TestCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	spec := small("", func(s *record.RunSpec) { s.Target, s.LoadPhase.Skip = r.URI(), true })
+	asked := small("", func(s *spec.Run) { s.Target, s.LoadPhase.Skip = r.URI(), true })
 	for rate, want := range map[float64]bool{1: true, 1e9: false} {
 		opts := Options{Dir: filepath.Join(t.TempDir(), "record"),
 			Ceiling: &Ceiling{Clients: map[string]ClientCeiling{ClientWire: {Rate: rate}}}}
-		result, err := Execute(t.Context(), spec, opts)
+		result, err := Execute(t.Context(), asked, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,15 +337,15 @@ func TestErrorsNameTheirStage(t *testing.T) {
 	}
 	for _, c := range []struct {
 		want   Stage
-		change func(*record.RunSpec)
+		change func(*spec.Run)
 		opts   Options
 	}{
-		{Specification, func(s *record.RunSpec) { s.Workload.Name = "z" }, Options{}},
-		{Specification, func(s *record.RunSpec) { s.Target = "mongo:x" }, Options{}},
-		{Reaching, func(s *record.RunSpec) {
-			s.Target, s.Load.Timeout = "mongodb://127.0.0.1:1/", record.Duration(time.Second)
+		{Specification, func(s *spec.Run) { s.Workload.Name = "z" }, Options{}},
+		{Specification, func(s *spec.Run) { s.Target = "mongo:x" }, Options{}},
+		{Reaching, func(s *spec.Run) {
+			s.Target, s.Load.Timeout = "mongodb://127.0.0.1:1/", spec.Duration(time.Second)
 		}, Options{}},
-		{Recording, func(s *record.RunSpec) { s.Target = "null:" }, Options{Dir: taken}},
+		{Recording, func(s *spec.Run) { s.Target = "null:" }, Options{Dir: taken}},
 	} {
 		if stage, err := stageOf(t, small(t.TempDir(), c.change), c.opts); stage != c.want {
 			t.Errorf("stage %q, want %q: %v", stage, c.want, err)

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/rest"
 )
@@ -66,25 +66,25 @@ func (s *service) use() (cpu time.Duration, memory int64, ok bool) {
 }
 
 // checkService refuses what cannot be asked of a REST service.
-func checkService(t Target, spec record.RunSpec) error {
-	c := Concern(spec.Durability)
+func checkService(t Target, asked spec.Run) error {
+	c := Concern(asked.Durability)
 	switch {
-	case t.Kind == "http" && spec.Via != "":
+	case t.Kind == "http" && asked.Via != "":
 		return fmt.Errorf("via: %s is a service already; leave via out, or name the MongoDB below as target", t)
 	case t.Kind == "http":
-		return rest.Check(spec.Workload.Name, c)
-	case spec.Via == "":
+		return rest.Check(asked.Workload.Name, c)
+	case asked.Via == "":
 		return nil
 	case t.Kind != "mongodb" && t.Kind != "lab":
 		return fmt.Errorf("via: a REST service stands before a MongoDB (mongodb://HOST or lab:NAME), not before %s", t)
 	case c.Unacknowledged():
 		return errors.New("via: with w:0 nobody confirms a write, so the service could not say that a person was added; ask for more durability, or leave via out")
-	case spec.Client == ClientWire:
+	case asked.Client == ClientWire:
 		return errors.New("client: the service has the official driver (driver); leave client out, or leave via out")
-	case spec.Load.Clients > 1:
+	case asked.Load.Clients > 1:
 		return errors.New("load.clients: one load process at a time can have a service of its own; start a service by hand (docs/failover.md) and load its address")
 	}
-	return rest.Check(spec.Workload.Name, store.Concern{})
+	return rest.Check(asked.Workload.Name, store.Concern{})
 }
 
 // serviceShare is the share of the load's deadline that the service gives MongoDB.

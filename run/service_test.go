@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/examples/failover/persons"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
@@ -41,25 +42,25 @@ func TestWithConcern(t *testing.T) {
 // What cannot be asked of a service is refused before anything is touched.
 func TestCheckService(t *testing.T) {
 	for _, c := range []struct {
-		change func(*record.RunSpec)
+		change func(*spec.Run)
 		want   string
 	}{
-		{func(*record.RunSpec) {}, ""},
-		{func(s *record.RunSpec) { s.Target = "lab:three" }, ""},
-		{func(s *record.RunSpec) { s.Durability.Name = "durable" }, ""},
-		{func(s *record.RunSpec) { s.Target, s.Via = "http://127.0.0.1:1/", "" }, ""},
-		{func(s *record.RunSpec) { s.Workload.Name = "b" }, "only the workload person"},
-		{func(s *record.RunSpec) { s.Durability.W = "0" }, "w:0"},
-		{func(s *record.RunSpec) { s.Durability.Name = "throughput" }, "w:0"},
-		{func(s *record.RunSpec) { s.Target = "null:" }, "not before null:"},
-		{func(s *record.RunSpec) { s.Client = "wire" }, "official driver"},
-		{func(s *record.RunSpec) { s.Load.Clients = 2 }, "one load process"},
-		{func(s *record.RunSpec) { s.Target = "http://127.0.0.1:1/" }, "a service already"},
-		{func(s *record.RunSpec) { s.Target, s.Via, s.Durability.W = "http://127.0.0.1:1/", "", "majority" }, "the service decides"},
-		{func(s *record.RunSpec) { s.Target, s.Via, s.Workload.Name = "http://127.0.0.1:1/", "", "a" }, "only the workload person"},
-		{func(s *record.RunSpec) { s.Via = "rst" }, "did you mean rest"},
+		{func(*spec.Run) {}, ""},
+		{func(s *spec.Run) { s.Target = "lab:three" }, ""},
+		{func(s *spec.Run) { s.Durability.Name = "durable" }, ""},
+		{func(s *spec.Run) { s.Target, s.Via = "http://127.0.0.1:1/", "" }, ""},
+		{func(s *spec.Run) { s.Workload.Name = "b" }, "only the workload person"},
+		{func(s *spec.Run) { s.Durability.W = "0" }, "w:0"},
+		{func(s *spec.Run) { s.Durability.Name = "throughput" }, "w:0"},
+		{func(s *spec.Run) { s.Target = "null:" }, "not before null:"},
+		{func(s *spec.Run) { s.Client = "wire" }, "official driver"},
+		{func(s *spec.Run) { s.Load.Clients = 2 }, "one load process"},
+		{func(s *spec.Run) { s.Target = "http://127.0.0.1:1/" }, "a service already"},
+		{func(s *spec.Run) { s.Target, s.Via, s.Durability.W = "http://127.0.0.1:1/", "", "majority" }, "the service decides"},
+		{func(s *spec.Run) { s.Target, s.Via, s.Workload.Name = "http://127.0.0.1:1/", "", "a" }, "only the workload person"},
+		{func(s *spec.Run) { s.Via = "rst" }, "did you mean rest"},
 	} {
-		s := record.RunSpec{Target: "mongodb://127.0.0.1:1/", Via: record.ViaREST, Workload: record.WorkloadSpec{Name: "person"}}
+		s := spec.Run{Target: "mongodb://127.0.0.1:1/", Via: spec.ViaREST, Workload: spec.Workload{Name: "person"}}
 		c.change(&s)
 		s.Defaults()
 		err := Check(s)
@@ -86,16 +87,16 @@ func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, 
 	}, stop
 }
 
-func viaSpec(t *testing.T) record.RunSpec {
+func viaSpec(t *testing.T) spec.Run {
 	t.Helper()
 	r, err := null.Listen(null.Options{Count: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	s := record.RunSpec{Target: r.URI(), Via: record.ViaREST, Workload: record.WorkloadSpec{Name: "person", Records: 100},
-		Load: record.LoadSpec{Workers: 4, Operations: 200, Timeout: record.Duration(time.Minute)}, Durability: record.DurabilitySpec{W: "majority"},
-		LoadPhase: record.LoadPhaseSpec{Skip: true}}
+	s := spec.Run{Target: r.URI(), Via: spec.ViaREST, Workload: spec.Workload{Name: "person", Records: 100},
+		Load: spec.Load{Workers: 4, Operations: 200, Timeout: spec.Duration(time.Minute)}, Durability: spec.Durability{W: "majority"},
+		LoadPhase: spec.LoadPhase{Skip: true}}
 	s.Defaults()
 	return s
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestTellIfSlow(t *testing.T) {
@@ -48,10 +48,10 @@ func TestWaitingForTargetIsTold(t *testing.T) {
 	for _, client := range []string{ClientWire, ClientDriver} {
 		ctx, end := context.WithCancel(t.Context())
 		w := &teller{end: end}
-		spec := small("", func(s *record.RunSpec) {
-			s.Target, s.Client, s.Load.Timeout = "mongodb://user:secret@"+address+"/", client, record.Duration(time.Hour)
+		asked := small("", func(s *spec.Run) {
+			s.Target, s.Client, s.Load.Timeout = "mongodb://user:secret@"+address+"/", client, spec.Duration(time.Hour)
 		})
-		if _, err := Execute(ctx, spec, Options{Dir: t.TempDir(), Progress: w}); err == nil {
+		if _, err := Execute(ctx, asked, Options{Dir: t.TempDir(), Progress: w}); err == nil {
 			t.Errorf("%s: nobody listens, and there is no error", client)
 		}
 		if !strings.Contains(w.said, address) || !strings.Contains(w.said, "1h") || strings.Contains(w.said, "secret") {

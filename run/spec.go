@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/load"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -16,8 +16,8 @@ import (
 func Number(t time.Time) uint64 { return workload.RunNumber(t) }
 
 // makeWorkload makes the workload of a run, as the options have it.
-func makeWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
-	open := func() (workload.Workload, error) { return openWorkload(spec, opts, now) }
+func makeWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workload, error) {
+	open := func() (workload.Workload, error) { return openWorkload(asked, opts, now) }
 	if opts.Workload != nil {
 		return opts.Workload(open)
 	}
@@ -26,21 +26,21 @@ func makeWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 
 // openWorkload makes the workload of a specification. Its run number is the time, which
 // keeps the documents that a run inserts apart from those of every run before.
-func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Workload, error) {
+func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workload, error) {
 	number := opts.Number
 	if number == 0 {
 		number = workload.RunNumber(now)
 	}
 	w, err := workload.Open(workload.Spec{
-		Name:       spec.Workload.Name,
-		Mode:       spec.Workload.Mode,
-		Records:    int64(spec.Workload.Records),
-		Operations: int64(spec.Load.Operations),
-		Seed:       spec.Workload.Seed,
+		Name:       asked.Workload.Name,
+		Mode:       asked.Workload.Mode,
+		Records:    int64(asked.Workload.Records),
+		Operations: int64(asked.Load.Operations),
+		Seed:       asked.Workload.Seed,
 		Run:        number,
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
-		Params:     spec.Workload.Params,
+		Params:     asked.Workload.Params,
 		Open:       safeopen.OpenInput,
 	})
 	switch {
@@ -48,17 +48,17 @@ func openWorkload(spec record.RunSpec, opts Options, now time.Time) (workload.Wo
 		return nil, err
 	case opts.Clients > 1:
 		return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
-	case spec.Load.Clients > 1: // this process loads the data; whether others can share the rest is known before
-		_, err = workload.Share(w, 0, int(spec.Load.Clients), int(spec.Load.Clients))
+	case asked.Load.Clients > 1: // this process loads the data; whether others can share the rest is known before
+		_, err = workload.Share(w, 0, int(asked.Load.Clients), int(asked.Load.Clients))
 	}
 	return w, err
 }
 
 // loadConfig translates the load of a specification.
-func loadConfig(spec record.RunSpec, opts Options) (load.Config, error) {
-	l := spec.Load
+func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
+	l := asked.Load
 	c := load.Config{
-		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(spec, opts.Client),
+		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(asked, opts.Client),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
 	}
@@ -88,10 +88,10 @@ func loadConfig(spec record.RunSpec, opts Options) (load.Config, error) {
 
 // scheduleSeed is the seed of the arrivals of one client: each has its own, so that together they are as
 // independent as those of one schedule. The data have the seed of the workload everywhere.
-func scheduleSeed(spec record.RunSpec, client int) uint64 {
-	seed := spec.Load.Seed
+func scheduleSeed(asked spec.Run, client int) uint64 {
+	seed := asked.Load.Seed
 	if seed == 0 {
-		seed = spec.Workload.Seed
+		seed = asked.Workload.Seed
 	}
 	return seed + uint64(client)*0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: no two are near each other
 }
@@ -101,7 +101,7 @@ func unknown(what, value string, known ...string) error {
 }
 
 // Concern is what is asked of the target in every request, by a durability level and what was set beside it.
-func Concern(d record.DurabilitySpec) store.Concern {
+func Concern(d spec.Durability) store.Concern {
 	d = d.Effective()
 	return store.Concern{W: d.W, Journal: d.Journal, Read: d.ReadConcern, Preference: d.ReadPreference, Causal: d.Causal}
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
@@ -16,7 +16,7 @@ import (
 // sharded is, by the hash of its _id, before there is anything in it. A collection that has documents is left as it is where the
 // run takes the data as they are; otherwise it is an error.
 func (r *runner) spread(ctx context.Context) error {
-	if r.lab == nil || r.lab.before == nil || r.lab.before.Specification.Topology.Kind != record.LabSharded {
+	if r.lab == nil || r.lab.before == nil || r.lab.before.Specification.Topology.Kind != spec.LabSharded {
 		return nil
 	}
 	return SpreadOver(ctx, r.target.URI, r.spec, r.workload.Collections(), r.spec.LoadPhase.Skip, r.opts.Progress.Step)
@@ -24,11 +24,11 @@ func (r *runner) spread(ctx context.Context) error {
 
 // SpreadOver shards collections of a sharded cluster by the hash of their _id, with chunks on every shard, unless they are sharded
 // already. asIs leaves those alone that have documents.
-func SpreadOver(ctx context.Context, uri string, spec record.RunSpec, collections []string, asIs bool, step func(text string)) error {
+func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []string, asIs bool, step func(text string)) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cfg := store.Config{Database: spec.Database, Sessions: 1, Timeout: 10 * time.Second}
-	st, err := Target{Kind: "mongodb", URI: uri}.Open(ctx, spec.Client, cfg, nil)
+	cfg := store.Config{Database: asked.Database, Sessions: 1, Timeout: 10 * time.Second}
+	st, err := Target{Kind: "mongodb", URI: uri}.Open(ctx, asked.Client, cfg, nil)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func SpreadOver(ctx context.Context, uri string, spec record.RunSpec, collection
 	}
 	for _, name := range collections {
 		step("spreading " + name + " over the shards")
-		err := shards.Spread(ctx, router, spec.Database, name)
+		err := shards.Spread(ctx, router, asked.Database, name)
 		if errors.Is(err, shards.ErrHasData) {
 			if asIs {
 				continue

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
@@ -46,7 +46,7 @@ func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "nul
 // String returns the target as it may be shown and stored: without credentials.
 func (t Target) String() string {
 	if t.Lab != "" {
-		return record.LabTarget(t.Lab)
+		return spec.LabTarget(t.Lab)
 	}
 	switch t.Kind {
 	case "embedded":
@@ -72,7 +72,7 @@ func ParseTarget(s string) (Target, error) {
 	case !strings.Contains(s, "@") && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")): // services are told no passwords
 		return Target{Kind: "http", URI: s}, nil
 	case found && scheme == "lab":
-		if err := record.CheckLabName(rest); err != nil {
+		if err := spec.CheckLabName(rest); err != nil {
 			return Target{}, fmt.Errorf("target %q: %w; write lab:NAME (plimsoll lab list)", store.Redact(s), err)
 		}
 		return Target{Kind: "lab", Lab: rest}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // writeRun leaves the head of a record; nothing else of it is looked at by the list.
@@ -201,7 +202,7 @@ func TestTheListSaysWhatCameOut(t *testing.T) {
 	p99 := int64(2_500_000)
 	run := record.Run{Kind: record.KindRun, Status: record.Complete, Phases: []record.PhaseResult{{
 		Phase: "measure", Rates: record.Rates{Achieved: 1234}, All: record.ClassResult{Service: &record.Latency{P99: &p99}}}}}
-	study := record.Study{Kind: record.KindStudy, Status: record.Complete, Specification: record.StudySpec{Name: "s"},
+	study := record.Study{Kind: record.KindStudy, Status: record.Complete, Specification: spec.Study{Name: "s"},
 		Objectives: []record.ConfigurationObjective{{Holds: true, N: 3, Met: 3}, {N: 3}},
 		Trials: []record.Trial{
 			{Number: 1, Attempt: 1, Kind: record.TrialCompared, Configuration: "workers=2", Status: record.TrialPlanned},

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its parts.
@@ -105,7 +106,7 @@ func entryOfRun(r *record.Run) Entry {
 
 // labOf is the name of the lab that a target means, "" if it is none.
 func labOf(target string) string {
-	name, ok := record.LabOf(target)
+	name, ok := spec.LabOf(target)
 	if !ok {
 		return ""
 	}

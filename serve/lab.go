@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Labs are the labs of a machine, as a page needs them. They are asked for as long as somebody looks.
@@ -82,7 +83,7 @@ var errNoSuchLab = errors.New("there is no such lab on this machine")
 // lab shows a lab as it is, and goes on to.
 func (s *Server) lab(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if record.CheckLabName(name) != nil {
+	if spec.CheckLabName(name) != nil {
 		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
 		return
 	}
@@ -142,7 +143,7 @@ func labNow(l *record.Lab) template.HTML {
 // labEvents sends what is to be seen of a lab as it changes.
 func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if record.CheckLabName(name) != nil {
+	if spec.CheckLabName(name) != nil {
 		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
 		return
 	}
@@ -192,7 +193,7 @@ func (f *follower) labLoop(ctx context.Context, name string) {
 // heal undoes what was broken in a lab.
 func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if record.CheckLabName(name) != nil {
+	if spec.CheckLabName(name) != nil {
 		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // runVariable makes this test program a load process of its own, which can be stopped like any other.
@@ -29,10 +30,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(runVariable); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		spec := record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 1000}}
-		spec.Load.Workers, spec.Load.Rate, spec.Load.Duration = 2, 400, record.Duration(20*time.Minute)
-		spec.Defaults()
-		if _, err := run.Execute(ctx, spec, run.Options{Dir: dir, Tool: record.Tool{Name: "plimsoll"}}); err != nil {
+		asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: "a", Records: 1000}}
+		asked.Load.Workers, asked.Load.Rate, asked.Load.Duration = 2, 400, spec.Duration(20*time.Minute)
+		asked.Defaults()
+		if _, err := run.Execute(ctx, asked, run.Options{Dir: dir, Tool: record.Tool{Name: "plimsoll"}}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // action is something that can be done to what runs.
@@ -115,7 +116,7 @@ func (s *Server) partOf(e Entry, pid int) (kind string) {
 
 // healable is the lab that a record which is being written loads, "" if it loads none, or if nobody here can heal it.
 func (s *Server) healable(e Entry) string {
-	if s.o.Labs == nil || record.CheckLabName(e.Lab) != nil {
+	if s.o.Labs == nil || spec.CheckLabName(e.Lab) != nil {
 		return ""
 	}
 	return e.Lab

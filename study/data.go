@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -48,10 +48,10 @@ type shape struct {
 const sampled = 32
 
 // shapeOf looks at the documents of a workload.
-func shapeOf(spec record.RunSpec) (shape, error) {
+func shapeOf(asked spec.Run) (shape, error) {
 	w, err := workload.Open(workload.Spec{
-		Name: spec.Workload.Name, Mode: spec.Workload.Mode, Records: int64(spec.Workload.Records),
-		Operations: int64(spec.Load.Operations), Seed: spec.Workload.Seed, Clients: 1, Params: spec.Workload.Params,
+		Name: asked.Workload.Name, Mode: asked.Workload.Mode, Records: int64(asked.Workload.Records),
+		Operations: int64(asked.Load.Operations), Seed: asked.Workload.Seed, Clients: 1, Params: asked.Workload.Params,
 		Open: safeopen.OpenInput,
 	})
 	if err != nil {
@@ -141,28 +141,28 @@ func (p *Plan) shareData() error {
 
 // assign finds the data set of a run, and puts the run on a database or directory of its own where it must not
 // share the one that it names.
-func (s *sharer) assign(spec *record.RunSpec, lab string, sh shape) (*DataSet, error) {
-	target, err := run.ParseTarget(spec.Target)
+func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error) {
+	target, err := run.ParseTarget(asked.Target)
 	if err != nil {
 		return nil, err
 	}
 	server := target.Kind == "mongodb" || target.Kind == "lab"
 	keeps := server || target.Kind == "embedded"
-	place := placeOf(spec, target.Kind, lab, sh)
+	place := placeOf(asked, target.Kind, lab, sh)
 	if _, taken := s.home[place]; !taken {
 		s.home[place] = sh.id
 	}
-	moved := keeps && s.home[place] != sh.id && !spec.LoadPhase.Skip && !spec.LoadPhase.Drop
+	moved := keeps && s.home[place] != sh.id && !asked.LoadPhase.Skip && !asked.LoadPhase.Drop
 	if moved {
-		moveTo(spec, target.Kind, sh.id)
+		moveTo(asked, target.Kind, sh.id)
 	}
 	key := place + "\x00" + sh.id
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(spec.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
+	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
 	if server {
-		set.Database = spec.Database
+		set.Database = asked.Database
 	}
 	if keeps {
 		set.Bytes = sh.document * sh.records
@@ -174,34 +174,34 @@ func (s *sharer) assign(spec *record.RunSpec, lab string, sh shape) (*DataSet, e
 
 // placeOf names where a run has its documents. Embedded targets have no databases, and labs that differ no documents of
 // each other.
-func placeOf(spec *record.RunSpec, kind, lab string, sh shape) string {
-	database := spec.Database
+func placeOf(asked *spec.Run, kind, lab string, sh shape) string {
+	database := asked.Database
 	if kind == "embedded" {
 		database = ""
 	}
-	return strings.Join([]string{spec.Target, lab, database, sh.collection}, "\x00")
+	return strings.Join([]string{asked.Target, lab, database, sh.collection}, "\x00")
 }
 
 // moveTo names a database or directory after the data set.
-func moveTo(spec *record.RunSpec, kind, id string) {
+func moveTo(asked *spec.Run, kind, id string) {
 	if kind == "embedded" {
-		spec.Target = strings.TrimRight(spec.Target, "/") + "-" + id
+		asked.Target = strings.TrimRight(asked.Target, "/") + "-" + id
 		return
 	}
 	const longest = 63 // of a database name
-	spec.Database = spec.Database[:min(len(spec.Database), longest-1-len(id))] + "_" + id
+	asked.Database = asked.Database[:min(len(asked.Database), longest-1-len(id))] + "_" + id
 }
 
 // shape is shapeOf, asked once for equal workloads.
-func (s *sharer) shape(spec *record.RunSpec) (shape, error) {
-	b, err := json.Marshal([]any{spec.Workload, spec.Load.Operations})
+func (s *sharer) shape(asked *spec.Run) (shape, error) {
+	b, err := json.Marshal([]any{asked.Workload, asked.Load.Operations})
 	if err != nil {
 		return shape{}, err
 	}
 	if sh, ok := s.shapes[string(b)]; ok {
 		return sh, nil
 	}
-	sh, err := shapeOf(*spec)
+	sh, err := shapeOf(*asked)
 	s.shapes[string(b)] = sh
 	return sh, err
 }

@@ -5,38 +5,38 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // ForEngine returns a study as the engine of its lab can do it: what the study says for a capability that the engine lacks
 // takes the place of what needs it. The values are those of the document's hardware, so a scale comes afterwards. What was
-// done instead is in the specification that is returned ([record.StudySpec.Instead]).
-func ForEngine(spec record.StudySpec) (record.StudySpec, error) {
-	if spec.Lab == nil || spec.Lab.Engine.Name == "" {
-		return spec, nil
+// done instead is in the specification that is returned ([spec.Study.Instead]).
+func ForEngine(asked spec.Study) (spec.Study, error) {
+	if asked.Lab == nil || asked.Lab.Engine.Name == "" {
+		return asked, nil
 	}
-	spec = copyStudy(spec)
-	for _, capability := range record.Capabilities() {
-		why := record.EngineLacks(spec.Lab.Engine.Name, capability)
+	asked = copyStudy(asked)
+	for _, capability := range spec.Capabilities() {
+		why := spec.EngineLacks(asked.Lab.Engine.Name, capability)
 		if why == "" {
 			continue
 		}
-		if instead, ok := spec.Without[capability]; ok {
-			if err := setKeys(&spec, instead.Set); err != nil {
-				return spec, fmt.Errorf("without: %s: %w", capability, err)
+		if instead, ok := asked.Without[capability]; ok {
+			if err := setKeys(&asked, instead.Set); err != nil {
+				return asked, fmt.Errorf("without: %s: %w", capability, err)
 			}
-			spec.Instead = append(spec.Instead, record.Left{What: capability, To: instead.Says, Why: why})
+			asked.Instead = append(asked.Instead, spec.Left{What: capability, To: instead.Says, Why: why})
 		}
-		for i := range spec.Factors {
-			levelsWithout(&spec.Factors[i], capability)
+		for i := range asked.Factors {
+			levelsWithout(&asked.Factors[i], capability)
 		}
 	}
-	return withoutDone(spec), nil
+	return withoutDone(asked), nil
 }
 
 // setKeys sets keys of the base by their paths.
-func setKeys(spec *record.StudySpec, set map[string]any) error {
-	w := wholeOf(spec).copied()
+func setKeys(asked *spec.Study, set map[string]any) error {
+	w := wholeOf(asked).copied()
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		c, err := newChange(path, set[path])
 		if err != nil {
@@ -44,12 +44,12 @@ func setKeys(spec *record.StudySpec, set map[string]any) error {
 		}
 		c.field.set(&w, c.value)
 	}
-	spec.Run, spec.Lab = w.Run, &w.Lab
+	asked.Run, asked.Lab = w.Run, &w.Lab
 	return nil
 }
 
 // levelsWithout gives the levels of a factor the values that they have without a capability.
-func levelsWithout(f *record.FactorSpec, capability string) {
+func levelsWithout(f *spec.Factor, capability string) {
 	for i := range f.Levels {
 		l := &f.Levels[i]
 		for path, value := range l.Without[capability] {
@@ -70,12 +70,12 @@ func levelsWithout(f *record.FactorSpec, capability string) {
 }
 
 // withoutDone forgets what was said for capabilities, so that a study is taken to its engine once.
-func withoutDone(spec record.StudySpec) record.StudySpec {
-	spec.Without = nil
-	for i := range spec.Factors {
-		for j := range spec.Factors[i].Levels {
-			spec.Factors[i].Levels[j].Without = nil
+func withoutDone(asked spec.Study) spec.Study {
+	asked.Without = nil
+	for i := range asked.Factors {
+		for j := range asked.Factors[i].Levels {
+			asked.Factors[i].Levels[j].Without = nil
 		}
 	}
-	return spec
+	return asked
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const forEngines = `
@@ -25,30 +25,30 @@ without:
 
 // A study says what it does where the engine lacks something, and each shard keeps its share of a smaller cluster.
 func TestForEngine(t *testing.T) {
-	read := func(engine string) record.StudySpec {
-		spec, err := record.ReadStudySpec(strings.NewReader(forEngines))
+	read := func(engine string) spec.Study {
+		asked, err := spec.ReadStudy(strings.NewReader(forEngines))
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec.Lab.Engine.Name = engine
-		if spec, err = Scaled(spec); err != nil {
+		asked.Lab.Engine.Name = engine
+		if asked, err = Scaled(asked); err != nil {
 			t.Fatal(err)
 		}
-		return spec
+		return asked
 	}
-	s := read(record.LabMongod)
+	s := read(spec.LabMongod)
 	top := s.Lab.Topology
 	if top.Shards != 2 || top.Routers != 2 || top.ConfigServers != 1 || s.Run.Workload.Records != 781_000 || s.Run.Load.Workers != 8 || len(s.Instead) != 0 {
 		t.Errorf("on mongod: %+v, %v records, %v workers, instead %v", top, s.Run.Workload.Records, s.Run.Load.Workers, s.Instead)
 	}
-	s = read(record.LabDocumentDB)
-	if top = s.Lab.Topology; top.Kind != record.LabStandalone || top.Shards != 0 || top.Routers != 0 || s.Run.Workload.Records != 391_000 || s.Run.Load.Workers != 16 {
+	s = read(spec.LabDocumentDB)
+	if top = s.Lab.Topology; top.Kind != spec.LabStandalone || top.Shards != 0 || top.Routers != 0 || s.Run.Workload.Records != 391_000 || s.Run.Load.Workers != 16 {
 		t.Errorf("on documentdb: %+v, %v records, %v workers", top, s.Run.Workload.Records, s.Run.Load.Workers)
 	}
 	if len(s.Instead) != 1 || s.Instead[0].To != "one server" || !strings.Contains(ScaleNotes(&s)[0], "documentdb has no sharding, so instead: one server") {
 		t.Errorf("instead %+v", s.Instead)
 	}
-	if l := s.Factors[0].Levels[0]; l.Name != "50M" || record.Plain(l.Value) != "195k" && l.Value != 195_000 {
+	if l := s.Factors[0].Levels[0]; l.Name != "50M" || spec.Plain(l.Value) != "195k" && l.Value != 195_000 {
 		t.Errorf("level %+v", l)
 	}
 	if again, err := Scaled(s); err != nil || len(again.Instead) != 1 {
@@ -58,9 +58,9 @@ func TestForEngine(t *testing.T) {
 
 // What WiredTiger and a mongod need at least is a floor of theirs alone.
 func TestScaleHasTheFloorsOfTheEngine(t *testing.T) {
-	for engine, want := range map[string]record.Size{record.LabMongod: 512 << 20, record.LabDocumentDB: 256 << 20} {
-		spec := record.StudySpec{Scale: &record.ScaleSpec{Data: 1. / 128}, Lab: &record.LabSpec{Hosts: record.HostsSpec{Memory: 32 << 30}, Engine: record.EngineSpec{Name: engine}}}
-		got, err := Scaled(spec)
+	for engine, want := range map[string]spec.Size{spec.LabMongod: 512 << 20, spec.LabDocumentDB: 256 << 20} {
+		asked := spec.Study{Scale: &spec.Scale{Data: 1. / 128}, Lab: &spec.Lab{Hosts: spec.Hosts{Memory: 32 << 30}, Engine: spec.Engine{Name: engine}}}
+		got, err := Scaled(asked)
 		if err != nil || got.Lab.Hosts.Memory != want {
 			t.Errorf("%s: memory %v, %v; want %v", engine, got.Lab.Hosts.Memory, err, want)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Estimate is what a study will take, as far as it is known before it runs.
@@ -184,8 +184,8 @@ func (p *Plan) noteData() {
 }
 
 // length is how many seconds a run takes, warm-up included, loading not.
-func (e *estimator) length(spec record.RunSpec) float64 {
-	l := spec.Load
+func (e *estimator) length(asked spec.Run) float64 {
+	l := asked.Load
 	measured := l.Duration.Std()
 	if measured == 0 && l.Operations == 0 {
 		for _, s := range l.Stages {
@@ -203,7 +203,7 @@ func (e *estimator) length(spec record.RunSpec) float64 {
 }
 
 // rate is how many operations per second a run is believed to do.
-func (e *estimator) rate(l record.LoadSpec) float64 {
+func (e *estimator) rate(l spec.Load) float64 {
 	limit := math.Inf(1)
 	if l.Rate > 0 {
 		limit = float64(l.Rate)
@@ -231,7 +231,7 @@ func (e *estimator) procedures() {
 	}
 	base := e.plan.Base
 	each := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
-	with := func(d record.Duration) float64 {
+	with := func(d spec.Duration) float64 {
 		spec := base
 		if d > 0 {
 			spec.Load.Duration, spec.Load.Operations = d, 0
@@ -250,12 +250,12 @@ func (e *estimator) procedures() {
 	}
 	if s := p.Steady; s != nil {
 		for _, length := range steadyLengths(s) {
-			spec := base
-			spec.Load.Duration, spec.Load.Operations = record.Duration(length*float64(time.Second)), 0
+			asked := base
+			asked.Load.Duration, asked.Load.Operations = spec.Duration(length*float64(time.Second)), 0
 			if s.By == "operations" {
-				spec.Load.Duration, spec.Load.Operations = 0, record.Count(length)
+				asked.Load.Duration, asked.Load.Operations = 0, spec.Count(length)
 			}
-			e.Procedures += float64(s.Trials) * (each + e.length(spec))
+			e.Procedures += float64(s.Trials) * (each + e.length(asked))
 		}
 		e.assume("the procedure steady goes up to its highest step, and trials are as long as the base run says until it has chosen")
 	}
@@ -269,7 +269,7 @@ func (e *estimator) procedures() {
 }
 
 // steadyLengths are the lengths that are tried, in seconds or operations.
-func steadyLengths(s *record.SteadySpec) []float64 {
+func steadyLengths(s *spec.Steady) []float64 {
 	var out []float64
 	for x := float64(s.From); len(out) < 100; x *= s.Factor {
 		out = append(out, min(x, float64(s.To)))
@@ -286,7 +286,7 @@ const rampSteps = 6
 
 // capacityTrials is about how many trials a search takes: the ramp, the bisection of its last step down to the
 // precision, and the confirming trials of three rates.
-func capacityTrials(c *record.CapacitySpec) int {
+func capacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	return ramp + bisection + 3*int(c.Confirm)
 }
@@ -300,14 +300,14 @@ const (
 
 // mostCapacityTrials is how many trials a search takes at most, with a ramp as long as is assumed: every step of it is
 // tried twice, every round of confirming trials fails with its last one, and the search goes up again as often as it may.
-func mostCapacityTrials(c *record.CapacitySpec) int {
+func mostCapacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round
 	return 1 + mostDescent + mostSearches*(2*ramp+bisection+mostRounds*(int(c.Confirm)+around))
 }
 
 // capacitySteps is how many steps the ramp has, and its bisection.
-func capacitySteps(c *record.CapacitySpec) (ramp, bisection int) {
+func capacitySteps(c *spec.Capacity) (ramp, bisection int) {
 	ramp = rampSteps
 	if c.From > 0 && c.To > c.From {
 		ramp = 1 + int(math.Ceil(math.Log(float64(c.To/c.From))/math.Log(c.Growth)))
@@ -321,19 +321,19 @@ func capacitySteps(c *record.CapacitySpec) (ramp, bisection int) {
 // power says which changes the comparisons could find: those within blocks. What is compared between batches drifts by
 // an amount that nobody knows, and no power can be promised for it.
 func (p *Plan) power() []Power {
-	spec := &p.Spec
+	asked := &p.Spec
 	within := 0
 	for _, c := range p.Configurations[1:] {
-		if spec.Order != record.OrderBatched || batchKey(spec, c) == batchKey(spec, p.Configurations[0]) {
+		if asked.Order != spec.OrderBatched || batchKey(asked, c) == batchKey(asked, p.Configurations[0]) {
 			within++
 		}
 	}
 	if within == 0 {
 		return nil
 	}
-	alpha := 1 - float64(spec.Confidence)
-	one := detectable(alpha, int(spec.Trials))
-	each := detectable(alpha/float64(p.Estimate.Comparisons), int(spec.Trials))
+	alpha := 1 - float64(asked.Confidence)
+	one := detectable(alpha, int(asked.Trials))
+	each := detectable(alpha/float64(p.Estimate.Comparisons), int(asked.Trials))
 	var out []Power
 	for _, cv := range []float64{0.01, 0.03, 0.05} {
 		out = append(out, Power{CV: cv, Effect: effect(one, cv), Corrected: effect(each, cv)})
@@ -381,7 +381,7 @@ func (p *Plan) checkBudget() error {
 	if budget == 0 || p.Estimate.Seconds <= budget.Std().Seconds() {
 		return nil
 	}
-	return &BudgetError{Budget: budget, Needed: record.Duration(p.Estimate.Seconds * float64(time.Second)), Fits: p.fits()}
+	return &BudgetError{Budget: budget, Needed: spec.Duration(p.Estimate.Seconds * float64(time.Second)), Fits: p.fits()}
 }
 
 // fits says what a budget would be enough for.
@@ -407,14 +407,14 @@ func (p *Plan) fits() string {
 }
 
 // roughly rounds a time to what an estimate can claim.
-func roughly(d record.Duration) record.Duration {
+func roughly(d spec.Duration) spec.Duration {
 	switch std := d.Std(); {
 	case std >= time.Hour:
-		return record.Duration(std.Round(time.Minute))
+		return spec.Duration(std.Round(time.Minute))
 	case std >= time.Minute:
-		return record.Duration(std.Round(time.Second))
+		return spec.Duration(std.Round(time.Second))
 	default:
-		return record.Duration(std.Round(100 * time.Millisecond))
+		return spec.Duration(std.Round(100 * time.Millisecond))
 	}
 }
 
@@ -426,10 +426,10 @@ func (e Estimate) Text() string {
 		what    string
 	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"}, {e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
 		if part.seconds > 0 {
-			parts = append(parts, fmt.Sprintf("%v %s", roughly(record.Duration(part.seconds*float64(time.Second))), part.what))
+			parts = append(parts, fmt.Sprintf("%v %s", roughly(spec.Duration(part.seconds*float64(time.Second))), part.what))
 		}
 	}
-	total := fmt.Sprintf("%v", roughly(record.Duration(e.Seconds*float64(time.Second))))
+	total := fmt.Sprintf("%v", roughly(spec.Duration(e.Seconds*float64(time.Second))))
 	if len(parts) < 2 {
 		return total
 	}

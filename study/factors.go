@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // factor is a factor whose paths were followed and whose values were read.
 type factor struct {
-	record.FactorSpec
+	spec.Factor
 	levels   []level
 	baseline int // index of the level that the others are compared with
 }
@@ -34,15 +35,15 @@ type change struct {
 }
 
 // readFactors follows the paths of all factors and reads the values of all levels. The error has a line per mistake.
-func readFactors(spec *record.StudySpec) ([]factor, error) {
+func readFactors(asked *spec.Study) ([]factor, error) {
 	var factors []factor
 	var errs []error
-	for _, f := range spec.Factors {
-		out := factor{FactorSpec: f}
+	for _, f := range asked.Factors {
+		out := factor{Factor: f}
 		for _, l := range f.Levels {
 			changes, err := readLevel(f, l)
 			if err == nil {
-				err = errors.Join(needsLab(spec, changes), noDefaults(wholeOf(spec), changes, spec.Lab != nil))
+				err = errors.Join(needsLab(asked, changes), noDefaults(wholeOf(asked), changes, asked.Lab != nil))
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("factor %q, level %q: %w", f.Name, l.Name, err))
@@ -54,10 +55,10 @@ func readFactors(spec *record.StudySpec) ([]factor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return factors, notFoundByProcedures(spec, factors)
+	return factors, notFoundByProcedures(asked, factors)
 }
 
-func readLevel(f record.FactorSpec, l record.LevelSpec) ([]change, error) {
+func readLevel(f spec.Factor, l spec.Level) ([]change, error) {
 	set := l.Set
 	if set == nil {
 		set = map[string]any{f.Path: l.Value}
@@ -94,13 +95,13 @@ func noDefaults(base whole, changes []change, lab bool) error {
 }
 
 // needsLab refuses keys of a lab where the study does not bring one up.
-func needsLab(spec *record.StudySpec, changes []change) error {
-	_, isLab := record.LabOf(spec.Run.Target)
+func needsLab(asked *spec.Study, changes []change) error {
+	_, isLab := spec.LabOf(asked.Run.Target)
 	for _, c := range changes {
 		switch {
-		case !c.field.lab || spec.Lab != nil:
+		case !c.field.lab || asked.Lab != nil:
 		case isLab:
-			return fmt.Errorf("%s: %s runs already and is taken as it is; describe the lab below the key lab, and the study brings it up itself", c.field.path, spec.Run.Target)
+			return fmt.Errorf("%s: %s runs already and is taken as it is; describe the lab below the key lab, and the study brings it up itself", c.field.path, asked.Run.Target)
 		default:
 			return fmt.Errorf("%s: the study has no lab; describe the one that it is to bring up below the key lab", c.field.path)
 		}
@@ -109,10 +110,10 @@ func needsLab(spec *record.StudySpec, changes []change) error {
 }
 
 // wholeOf is the base of a study.
-func wholeOf(spec *record.StudySpec) whole {
-	w := whole{Run: spec.Run}
-	if spec.Lab != nil {
-		w.Lab = *spec.Lab
+func wholeOf(asked *spec.Study) whole {
+	w := whole{Run: asked.Run}
+	if asked.Lab != nil {
+		w.Lab = *asked.Lab
 	}
 	return w
 }
@@ -131,7 +132,7 @@ func newChange(path string, value any) (change, error) {
 
 // checkShared refuses two factors that set the same key, because which of them wins would depend on their order.
 // One at a time they may, if their baselines agree: then only one of them ever says something of its own.
-func checkShared(spec *record.StudySpec, factors []factor) error {
+func checkShared(asked *spec.Study, factors []factor) error {
 	type owner struct {
 		factor   string
 		baseline any
@@ -152,9 +153,9 @@ func checkShared(spec *record.StudySpec, factors []factor) error {
 			m := mine[path]
 			other, shared := owners[path]
 			switch {
-			case !shared || !other.says && spec.Combine == record.CombineOneAtATime:
+			case !shared || !other.says && asked.Combine == spec.CombineOneAtATime:
 				owners[path] = m
-			case spec.Combine != record.CombineOneAtATime:
+			case asked.Combine != spec.CombineOneAtATime:
 				return fmt.Errorf("factors %q and %q both set %s: put what belongs together into one factor, with set", other.factor, m.factor, path)
 			case m.says && !reflect.DeepEqual(other.baseline, m.baseline):
 				return fmt.Errorf("factors %q and %q both set %s, and their baselines differ (%v and %v): mark the levels that are the baseline",
@@ -166,8 +167,8 @@ func checkShared(spec *record.StudySpec, factors []factor) error {
 }
 
 // notFoundByProcedures refuses factors that override what a procedure is to find.
-func notFoundByProcedures(spec *record.StudySpec, factors []factor) error {
-	p := spec.Procedures
+func notFoundByProcedures(asked *spec.Study, factors []factor) error {
+	p := asked.Procedures
 	if p == nil {
 		return nil
 	}
@@ -256,7 +257,7 @@ func paramDefault(name, param string) any {
 type point []int
 
 // points lists the configurations to run, the baseline first.
-func points(spec *record.StudySpec, factors []factor) ([]point, error) {
+func points(asked *spec.Study, factors []factor) ([]point, error) {
 	base := make(point, len(factors))
 	for i, f := range factors {
 		base[i] = f.baseline
@@ -264,10 +265,10 @@ func points(spec *record.StudySpec, factors []factor) ([]point, error) {
 	switch {
 	case len(factors) == 0:
 		return []point{base}, nil
-	case spec.Combine == record.CombineGrid:
+	case asked.Combine == spec.CombineGrid:
 		return grid(factors, base)
-	case spec.Combine == record.CombineFraction:
-		return fraction(factors, base, int(spec.Fraction), spec.Seed)
+	case asked.Combine == spec.CombineFraction:
+		return fraction(factors, base, int(asked.Fraction), asked.Seed)
 	}
 	all := []point{base}
 	for i, f := range factors {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What is certain before anything runs is refused before anything runs.
 
 // atLeast is how long a run takes even if nothing is slow: its warm-up and its measured time. Operations that end it
 // take the time that their rate gives them, or none that is known.
-func atLeast(l record.LoadSpec) time.Duration {
+func atLeast(l spec.Load) time.Duration {
 	measured := l.Duration.Std()
 	if measured == 0 && l.Operations == 0 {
 		for _, s := range l.Stages {
@@ -50,10 +50,10 @@ func (p *Plan) checkDeadline() error {
 	refuse := func(what string, takes time.Duration) {
 		if takes >= deadline {
 			errs = append(errs, fmt.Errorf("deadline: %v is too short for %s, which takes at least %v: allow more, or leave the deadline out and it is derived from the run",
-				p.Spec.Deadline, what, record.Duration(takes)))
+				p.Spec.Deadline, what, spec.Duration(takes)))
 		}
 	}
-	p.eachProcedure(func(name string, l record.LoadSpec) { refuse("a trial of procedures."+name, atLeast(l)) })
+	p.eachProcedure(func(name string, l spec.Load) { refuse("a trial of procedures."+name, atLeast(l)) })
 	seen := map[string]bool{}
 	for _, t := range p.Trials {
 		if !seen[t.Configuration] && len(errs) < mostMistakes {
@@ -65,12 +65,12 @@ func (p *Plan) checkDeadline() error {
 }
 
 // eachProcedure gives the longest load that each procedure tries.
-func (p *Plan) eachProcedure(do func(name string, l record.LoadSpec)) {
+func (p *Plan) eachProcedure(do func(name string, l spec.Load)) {
 	procedures := p.Spec.Procedures
 	if procedures == nil {
 		return
 	}
-	lasting := func(d record.Duration) record.LoadSpec {
+	lasting := func(d spec.Duration) spec.Load {
 		l := p.Base.Load
 		if d > 0 {
 			l.Duration, l.Operations = d, 0
@@ -81,7 +81,7 @@ func (p *Plan) eachProcedure(do func(name string, l record.LoadSpec)) {
 		do("threads", lasting(t.Duration))
 	}
 	if s := procedures.Steady; s != nil {
-		l := lasting(record.Duration(float64(s.To) * float64(time.Second)))
+		l := lasting(spec.Duration(float64(s.To) * float64(time.Second)))
 		if s.By == "operations" {
 			l.Duration, l.Operations = 0, s.To
 		}
@@ -106,7 +106,7 @@ const cyclesToSettle = 4
 
 // checkSteady refuses limits with which no length can be called steady: one is, if it and the next one hold
 // [cyclesToSettle] cycles and give the same result.
-func (p *Plan) checkSteady(s *record.SteadySpec) error {
+func (p *Plan) checkSteady(s *spec.Steady) error {
 	if s == nil || s.By == "operations" || s.Cycle == 0 || s.Factor <= 1 {
 		return nil
 	}
@@ -122,14 +122,14 @@ func (p *Plan) checkSteady(s *record.SteadySpec) error {
 		return nil
 	}
 	first := max(whole(float64(s.From)), cyclesToSettle)
-	least := record.Duration(whole(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
+	least := spec.Duration(whole(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
 	return fmt.Errorf("procedures.steady: up to %v no run can be called steady: two lengths must agree, each of at least %d cycles of %v; raise to to %s (%v), or say how short the cycle is",
-		record.Duration(float64(s.To)*float64(time.Second)), cyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
+		spec.Duration(float64(s.To)*float64(time.Second)), cyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
 }
 
 // checkCapacity refuses a search whose highest rate gives too few operations for a percentile that its objectives
 // limit, and notes where only its lower rates do.
-func (p *Plan) checkCapacity(c *record.CapacitySpec) error {
+func (p *Plan) checkCapacity(c *spec.Capacity) error {
 	if c == nil {
 		return nil
 	}
@@ -162,14 +162,14 @@ func (p *Plan) checkCapacity(c *record.CapacitySpec) error {
 // spare is how many more operations are advised than are needed: those of Poisson arrivals vary.
 const spare = 1.2
 
-func wholeSeconds(x float64) record.Duration {
-	return record.Duration(math.Ceil(x) * float64(time.Second))
+func wholeSeconds(x float64) spec.Duration {
+	return spec.Duration(math.Ceil(x) * float64(time.Second))
 }
 
 // stated adds the objectives of the study to those of a run, as far as the run has the operations that they are of, so
 // that its record states whatever they limit.
-func (p *Plan) stated(spec record.RunSpec, classes []string) []string {
-	out := slices.Clone(spec.Objectives)
+func (p *Plan) stated(asked spec.Run, classes []string) []string {
+	out := slices.Clone(asked.Objectives)
 	objectives, err := measure.ParseObjectives(strings.Join(p.Spec.Objectives, ","))
 	if err != nil {
 		return out // it was checked

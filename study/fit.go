@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // FitPart is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, unless it is out.
 type FitPart struct {
 	// Name is that of the part, for what is left out.
 	Name  string
-	Study *record.StudySpec
-	Drill *record.DrillSpec
-	Probe *record.PartProbeSpec
+	Study *spec.Study
+	Drill *spec.Drill
+	Probe *spec.PartProbe
 	// Vital parts are kept longest.
 	Vital bool
 	// Variant parts repeat one before them for another value, such as a second workload: they are left out before trials become so few
@@ -46,7 +47,7 @@ func (p *FitPart) kind() string {
 }
 
 // A shed makes a part smaller in place, and says how.
-type shed func(p *FitPart) []record.Left
+type shed func(p *FitPart) []spec.Left
 
 // A step makes all parts smaller.
 type step func(f *fitter)
@@ -55,7 +56,7 @@ type step func(f *fitter)
 func all(s shed) step { return func(f *fitter) { f.apply(s) } }
 
 // trials leaves so many trials of every study, also of one that is under way.
-func trials(trials record.Count) step {
+func trials(trials spec.Count) step {
 	return func(f *fitter) {
 		f.under(int(trials))
 		f.apply(fewerTrials(trials))
@@ -119,8 +120,8 @@ func Allowed(budget time.Duration, smoke bool) time.Duration {
 // Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed order. With a
 // budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is given stays as it is. With
 // smoke everything is shed at once; of each kind of part one stays as long as one fits. The same parts give the same result.
-func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, left []record.Left) {
-	f := fitter{why: fmt.Sprintf("to be done in %v", record.Duration(budget)), limit: budget.Seconds()}
+func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, left []spec.Left) {
+	f := fitter{why: fmt.Sprintf("to be done in %v", spec.Duration(budget)), limit: budget.Seconds()}
 	for _, p := range parts {
 		f.add(p)
 	}
@@ -155,10 +156,10 @@ func (f *fitter) shedLast() {
 }
 
 // kept are the sheds of parts that are still there, and that others are not: nobody asks how small those were.
-func (f *fitter) kept() (left []record.Left) {
+func (f *fitter) kept() (left []spec.Left) {
 	for _, l := range f.left {
 		i := slices.IndexFunc(f.parts, func(p FitPart) bool { return p.Name == l.Part })
-		if !f.parts[i].Out || l.What == record.LeftPart {
+		if !f.parts[i].Out || l.What == spec.LeftPart {
 			left = append(left, l)
 		}
 	}
@@ -168,7 +169,7 @@ func (f *fitter) kept() (left []record.Left) {
 // fitter holds the parts while they get smaller.
 type fitter struct {
 	parts []FitPart
-	left  []record.Left
+	left  []spec.Left
 	why   string
 	limit float64 // seconds
 	first bool    // one part is taken whatever it takes: nothing else would be done at all
@@ -238,7 +239,7 @@ func (f *fitter) leaveVariants() {
 // leave leaves a part out.
 func (f *fitter) leave(p *FitPart, why string) {
 	p.Why, p.Out, p.Estimate = why, true, 0
-	f.left = append(f.left, record.Left{Part: p.Name, What: record.LeftPart, Why: f.why + ": " + why})
+	f.left = append(f.left, spec.Left{Part: p.Name, What: spec.LeftPart, Why: f.why + ": " + why})
 }
 
 // leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as long as there is
@@ -276,7 +277,7 @@ func (f *fitter) leaveParts(smoke bool) {
 		if p.Out || taken[i] {
 			continue
 		}
-		f.leave(p, fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", record.Duration(time.Duration(p.Estimate*1e9).Round(time.Second))))
+		f.leave(p, fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", spec.Duration(time.Duration(p.Estimate*1e9).Round(time.Second))))
 	}
 }
 
@@ -326,11 +327,11 @@ func (f *fitter) sum(list []int) (seconds float64) {
 }
 
 // merged makes one entry of several steps that changed the same.
-func merged(all []record.Left) []record.Left {
-	var out []record.Left
+func merged(all []spec.Left) []spec.Left {
+	var out []spec.Left
 	for _, l := range all {
-		i := slices.IndexFunc(out, func(o record.Left) bool { return o.Part == l.Part && o.What == l.What && o.To != "" })
-		if i < 0 || l.What == record.LeftPart {
+		i := slices.IndexFunc(out, func(o spec.Left) bool { return o.Part == l.Part && o.What == l.What && o.To != "" })
+		if i < 0 || l.What == spec.LeftPart {
 			out = append(out, l)
 			continue
 		}
@@ -340,7 +341,7 @@ func merged(all []record.Left) []record.Left {
 }
 
 // names joins names of levels.
-func names(levels []record.LevelSpec) string {
+func names(levels []spec.Level) string {
 	var list []string
 	for _, l := range levels {
 		list = append(list, l.Name)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a little more:
@@ -74,20 +74,20 @@ func (p *FitPart) estimate() bool {
 }
 
 func (p *FitPart) estimateStudy() bool {
-	spec := *p.Study
-	spec.Budget = 0
-	o := PlanOptions{Check: func(record.RunSpec) error { return nil }, onlyTime: true}
-	if spec.Lab != nil {
-		o.FillRate, o.redeployOf = fillRate(spec.Lab), labSeconds
+	asked := *p.Study
+	asked.Budget = 0
+	o := PlanOptions{Check: func(spec.Run) error { return nil }, onlyTime: true}
+	if asked.Lab != nil {
+		o.FillRate, o.redeployOf = fillRate(asked.Lab), labSeconds
 	}
-	plan, err := NewPlan(spec, o)
+	plan, err := NewPlan(asked, o)
 	if err != nil {
 		return false
 	}
 	p.Estimate = plan.Estimate.Seconds
-	if pr := spec.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*cyclesToSettle {
+	if pr := asked.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*cyclesToSettle {
 		// A search as short as that mostly ends with its last step, and the trials are as long as that then.
-		p.Estimate += float64(len(plan.Trials)) * max(0, float64(pr.Steady.To)-spec.Run.Load.Duration.Std().Seconds())
+		p.Estimate += float64(len(plan.Trials)) * max(0, float64(pr.Steady.To)-asked.Run.Load.Duration.Std().Seconds())
 	}
 	if len(plan.Configurations) > 0 {
 		p.baseline = plan.Configurations[0].Levels
@@ -96,7 +96,7 @@ func (p *FitPart) estimateStudy() bool {
 }
 
 // fillRate is how many bytes of documents a lab loads in a second: a whole core loads more than half of one.
-func fillRate(l *record.LabSpec) float64 {
+func fillRate(l *spec.Lab) float64 {
 	if l.Hosts.Cores == 0 || l.Hosts.Cores >= 1 {
 		return fitFillCore
 	}
@@ -104,18 +104,18 @@ func fillRate(l *record.LabSpec) float64 {
 }
 
 // labSeconds is how long it takes to bring a lab up and to remove it.
-func labSeconds(l *record.LabSpec) float64 {
+func labSeconds(l *spec.Lab) float64 {
 	if severalServers(l) {
 		return fitSet
 	}
 	return fitLab
 }
 
-func severalServers(l *record.LabSpec) bool {
-	return l != nil && l.Topology.Kind != record.LabStandalone && l.Topology.Kind != ""
+func severalServers(l *spec.Lab) bool {
+	return l != nil && l.Topology.Kind != spec.LabStandalone && l.Topology.Kind != ""
 }
 
-func drillSeconds(s *record.DrillSpec) float64 {
+func drillSeconds(s *spec.Drill) float64 {
 	d := *s
 	d.Defaults()
 	up := labSeconds(d.Lab)
@@ -137,14 +137,14 @@ const (
 	probeDuration   = 10 * time.Second
 )
 
-func probeSeconds(s *record.PartProbeSpec) float64 {
+func probeSeconds(s *spec.PartProbe) float64 {
 	profiles := s.Profiles
 	if len(profiles) == 0 {
-		profiles = []string{record.ProbeRandom} // what a probe does that names none
+		profiles = []string{spec.ProbeRandom} // what a probe does that names none
 	}
 	steps := 0
 	for _, profile := range profiles {
-		if profile != record.ProbeRandom {
+		if profile != spec.ProbeRandom {
 			steps++
 			continue
 		}

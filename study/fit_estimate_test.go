@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A probe that names no profile does the random one: what it takes depends on its threads, so that fewer of them save time.
 func TestProbeWithoutProfilesIsRandom(t *testing.T) {
-	for _, threads := range [][]record.Count{{1, 2, 4}, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}} {
-		spec := record.PartProbeSpec{Operations: []string{"mixed"}, Threads: threads, Duration: record.Duration(3 * time.Second)}
-		named := spec
-		named.Profiles = []string{record.ProbeRandom}
-		if got, want := probeSeconds(&spec), probeSeconds(&named); got != want {
+	for _, threads := range [][]spec.Count{{1, 2, 4}, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}} {
+		asked := spec.PartProbe{Operations: []string{"mixed"}, Threads: threads, Duration: spec.Duration(3 * time.Second)}
+		named := asked
+		named.Profiles = []string{spec.ProbeRandom}
+		if got, want := probeSeconds(&asked), probeSeconds(&named); got != want {
 			t.Errorf("%d steps without a profile take %v s, with it %v s", len(threads), got, want)
 		}
-		if got, want := probeSeconds(&spec), fitVolume+3*float64(len(threads)); got != want {
+		if got, want := probeSeconds(&asked), fitVolume+3*float64(len(threads)); got != want {
 			t.Errorf("%d steps of 3 s take %v s, not %v s", len(threads), got, want)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // folder reads the parts of an example as a suite does, without looking at the machine.
 func folder(t *testing.T, name string) []FitPart {
 	t.Helper()
 	dir := filepath.Join("../examples", name)
-	suite := readPart(t, filepath.Join(dir, "suite.yaml"), func(f *os.File) (record.SuiteSpec, error) { return record.ReadSuiteSpec(f) })
+	suite := readPart(t, filepath.Join(dir, "suite.yaml"), func(f *os.File) (spec.Suite, error) { return spec.ReadSuite(f) })
 	var parts []FitPart
 	for _, p := range suite.Parts {
 		if slices.Contains(p.Needs, "mongod") || slices.Contains(p.Needs, "md") || slices.Contains(p.Needs, "lvm") {
@@ -25,21 +26,21 @@ func folder(t *testing.T, name string) []FitPart {
 			part := FitPart{Name: p.NameOf(), Vital: p.Vital, Variant: i > 0}
 			switch {
 			case p.Study != "":
-				spec := readPart(t, filepath.Join(dir, p.Study), func(f *os.File) (record.StudySpec, error) { return record.ReadStudySpec(f) })
-				run, err := Apply(spec.Run, set)
+				asked := readPart(t, filepath.Join(dir, p.Study), func(f *os.File) (spec.Study, error) { return spec.ReadStudy(f) })
+				run, err := Apply(asked.Run, set)
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec.Run = run
-				part.Study = &spec
+				asked.Run = run
+				part.Study = &asked
 			case p.Drill != "":
-				spec := readPart(t, filepath.Join(dir, p.Drill), func(f *os.File) (record.DrillSpec, error) { return record.ReadDrillSpec(f) })
-				run, err := Apply(spec.Run, set)
+				asked := readPart(t, filepath.Join(dir, p.Drill), func(f *os.File) (spec.Drill, error) { return spec.ReadDrill(f) })
+				run, err := Apply(asked.Run, set)
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec.Run, spec.Repeat = run, max(spec.Repeat, p.Repeat)
-				part.Drill = &spec
+				asked.Run, asked.Repeat = run, max(asked.Repeat, p.Repeat)
+				part.Drill = &asked
 			default:
 				part.Probe = p.Probe
 			}
@@ -53,7 +54,7 @@ func folder(t *testing.T, name string) []FitPart {
 }
 
 // each are the values that a part is repeated for: of one key, as all documents have it.
-func each(p record.PartSpec) []map[string]any {
+func each(p spec.Part) []map[string]any {
 	all := []map[string]any{}
 	for key, values := range p.Each {
 		for _, v := range values {
@@ -141,7 +142,7 @@ func seconds(parts []FitPart) (sum float64) {
 	return sum
 }
 
-func describeFit(t *testing.T, what string, full, fitted []FitPart, left []record.Left) {
+func describeFit(t *testing.T, what string, full, fitted []FitPart, left []spec.Left) {
 	t.Helper()
 	t.Logf("%s: %.0f s of %.0f s", what, seconds(fitted), seconds(full))
 	for i, p := range fitted {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Rest is what is left to do of a study that is under way, at a boundary between two of its blocks.
@@ -25,17 +25,17 @@ func (r *Rest) Takes(trials int) float64 {
 }
 
 // fewer takes the rest to so many trials, or to those that are done if these are more.
-func (r *Rest) fewer(trials int) []record.Left {
+func (r *Rest) fewer(trials int) []spec.Left {
 	trials = max(trials, r.Done)
 	if trials >= r.Trials || r.Takes(trials) >= r.Takes(r.Trials) {
 		return nil
 	}
-	left := record.Left{What: "trials", From: strconv.Itoa(r.Trials), To: strconv.Itoa(trials)}
+	left := spec.Left{What: "trials", From: strconv.Itoa(r.Trials), To: strconv.Itoa(trials)}
 	if trials == 0 {
 		left.To = "those that are done" // of some batches; others have none
 	}
 	r.Trials = trials
-	return []record.Left{left}
+	return []spec.Left{left}
 }
 
 // under takes the study that is under way to so many trials.
@@ -65,7 +65,7 @@ const refitSpare = 0.05
 // Refit makes the parts that are left of a suite fit into what is left of its time, if they do not: with the steps of [Fit] in
 // their order, which are taken with the parts that have not begun and, as far as trials go, with the one that is under way. All
 // that it sheds is marked as late, and why is the first part of each reason. Where there is no time at all everything is left out.
-func Refit(parts []FitPart, left time.Duration, why string) (fitted []FitPart, shed []record.Left) {
+func Refit(parts []FitPart, left time.Duration, why string) (fitted []FitPart, shed []spec.Left) {
 	f := fitter{why: why, limit: max(0, left.Seconds())}
 	for _, p := range parts {
 		f.add(p)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const late = "ran late: before b, 3:10 left, 4:05 needed on this machine"
@@ -56,7 +56,7 @@ func TestRefitFitsIntoAnyTime(t *testing.T) {
 		}
 	}
 	fitted, shed := Refit(parts, -time.Second, late)
-	if now := fitted[len(fitted)-1]; now.Out || now.Under.Trials != 1 || seconds(fitted) != 0 || !hasLeft(shed, "a", record.LeftPart) || hasLeft(shed, "away", record.LeftPart) {
+	if now := fitted[len(fitted)-1]; now.Out || now.Under.Trials != 1 || seconds(fitted) != 0 || !hasLeft(shed, "a", spec.LeftPart) || hasLeft(shed, "away", spec.LeftPart) {
 		t.Errorf("with no time left: %+v, %v", fitted, shed)
 	}
 }

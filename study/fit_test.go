@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const fitStudy = `
@@ -26,7 +26,7 @@ factors:
 func fitParts(t *testing.T) []FitPart {
 	t.Helper()
 	a, b := read(t, fitStudy), read(t, fitStudy)
-	drill, err := record.ReadDrillSpec(strings.NewReader(`
+	drill, err := spec.ReadDrill(strings.NewReader(`
 lab: {engine: {name: documentdb}, topology: {kind: replica-set, members: 3}, availability: {restart: true, restart_after: 30s}}
 run: {workload: {name: a, records: 100k}, load: {rate: 100, duration: 180s}}
 faults: [{fault: "power-off:primary", at: 20s, for: 60s}]
@@ -35,7 +35,7 @@ repeat: 3
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := record.PartProbeSpec{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []record.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: record.Duration(10 * time.Second)}
+	probe := spec.PartProbe{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []spec.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: spec.Duration(10 * time.Second)}
 	return []FitPart{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
 }
 
@@ -91,19 +91,19 @@ func TestFitOnlyEstimates(t *testing.T) {
 // values of a part. Only then there are too few trials to tell anything, and last parts are out; those that are vital not at all.
 func TestFitShedsInOrder(t *testing.T) {
 	parts := fitParts(t)
-	of := func(part, what string) func([]record.Left) bool {
-		return func(left []record.Left) bool { return hasLeft(left, part, what) }
+	of := func(part, what string) func([]spec.Left) bool {
+		return func(left []spec.Left) bool { return hasLeft(left, part, what) }
 	}
 	order := []struct {
 		name string
-		shed func([]record.Left) bool
+		shed func([]spec.Left) bool
 	}{
 		{"the canary", of("a", "the canary")}, {"trials", of("a", "trials")}, {"length", of("a", "load.duration")}, {"levels of the run", of("a", "levels of workers")},
-		{"levels of the lab", of("a", "levels of stripe")}, {"data", of("a", "workload.records")}, {"the second value", of("b", record.LeftPart)},
-		{"trials below what verdicts need", func(left []record.Left) bool {
+		{"levels of the lab", of("a", "levels of stripe")}, {"data", of("a", "workload.records")}, {"the second value", of("b", spec.LeftPart)},
+		{"trials below what verdicts need", func(left []spec.Left) bool {
 			return leftTo(left, "a", "trials") == "3" || leftTo(left, "a", "trials") == "2"
 		}},
-		{"other parts", of("probe", record.LeftPart)},
+		{"other parts", of("probe", spec.LeftPart)},
 	}
 	var last int
 	for budget := 3 * time.Hour; budget > 20*time.Second; budget = budget * 9 / 10 {
@@ -137,7 +137,7 @@ func TestFitShedsInOrder(t *testing.T) {
 }
 
 // leftTo is what something was taken to, "" if it was not.
-func leftTo(left []record.Left, part, what string) string {
+func leftTo(left []spec.Left, part, what string) string {
 	for _, l := range left {
 		if l.Part == part && l.What == what {
 			return l.To
@@ -160,7 +160,7 @@ func TestFitLeavesSecondValues(t *testing.T) {
 		for _, p := range fitted {
 			if p.Out {
 				out += p.Name + " "
-				if p.Why == "" || !hasLeft(left, p.Name, record.LeftPart) {
+				if p.Why == "" || !hasLeft(left, p.Name, spec.LeftPart) {
 					t.Errorf("%v: nobody says why %s is out", budget, p.Name)
 				}
 			}
@@ -175,7 +175,7 @@ func TestFitLeavesSecondValues(t *testing.T) {
 	}
 }
 
-func hasLeft(left []record.Left, part, what string) bool {
+func hasLeft(left []spec.Left, part, what string) bool {
 	for _, l := range left {
 		if l.Part == part && l.What == what {
 			return true
@@ -191,7 +191,7 @@ func TestFitSmoke(t *testing.T) {
 	if fitted[0].Out || fitted[1].Out || fitted[3].Out {
 		t.Fatalf("not one of each kind: %+v", left)
 	}
-	if s.Trials != 1 || s.Run.Load.Duration.Std() != 2*time.Second || len(s.Factors[0].Levels) != 2 || len(s.Factors[1].Levels) != 2 || s.Run.Workload.Records != 10_000 || s.Order != record.OrderBatched {
+	if s.Trials != 1 || s.Run.Load.Duration.Std() != 2*time.Second || len(s.Factors[0].Levels) != 2 || len(s.Factors[1].Levels) != 2 || s.Run.Workload.Records != 10_000 || s.Order != spec.OrderBatched {
 		t.Errorf("study %+v", s)
 	}
 	if s.Factors[0].Levels[0].Name != "8" && s.Factors[0].Levels[1].Name != "32" || s.Factors[1].Levels[1].Name != "4" {
@@ -213,7 +213,7 @@ func TestFitSmoke(t *testing.T) {
 // both comes first is what the drill is about.
 func TestFitKeepsElections(t *testing.T) {
 	for topology, want := range map[string]time.Duration{"kind: standalone": 8 * time.Second, "kind: replica-set, members: 3": fitElection} {
-		spec, err := record.ReadDrillSpec(strings.NewReader(`
+		asked, err := spec.ReadDrill(strings.NewReader(`
 lab: {engine: {name: documentdb}, topology: {` + topology + `}, availability: {restart: true, restart_after: 30s}}
 run: {workload: {name: a, records: 1000}, load: {rate: 100, duration: 180s}}
 faults: [{fault: "power-off:host1", at: 20s, stay: true}]
@@ -221,8 +221,8 @@ faults: [{fault: "power-off:host1", at: 20s, stay: true}]
 		if err != nil {
 			t.Fatal(err)
 		}
-		shorterDrill(&spec, 45*time.Second)
-		if got := spec.Lab.Availability.RestartAfter.Std(); got != want {
+		shorterDrill(&asked, 45*time.Second)
+		if got := asked.Lab.Availability.RestartAfter.Std(); got != want {
 			t.Errorf("%s: started elsewhere after %s, not %s", topology, got, want)
 		}
 	}
@@ -253,21 +253,21 @@ func TestFitKeepsVitalRounds(t *testing.T) {
 
 // Procedures get two steps, or one.
 func TestFitProcedures(t *testing.T) {
-	spec := read(t, `
+	asked := read(t, `
 run: {target: "null:", workload: {name: a, records: 1000}, load: {workers: 16, duration: 60s}}
 procedures:
   baseline: {threads: {from: 4, to: 64, duration: 30s}, steady: {from: 60, to: 480}}
 factors: [{path: workload.name, levels: [a, b]}]
 `)
-	parts := []FitPart{{Name: "baseline", Study: &spec}}
+	parts := []FitPart{{Name: "baseline", Study: &asked}}
 	quick, _ := Fit(parts, 45*time.Second, false)
 	p := quick[0].Study.Procedures
-	if d := cmp.Diff([]record.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 || quick[0].Estimate > 60 {
+	if d := cmp.Diff([]spec.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 || quick[0].Estimate > 60 {
 		t.Errorf("%+v %+v %s", p.Threads, p.Steady, d)
 	}
 	smoke, _ := Fit(parts, time.Minute, true)
 	p = smoke[0].Study.Procedures
-	if d := cmp.Diff([]record.Count{16}, p.Threads.Levels); d != "" || p.Steady != nil {
+	if d := cmp.Diff([]spec.Count{16}, p.Threads.Levels); d != "" || p.Steady != nil {
 		t.Errorf("%+v %s", p, d)
 	}
 }

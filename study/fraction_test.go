@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // factorsOf makes factors with so many levels each.
 func factorsOf(levels ...int) []factor {
 	var out []factor
 	for i, n := range levels {
-		f := factor{FactorSpec: record.FactorSpec{Name: fmt.Sprintf("f%d", i)}}
+		f := factor{Factor: spec.Factor{Name: fmt.Sprintf("f%d", i)}}
 		f.levels = make([]level, n)
 		out = append(out, f)
 	}

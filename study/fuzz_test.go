@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // FuzzPlan plans whatever can be read: it must end with a plan or an error, and a plan must be whole.
@@ -25,11 +25,11 @@ func FuzzPlan(f *testing.F) {
 	f.Add("factors: [{path: load.stages, levels: [{name: a, value: [{rate: 1, step: true}]}, {name: b, value: null}]}]")
 	f.Add("factors: [{path: labels.x, levels: [1, 2]}]\norder: batched\nbatch: [x]\ncanary: 3")
 	f.Fuzz(func(t *testing.T, text string) {
-		spec, err := record.ReadStudySpec(strings.NewReader(text))
-		if err != nil || spec.Trials > 50 || spec.Fraction > 50 || len(text) > 4000 {
+		asked, err := spec.ReadStudy(strings.NewReader(text))
+		if err != nil || asked.Trials > 50 || asked.Fraction > 50 || len(text) > 4000 {
 			return
 		}
-		p, err := NewPlan(spec, PlanOptions{Check: func(record.RunSpec) error { return nil }})
+		p, err := NewPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
 		if p == nil {
 			if err == nil {
 				t.Error("neither plan nor error")

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A study may bring up the lab that it loads. Configurations whose labs differ need another one: the lab is removed, the
@@ -19,13 +19,13 @@ import (
 const assumedRedeploy = 15
 
 // LabSpec returns the whole lab of a configuration, and whether the study brings one up.
-func (p *Plan) LabSpec(configurationID string) (record.LabSpec, bool) {
+func (p *Plan) LabSpec(configurationID string) (spec.Lab, bool) {
 	l, ok := p.labs[configurationID]
 	return copyLab(l), ok
 }
 
 // LabKey returns a text that is equal for labs that are brought up in the same way.
-func LabKey(l record.LabSpec) string {
+func LabKey(l spec.Lab) string {
 	l.Labels = nil // whoever brings it up adds some
 	b, err := json.Marshal(l)
 	if err != nil { // what a specification holds can be written: a test of package record sees to it
@@ -34,7 +34,7 @@ func LabKey(l record.LabSpec) string {
 	return string(b)
 }
 
-func (p *Plan) labKey(l record.LabSpec) string {
+func (p *Plan) labKey(l spec.Lab) string {
 	if p.Lab == nil {
 		return ""
 	}
@@ -111,7 +111,7 @@ func (p *Plan) redeployText() []string {
 	if different == 1 {
 		return []string{fmt.Sprintf("the lab %s is brought up once and removed in the end; nothing of it is varied", p.Lab.Name)}
 	}
-	if p.Spec.Order == record.OrderBatched {
+	if p.Spec.Order == spec.OrderBatched {
 		return []string{fmt.Sprintf("the lab %s is brought up %s, as trials of the same lab follow each other (%d different ones); its effect cannot be told from what drifts between the batches",
 			p.Lab.Name, figure.Plural(times, "time"), different)}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const labStudy = `name: Members and more
@@ -29,18 +29,18 @@ factors:
   - {path: lab.storage.checksum, levels: [true, false]}
   - {path: lab.engine.parameters.work_mem, levels: [4MB, 8MB]}
   - {name: size, levels: [{name: small, set: {workload.records: 1k, lab.availability.restart: true}}, {name: large, set: {workload.records: 2k, lab.availability.restart: false}}]}`)
-	for id, is := range map[string]func(record.LabSpec) bool{
-		"baseline": func(l record.LabSpec) bool {
+	for id, is := range map[string]func(spec.Lab) bool{
+		"baseline": func(l spec.Lab) bool {
 			return l.Topology.Members == 3 && l.Hosts.Cores == 2 && l.Storage.Cache == nil && *l.Storage.Checksum && l.Name == "study-members-and-more" && l.Hosts.Count == 3
 		},
-		"members=1": func(l record.LabSpec) bool {
+		"members=1": func(l spec.Lab) bool {
 			return l.Topology.Members == 1 && l.Hosts.Count == 2 && l.Hosts.Cores == 2
 		},
-		"cores=half":     func(l record.LabSpec) bool { return l.Hosts.Cores == 0.5 && l.Topology.Members == 3 },
-		"cache=cached":   func(l record.LabSpec) bool { return l.Storage.Cache != nil && l.Storage.Cache.Size == 100<<20 },
-		"checksum=false": func(l record.LabSpec) bool { return l.Storage.Checksum != nil && !*l.Storage.Checksum },
-		"work_mem=8MB":   func(l record.LabSpec) bool { return l.Engine.Parameters["work_mem"] == "8MB" },
-		"size=large":     func(l record.LabSpec) bool { return !l.Availability.Restart },
+		"cores=half":     func(l spec.Lab) bool { return l.Hosts.Cores == 0.5 && l.Topology.Members == 3 },
+		"cache=cached":   func(l spec.Lab) bool { return l.Storage.Cache != nil && l.Storage.Cache.Size == 100<<20 },
+		"checksum=false": func(l spec.Lab) bool { return l.Storage.Checksum != nil && !*l.Storage.Checksum },
+		"work_mem=8MB":   func(l spec.Lab) bool { return l.Engine.Parameters["work_mem"] == "8MB" },
+		"size=large":     func(l spec.Lab) bool { return !l.Availability.Restart },
 	} {
 		l, ok := p.LabSpec(id)
 		if !ok || !is(l) {
@@ -103,7 +103,7 @@ func TestMistakesOfLabs(t *testing.T) {
 	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study brings up the lab study-members-and-more")
 	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "cannot be the name of a lab")
 	_, err := NewPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
-		CheckLab: func(l record.LabSpec, _ record.RunSpec) error {
+		CheckLab: func(l spec.Lab, _ spec.Run) error {
 			if l.Storage.Stripe == 8 {
 				return errors.New("this machine cannot do that")
 			}
@@ -116,7 +116,7 @@ func TestMistakesOfLabs(t *testing.T) {
 
 // Every key of a lab can be set by its path.
 func TestAllKeysOfALab(t *testing.T) {
-	for _, path := range below(reflect.TypeFor[record.LabSpec](), "lab") {
+	for _, path := range below(reflect.TypeFor[spec.Lab](), "lab") {
 		path = strings.Replace(path, ".NAME", ".x", 1)
 		f, err := find(path)
 		if err != nil {

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // order lines the trials up and counts how often a factor that is expensive to change is changed.
 type order struct {
-	spec    *record.StudySpec
+	spec    *spec.Study
 	configs []record.Configuration
 	rng     *rand.Rand
 	canary  int // a canary after so many trials, 0 for none
@@ -18,10 +19,10 @@ type order struct {
 }
 
 // newOrder plans the order of all trials. The same specification and seed give the same order.
-func newOrder(spec *record.StudySpec, configs []record.Configuration) *order {
-	o := &order{spec: spec, configs: configs, rng: rand.New(rand.NewPCG(spec.Seed, forOrder))}
-	o.canary = canaryEvery(spec, len(configs))
-	if spec.Order == record.OrderBatched {
+func newOrder(asked *spec.Study, configs []record.Configuration) *order {
+	o := &order{spec: asked, configs: configs, rng: rand.New(rand.NewPCG(asked.Seed, forOrder))}
+	o.canary = canaryEvery(asked, len(configs))
+	if asked.Order == spec.OrderBatched {
 		o.batches()
 	} else {
 		o.blocks()
@@ -36,13 +37,13 @@ func newOrder(spec *record.StudySpec, configs []record.Configuration) *order {
 // about ten canaries, which is enough for a trend test (it needs five to be able to say anything); but never less
 // than 5, so that they cost no more than a fifth of the time, and never more than 20, so that drift between two of
 // them stays visible. A study of one configuration needs none: each of its trials is one.
-func canaryEvery(spec *record.StudySpec, configs int) int {
-	total := configs * int(spec.Trials)
+func canaryEvery(asked *spec.Study, configs int) int {
+	total := configs * int(asked.Trials)
 	switch {
-	case spec.Canary < 0 || configs < 2:
+	case asked.Canary < 0 || configs < 2:
 		return 0
-	case spec.Canary > 0:
-		return int(spec.Canary)
+	case asked.Canary > 0:
+		return int(asked.Canary)
 	}
 	return max(5, min(20, (total+9)/10))
 }
@@ -115,9 +116,9 @@ func (o *order) groups() [][]int {
 }
 
 // batchKey names the levels of the expensive factors.
-func batchKey(spec *record.StudySpec, c record.Configuration) string {
+func batchKey(asked *spec.Study, c record.Configuration) string {
 	var levels []string
-	for _, f := range spec.Batch {
+	for _, f := range asked.Batch {
 		levels = append(levels, f+"="+c.Levels[f])
 	}
 	return strings.Join(levels, ",")
@@ -171,19 +172,19 @@ func (o *order) changes() int {
 
 // text says how the order was made, and what it costs in certainty.
 func (o *order) text() []string {
-	spec := o.spec
+	asked := o.spec
 	if len(o.trials) == 0 {
 		return nil
 	}
 	var out []string
-	if spec.Order == record.OrderBatched {
+	if asked.Order == spec.OrderBatched {
 		groups := len(o.groups())
 		out = append(out,
 			fmt.Sprintf("batched by %s, drawn with seed %d: %d batches, each with blocks of its own; %s changes %d times, in randomised blocks it would be up to %d",
-				strings.Join(spec.Batch, ", "), spec.Seed, groups, strings.Join(spec.Batch, ", "), o.changes(), len(o.trials)-1),
+				strings.Join(asked.Batch, ", "), asked.Seed, groups, strings.Join(asked.Batch, ", "), o.changes(), len(o.trials)-1),
 			"the price: within a batch comparisons are as sure as in blocks. Between batches whatever drifts in the meantime counts as their effect, and no interval shows it: in simulations of order alone, with no difference at all, a third to nearly all comparisons of one batch after the other found one, where 1 in 20 should. Believe differences between batches only where they are far larger than what the canaries show")
 	} else {
-		out = append(out, fmt.Sprintf("randomised blocks, drawn with seed %d: every configuration once per block, the baseline in every block", spec.Seed))
+		out = append(out, fmt.Sprintf("randomised blocks, drawn with seed %d: every configuration once per block, the baseline in every block", asked.Seed))
 	}
 	return append(out, o.canaryText())
 }
@@ -194,7 +195,7 @@ func (o *order) canaryText() string {
 		return "no canaries: there is only the baseline, and each of its trials shows drift"
 	case o.canary == 0:
 		return "no canaries, as asked for: drift between trials is not shown"
-	case o.spec.Order == record.OrderBatched && o.spec.Canary == 0:
+	case o.spec.Order == spec.OrderBatched && o.spec.Canary == 0:
 		return "canaries: the baseline before each batch and after the last one (canary: -1 saves the changes that they take)"
 	case o.spec.Canary > 0:
 		return fmt.Sprintf("canaries: the baseline before the first trial and after every %d", o.canary)

@@ -12,28 +12,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // someStudy makes up a study whose configurations are only labels.
-func someStudy(rng *rand.Rand) record.StudySpec {
-	spec := record.StudySpec{
-		Trials: record.Count(1 + rng.IntN(7)), Seed: rng.Uint64() | 1, Canary: record.Count(rng.IntN(9) - 1),
-		Combine: []string{record.CombineOneAtATime, record.CombineGrid}[rng.IntN(2)],
+func someStudy(rng *rand.Rand) spec.Study {
+	asked := spec.Study{
+		Trials: spec.Count(1 + rng.IntN(7)), Seed: rng.Uint64() | 1, Canary: spec.Count(rng.IntN(9) - 1),
+		Combine: []string{spec.CombineOneAtATime, spec.CombineGrid}[rng.IntN(2)],
 	}
-	spec.Run.Target = "null:"
+	asked.Run.Target = "null:"
 	for i := range 1 + rng.IntN(3) {
-		f := record.FactorSpec{Name: fmt.Sprintf("f%d", i), Path: fmt.Sprintf("labels.f%d", i)}
+		f := spec.Factor{Name: fmt.Sprintf("f%d", i), Path: fmt.Sprintf("labels.f%d", i)}
 		for l := range 2 + rng.IntN(3) {
-			f.Levels = append(f.Levels, record.LevelSpec{Value: l})
+			f.Levels = append(f.Levels, spec.Level{Value: l})
 		}
-		spec.Factors = append(spec.Factors, f)
+		asked.Factors = append(asked.Factors, f)
 	}
-	return spec
+	return asked
 }
 
-func mustPlan(t *testing.T, spec record.StudySpec) *Plan {
+func mustPlan(t *testing.T, asked spec.Study) *Plan {
 	t.Helper()
-	p, err := NewPlan(spec, PlanOptions{})
+	p, err := NewPlan(asked, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func checkBlocks(t *testing.T, where string, p *Plan) {
 }
 
 // checkCanaries makes sure that the baseline is run in time.
-func checkCanaries(t *testing.T, where string, p *Plan, asked record.Count) {
+func checkCanaries(t *testing.T, where string, p *Plan, asked spec.Count) {
 	t.Helper()
 	since, canaries := 0, 0
 	for i, trial := range p.Trials {
@@ -156,9 +157,9 @@ func TestOrderOfBatches(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for i := range 25 {
-		spec := someStudy(rng)
-		spec.Order, spec.Batch = record.OrderBatched, []string{"f0"}
-		checkBatches(t, fmt.Sprintf("seed %d, study %d", seed, i), mustPlan(t, spec))
+		asked := someStudy(rng)
+		asked.Order, asked.Batch = spec.OrderBatched, []string{"f0"}
+		checkBatches(t, fmt.Sprintf("seed %d, study %d", seed, i), mustPlan(t, asked))
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Apply returns base with the keys of set changed. A key is the path of a field of the run specification, such as
 // load.workers, or of a parameter or label, such as workload.params.fieldlength; a value has the form that it has in
 // a specification file, or that of JSON; nil unsets the key. An unknown path is an error that names the nearest one,
 // a value that the key cannot take one that says why. base is left as it is. Defaults are not filled in.
-func Apply(base record.RunSpec, set map[string]any) (record.RunSpec, error) {
+func Apply(base spec.Run, set map[string]any) (spec.Run, error) {
 	w := whole{Run: copySpec(base)}
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		f, err := find(path)
@@ -28,11 +28,11 @@ func Apply(base record.RunSpec, set map[string]any) (record.RunSpec, error) {
 			err = fmt.Errorf("path %q: it is of a lab, not of a run", path)
 		}
 		if err != nil {
-			return record.RunSpec{}, err
+			return spec.Run{}, err
 		}
 		v, err := f.parse(set[path])
 		if err != nil {
-			return record.RunSpec{}, err
+			return spec.Run{}, err
 		}
 		f.set(&w, v)
 	}
@@ -41,8 +41,8 @@ func Apply(base record.RunSpec, set map[string]any) (record.RunSpec, error) {
 
 // whole is what the levels of a study change: the run, and the lab that the study brings up.
 type whole struct {
-	Run record.RunSpec
-	Lab record.LabSpec
+	Run spec.Run
+	Lab spec.Lab
 }
 
 // copied copies what [field.set] changes in place.
@@ -57,13 +57,13 @@ func (w *whole) defaults(lab bool) {
 }
 
 // copySpec copies what [field.set] changes in place.
-func copySpec(s record.RunSpec) record.RunSpec {
+func copySpec(s spec.Run) spec.Run {
 	s.Workload.Params = maps.Clone(s.Workload.Params)
 	s.Labels = maps.Clone(s.Labels)
 	return s
 }
 
-func copyLab(l record.LabSpec) record.LabSpec {
+func copyLab(l spec.Lab) spec.Lab {
 	l.Hosts.Router, l.Hosts.Config = clone(l.Hosts.Router), clone(l.Hosts.Config)
 	l.Engine.ConfigServer, l.Engine.Arbiter, l.Engine.Router = copyServer(l.Engine.ConfigServer), copyServer(l.Engine.Arbiter), copyServer(l.Engine.Router)
 	l.Storage.Cache, l.Topology.Collection = clone(l.Storage.Cache), clone(l.Topology.Collection)
@@ -71,7 +71,7 @@ func copyLab(l record.LabSpec) record.LabSpec {
 	return l
 }
 
-func copyServer(s *record.ServerSpec) *record.ServerSpec {
+func copyServer(s *spec.Server) *spec.Server {
 	if s = clone(s); s != nil {
 		s.Parameters = maps.Clone(s.Parameters)
 	}
@@ -101,9 +101,9 @@ const labPrefix = "lab."
 // root returns what a path leads into, and the rest of the path.
 func root(path string) (field, string) {
 	if path == "lab" || strings.HasPrefix(path, labPrefix) {
-		return field{path: path, lab: true, typ: reflect.TypeFor[record.LabSpec]()}, strings.TrimPrefix(path[len("lab"):], ".")
+		return field{path: path, lab: true, typ: reflect.TypeFor[spec.Lab]()}, strings.TrimPrefix(path[len("lab"):], ".")
 	}
-	return field{path: path, typ: reflect.TypeFor[record.RunSpec]()}, path
+	return field{path: path, typ: reflect.TypeFor[spec.Run]()}, path
 }
 
 // find follows a path through the specification of a run or, behind "lab.", through that of a lab.
@@ -200,7 +200,7 @@ var otherWords = map[string]string{
 }
 
 func unknownPath(path string) error {
-	runs, labs := below(reflect.TypeFor[record.RunSpec](), ""), below(reflect.TypeFor[record.LabSpec](), "lab")
+	runs, labs := below(reflect.TypeFor[spec.Run](), ""), below(reflect.TypeFor[spec.Lab](), "lab")
 	what, own, other := "run", runs, labs
 	if strings.HasPrefix(path, labPrefix) {
 		what, own, other = "lab", labs, runs
@@ -411,5 +411,5 @@ func plain(v reflect.Value) any {
 	if err := json.Unmarshal(b, &out); err != nil {
 		return string(b)
 	}
-	return record.Plain(out)
+	return spec.Plain(out)
 }

@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestApply(t *testing.T) {
 	yes := true
-	base := record.RunSpec{
+	base := spec.Run{
 		Client: "driver", Labels: map[string]string{"host": "blue"},
-		Workload: record.WorkloadSpec{Records: 5, Params: map[string]string{"fieldcount": "10"}},
-		Load:     record.LoadSpec{Rate: 100},
+		Workload: spec.Workload{Records: 5, Params: map[string]string{"fieldcount": "10"}},
+		Load:     spec.Load{Rate: 100},
 	}
 	got, err := Apply(base, map[string]any{
 		"load.workers": "1k", "load.duration": "1m30s", "load.rate": nil, "workload.records": 50e6, "workload.seed": "18446744073709551615",
@@ -26,15 +26,15 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := record.RunSpec{
+	want := spec.Run{
 		Target: "null:", Client: "driver", Labels: map[string]string{"host": "blue", "nodes": "4"},
-		Workload: record.WorkloadSpec{
+		Workload: spec.Workload{
 			Records: 50e6, Seed: 1<<64 - 1, Params: map[string]string{"fieldcount": "10", "fieldlength": "200", "a.b": "true"},
 		},
-		Load: record.LoadSpec{
-			Workers: 1000, Duration: record.Duration(90e9), Stages: []record.StageSpec{{Duration: record.Duration(30e9), Workers: 8, Step: true}},
+		Load: spec.Load{
+			Workers: 1000, Duration: spec.Duration(90e9), Stages: []spec.Stage{{Duration: spec.Duration(30e9), Workers: 8, Step: true}},
 		},
-		LoadPhase: record.LoadPhaseSpec{Drop: true}, Durability: record.DurabilitySpec{W: "2", Journal: &yes}, Objectives: []string{"p99<20ms"},
+		LoadPhase: spec.LoadPhase{Drop: true}, Durability: spec.Durability{W: "2", Journal: &yes}, Objectives: []string{"p99<20ms"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after Apply (-want +got):\n%s", diff)
@@ -87,7 +87,7 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 		{"load.stages", []any{"1s"}, "keys are needed here (duration, rate, workers, step)"},
 		{"load.stages", []any{map[string]any{"duration": 5}}, "entry 1: duration: the time \"5\" needs a unit"},
 	} {
-		_, err := Apply(record.RunSpec{}, map[string]any{c.path: c.value})
+		_, err := Apply(spec.Run{}, map[string]any{c.path: c.value})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v: error %v, want one line with %q", c.path, c.value, err, c.want)
 		}
@@ -97,15 +97,15 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 // samples are values for every type that a run specification has.
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): true, reflect.TypeFor[*bool](): false,
-	reflect.TypeFor[uint64](): 7, reflect.TypeFor[record.Count](): "2k", reflect.TypeFor[record.Rate](): "2.5k",
-	reflect.TypeFor[record.Duration](): "90s", reflect.TypeFor[[]string](): []any{"errors<1%"},
-	reflect.TypeFor[[]record.StageSpec](): []any{map[string]any{"rate": "1k", "step": true}},
+	reflect.TypeFor[uint64](): 7, reflect.TypeFor[spec.Count](): "2k", reflect.TypeFor[spec.Rate](): "2.5k",
+	reflect.TypeFor[spec.Duration](): "90s", reflect.TypeFor[[]string](): []any{"errors<1%"},
+	reflect.TypeFor[[]spec.Stage](): []any{map[string]any{"rate": "1k", "step": true}},
 }
 
 // Every key of a run can be a factor, what was set can be read, and its plain form, which records keep, sets the same
 // again. A key of a new type fails here until samples has one.
 func TestEveryKeyCanBeSet(t *testing.T) {
-	paths := below(reflect.TypeFor[record.RunSpec](), "")
+	paths := below(reflect.TypeFor[spec.Run](), "")
 	if len(paths) < 30 {
 		t.Fatalf("only %d paths: %v", len(paths), paths)
 	}
@@ -121,14 +121,14 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 			t.Errorf("%s is a %v: give samples one, and see that convert reads it", path, f.typ)
 			continue
 		}
-		spec, err := Apply(record.RunSpec{}, map[string]any{path: sample})
+		asked, err := Apply(spec.Run{}, map[string]any{path: sample})
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		v, given := f.get(&whole{Run: spec})
-		again, err := Apply(record.RunSpec{}, map[string]any{path: plain(v)})
-		if err != nil || !given || !cmp.Equal(spec, again) {
+		v, given := f.get(&whole{Run: asked})
+		again, err := Apply(spec.Run{}, map[string]any{path: plain(v)})
+		if err != nil || !given || !cmp.Equal(asked, again) {
 			t.Errorf("%s: %v is kept as %v (%v), which sets %+v", path, sample, plain(v), err, again)
 		}
 	}

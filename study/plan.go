@@ -13,16 +13,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Plan is everything about a study that is known before it runs.
 type Plan struct {
 	// Spec is what was asked for, with its scale applied and with defaults but for those of Run, which depend on the levels.
-	Spec record.StudySpec `json:"specification"`
+	Spec spec.Study `json:"specification"`
 	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
-	Base record.RunSpec `json:"base"`
+	Base spec.Run `json:"base"`
 	// Lab is the lab of the base, with defaults and without any level; absent if the study brings none up.
-	Lab *record.LabSpec `json:"lab,omitempty"`
+	Lab *spec.Lab `json:"lab,omitempty"`
 	// Configurations are the points of the study, the baseline first.
 	Configurations []record.Configuration `json:"configurations"`
 	// Trials are all trials in their order, canaries among them.
@@ -33,9 +34,9 @@ type Plan struct {
 	Notes    []string `json:"notes,omitempty"`
 	Estimate Estimate `json:"estimate"`
 
-	specs map[string]record.RunSpec // by the IDs of configurations
-	labs  map[string]record.LabSpec // likewise; empty if the study brings none up
-	keys  map[string]string         // likewise: equal for equal labs, "" for none
+	specs map[string]spec.Run // by the IDs of configurations
+	labs  map[string]spec.Lab // likewise; empty if the study brings none up
+	keys  map[string]string   // likewise: equal for equal labs, "" for none
 	sets  []*DataSet
 	// By the IDs of configurations: their data sets, and whether they insert into them.
 	setOf   map[string]*DataSet
@@ -46,7 +47,7 @@ type Plan struct {
 // PlanOptions are what a plan needs besides the specification.
 type PlanOptions struct {
 	// Check says whether a run could be done, without touching its target; nil for [run.Check].
-	Check func(record.RunSpec) error
+	Check func(spec.Run) error
 	// Metric returns the class of operations that a metric is of ("" for all), or an error if there is no such
 	// metric; nil does not ask.
 	Metric func(name string) (class string, err error)
@@ -57,13 +58,13 @@ type PlanOptions struct {
 	FillRate float64
 	// CheckLab says whether this machine could bring a lab up, and whether that could do the run, without making
 	// anything; nil checks the specification alone.
-	CheckLab func(record.LabSpec, record.RunSpec) error
+	CheckLab func(spec.Lab, spec.Run) error
 	// Redeploy is the seconds that it takes to remove a lab and bring another one up where a measurement knows them, 0
 	// otherwise.
 	Redeploy float64
 
-	redeployOf func(*record.LabSpec) float64 // of a lab, in place of Redeploy
-	onlyTime   bool                          // what could be found is not asked
+	redeployOf func(*spec.Lab) float64 // of a lab, in place of Redeploy
+	onlyTime   bool                    // what could be found is not asked
 }
 
 // maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.
@@ -71,7 +72,7 @@ const maxPlanTrials = 100_000
 
 // A BudgetError says that a plan takes longer than it may.
 type BudgetError struct {
-	Budget, Needed record.Duration
+	Budget, Needed spec.Duration
 	// Fits says what would fit.
 	Fits string
 }
@@ -82,41 +83,41 @@ func (e *BudgetError) Error() string {
 
 // NewPlan plans a study. Its errors name the key, the factor and level, or the configuration and its first trial. A
 // plan beyond its budget is returned beside a [BudgetError]. The same specification gives the same plan.
-func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
+func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
 		o.Check = run.NewCheck()
 	}
-	spec, err := Scaled(spec)
+	asked, err := Scaled(asked)
 	if err != nil {
 		return nil, err
 	}
-	spec = copyStudy(spec)
-	spec.Defaults()
-	if err := spec.Validate(); err != nil {
+	asked = copyStudy(asked)
+	asked.Defaults()
+	if err := asked.Validate(); err != nil {
 		return nil, err
 	}
-	if spec.Published != "" {
-		if _, _, err := published.Select(spec.Published); err != nil {
+	if asked.Published != "" {
+		if _, _, err := published.Select(asked.Published); err != nil {
 			return nil, fmt.Errorf("published: %w", err)
 		}
 	}
-	factors, err := readFactors(&spec)
+	factors, err := readFactors(&asked)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: spec, Base: copySpec(spec.Run), Notes: ScaleNotes(&spec), specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, keys: map[string]string{}}
+	p := &Plan{Spec: asked, Base: copySpec(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{}, labs: map[string]spec.Lab{}, keys: map[string]string{}}
 	p.Base.Defaults()
-	if spec.Lab != nil {
-		base := copyLab(*spec.Lab)
+	if asked.Lab != nil {
+		base := copyLab(*asked.Lab)
 		base.Defaults()
 		p.Lab = &base
 	}
 	if err := p.configure(factors); err != nil {
 		return nil, err
 	}
-	if n := len(p.Configurations) * int(spec.Trials); n > maxPlanTrials {
+	if n := len(p.Configurations) * int(asked.Trials); n > maxPlanTrials {
 		return nil, fmt.Errorf("the plan has %s configurations with %d trials each, more than %d in all: leave out levels, or say fewer trials",
-			large(float64(len(p.Configurations))), spec.Trials, maxPlanTrials)
+			large(float64(len(p.Configurations))), asked.Trials, maxPlanTrials)
 	}
 	order := newOrder(&p.Spec, p.Configurations)
 	p.Trials = order.trials
@@ -135,7 +136,7 @@ func NewPlan(spec record.StudySpec, o PlanOptions) (*Plan, error) {
 }
 
 // RunSpec returns the whole run of a configuration: base, levels, defaults, and its share of the data.
-func (p *Plan) RunSpec(configurationID string) (record.RunSpec, error) {
+func (p *Plan) RunSpec(configurationID string) (spec.Run, error) {
 	spec, ok := p.specs[configurationID]
 	if !ok {
 		return spec, fmt.Errorf("the plan has no configuration %q", configurationID)
@@ -144,17 +145,17 @@ func (p *Plan) RunSpec(configurationID string) (record.RunSpec, error) {
 }
 
 // copyStudy copies what Defaults changes in place.
-func copyStudy(s record.StudySpec) record.StudySpec {
-	factors := make([]record.FactorSpec, len(s.Factors))
+func copyStudy(s spec.Study) spec.Study {
+	factors := make([]spec.Factor, len(s.Factors))
 	for i, f := range s.Factors {
 		factors[i] = f
-		factors[i].Levels = append([]record.LevelSpec(nil), f.Levels...)
+		factors[i].Levels = append([]spec.Level(nil), f.Levels...)
 	}
 	if s.Factors != nil {
 		s.Factors = factors
 	}
 	if s.Procedures != nil {
-		s.Procedures = &record.ProceduresSpec{
+		s.Procedures = &spec.Procedures{
 			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Baseline: clone(s.Procedures.Baseline), Capacity: clone(s.Procedures.Capacity),
 		}
 	}
@@ -187,7 +188,7 @@ func (p *Plan) configure(factors []factor) error {
 	if err != nil {
 		return err
 	}
-	several := p.Spec.Combine != record.CombineOneAtATime
+	several := p.Spec.Combine != spec.CombineOneAtATime
 	known := map[string]int{} // by what is run, the configuration
 	for _, pt := range all {
 		w := apply(factors, pt, all[0], raw, p.Lab != nil)
@@ -214,20 +215,20 @@ func (p *Plan) configure(factors []factor) error {
 
 // effective writes out what a run leaves to names and rules: the write concern that its durability level stands for,
 // and one client where none are given.
-func effective(spec record.RunSpec) record.RunSpec {
-	d, concern := &spec.Durability, run.Concern(spec.Durability)
+func effective(asked spec.Run) spec.Run {
+	d, concern := &asked.Durability, run.Concern(asked.Durability)
 	d.W, d.Journal = concern.W, concern.Journal
-	spec.Load.Clients = max(spec.Load.Clients, 1)
-	return spec
+	asked.Load.Clients = max(asked.Load.Clients, 1)
+	return asked
 }
 
 // identity is equal for runs that do the same, whatever they call it.
-func identity(spec record.RunSpec) string {
-	spec = effective(spec)
-	spec.Durability.Name = ""
-	b, err := json.Marshal(spec)
+func identity(asked spec.Run) string {
+	asked = effective(asked)
+	asked.Durability.Name = ""
+	b, err := json.Marshal(asked)
 	if err != nil {
-		return fmt.Sprintf("%+v", spec)
+		return fmt.Sprintf("%+v", asked)
 	}
 	return string(b)
 }

@@ -13,18 +13,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func read(t testing.TB, text string) record.StudySpec {
+func read(t testing.TB, text string) spec.Study {
 	t.Helper()
-	spec, err := record.ReadStudySpec(strings.NewReader(text))
+	asked, err := spec.ReadStudy(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spec
+	return asked
 }
 
 func plan(t testing.TB, text string) *Plan {
@@ -199,7 +199,7 @@ func TestSharedKeys(t *testing.T) {
       - {name: large, set: {workload.records: 200k, load.workers: 32}}
 %s`
 	p := plan(t, withTarget(fmt.Sprintf(two, "16", "")))
-	for id, workers := range map[string]record.Count{"baseline": 16, "workers=8": 8, "size=large": 32} {
+	for id, workers := range map[string]spec.Count{"baseline": 16, "workers=8": 8, "size=large": 32} {
 		if spec, err := p.RunSpec(id); err != nil || spec.Load.Workers != workers {
 			t.Errorf("%s has %d workers (%v), want %d", id, spec.Load.Workers, err, workers)
 		}
@@ -366,7 +366,7 @@ func TestPower(t *testing.T) {
 }
 
 func TestShownHasNoCredentials(t *testing.T) {
-	spec := read(t, `run: {target: "mongodb://u:secret@h/", labels: {at: "mongodb://u:secret@h/"}}
+	asked := read(t, `run: {target: "mongodb://u:secret@h/", labels: {at: "mongodb://u:secret@h/"}}
 factors:
   - path: target
     levels: ["mongodb://u:secret@h/", "mongodb://u:secret@other/?replicaSet=a,b"]
@@ -374,7 +374,7 @@ factors:
   - name: both
     levels: [{name: one, set: {load.workers: 4}}, {name: two, set: {labels.to: "mongodb://u:secret@h/"}}]
 `)
-	p, err := NewPlan(spec, PlanOptions{Check: func(record.RunSpec) error { return nil }})
+	p, err := NewPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestRoughly(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		26*time.Hour + 3*time.Minute + 20*time.Second: "26h3m", 90*time.Second + 200*time.Millisecond: "1m30s", 12340 * time.Millisecond: "12.3s",
 	} {
-		if got := roughly(record.Duration(d)).String(); got != want {
+		if got := roughly(spec.Duration(d)).String(); got != want {
 			t.Errorf("%v is about %s, want %s", d, got, want)
 		}
 	}

@@ -3,35 +3,35 @@ package study
 import (
 	"fmt"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run and recorded has the values of this machine.
-func Scaled(spec record.StudySpec) (record.StudySpec, error) {
-	spec, err := ForEngine(spec)
+func Scaled(asked spec.Study) (spec.Study, error) {
+	asked, err := ForEngine(asked)
 	if err != nil {
-		return spec, err
+		return asked, err
 	}
-	if spec.Scale == nil {
-		return spec, nil
+	if asked.Scale == nil {
+		return asked, nil
 	}
-	out, _, err := spec.Scaled(*spec.Scale)
+	out, _, err := asked.Scaled(*asked.Scale)
 	return out, err
 }
 
 // ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
-func ScaleNotes(spec *record.StudySpec) []string {
+func ScaleNotes(asked *spec.Study) []string {
 	var notes []string
-	for _, l := range spec.Instead {
+	for _, l := range asked.Instead {
 		notes = append(notes, fmt.Sprintf("%s, so instead: %s", l.Why, l.To))
 	}
-	if spec.Scale == nil || !spec.Scale.Applied {
+	if asked.Scale == nil || !asked.Scale.Applied {
 		return notes
 	}
-	if text := spec.Scale.String(); text != "1" {
+	if text := asked.Scale.String(); text != "1" {
 		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
 	}
-	for _, l := range spec.Floors {
+	for _, l := range asked.Floors {
 		notes = append(notes, fmt.Sprintf("%s is %s, and not as small as the rest: %s", l.What, l.To, l.Why))
 	}
 	return notes

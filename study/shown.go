@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -28,7 +28,7 @@ func (p *Plan) Shown() *Plan {
 	return &s
 }
 
-func shownRun(r record.RunSpec) record.RunSpec {
+func shownRun(r spec.Run) spec.Run {
 	r = copySpec(r)
 	r.Target = store.Redact(r.Target)
 	for _, m := range []map[string]string{r.Workload.Params, r.Labels} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Runner performs one trial. The real one makes a run; the simulated one makes it up from known effects.
@@ -21,8 +22,8 @@ type Runner interface {
 
 // Request is one trial to be done.
 type Request struct {
-	// Spec is whole: defaults are filled in, and it passed [record.RunSpec.Validate].
-	Spec record.RunSpec
+	// Spec is whole: defaults are filled in, and it passed [spec.Run.Validate].
+	Spec spec.Run
 	// Dir is where its record goes.
 	Dir string
 	// Configuration and Trial are what the study calls it, for progress.

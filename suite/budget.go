@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
@@ -149,7 +150,7 @@ func (c *conductor) fitParts(ctx context.Context, i int) error {
 	for n, at := range places {
 		if parts[n].Under != nil {
 			// It says itself, before its next block, what it leaves out.
-			shed.left = slices.DeleteFunc(shed.left, func(l record.Left) bool { return l.Part == parts[n].Name })
+			shed.left = slices.DeleteFunc(shed.left, func(l spec.Left) bool { return l.Part == parts[n].Name })
 			continue
 		}
 		if err := c.become(ctx, at, shed.parts[n], shed.left); err != nil {
@@ -162,7 +163,7 @@ func (c *conductor) fitParts(ctx context.Context, i int) error {
 // shedding is what has become of parts, and what was left out of them.
 type shedding struct {
 	parts []study.FitPart
-	left  []record.Left
+	left  []spec.Left
 }
 
 // refit fits parts into the time that is left. why is the first half of every reason.
@@ -193,9 +194,9 @@ func minutes(d time.Duration) string {
 }
 
 // become makes a part what it was fitted to.
-func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []record.Left) error {
+func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []spec.Left) error {
 	p, plan := &c.suite.Parts[i], &c.plans[i]
-	mine := func(l record.Left) bool { return l.Part == p.Name }
+	mine := func(l spec.Left) bool { return l.Part == p.Name }
 	at := slices.IndexFunc(left, mine)
 	switch {
 	case at < 0:
@@ -210,7 +211,7 @@ func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []r
 			}
 			c.tidy(*plan)
 		}
-		c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l record.Left) bool { return mine(l) && l.Late })
+		c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l spec.Left) bool { return mine(l) && l.Late })
 		p.Status, p.Problem = record.PartLeft, left[at].Why
 		return nil
 	}
@@ -224,14 +225,14 @@ func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []r
 }
 
 // tell adds what was left out to what is known of the suite, on the disk and for who watches.
-func (c *conductor) tell(why string, left []record.Left) error {
+func (c *conductor) tell(why string, left []spec.Left) error {
 	if len(left) == 0 {
 		return nil
 	}
 	c.o.Progress.Note(why + "; now left out:")
 	for _, l := range left {
 		c.o.Progress.Note("  " + leftText(l))
-		i := slices.IndexFunc(c.suite.Left, func(have record.Left) bool { return have.Late && have.Part == l.Part && have.What == l.What })
+		i := slices.IndexFunc(c.suite.Left, func(have spec.Left) bool { return have.Late && have.Part == l.Part && have.What == l.What })
 		if i < 0 {
 			c.suite.Left = append(c.suite.Left, l)
 			continue
@@ -248,9 +249,9 @@ func (c *conductor) tell(why string, left []record.Left) error {
 }
 
 // leftText is a step in a few words; its reason was said before.
-func leftText(l record.Left) string {
+func leftText(l spec.Left) string {
 	switch {
-	case l.What == record.LeftPart:
+	case l.What == spec.LeftPart:
 		return l.Part
 	case l.To == "":
 		return l.Part + ": " + l.What
@@ -338,7 +339,7 @@ func (c *conductor) longer() (bool, error) {
 	if limit <= c.spent {
 		return false, fmt.Errorf("--budget: it is that of the whole suite, which has worked for %s already: give more than that", minutes(c.spent))
 	}
-	c.suite.Limit, c.suite.Budget = record.Duration(limit), record.BudgetTime
+	c.suite.Limit, c.suite.Budget = spec.Duration(limit), record.BudgetTime
 	return was > 0 && limit > was, nil
 }
 
@@ -350,7 +351,7 @@ func (c *conductor) takeUp() error {
 	}
 	for i := range c.suite.Parts {
 		p, plan := &c.suite.Parts[i], &c.plans[i]
-		late := slices.ContainsFunc(c.suite.Left, func(l record.Left) bool { return l.Late && l.Part == p.Name })
+		late := slices.ContainsFunc(c.suite.Left, func(l spec.Left) bool { return l.Late && l.Part == p.Name })
 		if !late || p.Status == record.PartRunning || p.Status == record.PartFailed {
 			continue
 		}
@@ -387,7 +388,7 @@ func (c *conductor) takeUp() error {
 
 // takeBack forgets what a part left out because the suite ran late; with trials, it has so many again.
 func (c *conductor) takeBack(part, trials string) {
-	c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l record.Left) bool {
+	c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l spec.Left) bool {
 		return l.Late && l.Part == part && (trials == "" || l.What == "trials" && l.From == trials)
 	})
 	for i := range c.suite.Left {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
@@ -72,7 +73,7 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 		part.Problem = "it was interrupted"
 	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
 		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
-		return c.tell(stop.Text, []record.Left{{Part: part.Name, What: record.LeftPart, Why: stop.Text, Late: true}})
+		return c.tell(stop.Text, []spec.Left{{Part: part.Name, What: spec.LeftPart, Why: stop.Text, Late: true}})
 	default:
 		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
 	}
@@ -185,16 +186,16 @@ func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
 }
 
 // shorten leaves out what would make a part longer than the time that it was fitted into.
-func (c *conductor) shorten(part *record.Part, spec *record.StudySpec, given map[string]any) {
+func (c *conductor) shorten(part *record.Part, asked *spec.Study, given map[string]any) {
 	text, ok := given["load.duration"].(string)
 	if !ok {
 		return
 	}
-	if d, err := record.ParseDuration(text); err != nil || d <= spec.Run.Load.Duration {
+	if d, err := spec.ParseDuration(text); err != nil || d <= asked.Run.Load.Duration {
 		return
 	}
 	delete(given, "load.duration")
-	left := record.Left{Part: part.Name, What: "load.duration", From: text, To: spec.Run.Load.Duration.String(), Why: "what the baseline study found does not fit into the time"}
+	left := spec.Left{Part: part.Name, What: "load.duration", From: text, To: asked.Run.Load.Duration.String(), Why: "what the baseline study found does not fit into the time"}
 	if !slices.Contains(c.suite.Left, left) {
 		c.suite.Left = append(c.suite.Left, left)
 	}
@@ -231,7 +232,7 @@ func found(s *record.Study) map[string]any {
 		switch {
 		case p.Chosen <= 0:
 		case strings.HasSuffix(p.Path, "duration"):
-			values[p.Path] = record.Duration(p.Chosen * float64(time.Second)).String()
+			values[p.Path] = spec.Duration(p.Chosen * float64(time.Second)).String()
 		default:
 			values[p.Path] = int(p.Chosen)
 		}

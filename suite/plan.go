@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -27,7 +28,7 @@ type PlanOptions struct {
 	Budget string
 	Limit  time.Duration
 	// Scale overrules that of the suite, fraction by fraction; nil for none.
-	Scale *record.ScaleSpec
+	Scale *spec.Scale
 	// Against is a deployment that is loaded instead of labs, "" for none; embedded: without a directory keeps its
 	// documents below Data, until the part is done.
 	Against, Data string
@@ -35,9 +36,9 @@ type PlanOptions struct {
 	// Study are the options of the plans of studies. CheckLab says whether this machine can bring a lab up.
 	Study study.PlanOptions
 	// CheckVolume says whether this machine can make the volume of a probe: a lab without servers; nil does not ask.
-	CheckVolume func(record.LabSpec) error
+	CheckVolume func(spec.Lab) error
 	// ChooseEngine names the engine of a lab that names none; nil leaves it.
-	ChooseEngine func(*record.LabSpec)
+	ChooseEngine func(*spec.Lab)
 }
 
 // Plan is everything about a suite that is known before it runs.
@@ -45,14 +46,14 @@ type Plan struct {
 	Folder  Folder
 	Budget  string
 	Limit   time.Duration
-	Scale   record.ScaleSpec
+	Scale   spec.Scale
 	Against string
 	// Engines are the engines of the labs, "" among none.
 	Engines []string
 	// Parts are all of them in their order, those that are left out too.
 	Parts []Planned
 	// Left says what was scaled or left out.
-	Left []record.Left
+	Left []spec.Left
 }
 
 // Planned is a part as it will be done, or why it will not.
@@ -151,13 +152,13 @@ func inPart(name string, err error) error {
 }
 
 // merged is a scale in which that of the command counts more than that of the file.
-func merged(file, command *record.ScaleSpec) record.ScaleSpec {
-	var s record.ScaleSpec
-	for _, x := range []*record.ScaleSpec{file, command} {
+func merged(file, command *spec.Scale) spec.Scale {
+	var s spec.Scale
+	for _, x := range []*spec.Scale{file, command} {
 		if x == nil {
 			continue
 		}
-		for _, f := range []struct{ to, from *record.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}, {&s.Servers, &x.Servers}} {
+		for _, f := range []struct{ to, from *spec.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}, {&s.Servers, &x.Servers}} {
 			if *f.from != 0 {
 				*f.to = *f.from
 			}
@@ -167,14 +168,14 @@ func merged(file, command *record.ScaleSpec) record.ScaleSpec {
 }
 
 func (p *planner) left(part, what, from, to, why string) {
-	p.plan.Left = append(p.plan.Left, record.Left{Part: part, What: what, From: from, To: to, Why: why})
+	p.plan.Left = append(p.plan.Left, spec.Left{Part: part, What: what, From: from, To: to, Why: why})
 }
 
 // leave leaves a part out. What was scaled of it says nothing any more.
 func (p *planner) leave(part *Planned, why string) {
-	p.plan.Left = slices.DeleteFunc(p.plan.Left, func(l record.Left) bool { return l.Part == part.Name })
+	p.plan.Left = slices.DeleteFunc(p.plan.Left, func(l spec.Left) bool { return l.Part == part.Name })
 	part.Status, part.Problem, part.Study, part.Estimate = record.PartLeft, why, nil, 0
-	p.left(part.Name, record.LeftPart, "", "", why)
+	p.left(part.Name, spec.LeftPart, "", "", why)
 }
 
 // part adapts a part to the machine and the deployment, before any time is looked at.
@@ -218,8 +219,8 @@ func whyNotAgainst(kind, against string) string {
 
 // lacks says why a need of a part is not met: by the machine, or by the engine of its lab.
 func (p *planner) lacks(need string, piece Piece) string {
-	if slices.Contains(record.Capabilities(), need) {
-		return record.EngineLacks(p.engineOf(piece), need)
+	if slices.Contains(spec.Capabilities(), need) {
+		return spec.EngineLacks(p.engineOf(piece), need)
 	}
 	if p.o.Machine == nil {
 		return ""
@@ -229,7 +230,7 @@ func (p *planner) lacks(need string, piece Piece) string {
 
 // engineOf is the engine of the lab that a part brings up, "" where it brings up none.
 func (p *planner) engineOf(piece Piece) string {
-	var of *record.LabSpec
+	var of *spec.Lab
 	switch {
 	case piece.Study != nil:
 		of = piece.Study.Lab
@@ -269,28 +270,28 @@ func owned(piece Piece) []string {
 }
 
 // drill checks a drill and the lab that it brings up.
-func (p *planner) drill(part *Planned, spec record.DrillSpec, repeat record.Count) error {
+func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) error {
 	if repeat > 0 {
-		spec.Repeat = repeat
+		asked.Repeat = repeat
 	}
-	if spec.External {
+	if asked.External {
 		return errors.New("drill: an external drill waits for a person; a suite brings a lab up (lab)")
 	}
-	if spec.Lab == nil {
+	if asked.Lab == nil {
 		return errors.New("drill: it brings up no lab (lab), and a suite breaks only labs of its own")
 	}
-	lab := *spec.Lab
+	lab := *asked.Lab
 	if p.o.ChooseEngine != nil {
 		p.o.ChooseEngine(&lab)
 	}
-	spec.Lab, spec.Out = &lab, ""
-	spec.Defaults()
-	if err := drill.Check(spec); err != nil {
+	asked.Lab, asked.Out = &lab, ""
+	asked.Defaults()
+	if err := drill.Check(asked); err != nil {
 		return err
 	}
-	part.Plan.Drill = &spec
-	part.Estimate = drillSeconds(spec)
-	if why := p.cannot(lab, spec.Run); why != "" {
+	part.Plan.Drill = &asked
+	part.Estimate = drillSeconds(asked)
+	if why := p.cannot(lab, asked.Run); why != "" {
 		p.leave(part, why)
 	}
 	return nil
@@ -302,36 +303,36 @@ const (
 	assumedAudit   = 10.0
 )
 
-func drillSeconds(spec record.DrillSpec) float64 {
-	run := spec.Run
+func drillSeconds(asked spec.Drill) float64 {
+	run := asked.Run
 	run.Defaults()
 	last := run.Load.Warmup.Std() + run.Load.Duration.Std()
 	for _, s := range run.Load.Stages {
 		last += s.Duration.Std()
 	}
-	rounds := float64(max(1, spec.Repeat))
+	rounds := float64(max(1, asked.Repeat))
 	ups := 1.0
-	if spec.Fresh {
+	if asked.Fresh {
 		ups = rounds
 	}
 	return rounds*(last.Seconds()+assumedAudit) + ups*assumedBringUp
 }
 
 // probe checks a probe and the volume that it looks at.
-func (p *planner) probe(part *Planned, spec record.PartProbeSpec) error {
-	spec, left := spec.Scaled(p.plan.Scale)
+func (p *planner) probe(part *Planned, asked spec.PartProbe) error {
+	asked, left := asked.Scaled(p.plan.Scale)
 	for _, l := range left {
 		p.left(part.Name, l.What, l.From, l.To, l.Why)
 	}
-	if _, err := probeSpec("", spec); err != nil {
+	if _, err := probeSpec("", asked); err != nil {
 		return err
 	}
-	lab := probeLab(part.Name, spec)
+	lab := probeLab(part.Name, asked)
 	if err := lab.Validate(); err != nil {
 		return err
 	}
-	part.Plan.Probe = &spec
-	part.Estimate = probeSeconds(spec)
+	part.Plan.Probe = &asked
+	part.Estimate = probeSeconds(asked)
 	if p.o.CheckVolume != nil {
 		if err := p.o.CheckVolume(lab); err != nil {
 			p.leave(part, "its volume cannot be made here: "+oneLine(err))
@@ -340,19 +341,19 @@ func (p *planner) probe(part *Planned, spec record.PartProbeSpec) error {
 	return nil
 }
 
-func probeSeconds(spec record.PartProbeSpec) float64 {
-	s, _ := probeSpec("", spec)
+func probeSeconds(asked spec.PartProbe) float64 {
+	s, _ := probeSpec("", asked)
 	_, total := disk.Estimate(s)
 	return total.Seconds() + assumedBringUp/4
 }
 
 // cannot says why this machine cannot bring a lab up; "" if it can.
-func (p *planner) cannot(lab record.LabSpec, spec record.RunSpec) string {
+func (p *planner) cannot(lab spec.Lab, asked spec.Run) string {
 	if p.o.Study.CheckLab == nil {
 		return ""
 	}
-	spec.Defaults()
-	if err := p.o.Study.CheckLab(lab, spec); err != nil {
+	asked.Defaults()
+	if err := p.o.Study.CheckLab(lab, asked); err != nil {
 		return "its lab cannot be brought up here: " + oneLine(err)
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
@@ -17,54 +18,54 @@ const embeddedTarget = "embedded:"
 func shown(target string) string { return store.Redact(target) }
 
 // study takes a study to the scale, the deployment and the machine that are there.
-func (p *planner) study(part *Planned, spec record.StudySpec) error {
-	spec.Out, spec.Budget = "", 0
-	if spec.Lab != nil {
-		lab := *spec.Lab
+func (p *planner) study(part *Planned, asked spec.Study) error {
+	asked.Out, asked.Budget = "", 0
+	if asked.Lab != nil {
+		lab := *asked.Lab
 		if p.o.ChooseEngine != nil {
 			p.o.ChooseEngine(&lab)
 		}
-		spec.Lab = &lab
+		asked.Lab = &lab
 	}
-	spec, err := study.ForEngine(spec)
+	asked, err := study.ForEngine(asked)
 	if err != nil {
 		return err
 	}
-	for _, l := range spec.Instead {
+	for _, l := range asked.Instead {
 		p.left(part.Name, l.What, "", l.To, l.Why)
 	}
-	if err := p.scale(part, &spec); err != nil {
+	if err := p.scale(part, &asked); err != nil {
 		return err
 	}
-	spec.Defaults()
+	asked.Defaults()
 	if p.o.Against != "" {
-		p.against(part, &spec)
+		p.against(part, &asked)
 	}
-	if why, err := p.trim(part, &spec); err != nil {
+	if why, err := p.trim(part, &asked); err != nil {
 		return err
 	} else if why != "" {
 		p.leave(part, why)
 		return nil
 	}
-	part.Plan.Study = &spec
+	part.Plan.Study = &asked
 	return nil
 }
 
 // scale takes a study to this machine: by the scale of the suite, or else by its own.
-func (p *planner) scale(part *Planned, spec *record.StudySpec) error {
-	by := merged(spec.Scale, &p.plan.Scale)
+func (p *planner) scale(part *Planned, asked *spec.Study) error {
+	by := merged(asked.Scale, &p.plan.Scale)
 	if by.String() == "1" {
-		spec.Scale = nil
+		asked.Scale = nil
 		return nil
 	}
-	out, left, err := spec.Scaled(by)
+	out, left, err := asked.Scaled(by)
 	if err != nil {
 		return err
 	}
 	for _, l := range left {
 		p.left(part.Name, l.What, l.From, l.To, l.Why)
 	}
-	*spec = out
+	*asked = out
 	return nil
 }
 
@@ -72,21 +73,21 @@ const labPrefix = "lab."
 
 // against makes a study load a deployment that is there. Levels that vary the lab are left out; if there are no others its
 // baseline alone is measured, which can be compared with that of another deployment.
-func (p *planner) against(part *Planned, spec *record.StudySpec) {
-	spec.Lab, spec.Run.Target = nil, p.target(part.Name)
-	if spec.Run.Database == "" || spec.Run.Database == defaultDatabase() {
-		spec.Run.Database = databaseOf(part.Name)
+func (p *planner) against(part *Planned, asked *spec.Study) {
+	asked.Lab, asked.Run.Target = nil, p.target(part.Name)
+	if asked.Run.Database == "" || asked.Run.Database == defaultDatabase() {
+		asked.Run.Database = databaseOf(part.Name)
 	}
-	had := len(spec.Factors)
-	var kept []record.FactorSpec
-	for _, f := range spec.Factors {
+	had := len(asked.Factors)
+	var kept []spec.Factor
+	for _, f := range asked.Factors {
 		if f, ok := p.withoutLab(part, f); ok {
 			kept = append(kept, f)
 		}
 	}
-	spec.Factors = kept
-	p.fewer(spec)
-	if had > 0 && len(kept) == 0 && spec.Procedures == nil {
+	asked.Factors = kept
+	p.fewer(asked)
+	if had > 0 && len(kept) == 0 && asked.Procedures == nil {
 		p.left(part.Name, "what is compared", "", "the baseline alone", "all levels are of the lab: run the suite against another deployment as well, and compare the two records of this part (plimsoll compare)")
 	}
 }
@@ -104,7 +105,7 @@ func (p *planner) target(part string) string {
 }
 
 func defaultDatabase() string {
-	var s record.RunSpec
+	var s spec.Run
 	s.Defaults()
 	return s.Database
 }
@@ -117,20 +118,20 @@ func databaseOf(part string) string {
 }
 
 // withoutLab takes the levels out of a factor that vary the lab; ok is false if too little is left of it.
-func (p *planner) withoutLab(part *Planned, f record.FactorSpec) (record.FactorSpec, bool) {
+func (p *planner) withoutLab(part *Planned, f spec.Factor) (spec.Factor, bool) {
 	why := "it is of the lab, and this suite loads " + shown(p.o.Against)
 	if strings.HasPrefix(f.Path, labPrefix) {
 		p.left(part.Name, f.Name, "", "", why)
 		return f, false
 	}
-	var kept []record.LevelSpec
+	var kept []spec.Level
 	var gone []string
 	for i, l := range f.Levels {
 		if !setsLab(l) {
 			kept = append(kept, l)
 			continue
 		}
-		if l.Baseline || i == 0 && !slices.ContainsFunc(f.Levels, func(l record.LevelSpec) bool { return l.Baseline }) {
+		if l.Baseline || i == 0 && !slices.ContainsFunc(f.Levels, func(l spec.Level) bool { return l.Baseline }) {
 			p.left(part.Name, f.Name, "", "", "its baseline "+l.Name+" is of the lab, and this suite loads "+shown(p.o.Against))
 			return f, false
 		}
@@ -147,7 +148,7 @@ func (p *planner) withoutLab(part *Planned, f record.FactorSpec) (record.FactorS
 	return f, true
 }
 
-func setsLab(l record.LevelSpec) bool {
+func setsLab(l spec.Level) bool {
 	for path := range l.Set {
 		if strings.HasPrefix(path, labPrefix) {
 			return true
@@ -157,31 +158,31 @@ func setsLab(l record.LevelSpec) bool {
 }
 
 // fewer keeps a study whole that has lost factors.
-func (p *planner) fewer(spec *record.StudySpec) {
+func (p *planner) fewer(asked *spec.Study) {
 	var batch []string
-	for _, name := range spec.Batch {
-		if slices.ContainsFunc(spec.Factors, func(f record.FactorSpec) bool { return f.Name == name }) {
+	for _, name := range asked.Batch {
+		if slices.ContainsFunc(asked.Factors, func(f spec.Factor) bool { return f.Name == name }) {
 			batch = append(batch, name)
 		}
 	}
-	if spec.Batch = batch; len(batch) == 0 && spec.Order == record.OrderBatched {
-		spec.Order = ""
+	if asked.Batch = batch; len(batch) == 0 && asked.Order == spec.OrderBatched {
+		asked.Order = ""
 	}
-	if len(spec.Factors) < 2 {
-		spec.Combine, spec.Fraction = "", 0
+	if len(asked.Factors) < 2 {
+		asked.Combine, asked.Fraction = "", 0
 	}
-	spec.Defaults()
+	asked.Defaults()
 }
 
 // trim takes the levels out of a study that this machine or this deployment cannot do. It returns why nothing is left of it,
 // and as an error what is wrong with the file.
-func (p *planner) trim(part *Planned, spec *record.StudySpec) (string, error) {
+func (p *planner) trim(part *Planned, asked *spec.Study) (string, error) {
 	lenient := p.o.Study
-	lenient.CheckLab = func(record.LabSpec, record.RunSpec) error { return nil }
+	lenient.CheckLab = func(spec.Lab, spec.Run) error { return nil }
 	if p.o.Against != "" {
-		lenient.Check = func(record.RunSpec) error { return nil }
+		lenient.Check = func(spec.Run) error { return nil }
 	}
-	plan, err := study.NewPlan(*spec, lenient)
+	plan, err := study.NewPlan(*asked, lenient)
 	if err != nil {
 		return "", err
 	}
@@ -203,26 +204,26 @@ func (p *planner) trim(part *Planned, spec *record.StudySpec) (string, error) {
 		}
 		gone[c.Factor][level] = true
 	}
-	return p.without(part, spec, gone), nil
+	return p.without(part, asked, gone), nil
 }
 
 // without takes levels out of a study.
-func (p *planner) without(part *Planned, spec *record.StudySpec, gone map[string]map[string]bool) string {
+func (p *planner) without(part *Planned, asked *spec.Study, gone map[string]map[string]bool) string {
 	if len(gone) == 0 {
 		return ""
 	}
-	var kept []record.FactorSpec
-	for _, f := range spec.Factors {
-		f.Levels = slices.DeleteFunc(slices.Clone(f.Levels), func(l record.LevelSpec) bool { return gone[f.Name][l.Name] })
+	var kept []spec.Factor
+	for _, f := range asked.Factors {
+		f.Levels = slices.DeleteFunc(slices.Clone(f.Levels), func(l spec.Level) bool { return gone[f.Name][l.Name] })
 		if len(f.Levels) < 2 {
 			p.left(part.Name, f.Name, "", "", "there is nothing left to compare")
 			continue
 		}
 		kept = append(kept, f)
 	}
-	spec.Factors = kept
-	p.fewer(spec)
-	if len(kept) == 0 && spec.Procedures == nil {
+	asked.Factors = kept
+	p.fewer(asked)
+	if len(kept) == 0 && asked.Procedures == nil {
 		return "nothing that it varies can be done here"
 	}
 	return ""

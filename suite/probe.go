@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Defaults of probes in a suite: small enough to be one part of many.
@@ -18,9 +19,9 @@ const (
 )
 
 // probeSpec is the specification of the probe of a part, in a directory.
-func probeSpec(dir string, p record.PartProbeSpec) (record.ProbeSpec, error) {
+func probeSpec(dir string, p spec.PartProbe) (record.ProbeSpec, error) {
 	s := disk.Defaults(dir)
-	s.Profiles, s.Size, s.Duration, s.Fallback = []string{record.ProbeRandom}, probeSize, int64(probeDuration), true
+	s.Profiles, s.Size, s.Duration, s.Fallback = []string{spec.ProbeRandom}, probeSize, int64(probeDuration), true
 	if len(p.Profiles) > 0 {
 		s.Profiles = p.Profiles
 	}
@@ -53,10 +54,10 @@ func probeSpec(dir string, p record.PartProbeSpec) (record.ProbeSpec, error) {
 var notInLabs = regexp.MustCompile(`[^a-z0-9-]+`)
 
 // probeLab is the lab of a probe: one volume and nothing else.
-func probeLab(part string, p record.PartProbeSpec) record.LabSpec {
+func probeLab(part string, p spec.PartProbe) spec.Lab {
 	const longest = 26 // of the 32 of a name
 	name := strings.Trim(notInLabs.ReplaceAllString(strings.ToLower(part), "-"), "-")
-	l := record.LabSpec{Name: "probe-" + name[:min(len(name), longest)], Storage: p.Storage, Engine: record.EngineSpec{Name: record.LabNone}}
+	l := spec.Lab{Name: "probe-" + name[:min(len(name), longest)], Storage: p.Storage, Engine: spec.Engine{Name: spec.LabNone}}
 	l.Storage.Faults = l.Storage.Faults || p.PowerCut
 	l.Defaults()
 	return l

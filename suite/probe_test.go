@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // cutVolumes says which lab's power is to be cut.
@@ -27,7 +28,7 @@ type cutter struct{ disk.PowerCutter }
 
 // A probe with a power cut stands on disks that can lose power, and gets who cuts it; one without is as it is written.
 func TestPowerCutOfAProbe(t *testing.T) {
-	plan := record.PartPlan{Name: "On XFS", Probe: &record.PartProbeSpec{Storage: record.StorageSpec{Size: 1 << 30, Filesystem: "xfs"}}}
+	plan := record.PartPlan{Name: "On XFS", Probe: &spec.PartProbe{Storage: spec.Storage{Size: 1 << 30, Filesystem: "xfs"}}}
 	v := &cutVolumes{}
 	p := &Parts{Volumes: v}
 	got, end, err := p.powerCut(t.Context(), plan)

@@ -16,26 +16,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // Folder is a suite with everything that its files say.
 type Folder struct {
 	Dir    string
-	Spec   record.SuiteSpec
+	Spec   spec.Suite
 	Pieces []Piece
 }
 
 // Piece is a part after each: one thing to do, as its file says it, unscaled.
 type Piece struct {
 	Name string
-	Spec record.PartSpec
+	Spec spec.Part
 	// Set are the values by key of what the part is repeated for.
 	Set map[string]any
 	// One of these is there.
-	Study *record.StudySpec
-	Drill *record.DrillSpec
-	Probe *record.PartProbeSpec
+	Study *spec.Study
+	Drill *spec.Drill
+	Probe *spec.PartProbe
 }
 
 // Is reports whether a path is the folder of a suite.
@@ -46,7 +47,7 @@ func Is(dir string) bool {
 
 // Read reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
 // part and the key.
-func Read(dir string) (record.SuiteSpec, error) {
+func Read(dir string) (spec.Suite, error) {
 	f, err := Open(dir)
 	return f.Spec, err
 }
@@ -59,7 +60,7 @@ func Open(dir string) (Folder, error) {
 		return f, fmt.Errorf("cannot read the suite: %w", err)
 	}
 	defer file.Close()
-	if f.Spec, err = record.ReadSuiteSpec(file); err != nil {
+	if f.Spec, err = spec.ReadSuite(file); err != nil {
 		return f, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	if f.Spec.Name == "" {
@@ -87,22 +88,22 @@ func inFile(name string, err error) error {
 }
 
 // checkShows makes sure that the document is there, and what parts show of it.
-func checkShows(spec record.SuiteSpec) error {
-	if spec.Published == "" {
-		for i, p := range spec.Parts {
+func checkShows(asked spec.Suite) error {
+	if asked.Published == "" {
+		for i, p := range asked.Parts {
 			if len(p.Shows) > 0 {
 				return fmt.Errorf("part %d (%s): shows: the suite names no document whose figures these could be (published)", i+1, p.NameOf())
 			}
 		}
 		return nil
 	}
-	if _, _, err := published.Select(spec.Published); err != nil {
+	if _, _, err := published.Select(asked.Published); err != nil {
 		return fmt.Errorf("published: %w", err)
 	}
 	var errs []error
-	for i, p := range spec.Parts {
+	for i, p := range asked.Parts {
 		for _, id := range p.Shows {
-			if _, _, err := published.Select(spec.Published + "/" + id); err != nil {
+			if _, _, err := published.Select(asked.Published + "/" + id); err != nil {
 				errs = append(errs, fmt.Errorf("part %d (%s): shows: %w", i+1, p.NameOf(), err))
 			}
 		}
@@ -137,24 +138,24 @@ func (f *Folder) pieces() error {
 }
 
 // part reads the file of a part and repeats it for each value.
-func (f *Folder) part(p record.PartSpec) ([]Piece, error) {
+func (f *Folder) part(p spec.Part) ([]Piece, error) {
 	base := Piece{Name: p.NameOf(), Spec: p, Probe: p.Probe}
 	switch p.Kind() {
 	case record.KindStudy:
-		spec, err := readFile(f, "study", p.Study, record.ReadStudySpec)
+		asked, err := readFile(f, "study", p.Study, spec.ReadStudy)
 		if err != nil {
 			return nil, err
 		}
-		if len(p.Gives) > 0 && spec.Procedures == nil {
+		if len(p.Gives) > 0 && asked.Procedures == nil {
 			return nil, fmt.Errorf("gives: %s has no procedures, so it finds nothing that it could give", p.Study)
 		}
-		base.Study = &spec
+		base.Study = &asked
 	case record.KindDrill:
-		spec, err := readFile(f, "drill", p.Drill, record.ReadDrillSpec)
+		asked, err := readFile(f, "drill", p.Drill, spec.ReadDrill)
 		if err != nil {
 			return nil, err
 		}
-		base.Drill = &spec
+		base.Drill = &asked
 	}
 	if n := times(p.Each); n > mostParts {
 		return nil, fmt.Errorf("each: there are more than %d combinations of its values: write fewer, or name them in parts of their own", mostParts)

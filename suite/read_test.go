@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -156,7 +157,7 @@ parts:
 `
 
 func TestPlanHasTheScale(t *testing.T) {
-	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Scale: &record.ScaleSpec{Workers: 0.5}})
+	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Scale: &spec.Scale{Workers: 0.5}})
 	spec := p.Parts[0].Study.Spec
 	if spec.Run.Workload.Records != 10_000 || spec.Factors[0].Levels[1].Value != 8 || spec.Factors[0].Levels[1].Name != "16" {
 		t.Errorf("%+v", spec)
@@ -177,21 +178,21 @@ func TestPlanHasTheScale(t *testing.T) {
 
 // What this machine cannot do is left out with the reason, level by level.
 func TestPlanOfAMachineThatCannotAll(t *testing.T) {
-	check := func(l record.LabSpec, _ record.RunSpec) error {
+	check := func(l spec.Lab, _ spec.Run) error {
 		if l.Topology.Members == 3 {
 			return errors.New("there is room\nfor one member")
 		}
 		return nil
 	}
 	anyEngine := strings.Replace(allKinds, ", needs: [sharding]", "", 1)
-	p := planFor(t, folder(t, anyEngine, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(record.LabSpec) error { return errors.New("no loop devices") }})
+	p := planFor(t, folder(t, anyEngine, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(spec.Lab) error { return errors.New("no loop devices") }})
 	if got := leftOf(p); !strings.Contains(got, "lab members=3 >") || !strings.Contains(got, "lab mixed=more >") || !strings.Contains(got, "lab members >") || !strings.Contains(got, "dir the part >") {
 		t.Errorf("%s", got)
 	}
 	if f := p.Parts[1].Study.Spec.Factors; len(f) != 1 || len(f[0].Levels) != 2 {
 		t.Errorf("%+v", f)
 	}
-	p = planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: func(record.LabSpec, record.RunSpec) error { return errors.New("needs root") }}})
+	p = planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: func(spec.Lab, spec.Run) error { return errors.New("needs root") }}})
 	if !p.Parts[1].Out() || !p.Parts[2].Out() || p.Parts[0].Out() || p.Nothing() != "" {
 		t.Errorf("%s", leftOf(p))
 	}
@@ -263,8 +264,8 @@ parts:
 	if !second {
 		t.Error("the second value was never left out alone")
 	}
-	cannot := func(_ record.LabSpec, spec record.RunSpec) error {
-		if spec.Workload.Name == "a" {
+	cannot := func(_ spec.Lab, asked spec.Run) error {
+		if asked.Workload.Name == "a" {
 			return errors.New("there is no room for a")
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Options are what a suite needs besides its plan.
@@ -100,11 +101,11 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer w.Close()
-	w.AddSecrets(record.RunSpec{Target: plan.Against})
+	w.AddSecrets(spec.Run{Target: plan.Against})
 	c := newConductor(o, &record.Suite{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
 		Specification: plan.Folder.Spec, Source: plan.Folder.Dir, Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
-		Budget: plan.Budget, Limit: record.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
+		Budget: plan.Budget, Limit: spec.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
 	})
 	c.w, c.fresh = w, true
 	for _, p := range plan.Parts {
@@ -176,7 +177,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer c.w.Close()
-	c.w.AddSecrets(record.RunSpec{Target: o.Against})
+	c.w.AddSecrets(spec.Run{Target: o.Against})
 	s.Status, s.Problem, s.Ended = record.Running, "", nil
 	return c.conduct(ctx)
 }

@@ -15,16 +15,17 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // fake does parts that only leave the records that real ones leave.
 type fake struct {
-	log   string                    // a file with a line for each thing that was done; "" for none
-	ends  map[string]error          // parts that end with an error
-	exits map[string]int            // exit codes
-	chose map[string]float64        // what the study of a part finds for load.workers
-	pause func()                    // between the steps of a part
-	seen  map[string]record.RunSpec // what studies were asked to do
+	log   string              // a file with a line for each thing that was done; "" for none
+	ends  map[string]error    // parts that end with an error
+	exits map[string]int      // exit codes
+	chose map[string]float64  // what the study of a part finds for load.workers
+	pause func()              // between the steps of a part
+	seen  map[string]spec.Run // what studies were asked to do
 	jobs  []string
 }
 
@@ -136,17 +137,17 @@ func (f *fake) probe(j Job) (*record.Probe, error) {
 
 // planOf is a plan of parts that are named by their kinds: study1, drill2, probe3.
 func planOf(names ...string) *Plan {
-	p := &Plan{Budget: record.BudgetFull, Folder: Folder{Spec: record.SuiteSpec{Name: "test"}}}
+	p := &Plan{Budget: record.BudgetFull, Folder: Folder{Spec: spec.Suite{Name: "test"}}}
 	for _, name := range names {
 		x := Planned{Part: record.Part{Name: name, Status: record.PartPlanned, Estimate: 1}, Plan: record.PartPlan{Name: name}}
 		x.Kind = strings.TrimRight(name, "0123456789")
 		switch x.Kind {
 		case record.KindStudy:
-			x.Plan.Study = &record.StudySpec{Name: name, Run: record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 2}}}
+			x.Plan.Study = &spec.Study{Name: name, Run: spec.Run{Target: "null:", Load: spec.Load{Workers: 2}}}
 		case record.KindDrill:
-			x.Plan.Drill = &record.DrillSpec{Name: name, Lab: &record.LabSpec{Name: name}}
+			x.Plan.Drill = &spec.Drill{Name: name, Lab: &spec.Lab{Name: name}}
 		default:
-			x.Plan.Probe = &record.PartProbeSpec{}
+			x.Plan.Probe = &spec.PartProbe{}
 		}
 		p.Parts = append(p.Parts, x)
 	}
@@ -200,7 +201,7 @@ func TestPartsTakeWhatEarlierOnesGive(t *testing.T) {
 	plan := planOf("study1", "study2", "study3", "drill4")
 	plan.Parts[0].Plan.Gives = []string{"load.workers"}
 	plan.Parts[2].Plan.Owns = []string{"load.workers"}
-	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]record.RunSpec{}}
+	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]spec.Run{}}
 	s, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: f})
 	if err != nil {
 		t.Fatal(err)
@@ -218,8 +219,8 @@ func TestGivenLengthsHaveToFit(t *testing.T) {
 	plan := planOf("study1", "study2")
 	plan.Budget = record.BudgetQuick
 	plan.Parts[0].Plan.Gives = []string{"load.duration", "load.workers"}
-	plan.Parts[1].Plan.Study.Run.Load.Duration = record.Duration(5 * time.Second)
-	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]record.RunSpec{}}
+	plan.Parts[1].Plan.Study.Run.Load.Duration = spec.Duration(5 * time.Second)
+	f := &fake{chose: map[string]float64{"study1": 24}, seen: map[string]spec.Run{}}
 	s, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: f})
 	if err != nil {
 		t.Fatal(err)
@@ -281,11 +282,11 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 
 func TestFullDiskIsSaidBefore(t *testing.T) {
 	plan := planOf("study1")
-	spec := *plan.Parts[0].Plan.Study
-	spec.Run.Workload.Records, spec.Run.Load.Duration, spec.Trials = 1000, record.Duration(time.Minute), 5
-	spec.Factors = []record.FactorSpec{{Path: "load.workers", Levels: []record.LevelSpec{{Value: 1}, {Value: 2}}}}
+	asked := *plan.Parts[0].Plan.Study
+	asked.Run.Workload.Records, asked.Run.Load.Duration, asked.Trials = 1000, spec.Duration(time.Minute), 5
+	asked.Factors = []spec.Factor{{Path: "load.workers", Levels: []spec.Level{{Value: 1}, {Value: 2}}}}
 	p := &planner{plan: plan}
-	plan.Parts[0].Plan.Study = &spec
+	plan.Parts[0].Plan.Study = &asked
 	if err := p.settle(&plan.Parts[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +315,7 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil || !strings.Contains(err.Error(), "begin another one") {
 		t.Errorf("with another target: %v", err)
 	}
-	f = &fake{seen: map[string]record.RunSpec{}}
+	f = &fake{seen: map[string]spec.Run{}}
 	if s, err := Resume(t.Context(), dir, Options{Runner: f, Against: uri}); err != nil || s.Status != record.Complete || f.seen["study2"].Target != uri {
 		t.Errorf("%v %+v", err, f.seen)
 	}
@@ -330,21 +331,21 @@ func TestResumeNeedsCredentials(t *testing.T) {
 type labs map[string]*record.Lab
 
 func (l labs) Find(_ context.Context, name string) (*record.Lab, error) { return l[name], nil }
-func (l labs) Up(context.Context, record.LabSpec) error                 { return nil }
+func (l labs) Up(context.Context, spec.Lab) error                       { return nil }
 func (l labs) Down(_ context.Context, name string) error                { delete(l, name); return nil }
 
 func (l labs) left(name, label, owner string) {
-	l[name] = &record.Lab{Name: name, Specification: record.LabSpec{Name: name, Labels: map[string]string{label: owner}}}
+	l[name] = &record.Lab{Name: name, Specification: spec.Lab{Name: name, Labels: map[string]string{label: owner}}}
 }
 
 // Labs of who is over are removed before a part needs their names; those of others stay.
 func TestLabsThatWereLeftAreRemoved(t *testing.T) {
 	dir := newDir(t)
 	elsewhere := filepath.Join(t.TempDir(), "drill")
-	if _, err := record.CreateDrill(elsewhere, record.DrillSpec{}); err != nil {
+	if _, err := record.CreateDrill(elsewhere, spec.Drill{}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := record.CreateDrill(filepath.Join(t.TempDir(), "other"), record.DrillSpec{})
+	w, err := record.CreateDrill(filepath.Join(t.TempDir(), "other"), spec.Drill{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +376,7 @@ func writeDrill(t *testing.T, dir string) {
 	t.Helper()
 	os.RemoveAll(dir)
 	f := &fake{}
-	if _, err := f.drill(Job{Dir: dir, Plan: record.PartPlan{Drill: &record.DrillSpec{}}}); err != nil {
+	if _, err := f.drill(Job{Dir: dir, Plan: record.PartPlan{Drill: &spec.Drill{}}}); err != nil {
 		t.Fatal(err)
 	}
 }

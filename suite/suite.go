@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
@@ -32,7 +33,7 @@ type Labs interface {
 	// Find returns a lab as it is; nil if there is none.
 	Find(ctx context.Context, name string) (*record.Lab, error)
 	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, spec record.LabSpec) error
+	Up(ctx context.Context, asked spec.Lab) error
 	// Down removes a lab, whatever state it is in. There being none is no error.
 	Down(ctx context.Context, name string) error
 }

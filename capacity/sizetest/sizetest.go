@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Run is a run with known results. Zero values are the ordinary ones.
@@ -17,7 +18,7 @@ type Run struct {
 	Workload   string            // b
 	Params     map[string]string // of the workload
 	Records    int64             // 100,000
-	Durability record.DurabilitySpec
+	Durability spec.Durability
 	// Rate is what was offered per second; 0 is a closed loop of Workers (16). Achieved is what succeeded per second,
 	// Rate if 0. Errors is the share that failed.
 	Rate, Achieved, Errors float64
@@ -71,13 +72,13 @@ func (r Run) withDefaults() Run {
 // WriteRun writes the record of a run.
 func WriteRun(dir string, r Run) error {
 	r = r.withDefaults()
-	spec := record.RunSpec{
-		Target: r.Target.Address, Workload: record.WorkloadSpec{Name: r.Workload, Records: record.Count(r.Records), Params: r.Params},
-		Load:       record.LoadSpec{Rate: record.Rate(r.Rate), Workers: record.Count(r.Workers), Duration: record.Duration(seconds * time.Second)},
+	asked := spec.Run{
+		Target: r.Target.Address, Workload: spec.Workload{Name: r.Workload, Records: spec.Count(r.Records), Params: r.Params},
+		Load:       spec.Load{Rate: spec.Rate(r.Rate), Workers: spec.Count(r.Workers), Duration: spec.Duration(seconds * time.Second)},
 		Durability: r.Durability,
 	}
-	spec.Defaults()
-	w, err := record.Create(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, spec)
+	asked.Defaults()
+	w, err := record.Create(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, asked)
 	if err != nil {
 		return err
 	}

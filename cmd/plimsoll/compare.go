@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -55,7 +56,7 @@ const maxMargin = 0.5
 
 // shareFlag reads a share that must be between two others.
 func shareFlag(name, text string, above, below float64) (float64, error) {
-	x, err := record.ParseShare(text)
+	x, err := spec.ParseShare(text)
 	if err != nil {
 		return 0, withExit(exitUsage, fmt.Errorf("--%s: %w", name, err))
 	}

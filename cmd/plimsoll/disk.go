@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // diskFlags are those of `plimsoll disk` as they are written.
@@ -121,7 +122,7 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 		flag, text string
 		into       *int64
 	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record}, {"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
-		n, err := record.ParseSize(x.text)
+		n, err := spec.ParseSize(x.text)
 		if err != nil {
 			return s, usageError("--%s: %v", x.flag, err)
 		}
@@ -131,7 +132,7 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 		flag, text string
 		into       *int64
 	}{{"duration", f.duration, &s.Duration}, {"sync-delay", f.delay, &s.SyncDelay}, {"checkpoint-period", f.period, &s.Period}} {
-		d, err := record.ParseDuration(x.text)
+		d, err := spec.ParseDuration(x.text)
 		if err != nil {
 			return s, usageError("--%s: %v", x.flag, err)
 		}
@@ -174,8 +175,8 @@ func parseClients(text string) (list []int, err error) {
 func parsePeers(texts []string) (list []record.ProbePeer, err error) {
 	for _, text := range texts {
 		flush, rtt, ok := strings.Cut(text, "@")
-		s, err1 := record.ParseDuration(flush)
-		r, err2 := record.ParseDuration(rtt)
+		s, err1 := spec.ParseDuration(flush)
+		r, err2 := spec.ParseDuration(rtt)
 		if err := errors.Join(err1, err2); !ok || err != nil {
 			return nil, usageError("--peer %s: write the time of a flush and of a round trip, such as 2ms@0.5ms", text)
 		}

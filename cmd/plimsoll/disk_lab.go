@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // probePlace is the directory that a probe looks at.
@@ -26,7 +27,7 @@ type probePlace struct {
 
 // findPlace finds what a user means by DIR or lab:NAME/VOLUME.
 func findPlace(ctx context.Context, env *environment, text string, force bool) (probePlace, error) {
-	name, ok := record.LabOf(text)
+	name, ok := spec.LabOf(text)
 	if !ok {
 		return probePlace{dir: text, close: func() {}}, nil
 	}
@@ -63,12 +64,12 @@ func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probe
 	if err != nil {
 		return probePlace{}, labError(err)
 	}
-	if l.Engine != record.LabNone && !force {
+	if l.Engine != spec.LabNone && !force {
 		return probePlace{}, withExit(exitUsage, &files.RefusedError{Forced: true, Text: fmt.Sprintf(
 			"the volume %s belongs to a server of the lab %s, which the probe would slow down: probe one of a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
 	}
 	p := probePlace{dir: v.Mount, volume: fmt.Sprintf("%s of the lab %s: %s", v.Name, l.Name, report.Clean(v.Policy))}
-	if l.Engine == record.LabNone && l.Specification.Storage.Faults {
+	if l.Engine == spec.LabNone && l.Specification.Storage.Faults {
 		for _, m := range l.Members {
 			if m.Volume == v.Name {
 				p.cutter = &labCutter{h: h, host: m.Host}

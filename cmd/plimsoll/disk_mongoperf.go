@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func newMongoperfCommand(env *environment) *cobra.Command {
@@ -34,9 +35,9 @@ be compressed, and the test file is removed. In the end a summary with latencies
 			if err != nil {
 				return withExit(exitUsage, err)
 			}
-			var length record.Duration
+			var length spec.Duration
 			if step != "" {
-				if length, err = record.ParseDuration(step); err != nil {
+				if length, err = spec.ParseDuration(step); err != nil {
 					return usageError("--step: %v", err)
 				}
 			}

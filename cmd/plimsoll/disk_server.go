@@ -9,8 +9,8 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -20,7 +20,7 @@ const serverPatience = 10 * time.Second
 // addressError is a mistake in the address of a server.
 func addressError(uri string, err error) error {
 	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
-	if name, ok := record.LabOf(uri); ok {
+	if name, ok := spec.LabOf(uri); ok {
 		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
 	}
 	return usageError("%s", text)

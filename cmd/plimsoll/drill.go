@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -150,14 +151,14 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 
 // checkDrillLab says what is wrong with the lab of a drill, the one that it brings up or the one that runs, before a
 // record is begun.
-func checkDrillLab(ctx context.Context, env *environment, spec record.DrillSpec) error {
-	if spec.Lab != nil {
-		if err := checkStudyLab(env)(*spec.Lab, spec.Run); err != nil {
+func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) error {
+	if asked.Lab != nil {
+		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
 			return withExit(exitUsage, fmt.Errorf("the lab of this drill cannot be brought up: %w", err))
 		}
 		return nil
 	}
-	name, ok := record.LabOf(spec.Run.Target)
+	name, ok := spec.LabOf(asked.Run.Target)
 	if !ok {
 		return nil
 	}
@@ -166,7 +167,7 @@ func checkDrillLab(ctx context.Context, env *environment, spec record.DrillSpec)
 		if err != nil {
 			return err
 		}
-		for _, s := range spec.Faults {
+		for _, s := range asked.Faults {
 			f, err := fault.Parse(s)
 			if err == nil {
 				err = lab.CheckTarget(l, f.Fault)
@@ -180,7 +181,7 @@ func checkDrillLab(ctx context.Context, env *environment, spec record.DrillSpec)
 }
 
 // conduct does the drill under the eyes of a person.
-func (o *drillOptions) conduct(ctx context.Context, env *environment, spec record.DrillSpec, dir string) (*record.Drill, error) {
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -189,7 +190,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, spec recor
 	}
 	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Launch: clientLauncher()}
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
-	if spec.External {
+	if asked.External {
 		mark, done := drillMarks(env)
 		defer done()
 		opts.Mark = mark
@@ -200,7 +201,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, spec recor
 		opts.Progress = progress
 		defer progress.end()
 	}
-	return drill.Run(ctx, spec, opts)
+	return drill.Run(ctx, asked, opts)
 }
 
 // openDrillLab finds the labs that drills break.
@@ -216,15 +217,15 @@ func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, er
 }
 
 // read puts file, flags and defaults together.
-func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (spec record.DrillSpec, err error) {
+func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (asked spec.Drill, err error) {
 	file, target := o.spec.file, ""
 	if len(args) == 0 && file == "" && len(o.spec.properties) == 0 && len(o.faults) == 0 && !o.external {
-		return spec, usageError("what is to be drilled? Give a file with a drill, or a lab and what breaks in it: plimsoll drill lab:NAME --fault kill:primary (plimsoll lab up makes a lab)")
+		return asked, usageError("what is to be drilled? Give a file with a drill, or a lab and what breaks in it: plimsoll drill lab:NAME --fault kill:primary (plimsoll lab up makes a lab)")
 	}
 	if len(args) == 1 {
 		if isDrillFile(args[0]) {
 			if file != "" {
-				return spec, usageError("the specification is given twice: %s and --file %s", args[0], file)
+				return asked, usageError("the specification is given twice: %s and --file %s", args[0], file)
 			}
 			file = args[0]
 		} else {
@@ -232,34 +233,34 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		}
 	}
 	if file != "" {
-		if spec, err = readDrillSpec(env, file); err != nil {
-			return spec, err
+		if asked, err = readDrillSpec(env, file); err != nil {
+			return asked, err
 		}
 	}
 	if target != "" {
-		spec.Run.Target = target
+		asked.Run.Target = target
 	}
-	if err := readAddresses(env, &spec.Run.Target); err != nil {
-		return spec, err
+	if err := readAddresses(env, &asked.Run.Target); err != nil {
+		return asked, err
 	}
-	if err := o.applyRun(cmd, env, &spec.Run); err != nil {
-		return spec, err
+	if err := o.applyRun(cmd, env, &asked.Run); err != nil {
+		return asked, err
 	}
-	if spec.Run.Out != "" {
-		spec.Out, spec.Run.Out = spec.Run.Out, ""
+	if asked.Run.Out != "" {
+		asked.Out, asked.Run.Out = asked.Run.Out, ""
 	}
-	if err := o.applyDrill(cmd, &spec); err != nil {
-		return spec, withExit(exitUsage, err)
+	if err := o.applyDrill(cmd, &asked); err != nil {
+		return asked, withExit(exitUsage, err)
 	}
 	if err := o.engine.check(); err != nil {
-		return spec, err
+		return asked, err
 	}
-	if spec.Lab == nil && o.engine != (engineFlags{}) {
-		return spec, usageError("--engine and --binary are for the lab that a drill brings up, and this one brings up none")
+	if asked.Lab == nil && o.engine != (engineFlags{}) {
+		return asked, usageError("--engine and --binary are for the lab that a drill brings up, and this one brings up none")
 	}
-	o.engine.choose(cmd.Context(), env, spec.Lab)
-	spec.Defaults()
-	return spec, nil
+	o.engine.choose(cmd.Context(), env, asked.Lab)
+	asked.Defaults()
+	return asked, nil
 }
 
 // isDrillFile tells a file from a target: targets have a scheme.
@@ -270,63 +271,63 @@ func isDrillFile(word string) bool {
 	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
 }
 
-func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, spec *record.RunSpec) error {
-	if err := readProperties(env, o.spec.properties, spec); err != nil {
+func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spec.Run) error {
+	if err := readProperties(env, o.spec.properties, asked); err != nil {
 		return err
 	}
-	makeRoom(spec, cmd.Flags().Changed)
+	makeRoom(asked, cmd.Flags().Changed)
 	for _, apply := range o.spec.apply {
-		if err := apply(spec); err != nil {
+		if err := apply(asked); err != nil {
 			return withExit(exitUsage, err)
 		}
 	}
 	if cmd.Flags().Changed("load") {
-		return setLoadPhase(&spec.LoadPhase, o.spec.load)
+		return setLoadPhase(&asked.LoadPhase, o.spec.load)
 	}
 	return nil
 }
 
 // applyDrill puts the flags of a drill into its specification.
-func (o *drillOptions) applyDrill(cmd *cobra.Command, spec *record.DrillSpec) error {
-	var times record.DrillFaultSpec
+func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
+	var times spec.DrillFault
 	var err error
 	if n, ok := strings.CutPrefix(o.at, "workers="); ok {
-		times.AtWorkers, err = record.ParseCount(n)
+		times.AtWorkers, err = spec.ParseCount(n)
 	} else if o.at != "" {
-		times.At, err = record.ParseDuration(o.at)
+		times.At, err = spec.ParseDuration(o.at)
 	}
 	if err == nil && o.last != "" {
-		times.For, err = record.ParseDuration(o.last)
+		times.For, err = spec.ParseDuration(o.last)
 	}
 	if err == nil && o.recovery != "" {
-		spec.Recovery, err = record.ParseDuration(o.recovery)
+		asked.Recovery, err = spec.ParseDuration(o.recovery)
 	}
 	if err != nil {
 		return err
 	}
 	if len(o.faults) > 0 {
-		spec.Faults = nil
+		asked.Faults = nil
 		for _, f := range o.faults {
 			times.Fault = f
-			spec.Faults = append(spec.Faults, times)
+			asked.Faults = append(asked.Faults, times)
 		}
 	} else {
-		for i := range spec.Faults {
-			overrideTimes(&spec.Faults[i], times)
+		for i := range asked.Faults {
+			overrideTimes(&asked.Faults[i], times)
 		}
 	}
 	if o.repeat < 0 {
 		return usageError("--repeat: %d is less than 1", o.repeat)
 	}
 	if o.repeat > 0 {
-		spec.Repeat = record.Count(o.repeat)
+		asked.Repeat = spec.Count(o.repeat)
 	}
-	spec.External = spec.External || o.external
-	spec.Fresh = spec.Fresh || o.fresh
-	return o.applyExpect(cmd, spec)
+	asked.External = asked.External || o.external
+	asked.Fresh = asked.Fresh || o.fresh
+	return o.applyExpect(cmd, asked)
 }
 
-func overrideTimes(f *record.DrillFaultSpec, times record.DrillFaultSpec) {
+func overrideTimes(f *spec.DrillFault, times spec.DrillFault) {
 	if times.At > 0 || times.AtWorkers > 0 {
 		f.At, f.AtWorkers = times.At, times.AtWorkers
 	}
@@ -335,52 +336,52 @@ func overrideTimes(f *record.DrillFaultSpec, times record.DrillFaultSpec) {
 	}
 }
 
-func (o *drillOptions) applyExpect(cmd *cobra.Command, spec *record.DrillSpec) (err error) {
+func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err error) {
 	if o.loss == "" && o.outage == "" && !o.noErrors {
 		return nil
 	}
-	e := record.ExpectSpec{}
-	if spec.Expect != nil {
-		e = *spec.Expect
+	e := spec.Expect{}
+	if asked.Expect != nil {
+		e = *asked.Expect
 	}
 	if o.loss != "" {
 		kind, window, ok := strings.Cut(o.loss, ":")
 		e.Loss, e.LossWindow = kind, 0
 		if ok {
-			e.LossWindow, err = record.ParseDuration(window)
+			e.LossWindow, err = spec.ParseDuration(window)
 		}
 	}
 	if err == nil && o.outage != "" {
-		e.Outage, err = record.ParseDuration(o.outage)
+		e.Outage, err = spec.ParseDuration(o.outage)
 	}
 	e.NoErrors = e.NoErrors || o.noErrors
-	spec.Expect = &e
+	asked.Expect = &e
 	return err
 }
 
-func readDrillSpec(env *environment, name string) (record.DrillSpec, error) {
+func readDrillSpec(env *environment, name string) (spec.Drill, error) {
 	r := env.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-			return record.DrillSpec{}, usageError("there is no file %q with a drill; the lab of that name is lab:%s", name, name)
+			return spec.Drill{}, usageError("there is no file %q with a drill; the lab of that name is lab:%s", name, name)
 		}
 		if err != nil {
-			return record.DrillSpec{}, usageError("cannot read the drill: %v", err)
+			return spec.Drill{}, usageError("cannot read the drill: %v", err)
 		}
 		defer f.Close()
 		r = f
 	}
-	spec, err := record.ReadDrillSpec(r)
+	asked, err := spec.ReadDrill(r)
 	if err != nil {
-		return spec, usageError("%s: %v", name, err)
+		return asked, usageError("%s: %v", name, err)
 	}
-	return spec, nil
+	return asked, nil
 }
 
-func printDrillSpec(env *environment, spec record.DrillSpec) error {
-	spec.Run.Target = store.Redact(spec.Run.Target)
-	b, err := yaml.Marshal(spec)
+func printDrillSpec(env *environment, asked spec.Drill) error {
+	asked.Run.Target = store.Redact(asked.Run.Target)
+	b, err := yaml.Marshal(asked)
 	if err != nil {
 		return err
 	}
@@ -389,8 +390,8 @@ func printDrillSpec(env *environment, spec record.DrillSpec) error {
 }
 
 // mayBeLost says whether what a ledger found lost was allowed to be.
-func mayBeLost(x record.ExpectSpec, l *record.LedgerResult) bool {
-	return x.Loss == record.LossAny || x.Loss == record.LossWindow && l.LossWindow <= int64(x.LossWindow)
+func mayBeLost(x spec.Expect, l *record.LedgerResult) bool {
+	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && l.LossWindow <= int64(x.LossWindow)
 }
 
 // verdictOfDrill turns a drill into the error that carries its exit code.

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The shipped drills are drills, their labs can be planned, and they fit the schema.
@@ -24,32 +25,32 @@ func TestShippedDrills(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := record.ReadDrillSpec(bytes.NewReader(text))
+		asked, err := spec.ReadDrill(bytes.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		if spec.Lab == nil {
+		if asked.Lab == nil {
 			t.Errorf("%s has no lab", file)
 			continue
 		}
-		for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
-			if spec.Lab.Engine.Name != "" && spec.Lab.Engine.Name != engine {
+		for _, engine := range []string{spec.LabMongod, spec.LabDocumentDB} {
+			if asked.Lab.Engine.Name != "" && asked.Lab.Engine.Name != engine {
 				continue
 			}
-			of, lab := spec, *spec.Lab
+			of, lab := asked, *asked.Lab
 			lab.Engine.Name = engine
 			of.Lab = &lab
 			of.Defaults()
 			if err := drill.Check(of); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
-			if _, err := topology.Plan(*of.Lab); err != nil && record.EngineLacks(engine, record.CapSharding) == "" {
+			if _, err := topology.Plan(*of.Lab); err != nil && spec.EngineLacks(engine, spec.CapSharding) == "" {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 		}
-		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want {
-			t.Errorf("%s makes a drill called %s", file, spec.Name)
+		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); asked.Name != want {
+			t.Errorf("%s makes a drill called %s", file, asked.Name)
 		}
 		fitsSchema(t, file, text, schema.DrillSpec)
 	}
@@ -57,10 +58,10 @@ func TestShippedDrills(t *testing.T) {
 
 // The exit code of a drill is that of the worst that happened.
 func TestExitCodesOfDrills(t *testing.T) {
-	lost := record.DrillRound{Verdict: record.Violated, Expect: record.ExpectSpec{Loss: record.LossNone},
+	lost := record.DrillRound{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone},
 		Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}
 	late := lost // and violated for another reason: what is lost is within the window
-	late.Expect, late.Ledger = record.ExpectSpec{Loss: record.LossWindow, LossWindow: record.Duration(2e9)}, &record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
+	late.Expect, late.Ledger = spec.Expect{Loss: spec.LossWindow, LossWindow: spec.Duration(2e9)}, &record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
 	for _, c := range []struct {
 		d    record.Drill
 		want int

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // engineFlags say which engine labs are made of, in the place of what a file says. Which one it is without them is decided by
@@ -36,7 +36,7 @@ func (f *engineFlags) check() error {
 }
 
 // choose names the engine of a lab. Volumes without a server stay without one.
-func (f *engineFlags) choose(ctx context.Context, env *environment, l *record.LabSpec) {
+func (f *engineFlags) choose(ctx context.Context, env *environment, l *spec.Lab) {
 	if l == nil || l.Engine.Name == engine.None {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/published"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
@@ -105,48 +105,48 @@ func checkSuiteExample(t *testing.T, dir string) {
 }
 
 func checkDrillExample(t *testing.T, file string, text []byte) {
-	spec, err := record.ReadDrillSpec(bytes.NewReader(text))
+	asked, err := spec.ReadDrill(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fitsSchema(t, file, text, schema.DrillSpec)
-	spec.Defaults()
-	if err := drill.Check(spec); err != nil {
+	asked.Defaults()
+	if err := drill.Check(asked); err != nil {
 		t.Error(err)
 	}
-	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); spec.Name != want || spec.Lab == nil {
-		t.Errorf("the drill is called %s, and has the lab %v", spec.Name, spec.Lab)
+	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); asked.Name != want || asked.Lab == nil {
+		t.Errorf("the drill is called %s, and has the lab %v", asked.Name, asked.Lab)
 	}
 }
 
 func checkStudyExample(t *testing.T, file string, text []byte, repeated string) {
 	fitsSchema(t, file, text, schema.StudySpec)
-	spec, err := record.ReadStudySpec(bytes.NewReader(text))
+	asked, err := spec.ReadStudy(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "../../examples/"), ".yaml"), "/", "-"); spec.Name != want {
-		t.Errorf("the study is called %s, want %s", spec.Name, want)
+	if want := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "../../examples/"), ".yaml"), "/", "-"); asked.Name != want {
+		t.Errorf("the study is called %s, want %s", asked.Name, want)
 	}
-	if spec.Published != repeated {
-		t.Errorf("it shows %q beside its results, want %q", spec.Published, repeated)
+	if asked.Published != repeated {
+		t.Errorf("it shows %q beside its results, want %q", asked.Published, repeated)
 	}
 	if repeated != "" {
 		if _, sweeps, err := published.Select(repeated); err != nil {
 			t.Error(err)
 		} else {
 			for _, sweep := range sweeps {
-				namesLevelsAs(t, spec, sweep)
+				namesLevelsAs(t, asked, sweep)
 			}
 		}
 	}
-	planExample(t, spec)
+	planExample(t, asked)
 }
 
 // namesLevelsAs holds the levels of a study against those of the sweep that it repeats.
-func namesLevelsAs(t *testing.T, spec record.StudySpec, sweep *published.Sweep) {
+func namesLevelsAs(t *testing.T, asked spec.Study, sweep *published.Sweep) {
 	t.Helper()
-	for _, f := range spec.Factors {
+	for _, f := range asked.Factors {
 		if !strings.EqualFold(f.Name, sweep.Factor) {
 			continue
 		}
@@ -174,18 +174,18 @@ func namesLevelsAs(t *testing.T, spec record.StudySpec, sweep *published.Sweep) 
 }
 
 // planExample plans a study; where an engine or root is missing, that must be all that is.
-func planExample(t *testing.T, spec record.StudySpec) {
+func planExample(t *testing.T, asked spec.Study) {
 	t.Helper()
-	if spec.Lab == nil || spec.Lab.Engine.Name != "" {
-		planOnEngine(t, spec)
+	if asked.Lab == nil || asked.Lab.Engine.Name != "" {
+		planOnEngine(t, asked)
 		return
 	}
-	for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
-		_, instead := spec.Without[record.CapSharding]
-		if spec.Lab.Topology.Kind == record.LabSharded && !instead && record.EngineLacks(engine, record.CapSharding) != "" {
+	for _, engine := range []string{spec.LabMongod, spec.LabDocumentDB} {
+		_, instead := asked.Without[spec.CapSharding]
+		if asked.Lab.Topology.Kind == spec.LabSharded && !instead && spec.EngineLacks(engine, spec.CapSharding) != "" {
 			continue // its part of the suite needs sharding
 		}
-		of, lab := spec, *spec.Lab
+		of, lab := asked, *asked.Lab
 		lab.Engine.Name = engine
 		of.Lab = &lab
 		planOnEngine(t, of)
@@ -193,15 +193,15 @@ func planExample(t *testing.T, spec record.StudySpec) {
 }
 
 // planOnEngine plans a study with the engine of its lab, as far as that is here.
-func planOnEngine(t *testing.T, spec record.StudySpec) {
+func planOnEngine(t *testing.T, asked spec.Study) {
 	t.Helper()
-	p, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv}))
+	p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
 	switch {
 	case err == nil:
 		t.Logf("takes %s", p.Estimate.Text())
 	case strings.Contains(err.Error(), "is not installed"), os.Getuid() != 0, strings.Contains(err.Error(), "does not fit"):
 		t.Logf("not planned here: %v", err)
-		if spec.Lab.Engine.Name != record.LabMongod && os.Getenv("PLIMSOLL_REQUIRE_ENGINE") != "" {
+		if asked.Lab.Engine.Name != spec.LabMongod && os.Getenv("PLIMSOLL_REQUIRE_ENGINE") != "" {
 			t.Error(err)
 		}
 	default:
@@ -258,12 +258,12 @@ func planDocumented(t *testing.T, line string) {
 		t.Error(err)
 		return
 	}
-	spec, err := record.ReadStudySpec(bytes.NewReader(text))
+	asked, err := spec.ReadStudy(bytes.NewReader(text))
 	if err != nil {
 		t.Errorf("%s: %v", words[3], err)
 		return
 	}
-	planExample(t, spec)
+	planExample(t, asked)
 }
 
 func planSuiteDocumented(t *testing.T, words []string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/capacity/sizetest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // documentedCase is a line of the cases in docs/exit-codes.md.
@@ -80,12 +81,12 @@ func makeCases(t *testing.T) {
 	must(sizetest.WriteRun("doubtful", sizetest.Run{Rate: 1000, Findings: []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid, Text: "busy"}}}))
 	must(sizetest.WriteRun("slow", sizetest.Run{Rate: 1000, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}))
 	must(sizetest.WriteRun("failed", sizetest.Run{Rate: 1000, Status: record.Failed}))
-	spec := record.RunSpec{Target: "null:"}
-	w, err := record.Create("killed", record.Tool{Name: "plimsoll"}, spec) // and nobody ends it
+	asked := spec.Run{Target: "null:"}
+	w, err := record.Create("killed", record.Tool{Name: "plimsoll"}, asked) // and nobody ends it
 	must(err)
 	must(w.Begin(measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}, time.Now()))
-	d, err := record.CreateDrill("lost", record.DrillSpec{Run: spec})
+	d, err := record.CreateDrill("lost", spec.Drill{Run: asked})
 	must(err)
 	must(d.Write(&record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{
-		{Verdict: record.Violated, Expect: record.ExpectSpec{Loss: record.LossNone}, Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}}}))
+		{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone}, Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}}}))
 }

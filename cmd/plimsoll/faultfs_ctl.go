@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // diskAnswerLimit is how long a command waits for a faultfs; a power cut of many full disks takes seconds.
@@ -224,18 +224,18 @@ func (c *diskControl) restore() *cobra.Command {
 }
 
 // byteFlag is a number of bytes on the command line, such as 10GiB.
-type byteFlag record.Size
+type byteFlag spec.Size
 
 func (b *byteFlag) String() string {
 	if *b == 0 {
 		return ""
 	}
-	return record.Size(*b).String()
+	return spec.Size(*b).String()
 }
 func (b *byteFlag) Type() string { return "size" }
 
 func (b *byteFlag) Set(text string) error {
-	size, err := record.ParseSize(text)
+	size, err := spec.ParseSize(text)
 	*b = byteFlag(size)
 	return err
 }

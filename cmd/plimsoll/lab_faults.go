@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // failFlags are the flags of `plimsoll lab fail`.
@@ -107,21 +107,21 @@ func (f *failFlags) fault(args []string) (lab.Fault, error) {
 		return x, usageError("--direction: %q is not both, in or out", f.direction)
 	}
 	if f.limit != "" {
-		d, err := record.ParseDuration(f.limit)
+		d, err := spec.ParseDuration(f.limit)
 		if err != nil {
 			return x, usageError("--for: %w", err)
 		}
 		x.For, x.Limit = d.Std(), d.Std()
 	}
 	if f.delay != "" {
-		d, err := record.ParseDuration(f.delay)
+		d, err := spec.ParseDuration(f.delay)
 		if err != nil {
 			return x, usageError("--delay: %w", err)
 		}
 		x.Delay = d.Std()
 	}
 	if f.rate != "" {
-		size, err := record.ParseSize(strings.TrimSuffix(f.rate, "/s"))
+		size, err := spec.ParseSize(strings.TrimSuffix(f.rate, "/s"))
 		if err != nil {
 			return x, usageError("--rate: %w", err)
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // labFlags are the flags for the common keys of a lab's specification. Each of them, where it was given, counts more
 // than the file.
 type labFlags struct {
-	set   map[string]func(*record.LabSpec, string) error
+	set   map[string]func(*spec.Lab, string) error
 	given []string // the flags that were
 	file  bool     // there is one too
 }
@@ -39,19 +39,19 @@ var inFlags = strings.NewReplacer("say mode: isolated", "say --hosts isolated", 
 
 // addLabFlags adds them to a command.
 func addLabFlags(f *pflag.FlagSet) *labFlags {
-	l := &labFlags{set: map[string]func(*record.LabSpec, string) error{}}
-	text := func(name, usage string, to func(*record.LabSpec) *string) {
+	l := &labFlags{set: map[string]func(*spec.Lab, string) error{}}
+	text := func(name, usage string, to func(*spec.Lab) *string) {
 		f.String(name, "", usage)
-		l.set[name] = func(s *record.LabSpec, v string) error { *to(s) = v; return nil }
+		l.set[name] = func(s *spec.Lab, v string) error { *to(s) = v; return nil }
 	}
-	count := func(name, usage string, to func(*record.LabSpec) *record.Count) {
+	count := func(name, usage string, to func(*spec.Lab) *spec.Count) {
 		f.String(name, "", usage)
-		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseCount(v); return err }
+		l.set[name] = func(s *spec.Lab, v string) (err error) { *to(s), err = spec.ParseCount(v); return err }
 	}
-	some := func(name, usage string, to func(*record.LabSpec) *record.Count) { // of which none makes no sense
+	some := func(name, usage string, to func(*spec.Lab) *spec.Count) { // of which none makes no sense
 		count(name, usage, to)
 		set := l.set[name]
-		l.set[name] = func(s *record.LabSpec, v string) error {
+		l.set[name] = func(s *spec.Lab, v string) error {
 			if err := set(s, v); err != nil {
 				return err
 			}
@@ -61,26 +61,26 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 			return nil
 		}
 	}
-	size := func(name, usage string, to func(*record.LabSpec) *record.Size) {
+	size := func(name, usage string, to func(*spec.Lab) *spec.Size) {
 		f.String(name, "", usage)
-		l.set[name] = func(s *record.LabSpec, v string) (err error) { *to(s), err = record.ParseSize(v); return err }
+		l.set[name] = func(s *spec.Lab, v string) (err error) { *to(s), err = spec.ParseSize(v); return err }
 	}
-	text("name", "what commands call the lab (default: that of the file, or lab)", func(s *record.LabSpec) *string { return &s.Name })
-	text("engine", "mongod or documentdb (default: mongod where there is one), or none: hosts and volumes alone", func(s *record.LabSpec) *string { return &s.Engine.Name })
-	text("binary", "mongod: the program to start (default: the newest installed one, then the one on PATH)", func(s *record.LabSpec) *string { return &s.Engine.Binary })
-	text("hosts", "plain (processes and ports), or isolated (namespaces and limits; root on Linux)", func(s *record.LabSpec) *string { return &s.Hosts.Mode })
-	text("election", "elect-fast or elect-default", func(s *record.LabSpec) *string { return &s.Topology.Election })
-	text("redundancy", "mirror or parity", func(s *record.LabSpec) *string { return &s.Storage.Redundancy })
-	text("device", "class of device that every disk behaves like, such as hdd-7200", func(s *record.LabSpec) *string { return &s.Storage.Device })
-	text("backend", "what combines disks: auto, directory, disk, btrfs, md, lvm", func(s *record.LabSpec) *string { return &s.Storage.Backend })
-	some("members", "members with data of the replica set, or of each shard; volumes where the engine is none", func(s *record.LabSpec) *record.Count { return &s.Topology.Members })
-	some("shards", "shards of a sharded cluster", func(s *record.LabSpec) *record.Count { return &s.Topology.Shards })
-	some("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *record.LabSpec) *record.Count { return &s.Hosts.Count })
-	some("stripe", "over how many disks each copy is spread", func(s *record.LabSpec) *record.Count { return &s.Storage.Stripe })
-	count("tolerate", "how many disks of a volume may fail without loss", func(s *record.LabSpec) *record.Count { return &s.Storage.Tolerate })
-	size("memory", "memory of each isolated host, page cache included", func(s *record.LabSpec) *record.Size { return &s.Hosts.Memory })
-	size("size", "usable size of each member's volume (default: a directory without a limit)", func(s *record.LabSpec) *record.Size { return &s.Storage.Size })
-	size("cache", "cache of each member: WiredTiger's, or PostgreSQL's shared_buffers", func(s *record.LabSpec) *record.Size { return &s.Engine.Cache })
+	text("name", "what commands call the lab (default: that of the file, or lab)", func(s *spec.Lab) *string { return &s.Name })
+	text("engine", "mongod or documentdb (default: mongod where there is one), or none: hosts and volumes alone", func(s *spec.Lab) *string { return &s.Engine.Name })
+	text("binary", "mongod: the program to start (default: the newest installed one, then the one on PATH)", func(s *spec.Lab) *string { return &s.Engine.Binary })
+	text("hosts", "plain (processes and ports), or isolated (namespaces and limits; root on Linux)", func(s *spec.Lab) *string { return &s.Hosts.Mode })
+	text("election", "elect-fast or elect-default", func(s *spec.Lab) *string { return &s.Topology.Election })
+	text("redundancy", "mirror or parity", func(s *spec.Lab) *string { return &s.Storage.Redundancy })
+	text("device", "class of device that every disk behaves like, such as hdd-7200", func(s *spec.Lab) *string { return &s.Storage.Device })
+	text("backend", "what combines disks: auto, directory, disk, btrfs, md, lvm", func(s *spec.Lab) *string { return &s.Storage.Backend })
+	some("members", "members with data of the replica set, or of each shard; volumes where the engine is none", func(s *spec.Lab) *spec.Count { return &s.Topology.Members })
+	some("shards", "shards of a sharded cluster", func(s *spec.Lab) *spec.Count { return &s.Topology.Shards })
+	some("host-count", "how many hosts carry members (default: one for each member of a set)", func(s *spec.Lab) *spec.Count { return &s.Hosts.Count })
+	some("stripe", "over how many disks each copy is spread", func(s *spec.Lab) *spec.Count { return &s.Storage.Stripe })
+	count("tolerate", "how many disks of a volume may fail without loss", func(s *spec.Lab) *spec.Count { return &s.Storage.Tolerate })
+	size("memory", "memory of each isolated host, page cache included", func(s *spec.Lab) *spec.Size { return &s.Hosts.Memory })
+	size("size", "usable size of each member's volume (default: a directory without a limit)", func(s *spec.Lab) *spec.Size { return &s.Storage.Size })
+	size("cache", "cache of each member: WiredTiger's, or PostgreSQL's shared_buffers", func(s *spec.Lab) *spec.Size { return &s.Engine.Cache })
 	l.addOthers(f)
 	return l
 }
@@ -88,46 +88,46 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 // addOthers adds the flags that are neither texts nor numbers of things.
 func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	f.Float64("cores", 0, "processor cores of each isolated host")
-	l.set["cores"] = func(s *record.LabSpec, v string) error {
+	l.set["cores"] = func(s *spec.Lab, v string) error {
 		_, err := fmt.Sscan(v, &s.Hosts.Cores)
 		return err
 	}
-	yes := func(name, usage string, to func(*record.LabSpec, bool)) {
+	yes := func(name, usage string, to func(*spec.Lab, bool)) {
 		f.Bool(name, false, usage)
-		l.set[name] = func(s *record.LabSpec, v string) error { to(s, v == "true"); return nil }
+		l.set[name] = func(s *spec.Lab, v string) error { to(s, v == "true"); return nil }
 	}
-	yes("checksum", "verify data on reading (--checksum=false: do not)", func(s *record.LabSpec, on bool) { s.Storage.Checksum = &on })
-	yes("arbiter", "mongod: a member without data in each set", func(s *record.LabSpec, on bool) { s.Topology.Arbiter = on })
-	yes("faults", "disks that can fail, lie and lose power", func(s *record.LabSpec, on bool) { s.Storage.Faults = on })
-	yes("ha", "start the members of a dead host on another one", func(s *record.LabSpec, on bool) { s.Availability.Restart = on })
-	yes("auth", "clients need a user and a password", func(s *record.LabSpec, on bool) { s.Engine.Authentication = on })
-	yes("tls", "servers accept TLS only, with certificates that are made for the lab", func(s *record.LabSpec, on bool) { s.Engine.TLS = on })
+	yes("checksum", "verify data on reading (--checksum=false: do not)", func(s *spec.Lab, on bool) { s.Storage.Checksum = &on })
+	yes("arbiter", "mongod: a member without data in each set", func(s *spec.Lab, on bool) { s.Topology.Arbiter = on })
+	yes("faults", "disks that can fail, lie and lose power", func(s *spec.Lab, on bool) { s.Storage.Faults = on })
+	yes("ha", "start the members of a dead host on another one", func(s *spec.Lab, on bool) { s.Availability.Restart = on })
+	yes("auth", "clients need a user and a password", func(s *spec.Lab, on bool) { s.Engine.Authentication = on })
+	yes("tls", "servers accept TLS only, with certificates that are made for the lab", func(s *spec.Lab, on bool) { s.Engine.TLS = on })
 	f.String("deadline", "", "how long it may take until the lab is usable")
-	l.set["deadline"] = func(s *record.LabSpec, v string) (err error) {
-		s.Deadline, err = record.ParseDuration(v)
+	l.set["deadline"] = func(s *spec.Lab, v string) (err error) {
+		s.Deadline, err = spec.ParseDuration(v)
 		return err
 	}
 }
 
 // spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
-func (l *labFlags) spec(cmd *cobra.Command, args []string) (record.LabSpec, error) {
-	var spec record.LabSpec
+func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
+	var asked spec.Lab
 	if l.file = len(args) == 1; l.file {
 		var err error
-		if spec, err = readLabFile(args[0]); err != nil {
-			return spec, err
+		if asked, err = readLabFile(args[0]); err != nil {
+			return asked, err
 		}
 	}
 	var errs []error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if set := l.set[f.Name]; set != nil {
 			l.given = append(l.given, f.Name)
-			if err := set(&spec, f.Value.String()); err != nil {
+			if err := set(&asked, f.Value.String()); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
 			}
 		}
 	})
-	return spec, withExit(exitUsage, errors.Join(errs...))
+	return asked, withExit(exitUsage, errors.Join(errs...))
 }
 
 // namedError is an error in which keys of the file have the names of the flags that set them.
@@ -161,18 +161,18 @@ func (l *labFlags) named(err error) error {
 	return &namedError{text, err}
 }
 
-func readLabFile(name string) (record.LabSpec, error) {
+func readLabFile(name string) (spec.Lab, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return record.LabSpec{}, usageError("there is no file %q; for a lab of that name say --name %s", name, name)
+		return spec.Lab{}, usageError("there is no file %q; for a lab of that name say --name %s", name, name)
 	}
 	if err != nil {
-		return record.LabSpec{}, usageError("cannot read the lab: %w", err)
+		return spec.Lab{}, usageError("cannot read the lab: %w", err)
 	}
 	defer f.Close()
-	spec, err := record.ReadLabSpec(f)
+	asked, err := spec.ReadLab(f)
 	if err != nil {
-		return spec, usageError("%s: %w", name, err)
+		return asked, usageError("%s: %w", name, err)
 	}
-	return spec, nil
+	return asked, nil
 }

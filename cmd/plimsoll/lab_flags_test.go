@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What was given by flag is refused by the flag's name, and what was not by the key's.
@@ -50,12 +50,12 @@ func TestLabFlagsInErrors(t *testing.T) {
 func TestLabFlagsHaveKeys(t *testing.T) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	l := addLabFlags(f)
-	var spec record.LabSpec
+	var asked spec.Lab
 	for name, set := range l.set {
 		if labKeys[name] == "" {
 			t.Errorf("--%s has no key", name)
 		}
-		_ = set(&spec, "1")
+		_ = set(&asked, "1")
 	}
 	if len(labKeys) != len(l.set) {
 		t.Errorf("%d keys of %d flags", len(labKeys), len(l.set))

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // watchEvery is how often `plimsoll lab status --watch` looks.
@@ -183,7 +184,7 @@ func newLabListCommand(env *environment) *cobra.Command {
 
 // labWhat says in a few words what a lab is of.
 func labWhat(e lab.Entry) string {
-	if e.Engine == record.LabNone {
+	if e.Engine == spec.LabNone {
 		return topologyText(e.Specification)
 	}
 	return e.Engine + " " + topologyText(e.Specification)

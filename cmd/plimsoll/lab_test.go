@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Every key that a lab has is in the template.
@@ -23,7 +24,7 @@ func TestLabTemplateHasEveryKey(t *testing.T) {
 	sections := map[string]string{}
 	at, key := "", regexp.MustCompile(`^(?:# )?([a-z_]+):(?: |$)`)
 	for line := range strings.Lines(string(labTemplate)) {
-		if m := key.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && hasKey(reflect.TypeFor[record.LabSpec](), m[1]) {
+		if m := key.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && hasKey(reflect.TypeFor[spec.Lab](), m[1]) {
 			at = m[1]
 		}
 		sections[at] += line
@@ -47,7 +48,7 @@ func TestLabTemplateHasEveryKey(t *testing.T) {
 			look(typ.Field(i).Type, path+"."+name, part)
 		}
 	}
-	look(reflect.TypeFor[record.LabSpec](), "", "")
+	look(reflect.TypeFor[spec.Lab](), "", "")
 }
 
 // The template and the examples are labs, and fit the schema.
@@ -61,16 +62,16 @@ func TestLabFilesAreLabs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := record.ReadLabSpec(bytes.NewReader(text))
+		asked, err := spec.ReadLab(bytes.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		for _, engine := range []string{record.LabMongod, record.LabDocumentDB} {
-			if spec.Engine.Name != "" && spec.Engine.Name != engine || spec.Topology.Kind == record.LabSharded && record.EngineLacks(engine, record.CapSharding) != "" {
+		for _, engine := range []string{spec.LabMongod, spec.LabDocumentDB} {
+			if asked.Engine.Name != "" && asked.Engine.Name != engine || asked.Topology.Kind == spec.LabSharded && spec.EngineLacks(engine, spec.CapSharding) != "" {
 				continue
 			}
-			of := spec
+			of := asked
 			of.Engine.Name = engine
 			of.Defaults()
 			if err := of.Validate(); err != nil {
@@ -80,8 +81,8 @@ func TestLabFilesAreLabs(t *testing.T) {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 		}
-		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); file != "lab_template.yaml" && spec.Name != want {
-			t.Errorf("%s makes a lab called %s", file, spec.Name)
+		if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); file != "lab_template.yaml" && asked.Name != want {
+			t.Errorf("%s makes a lab called %s", file, asked.Name)
 		}
 		fitsSchema(t, file, text, schema.LabSpec)
 	}
@@ -105,12 +106,12 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 		t.Fatal(err)
 	}
 	off := false
-	want := record.LabSpec{Name: "x", Deadline: record.Duration(90 * time.Second),
-		Hosts:        record.HostsSpec{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
-		Storage:      record.StorageSpec{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
-		Engine:       record.EngineSpec{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true, TLS: true},
-		Topology:     record.TopologySpec{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
-		Availability: record.AvailabilitySpec{Restart: true}}
+	want := spec.Lab{Name: "x", Deadline: spec.Duration(90 * time.Second),
+		Hosts:        spec.Hosts{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
+		Storage:      spec.Storage{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
+		Engine:       spec.Engine{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true, TLS: true},
+		Topology:     spec.Topology{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
+		Availability: spec.Availability{Restart: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -124,7 +125,7 @@ func exampleLab() record.Lab {
 	until := time.Date(2025, 3, 1, 12, 0, 30, 0, time.UTC)
 	l := record.Lab{Name: "three", State: "up", Started: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), UsableAfter: 2_100_000_000,
 		Engine: "documentdb", Version: "PostgreSQL 18.6", URI: "mongodb://198.18.0.5:27017/", URIs: map[string]string{"balanced": "mongodb://198.18.0.5:27018/"},
-		Specification: record.LabSpec{Name: "three", Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 2, Election: "elect-fast"}},
+		Specification: spec.Lab{Name: "three", Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 2, Election: "elect-fast"}},
 		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on", Cores: 1.5, Memory: 1 << 30, Members: []string{"rs0-1"}},
 			{Name: "host2", Role: "member", Mode: "isolated", Address: "198.18.0.3", State: "on", CutFrom: []string{"*"}}},
 		Members: []record.LabMember{{Name: "rs0-1", Host: "host1", Address: "198.18.0.2:27017", State: "running", Role: "primary", Set: "rs0"},

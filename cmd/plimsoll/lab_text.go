@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // writeLabUp prints a lab that was just made: where to connect, what runs where, what it cost, and what to do next.
@@ -32,7 +33,7 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 	if disk > 0 {
 		fmt.Fprintf(&b, ", %s in volumes", formatBytes(disk))
 	}
-	if l.Engine == record.LabNone {
+	if l.Engine == spec.LabNone {
 		writeNextBare(&b, l)
 		_, err := io.WriteString(w, b.String())
 		return err
@@ -56,7 +57,7 @@ func writeNextBare(b *strings.Builder, l record.Lab) {
 
 // victim is what an example kills.
 func victim(l record.Lab) string {
-	if l.Specification.Topology.Kind == record.LabReplicaSet {
+	if l.Specification.Topology.Kind == spec.LabReplicaSet {
 		return "primary"
 	}
 	return "random"
@@ -69,7 +70,7 @@ func writeLabHead(b *strings.Builder, l record.Lab) {
 		fmt.Fprintf(b, ", begun %s", l.Started.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(b, ", %s", topologyText(l.Specification))
-	if l.Engine != "" && l.Engine != record.LabNone {
+	if l.Engine != "" && l.Engine != spec.LabNone {
 		fmt.Fprintf(b, " of %s", l.Engine)
 	}
 	if l.Version != "" {
@@ -82,16 +83,16 @@ func writeLabHead(b *strings.Builder, l record.Lab) {
 }
 
 // topologyText is the topology in words.
-func topologyText(s record.LabSpec) string {
+func topologyText(s spec.Lab) string {
 	t := s.Topology
-	if s.Engine.Name == record.LabNone {
+	if s.Engine.Name == spec.LabNone {
 		return plural(int(max(t.Members, 1)), "volume") + " without a database"
 	}
 	switch t.Kind {
-	case record.LabSharded:
+	case spec.LabSharded:
 		return fmt.Sprintf("%s of %s, %s, %s", plural(int(t.Shards), "shard"), plural(int(t.Members), "member"),
 			plural(int(t.ConfigServers), "config server"), plural(int(t.Routers), "router"))
-	case record.LabReplicaSet:
+	case spec.LabReplicaSet:
 		text := "replica set of " + plural(int(t.Members), "member")
 		if t.Arbiter {
 			text += " and an arbiter"
@@ -125,7 +126,7 @@ func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]strin
 
 // membersOf is how many members of a set have data.
 func membersOf(l record.Lab) int {
-	if t := l.Specification.Topology; t.Kind == record.LabReplicaSet {
+	if t := l.Specification.Topology; t.Kind == spec.LabReplicaSet {
 		return int(t.Members)
 	}
 	return 1

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -123,7 +124,7 @@ func poison(t *testing.T, path string, kept ...string) {
 			if _, err := time.Parse(time.RFC3339Nano, v); err == nil {
 				return v
 			}
-			if _, err := record.ParseDuration(v); err == nil {
+			if _, err := spec.ParseDuration(v); err == nil {
 				return v
 			}
 			return v + evil

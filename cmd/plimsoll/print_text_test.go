@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -26,12 +27,12 @@ func troubled() *record.Run {
 	}
 	return &record.Run{
 		Status: record.Interrupted, Scheduled: true,
-		Specification: record.RunSpec{
+		Specification: spec.Run{
 			Out:      "records/one",
-			Workload: record.WorkloadSpec{Name: "f", Mode: "core", Seed: 7, Params: map[string]string{"theta": "1.1", "fieldlength": "20"}},
-			Load: record.LoadSpec{Rate: 5000, Arrivals: "poisson", Late: "drop", Warmup: record.Duration(10 * time.Second),
-				Stages: []record.StageSpec{{Duration: record.Duration(time.Minute), Rate: 9000}}},
-			Durability: record.DurabilitySpec{Name: "durable", W: "majority", ReadConcern: "majority"},
+			Workload: spec.Workload{Name: "f", Mode: "core", Seed: 7, Params: map[string]string{"theta": "1.1", "fieldlength": "20"}},
+			Load: spec.Load{Rate: 5000, Arrivals: "poisson", Late: "drop", Warmup: spec.Duration(10 * time.Second),
+				Stages: []spec.Stage{{Duration: spec.Duration(time.Minute), Rate: 9000}}},
+			Durability: spec.Durability{Name: "durable", W: "majority", ReadConcern: "majority"},
 		},
 		Target:         record.Target{Address: "mongodb://user@db1,db2/", Kind: "mongod", Version: "8.0.4", Topology: "replica set"},
 		ClientSettings: map[string]string{"client": "driver"},
@@ -70,11 +71,11 @@ func troubled() *record.Run {
 func TestTextOfResults(t *testing.T) {
 	nothing := &record.Run{Status: record.Failed, Problem: "the disk is full",
 		Target:        record.Target{Address: "embedded:data", Kind: "embedded"},
-		Specification: record.RunSpec{Workload: record.WorkloadSpec{Name: "a"}}}
+		Specification: spec.Run{Workload: spec.Workload{Name: "a"}}}
 	invalid := troubled()
 	invalid.Status, invalid.Validity[0].Severity, invalid.Objectives, invalid.Scheduled = record.Complete, measure.Invalid, nil, false
-	invalid.Specification.Load = record.LoadSpec{}
-	invalid.Specification.Durability = record.DurabilitySpec{}
+	invalid.Specification.Load = spec.Load{}
+	invalid.Specification.Durability = spec.Durability{}
 	service := troubled()
 	service.Phases[0].Service = &record.ServiceResult{CPUSeconds: 61.2, CPUPerOperation: 204_000, MemoryBytes: 48 << 20}
 	for name, r := range map[string]*record.Run{"troubled": troubled(), "nothing": nothing, "invalid": invalid, "service": service} {

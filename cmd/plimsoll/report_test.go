@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The terminal and the page tell the same in the same words.
@@ -15,17 +16,17 @@ func TestPageAndTerminalSayTheSame(t *testing.T) {
 	yes, no := true, false
 	runs := []record.Run{
 		{},
-		{Specification: record.RunSpec{Durability: record.DurabilitySpec{Name: "durable", ReadConcern: "majority", ReadPreference: "nearest"}}, Status: record.Complete},
-		{Specification: record.RunSpec{Durability: record.DurabilitySpec{Name: "balanced", W: "majority", Journal: &yes}}, Fill: &record.FillResult{Records: 1e5, Inserted: 1e5, Seconds: 12.5}},
-		{Specification: record.RunSpec{Durability: record.DurabilitySpec{W: "2", Journal: &no}}, Fill: &record.FillResult{Records: 10, Skipped: true, Counted: 9}},
-		{Specification: record.RunSpec{Durability: record.DurabilitySpec{Journal: &yes}}, Fill: &record.FillResult{Records: 10, Counted: 10}},
-		{Specification: record.RunSpec{Durability: record.DurabilitySpec{Name: "throughput"}}, ClientSettings: map[string]string{"client": "driver"}},
+		{Specification: spec.Run{Durability: spec.Durability{Name: "durable", ReadConcern: "majority", ReadPreference: "nearest"}}, Status: record.Complete},
+		{Specification: spec.Run{Durability: spec.Durability{Name: "balanced", W: "majority", Journal: &yes}}, Fill: &record.FillResult{Records: 1e5, Inserted: 1e5, Seconds: 12.5}},
+		{Specification: spec.Run{Durability: spec.Durability{W: "2", Journal: &no}}, Fill: &record.FillResult{Records: 10, Skipped: true, Counted: 9}},
+		{Specification: spec.Run{Durability: spec.Durability{Journal: &yes}}, Fill: &record.FillResult{Records: 10, Counted: 10}},
+		{Specification: spec.Run{Durability: spec.Durability{Name: "throughput"}}, ClientSettings: map[string]string{"client": "driver"}},
 		{Target: record.Target{Address: "mongodb://h/", Kind: "mongod", Version: "8.0", Topology: "replica set of 3", Settings: map[string]string{"defaultWriteConcern.w": "majority"}},
-			Specification: record.RunSpec{Workload: record.WorkloadSpec{Name: "a", Mode: "ycsb", Params: map[string]string{"b": "2", "a": "1"}}}},
-		{Target: record.Target{Address: "embedded:x", Kind: "embedded"}, Specification: record.RunSpec{Workload: record.WorkloadSpec{Name: "ycsb-a", Mode: "ycsb", Seed: 7},
-			Load: record.LoadSpec{Rate: 5000, Arrivals: "poisson", Warmup: record.Duration(time.Minute)}}},
-		{Specification: record.RunSpec{Load: record.LoadSpec{Pace: 10, Stages: []record.StageSpec{{Duration: 1}, {Duration: 2}}}}, Target: record.Target{Kind: "null"}, Fill: &record.FillResult{}},
-		{Specification: record.RunSpec{Load: record.LoadSpec{Clients: 2}}, Clients: make([]record.ClientShare, 2)},
+			Specification: spec.Run{Workload: spec.Workload{Name: "a", Mode: "ycsb", Params: map[string]string{"b": "2", "a": "1"}}}},
+		{Target: record.Target{Address: "embedded:x", Kind: "embedded"}, Specification: spec.Run{Workload: spec.Workload{Name: "ycsb-a", Mode: "ycsb", Seed: 7},
+			Load: spec.Load{Rate: 5000, Arrivals: "poisson", Warmup: spec.Duration(time.Minute)}}},
+		{Specification: spec.Run{Load: spec.Load{Pace: 10, Stages: []spec.Stage{{Duration: 1}, {Duration: 2}}}}, Target: record.Target{Kind: "null"}, Fill: &record.FillResult{}},
+		{Specification: spec.Run{Load: spec.Load{Clients: 2}}, Clients: make([]record.ClientShare, 2)},
 	}
 	for i := range runs {
 		r := &runs[i]

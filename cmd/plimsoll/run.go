@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -110,12 +111,12 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 }
 
 // execute does a run under the eyes of a person: with progress, a record, and two kinds of Ctrl-C.
-func execute(ctx context.Context, env *environment, spec record.RunSpec, opts run.Options, quiet bool) (*record.Run, error) {
+func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Options, quiet bool) (*record.Run, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
 	if opts.Dir == "" {
-		opts.Dir = recordDir(env, spec)
+		opts.Dir = recordDir(env, asked)
 	}
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
 	opts.Ceiling, opts.Lab, opts.Service = ceiling(env), findLab(env), startService
@@ -123,7 +124,7 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 	if progress != nil {
 		opts.Progress = progress
 	}
-	result, err := fleet.Execute(ctx, spec, opts, clientLauncher())
+	result, err := fleet.Execute(ctx, asked, opts, clientLauncher())
 	if p, ok := progress.(*progressLines); ok {
 		p.end()
 	}
@@ -131,8 +132,8 @@ func execute(ctx context.Context, env *environment, spec record.RunSpec, opts ru
 }
 
 // recordDir is where a run leaves its record.
-func recordDir(env *environment, spec record.RunSpec) string {
-	return orElse(spec.Out, run.NewRecordDir(spec.Workload.Name, env.now()))
+func recordDir(env *environment, asked spec.Run) string {
+	return orElse(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
 }
 
 // endOrAbort ends ctx at the first interrupt and closes abort at the second one.
@@ -232,9 +233,9 @@ func verdictOf(r *record.Run, err error) error {
 // errSilent only carries an exit code.
 var errSilent = errors.New("")
 
-func printSpec(env *environment, spec record.RunSpec) error {
-	spec.Target = store.Redact(spec.Target)
-	b, err := yaml.Marshal(spec)
+func printSpec(env *environment, asked spec.Run) error {
+	asked.Target = store.Redact(asked.Target)
+	b, err := yaml.Marshal(asked)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -34,7 +35,7 @@ func findLab(env *environment) func(context.Context, string) (run.Lab, error) {
 
 // Address returns where to connect for a durability. Where the engine does what each write asks for there is one address;
 // documentdb has servers for each level.
-func (l labTarget) Address(ctx context.Context, d record.DurabilitySpec) (run.LabAddress, error) {
+func (l labTarget) Address(ctx context.Context, d spec.Durability) (run.LabAddress, error) {
 	addresses, err := l.Addresses(ctx)
 	if err != nil {
 		return run.LabAddress{}, err
@@ -43,10 +44,10 @@ func (l labTarget) Address(ctx context.Context, d record.DurabilitySpec) (run.La
 	if err != nil {
 		return run.LabAddress{}, err
 	}
-	if described.Engine == record.LabNone {
+	if described.Engine == spec.LabNone {
 		return run.LabAddress{}, noDatabase(described.Name)
 	}
-	if described.Engine != record.LabDocumentDB {
+	if described.Engine != spec.LabDocumentDB {
 		if addresses[""] == "" {
 			return run.LabAddress{}, errors.New("it has no address yet; plimsoll lab status says what it is doing")
 		}
@@ -126,12 +127,12 @@ func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) 
 }
 
 // Up brings a lab up.
-func (s *studyLabs) Up(ctx context.Context, spec record.LabSpec) error {
+func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
 	}
-	h, err := lab.Up(ctx, spec, lab.Options{Home: s.home, Executable: self})
+	h, err := lab.Up(ctx, asked, lab.Options{Home: s.home, Executable: self})
 	if err != nil {
 		return err
 	}
@@ -145,9 +146,9 @@ func (s *studyLabs) Down(ctx context.Context, name string) error {
 
 // checkStudyLab says whether this machine could bring the lab of a configuration up, and whether that could do the run.
 // What it finds out of the machine is asked once for equal labs.
-func checkStudyLab(env *environment) func(record.LabSpec, record.RunSpec) error {
+func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 	known := map[string]error{}
-	return func(l record.LabSpec, spec record.RunSpec) error {
+	return func(l spec.Lab, asked spec.Run) error {
 		home, err := homeDir(env)
 		if err != nil {
 			return err
@@ -161,21 +162,21 @@ func checkStudyLab(env *environment) func(record.LabSpec, record.RunSpec) error 
 		if err != nil {
 			return err
 		}
-		if err := checkLabDurability(l, spec.Durability); err != nil {
+		if err := checkLabDurability(l, asked.Durability); err != nil {
 			return err
 		}
-		return run.CheckRoom(l, spec)
+		return run.CheckRoom(l, asked)
 	}
 }
 
 // levelsOfDocumentDB are the levels for which a lab of documentdb has addresses.
 var levelsOfDocumentDB = []string{"", "throughput", "balanced", "durable", "majority-unjournaled", "majority"}
 
-func checkLabDurability(l record.LabSpec, d record.DurabilitySpec) error {
-	if l.Engine.Name == record.LabNone {
+func checkLabDurability(l spec.Lab, d spec.Durability) error {
+	if l.Engine.Name == spec.LabNone {
 		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
 	}
-	if l.Engine.Name != record.LabDocumentDB {
+	if l.Engine.Name != spec.LabDocumentDB {
 		return nil
 	}
 	addresses := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // sizeFlags are those of `plimsoll size` as they are written.
@@ -98,7 +99,7 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 		in.Need = &need
 	}
 	if f.memory != "" {
-		size, err := record.ParseSize(f.memory)
+		size, err := spec.ParseSize(f.memory)
 		if err != nil {
 			return in, withExit(exitUsage, fmt.Errorf("--memory: %w", err))
 		}
@@ -108,7 +109,7 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 		in.Deployment.Memory = int64(size)
 	}
 	if f.fsync != "" {
-		sync, err := record.ParseDuration(f.fsync)
+		sync, err := spec.ParseDuration(f.fsync)
 		if err != nil {
 			return in, withExit(exitUsage, fmt.Errorf("--fsync: %w", err))
 		}
@@ -127,7 +128,7 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 }
 
 // readPrices reads the price list, if there is one.
-func readPrices(path string) (*record.PriceList, error) {
+func readPrices(path string) (*spec.PriceList, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -136,7 +137,7 @@ func readPrices(path string) (*record.PriceList, error) {
 		return nil, withExit(exitUsage, fmt.Errorf("cannot read the price list: %w", err))
 	}
 	defer file.Close()
-	list, err := record.ReadPriceList(file)
+	list, err := spec.ReadPriceList(file)
 	if err != nil {
 		return nil, withExit(exitUsage, fmt.Errorf("%s: %w", path, err))
 	}

@@ -11,20 +11,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // specFlags are the flags that describe a run. A flag that is given wins over the specification file.
 type specFlags struct {
 	file       string
-	properties []string                      // YCSB property files
-	apply      []func(*record.RunSpec) error // of the flags that were given
+	properties []string                // YCSB property files
+	apply      []func(*spec.Run) error // of the flags that were given
 	load       string
 }
 
 // specFlag is a flag whose text is parsed when it is applied, so that its error can name it.
 type specFlag struct {
-	set   func(*record.RunSpec, string) error
+	set   func(*spec.Run, string) error
 	flags *specFlags
 	kind  string
 	text  string
@@ -41,11 +41,11 @@ func (f *specFlag) Set(text string) error {
 		return fmt.Errorf("it is given twice")
 	}
 	f.given, f.text = true, text
-	var scratch record.RunSpec
+	var scratch spec.Run
 	if err := f.set(&scratch, text); err != nil {
 		return err
 	}
-	f.flags.apply = append(f.flags.apply, func(s *record.RunSpec) error { return f.set(s, text) })
+	f.flags.apply = append(f.flags.apply, func(s *spec.Run) error { return f.set(s, text) })
 	return nil
 }
 
@@ -53,76 +53,76 @@ func (f *specFlag) Set(text string) error {
 func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	s := &specFlags{}
 	fs.StringVarP(&s.file, "file", "f", "", "read the specification of the run from this YAML file (- for standard input); flags win")
-	define := func(name, short, kind, help string, set func(*record.RunSpec, string) error, many bool) {
+	define := func(name, short, kind, help string, set func(*spec.Run, string) error, many bool) {
 		fs.VarP(&specFlag{set: set, flags: s, kind: kind, many: many}, name, short, help)
 	}
-	one := func(name, kind, help string, set func(*record.RunSpec, string) error) {
+	one := func(name, kind, help string, set func(*spec.Run, string) error) {
 		define(name, "", kind, help, set, false)
 	}
-	many := func(name, kind, help string, set func(*record.RunSpec, string) error) {
+	many := func(name, kind, help string, set func(*spec.Run, string) error) {
 		define(name, "", kind, help, set, true)
 	}
 
-	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *record.RunSpec) *string { return &r.Workload.Name }))
-	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *record.RunSpec) *string { return &r.Workload.Mode }))
-	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed("workload.records", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Workload.Records }))
+	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *spec.Run) *string { return &r.Workload.Name }))
+	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
+	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
 	one("seed", "number", "makes data and operations repeatable (default 1)", setSeed)
 	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "read the workload from a YCSB property file (repeatable; workloada to workloadf are built in); all other flags win")
 	define("set", "p", "name=value", "a parameter or YCSB property of the workload, for example fieldlength=200 (repeatable)", setParam, true)
 
-	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed("load.workers", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Workers }))
-	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed("load.clients", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Clients }))
-	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed("load.rate", record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Rate }))
-	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *record.RunSpec) *string { return &r.Load.Arrivals }))
-	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed("load.pace", record.ParseRate, func(r *record.RunSpec) *record.Rate { return &r.Load.Pace }))
+	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
+	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
+	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
+	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
+	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
 	one("late", "queue|drop[:TIME]", "send operations late and count their wait, or give them up when they are later than TIME", setLate)
 	many("stage", "TIME:rate=N|workers=N[:step]", "ramp to N within TIME, or step to it (repeatable)", addStage)
-	one("warmup", "time", "load before the measured time; not part of the result", parsed("load.warmup", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Warmup }))
-	one("duration", "time", "the measured time (default 1m)", parsed("load.duration", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Duration }))
-	one("operations", "count", "end when so many operations are done", parsed("load.operations", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.Load.Operations }))
-	one("timeout", "time", "the deadline of every operation (default 10s)", parsed("load.timeout", record.ParseDuration, func(r *record.RunSpec) *record.Duration { return &r.Load.Timeout }))
+	one("warmup", "time", "load before the measured time; not part of the result", parsed("load.warmup", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Warmup }))
+	one("duration", "time", "the measured time (default 1m)", parsed("load.duration", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Duration }))
+	one("operations", "count", "end when so many operations are done", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
+	one("timeout", "time", "the deadline of every operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
 
 	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading (also drop,only)")
-	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed("load_phase.batch", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Batch }))
-	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed("load_phase.parallel", record.ParseCount, func(r *record.RunSpec) *record.Count { return &r.LoadPhase.Parallel }))
+	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
+	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 
-	one("durability", "level", "throughput (nobody confirms), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *record.RunSpec) *string { return &r.Durability.Name }))
-	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *record.RunSpec) *string { return &r.Durability.W }))
+	one("durability", "level", "throughput (nobody confirms), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *spec.Run) *string { return &r.Durability.Name }))
+	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *spec.Run) *string { return &r.Durability.W }))
 	one("journal", "true|false", "writes wait for the journal", setJournal)
 	fs.Lookup("journal").NoOptDefVal = "true"
-	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *record.RunSpec) *string { return &r.Durability.ReadConcern }))
-	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *record.RunSpec) *string { return &r.Durability.ReadPreference }))
+	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *spec.Run) *string { return &r.Durability.ReadConcern }))
+	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *spec.Run) *string { return &r.Durability.ReadPreference }))
 	one("causal", "true|false", "causally consistent sessions: reads wait for what their worker has written and read before", setCausal)
 	fs.Lookup("causal").NoOptDefVal = "true"
-	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *record.RunSpec) *string { return &r.Client }))
-	one("via", "rest", "put a REST service for persons between the load and MongoDB; it ends with the run", text(func(r *record.RunSpec) *string { return &r.Via }))
-	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *record.RunSpec) *string { return &r.Database }))
+	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *spec.Run) *string { return &r.Client }))
+	one("via", "rest", "put a REST service for persons between the load and MongoDB; it ends with the run", text(func(r *spec.Run) *string { return &r.Via }))
+	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *spec.Run) *string { return &r.Database }))
 
 	many("slo", "objectives", "what must hold, for example 'p99<20ms,errors<0.1%'; a missed one ends with exit code 4", addObjectives)
-	one("out", "dir", "where the record goes (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *record.RunSpec) *string { return &r.Out }))
+	one("out", "dir", "where the record goes (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
 	many("label", "name=value", "kept with the result, to find it again (repeatable)", addLabel)
 	return s
 }
 
 // text sets a string field.
-func text(at func(*record.RunSpec) *string) func(*record.RunSpec, string) error {
-	return func(r *record.RunSpec, v string) error {
+func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
+	return func(r *spec.Run, v string) error {
 		*at(r) = v
 		return nil
 	}
 }
 
 // parsed sets a field that has a parser, by its key.
-func parsed[T comparable](key string, parse func(string) (T, error), at func(*record.RunSpec) *T) func(*record.RunSpec, string) error {
-	return func(r *record.RunSpec, v string) (err error) {
+func parsed[T comparable](key string, parse func(string) (T, error), at func(*spec.Run) *T) func(*spec.Run, string) error {
+	return func(r *spec.Run, v string) (err error) {
 		if *at(r), err = parse(v); err != nil {
 			return err
 		}
-		return record.NotZero(key, v, *at(r))
+		return spec.NotZero(key, v, *at(r))
 	}
 }
 
-func setSeed(r *record.RunSpec, v string) error {
+func setSeed(r *spec.Run, v string) error {
 	if _, err := fmt.Sscanf(v+"\n", "%d\n", &r.Workload.Seed); err != nil {
 		return fmt.Errorf("%q is not a whole number from 1", v)
 	}
@@ -132,7 +132,7 @@ func setSeed(r *record.RunSpec, v string) error {
 	return nil
 }
 
-func setJournal(r *record.RunSpec, v string) error {
+func setJournal(r *spec.Run, v string) error {
 	switch v {
 	case "true":
 		r.Durability.Journal = new(bool)
@@ -145,21 +145,21 @@ func setJournal(r *record.RunSpec, v string) error {
 	return nil
 }
 
-func setCausal(r *record.RunSpec, v string) (err error) {
+func setCausal(r *spec.Run, v string) (err error) {
 	if r.Durability.Causal, err = strconv.ParseBool(v); err != nil {
 		return fmt.Errorf("%q is neither true nor false", v)
 	}
 	return nil
 }
 
-func setLate(r *record.RunSpec, v string) (err error) {
+func setLate(r *spec.Run, v string) (err error) {
 	policy, after, given := strings.Cut(v, ":")
 	r.Load.Late = policy
 	if policy != "drop" {
 		r.Load.DropAfter = 0
 	}
 	if given {
-		r.Load.DropAfter, err = record.ParseDuration(after)
+		r.Load.DropAfter, err = spec.ParseDuration(after)
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func keyValue(v string) (string, string, error) {
 	return key, value, nil
 }
 
-func setParam(r *record.RunSpec, v string) error {
+func setParam(r *spec.Run, v string) error {
 	key, value, err := keyValue(v)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func setParam(r *record.RunSpec, v string) error {
 	return setProperty(r, key, value)
 }
 
-func addLabel(r *record.RunSpec, v string) error {
+func addLabel(r *spec.Run, v string) error {
 	key, value, err := keyValue(v)
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
@@ -190,20 +190,20 @@ func addLabel(r *record.RunSpec, v string) error {
 	return err
 }
 
-func addObjectives(r *record.RunSpec, v string) error {
+func addObjectives(r *spec.Run, v string) error {
 	r.Objectives = append(r.Objectives, strings.Split(v, ",")...)
 	return nil
 }
 
 // addStage reads TIME:rate=N, TIME:workers=N, each with :step behind it or not.
-func addStage(r *record.RunSpec, v string) error {
+func addStage(r *spec.Run, v string) error {
 	parts := strings.Split(v, ":")
 	if len(parts) < 2 || len(parts) > 3 || (len(parts) == 3 && parts[2] != "step") {
 		return fmt.Errorf("%q is not of the form TIME:rate=N or TIME:workers=N, with :step behind it or not", v)
 	}
-	stage := record.StageSpec{Step: len(parts) == 3}
+	stage := spec.Stage{Step: len(parts) == 3}
 	var err error
-	if stage.Duration, err = record.ParseDuration(parts[0]); err != nil {
+	if stage.Duration, err = spec.ParseDuration(parts[0]); err != nil {
 		return err
 	}
 	key, value, err := keyValue(parts[1])
@@ -212,9 +212,9 @@ func addStage(r *record.RunSpec, v string) error {
 	}
 	switch key {
 	case "rate":
-		stage.Rate, err = record.ParseRate(value)
+		stage.Rate, err = spec.ParseRate(value)
 	case "workers", "threads":
-		stage.Workers, err = record.ParseCount(value)
+		stage.Workers, err = spec.ParseCount(value)
 	default:
 		err = fmt.Errorf("a stage changes rate or workers, not %q", key)
 	}
@@ -223,52 +223,52 @@ func addStage(r *record.RunSpec, v string) error {
 }
 
 // spec puts file, flags and defaults together. target is the positional argument, "" for none.
-func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (spec record.RunSpec, err error) {
+func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {
-		if spec, err = readSpec(env, s.file); err != nil {
-			return spec, err
+		if asked, err = readSpec(env, s.file); err != nil {
+			return asked, err
 		}
 	}
 	if target != "" {
-		spec.Target = target
+		asked.Target = target
 	}
-	if err := readAddresses(env, &spec.Target); err != nil {
-		return spec, err
+	if err := readAddresses(env, &asked.Target); err != nil {
+		return asked, err
 	}
-	if err := readProperties(env, s.properties, &spec); err != nil {
-		return spec, err
+	if err := readProperties(env, s.properties, &asked); err != nil {
+		return asked, err
 	}
-	makeRoom(&spec, cmd.Flags().Changed)
+	makeRoom(&asked, cmd.Flags().Changed)
 	for _, apply := range s.apply {
-		if err := apply(&spec); err != nil {
-			return spec, withExit(exitUsage, err)
+		if err := apply(&asked); err != nil {
+			return asked, withExit(exitUsage, err)
 		}
 	}
 	if cmd.Flags().Changed("load") {
-		if err := setLoadPhase(&spec.LoadPhase, s.load); err != nil {
-			return spec, err
+		if err := setLoadPhase(&asked.LoadPhase, s.load); err != nil {
+			return asked, err
 		}
 	}
-	spec.Defaults()
-	return spec, withExit(exitUsage, spec.Validate())
+	asked.Defaults()
+	return asked, withExit(exitUsage, asked.Validate())
 }
 
 // makeRoom takes out of a specification what flags replace beyond their own key: lists, and the details
 // that would override a durability level.
-func makeRoom(spec *record.RunSpec, given func(flag string) bool) {
+func makeRoom(asked *spec.Run, given func(flag string) bool) {
 	if given("stage") {
-		spec.Load.Stages = nil
+		asked.Load.Stages = nil
 	}
 	if given("slo") {
-		spec.Objectives = nil
+		asked.Objectives = nil
 	}
 	if given("durability") {
-		spec.Durability.W, spec.Durability.Journal = "", nil
+		asked.Durability.W, asked.Durability.Journal = "", nil
 	}
 }
 
 // setLoadPhase reads what becomes of the data: one word, or drop and only together.
-func setLoadPhase(p *record.LoadPhaseSpec, text string) error {
+func setLoadPhase(p *spec.LoadPhase, text string) error {
 	p.Skip, p.Drop, p.Only = false, false, false
 	for mode := range strings.SplitSeq(text, ",") {
 		switch mode {
@@ -287,19 +287,19 @@ func setLoadPhase(p *record.LoadPhaseSpec, text string) error {
 	return nil
 }
 
-func readSpec(env *environment, name string) (record.RunSpec, error) {
+func readSpec(env *environment, name string) (spec.Run, error) {
 	var r io.Reader = env.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return record.RunSpec{}, usageError("cannot read the specification: %v", err)
+			return spec.Run{}, usageError("cannot read the specification: %v", err)
 		}
 		defer f.Close()
 		r = f
 	}
-	spec, err := record.ReadRunSpec(r)
+	asked, err := spec.ReadRun(r)
 	if err != nil {
-		return spec, usageError("%s: %v", name, err)
+		return asked, usageError("%s: %v", name, err)
 	}
-	return spec, nil
+	return asked, nil
 }

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // setProperty sets a parameter of the workload. The properties by which YCSB's client sizes and drives
 // a run are fields of the specification; the others belong to the workload, which knows their names.
-func setProperty(r *record.RunSpec, name, value string) (err error) {
+func setProperty(r *spec.Run, name, value string) (err error) {
 	switch name {
 	case "recordcount":
-		r.Workload.Records, err = record.ParseCount(value)
+		r.Workload.Records, err = spec.ParseCount(value)
 	case "operationcount":
-		r.Load.Operations, err = record.ParseCount(value)
+		r.Load.Operations, err = spec.ParseCount(value)
 	case "threadcount":
-		r.Load.Workers, err = record.ParseCount(value)
+		r.Load.Workers, err = spec.ParseCount(value)
 	case "maxexecutiontime":
-		r.Load.Duration, err = record.ParseDuration(value + "s")
+		r.Load.Duration, err = spec.ParseDuration(value + "s")
 	case "target":
 		return fmt.Errorf("target: YCSB's rate is split evenly over the threads; say --rate for an open loop, or --pace per thread")
 	default:
@@ -38,7 +38,7 @@ func setProperty(r *record.RunSpec, name, value string) (err error) {
 // readProperties lays YCSB property files over a specification, later ones over earlier ones. What only
 // YCSB's own client understands (its measurements, its output, other databases) is left out, which
 // standard error says.
-func readProperties(env *environment, files []string, r *record.RunSpec) error {
+func readProperties(env *environment, files []string, r *spec.Run) error {
 	if len(files) == 0 {
 		return nil
 	}

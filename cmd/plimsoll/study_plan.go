@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -35,46 +36,46 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 }
 
 // readStudy reads a study from a file (- for standard input) and applies the flags.
-func (f *studyFlags) readStudy(env *environment, name string) (record.StudySpec, error) {
+func (f *studyFlags) readStudy(env *environment, name string) (spec.Study, error) {
 	var r io.Reader = env.stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return record.StudySpec{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes one with every key explained")
+			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes one with every key explained")
 		}
 		defer file.Close()
 		r = file
 	}
-	spec, err := record.ReadStudySpec(r)
+	asked, err := spec.ReadStudy(r)
 	if err != nil {
-		return spec, usageError("%s: %v", name, err)
+		return asked, usageError("%s: %v", name, err)
 	}
-	if err := readAddresses(env, &spec.Run.Target); err != nil {
-		return spec, err
+	if err := readAddresses(env, &asked.Run.Target); err != nil {
+		return asked, err
 	}
 	if err := f.engine.check(); err != nil {
-		return spec, err
+		return asked, err
 	}
-	f.engine.choose(context.Background(), env, spec.Lab)
-	return spec, withExit(exitUsage, f.apply(&spec))
+	f.engine.choose(context.Background(), env, asked.Lab)
+	return asked, withExit(exitUsage, f.apply(&asked))
 }
 
-func (f *studyFlags) apply(spec *record.StudySpec) (err error) {
+func (f *studyFlags) apply(asked *spec.Study) (err error) {
 	if f.trials != "" {
-		if spec.Trials, err = record.ParseCount(f.trials); err != nil {
+		if asked.Trials, err = spec.ParseCount(f.trials); err != nil {
 			return fmt.Errorf("--trials: %w", err)
 		}
-		if spec.Trials < 1 {
-			return fmt.Errorf("--trials: %v is not a number of trials, say 1 or more", spec.Trials)
+		if asked.Trials < 1 {
+			return fmt.Errorf("--trials: %v is not a number of trials, say 1 or more", asked.Trials)
 		}
 	}
 	if f.budget != "" {
-		if spec.Budget, err = record.ParseDuration(f.budget); err != nil {
+		if asked.Budget, err = spec.ParseDuration(f.budget); err != nil {
 			return fmt.Errorf("--budget: %w", err)
 		}
 	}
 	if f.seed != 0 {
-		spec.Seed = f.seed
+		asked.Seed = f.seed
 	}
 	return nil
 }
@@ -135,8 +136,8 @@ would be scaled or left out here and why.`,
 }
 
 // planStudy prints a plan, also one that is beyond its budget.
-func planStudy(env *environment, spec record.StudySpec, format string) error {
-	p, err := study.NewPlan(spec, planOptions(env))
+func planStudy(env *environment, asked spec.Study, format string) error {
+	p, err := study.NewPlan(asked, planOptions(env))
 	if p == nil {
 		if line := installLine(fmt.Sprint(err)); line != "" {
 			return withHint(exitUsage, err, "install what is missing: "+line)
@@ -204,7 +205,7 @@ func writeParagraphs(w io.Writer, lines []string) {
 	}
 }
 
-func writeProcedures(w io.Writer, p *record.ProceduresSpec) {
+func writeProcedures(w io.Writer, p *spec.Procedures) {
 	if p == nil {
 		return
 	}
@@ -313,15 +314,15 @@ func roomNotes(p *study.Plan) []string {
 	return notes
 }
 
-func writePower(w io.Writer, spec record.StudySpec, e study.Estimate) {
+func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
 	if len(e.Power) == 0 {
 		return
 	}
 	where := ""
-	if spec.Order == record.OrderBatched {
+	if asked.Order == spec.OrderBatched {
 		where = "within a batch, "
 	}
-	fmt.Fprintf(w, "\npower   %schanges found in four cases of five, with %s of each\n", where, plural(int(spec.Trials), "trial"))
+	fmt.Fprintf(w, "\npower   %schanges found in four cases of five, with %s of each\n", where, plural(int(asked.Trials), "trial"))
 	t := table{}
 	t.row("trials scatter by", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
 	for _, p := range e.Power {

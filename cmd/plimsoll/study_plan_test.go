@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -26,7 +26,7 @@ func sections() map[string]string {
 	out, at := map[string]string{}, ""
 	for line := range strings.SplitSeq(string(studyTemplate), "\n") {
 		// Prose may begin with a word and a colon as well; only keys of a study begin a section.
-		if m := key.FindStringSubmatch(line); m != nil && hasKey(reflect.TypeFor[record.StudySpec](), m[1]) {
+		if m := key.FindStringSubmatch(line); m != nil && hasKey(reflect.TypeFor[spec.Study](), m[1]) {
 			at = m[1]
 		}
 		out[at] += line + "\n"
@@ -83,16 +83,16 @@ func TestTemplateHasEveryKey(t *testing.T) {
 			look(typ.Field(i).Type, path+"."+name, part)
 		}
 	}
-	look(reflect.TypeFor[record.StudySpec](), "", "")
+	look(reflect.TypeFor[spec.Study](), "", "")
 }
 
 // The template is a study that can be run, fits its schema, and shows defaults where it says so.
 func TestTemplateIsAStudy(t *testing.T) {
-	spec, err := record.ReadStudySpec(bytes.NewReader(studyTemplate))
+	asked, err := spec.ReadStudy(bytes.NewReader(studyTemplate))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv})); err != nil {
+	if _, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv})); err != nil {
 		t.Error(err)
 	}
 	fitsSchema(t, "the template", studyTemplate, schema.StudySpec)
@@ -107,7 +107,7 @@ func TestTemplateWithoutItsComments(t *testing.T) {
 		if end := regexp.MustCompile(`(?m)^[A-Z]`).FindStringIndex(text); end != nil {
 			text = text[:end[0]] // the prose about the next key
 		}
-		if _, err := record.ReadStudySpec(strings.NewReader(text)); err != nil {
+		if _, err := spec.ReadStudy(strings.NewReader(text)); err != nil {
 			t.Errorf("%s, without the signs of a comment: %v\n%s", name, err, text)
 		}
 	}
@@ -155,16 +155,16 @@ func TestExamplesCanBePlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := record.ReadStudySpec(bytes.NewReader(text))
+		asked, err := spec.ReadStudy(bytes.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
 		fitsSchema(t, file, text, schema.StudySpec)
-		if _, installed := os.LookupEnv("PLIMSOLL_REQUIRE_ENGINE"); spec.Lab != nil && !installed {
+		if _, installed := os.LookupEnv("PLIMSOLL_REQUIRE_ENGINE"); asked.Lab != nil && !installed {
 			continue // the plan of a lab asks the engine that would be started
 		}
-		p, err := study.NewPlan(spec, planOptions(&environment{getenv: os.Getenv}))
+		p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
@@ -131,21 +132,21 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 }
 
 // checkStudyTarget looks for the running lab that a study loads in all its trials before a record is begun.
-func checkStudyTarget(ctx context.Context, env *environment, spec *record.StudySpec) error {
-	if spec.Lab != nil {
+func checkStudyTarget(ctx context.Context, env *environment, asked *spec.Study) error {
+	if asked.Lab != nil {
 		return nil
 	}
-	for _, f := range spec.Factors {
-		if f.Path == "target" || slices.ContainsFunc(f.Levels, func(l record.LevelSpec) bool { _, sets := l.Set["target"]; return sets }) {
+	for _, f := range asked.Factors {
+		if f.Path == "target" || slices.ContainsFunc(f.Levels, func(l spec.Level) bool { _, sets := l.Set["target"]; return sets }) {
 			return nil // each trial says which one it does not find
 		}
 	}
-	return checkLabTarget(ctx, env, spec.Run.Target)
+	return checkLabTarget(ctx, env, asked.Run.Target)
 }
 
 // checkLabTarget looks for the lab of a target; other targets are not looked at.
 func checkLabTarget(ctx context.Context, env *environment, target string) error {
-	name, ok := record.LabOf(target)
+	name, ok := spec.LabOf(target)
 	if !ok {
 		return nil
 	}
@@ -165,7 +166,7 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	if o.suite.target != "" {
 		return usageError("--target is for a suite, and %s is a study: give its file again (--file FILE)", dir)
 	}
-	var given *record.StudySpec
+	var given *spec.Study
 	if o.file != "" {
 		spec, err := o.flags.readStudy(env, o.file)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func newStudyStatusCommand(env *environment) *cobra.Command {
@@ -131,7 +132,7 @@ func writeOddTrials(b *strings.Builder, s *record.Study) {
 // chosenText is what a procedure chose: a time, or a number of things.
 func chosenText(p record.ProcedureResult) string {
 	if strings.HasSuffix(p.Path, "duration") {
-		return record.Duration(p.Chosen * float64(time.Second)).String()
+		return spec.Duration(p.Chosen * float64(time.Second)).String()
 	}
 	return figure.Count(int64(p.Chosen))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -25,10 +26,10 @@ func judgedStudy() *record.Study {
 	start := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	s := &record.Study{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Started: start,
-		Specification: record.StudySpec{Name: "threads and durability", Margin: 0.03, Confidence: 0.95, Objectives: []string{"read.p99<20ms"},
-			Factors: []record.FactorSpec{
-				{Path: "load.workers", Levels: []record.LevelSpec{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
-				{Path: "durability.name", Name: "durability", Exploratory: true, Levels: []record.LevelSpec{{Name: "durable"}, {Name: "balanced"}}}}},
+		Specification: spec.Study{Name: "threads and durability", Margin: 0.03, Confidence: 0.95, Objectives: []string{"read.p99<20ms"},
+			Factors: []spec.Factor{
+				{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
+				{Path: "durability.name", Name: "durability", Exploratory: true, Levels: []spec.Level{{Name: "durable"}, {Name: "balanced"}}}}},
 		Configurations: []record.Configuration{
 			{ID: "baseline", Baseline: true, Levels: map[string]string{"workers": "16", "durability": "durable"}},
 			{ID: "workers=8", Factor: "workers", Levels: map[string]string{"workers": "8", "durability": "durable"}},

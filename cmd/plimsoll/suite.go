@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
@@ -55,7 +56,7 @@ func (f *suiteFlags) plan(env *environment, dir, out string, study *studyFlags) 
 	if err := study.engine.check(); err != nil {
 		return nil, err
 	}
-	o.ChooseEngine = func(l *record.LabSpec) { study.engine.choose(context.Background(), env, l) }
+	o.ChooseEngine = func(l *spec.Lab) { study.engine.choose(context.Background(), env, l) }
 	switch {
 	case f.quick && f.smoke, study.budget != "" && (f.quick || f.smoke):
 		return nil, usageError("--quick, --smoke and --budget are three ways to say how long it may take: give one of them")
@@ -86,7 +87,7 @@ func budgetOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := record.ParseDuration(text)
+	d, err := spec.ParseDuration(text)
 	if err != nil || d <= 0 {
 		return 0, usageError("--budget: %q is not a time; write it like 30m", text)
 	}
@@ -94,19 +95,19 @@ func budgetOf(text string) (time.Duration, error) {
 }
 
 // parseScale reads data=1/64,workers=1/4.
-func parseScale(text string) (*record.ScaleSpec, error) {
+func parseScale(text string) (*spec.Scale, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var s record.ScaleSpec
+	var s spec.Scale
 	known := []string{"data", "workers", "cores", "rates", "servers"}
 	for pair := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		to := map[string]*record.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates, "servers": &s.Servers}[key]
+		to := map[string]*spec.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates, "servers": &s.Servers}[key]
 		if to == nil {
 			return nil, usageError("--scale: there is no %q%s (known: %s); write it like data=1/64,workers=1/4", key, nearest.DidYouMean(key, known), strings.Join(known, ", "))
 		}
-		f, err := record.ParseFraction(value)
+		f, err := spec.ParseFraction(value)
 		if err != nil {
 			return nil, usageError("--scale: %s: %v", key, err)
 		}
@@ -116,8 +117,8 @@ func parseScale(text string) (*record.ScaleSpec, error) {
 }
 
 // checkVolume says whether this machine can make a lab that has volumes and no servers.
-func checkVolume(env *environment) func(record.LabSpec) error {
-	return func(l record.LabSpec) error {
+func checkVolume(env *environment) func(spec.Lab) error {
+	return func(l spec.Lab) error {
 		home, err := homeDir(env)
 		if err == nil {
 			_, err = lab.Plan(context.Background(), home, l)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
@@ -22,18 +23,18 @@ func planSuite(env *environment, p *suite.Plan, format string) error {
 
 // suitePlanShown is the plan of a suite as JSON has it.
 type suitePlanShown struct {
-	Specification record.SuiteSpec `json:"specification"`
-	Budget        string           `json:"budget"`
-	Limit         record.Duration  `json:"limit,omitempty"`
-	Scale         record.ScaleSpec `json:"scale"`
-	Against       string           `json:"against,omitempty"`
-	Seconds       float64          `json:"estimate_seconds"`
-	Parts         []record.Part    `json:"parts"`
-	Left          []record.Left    `json:"left"`
+	Specification spec.Suite    `json:"specification"`
+	Budget        string        `json:"budget"`
+	Limit         spec.Duration `json:"limit,omitempty"`
+	Scale         spec.Scale    `json:"scale"`
+	Against       string        `json:"against,omitempty"`
+	Seconds       float64       `json:"estimate_seconds"`
+	Parts         []record.Part `json:"parts"`
+	Left          []spec.Left   `json:"left"`
 }
 
 func shownSuite(p *suite.Plan) suitePlanShown {
-	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: record.Duration(p.Limit), Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
+	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
 	for i := range p.Parts {
 		s.Parts = append(s.Parts, p.Parts[i].Part)
 	}
@@ -99,7 +100,7 @@ func showsText(p *record.Part) string {
 }
 
 // writeLeft prints what was scaled or left out, and why.
-func writeLeft(b *strings.Builder, left []record.Left) {
+func writeLeft(b *strings.Builder, left []spec.Left) {
 	if len(left) == 0 {
 		return
 	}
@@ -110,9 +111,9 @@ func writeLeft(b *strings.Builder, left []record.Left) {
 }
 
 // together puts parts of which the same is said into one line.
-func together(left []record.Left) []record.Left {
-	var list []record.Left
-	at := map[record.Left]int{}
+func together(left []spec.Left) []spec.Left {
+	var list []spec.Left
+	at := map[spec.Left]int{}
 	for _, l := range left {
 		same := l
 		same.Part = ""
@@ -128,8 +129,8 @@ func together(left []record.Left) []record.Left {
 }
 
 // leftText is one step by which a suite is smaller, as a sentence.
-func leftText(l record.Left) string {
-	if l.What == record.LeftPart {
+func leftText(l spec.Left) string {
+	if l.What == spec.LeftPart {
 		verb := " is"
 		if strings.Contains(l.Part, ", ") {
 			verb = " are"

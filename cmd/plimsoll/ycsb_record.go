@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -50,17 +51,17 @@ func (r *ycsbRun) address() string {
 }
 
 // specification says what was asked for in the words of `plimsoll run`, with all properties as parameters.
-func (r *ycsbRun) specification() record.RunSpec {
-	s := record.RunSpec{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
+func (r *ycsbRun) specification() spec.Run {
+	s := spec.Run{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
 		Labels: map[string]string{"ycsb": r.args.command}}
 	if r.url != nil {
 		s.Target, s.Database = r.url.url, r.url.database
 	}
-	s.Workload = record.WorkloadSpec{Name: "ycsb", Mode: "ycsb", Seed: r.settings.seed,
-		Records: record.Count(r.params.Records), Params: r.props.values}
-	s.Load = record.LoadSpec{Workers: record.Count(r.settings.threads), Pace: record.Rate(r.settings.pacePerThread()),
-		Duration: record.Duration(r.settings.maxTime), Operations: record.Count(r.settings.operations),
-		Timeout: record.Duration(r.settings.timeout)}
+	s.Workload = spec.Workload{Name: "ycsb", Mode: "ycsb", Seed: r.settings.seed,
+		Records: spec.Count(r.params.Records), Params: r.props.values}
+	s.Load = spec.Load{Workers: spec.Count(r.settings.threads), Pace: spec.Rate(r.settings.pacePerThread()),
+		Duration: spec.Duration(r.settings.maxTime), Operations: spec.Count(r.settings.operations),
+		Timeout: spec.Duration(r.settings.timeout)}
 	s.LoadPhase.Skip = !r.settings.load
 	s.Out = r.settings.out
 	return s

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // serveVariable makes this program a faultfs in a process of its own, as it must be: its directory.
@@ -131,7 +132,7 @@ func cut(t *testing.T, dir, socket string) *record.Probe {
 func probe(t *testing.T, ctx context.Context, dir string, o disk.Options) (*record.Probe, error) {
 	t.Helper()
 	s := disk.Defaults(dir)
-	s.Profiles, s.Clients, s.Segment, s.Duration = []string{record.ProbeJournal}, []int{1}, 4<<20, int64(100*time.Millisecond)
+	s.Profiles, s.Clients, s.Segment, s.Duration = []string{spec.ProbeJournal}, []int{1}, 4<<20, int64(100*time.Millisecond)
 	w, err := record.CreateProbe("", &record.Probe{Specification: s})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // hanging lets the device hang once it was seen to work, and go on after two seconds in which nothing was done.
@@ -57,7 +58,7 @@ func TestHungDevice(t *testing.T) {
 		}
 	}}
 	s := disk.Defaults(v.Dir)
-	s.Profiles, s.Operations, s.Ramp, s.Size, s.Duration = []string{record.ProbeRandom}, []string{disk.Read}, []int{4}, 16<<20, int64(6*time.Second)
+	s.Profiles, s.Operations, s.Ramp, s.Size, s.Duration = []string{spec.ProbeRandom}, []string{disk.Read}, []int{4}, 16<<20, int64(6*time.Second)
 	w, err := record.CreateProbe("", &record.Probe{Specification: s})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // stepSeconds is how long each number of threads runs, as it was.
@@ -19,7 +20,7 @@ const stepSeconds = 8
 // Spec is the probe that a configuration asks for.
 func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	s := disk.Defaults(dir)
-	s.Profiles = []string{record.ProbeRandom}
+	s.Profiles = []string{spec.ProbeRandom}
 	s.Size, s.Block, s.Threads = c.FileSizeMB<<20, c.RecordKB<<10, c.Threads
 	s.Duration, s.SyncDelay = int64(step), c.SyncDelay*int64(time.Second)
 	if step == 0 {

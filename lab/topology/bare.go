@@ -10,21 +10,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // KindVolume is the kind of a member that is a volume alone, without a server.
 const KindVolume = "volume"
 
 // planBare plans volumes without servers: one for each member that is asked for, on hosts in turn.
-func planBare(spec record.LabSpec) (Layout, error) {
-	n := max(1, int(spec.Topology.Members))
-	hosts := int(spec.Hosts.Count)
+func planBare(asked spec.Lab) (Layout, error) {
+	n := max(1, int(asked.Topology.Members))
+	hosts := int(asked.Hosts.Count)
 	if hosts == 0 {
 		hosts = n
 	}
 	var l Layout
 	for i := range hosts {
-		l.Hosts = append(l.Hosts, HostPlan{Name: "host" + strconv.Itoa(i+1), Role: "member", Limits: hostLimits(spec.Hosts, nil)})
+		l.Hosts = append(l.Hosts, HostPlan{Name: "host" + strconv.Itoa(i+1), Role: "member", Limits: hostLimits(asked.Hosts, nil)})
 	}
 	for i := range n {
 		l.Members = append(l.Members, MemberPlan{Name: "vol-" + strconv.Itoa(i+1), Kind: KindVolume, Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true})

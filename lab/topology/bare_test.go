@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A lab without a database has a volume for each member, on hosts in turn, and nothing that could be loaded.
 func TestVolumesAlone(t *testing.T) {
-	spec := record.LabSpec{Name: "bare", Engine: record.EngineSpec{Name: "none"}, Topology: record.TopologySpec{Members: 3}, Hosts: record.HostsSpec{Count: 2}}
-	spec.Defaults()
-	if err := spec.Validate(); err != nil {
+	asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}, Topology: spec.Topology{Members: 3}, Hosts: spec.Hosts{Count: 2}}
+	asked.Defaults()
+	if err := asked.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Plan(spec)
+	l, err := Plan(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestVolumesAlone(t *testing.T) {
 	if text := strings.Join(got, ", "); len(l.Hosts) != 2 || text != "vol-1 on host1, vol-2 on host2, vol-3 on host1" {
 		t.Errorf("%s; hosts %+v", text, l.Hosts)
 	}
-	c, err := New(Site{Spec: spec, Layout: l, Hosts: map[string]host.Host{"host1": nil, "host2": nil}})
+	c, err := New(Site{Spec: asked, Layout: l, Hosts: map[string]host.Host{"host1": nil, "host2": nil}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,17 +44,17 @@ func TestVolumesAlone(t *testing.T) {
 // What only a database has is refused by its key.
 func TestVolumesAloneRefuse(t *testing.T) {
 	yes := true
-	for want, change := range map[string]func(*record.LabSpec){
-		"topology: ":     func(s *record.LabSpec) { s.Topology.Kind = "sharded" },
-		"topology: w":    func(s *record.LabSpec) { s.Topology.Arbiter = yes },
-		"engine: none":   func(s *record.LabSpec) { s.Engine.Cache = 64 << 20 },
-		"engine: none i": func(s *record.LabSpec) { s.Engine.Authentication = yes },
-		"availability: ": func(s *record.LabSpec) { s.Availability.NoPromotion = yes },
+	for want, change := range map[string]func(*spec.Lab){
+		"topology: ":     func(s *spec.Lab) { s.Topology.Kind = "sharded" },
+		"topology: w":    func(s *spec.Lab) { s.Topology.Arbiter = yes },
+		"engine: none":   func(s *spec.Lab) { s.Engine.Cache = 64 << 20 },
+		"engine: none i": func(s *spec.Lab) { s.Engine.Authentication = yes },
+		"availability: ": func(s *spec.Lab) { s.Availability.NoPromotion = yes },
 	} {
-		spec := record.LabSpec{Name: "bare", Engine: record.EngineSpec{Name: "none"}}
-		change(&spec)
-		spec.Defaults()
-		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+		asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}}
+		change(&asked)
+		asked.Defaults()
+		if err := asked.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q is not refused: %v", want, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // patience is long: the machine may be busy with other tests.
@@ -41,17 +41,17 @@ type underTest struct {
 }
 
 // describe describes a cluster of documentdb on hosts of its own.
-func describe(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
+func describe(t *testing.T, mode string, change func(*spec.Lab)) *underTest {
 	t.Helper()
-	spec := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabDocumentDB, Connections: 16},
-		Topology: record.TopologySpec{Kind: record.LabReplicaSet,
+	asked := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabDocumentDB, Connections: 16},
+		Topology: spec.Topology{Kind: spec.LabReplicaSet,
 			Settings: map[string]string{"electionTimeoutMillis": "3000"}}} // short, and long enough for a busy machine
-	spec.Hosts.Mode = mode
+	asked.Hosts.Mode = mode
 	if change != nil {
-		change(&spec)
+		change(&asked)
 	}
-	spec.Defaults()
-	layout, err := planDocumentDB(spec)
+	asked.Defaults()
+	layout, err := planDocumentDB(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func describe(t *testing.T, mode string, change func(*record.LabSpec)) *underTes
 		t.Fatal(err)
 	}
 	u := &underTest{dir: t.TempDir(), hosts: hosts}
-	cluster, err := newDocumentDB(Site{Spec: spec, Layout: layout, Home: home, Dir: u.dir, Journal: j, Hosts: hosts,
+	cluster, err := newDocumentDB(Site{Spec: asked, Layout: layout, Home: home, Dir: u.dir, Journal: j, Hosts: hosts,
 		Volume: func(_ context.Context, member string) (string, error) {
 			return filepath.Join(u.dir, "volumes", member), nil
 		},
@@ -82,7 +82,7 @@ func describe(t *testing.T, mode string, change func(*record.LabSpec)) *underTes
 }
 
 // bringUp starts a cluster of documentdb and watches it until the test ends.
-func bringUp(t *testing.T, mode string, change func(*record.LabSpec)) *underTest {
+func bringUp(t *testing.T, mode string, change func(*spec.Lab)) *underTest {
 	t.Helper()
 	u := describe(t, mode, change)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

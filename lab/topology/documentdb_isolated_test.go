@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The same on hosts with networks and memory of their own, where they can be cut off and lose power.
@@ -25,7 +25,7 @@ func TestDocumentDBIsolated(t *testing.T) {
 		return
 	}
 	t.Parallel() // it mostly waits
-	u := bringUp(t, host.Isolated, func(s *record.LabSpec) {
+	u := bringUp(t, host.Isolated, func(s *spec.Lab) {
 		s.Engine.Authentication = true
 		s.Hosts.Memory = 1 << 30
 	})

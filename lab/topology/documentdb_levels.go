@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The durability levels of documentdb. FerretDB does not read write concerns, so each level is a gateway of its own,
@@ -57,11 +57,11 @@ func gatewayLevels(members, waits int) []gatewayLevel {
 const unjournaledSuffix = "-unjournaled"
 
 // waits is the number of members that the levels above one wait for, 0 for a majority.
-func waits(spec record.LabSpec) int {
-	if documentDBMembers(spec) == 1 {
+func waits(asked spec.Lab) int {
+	if documentDBMembers(asked) == 1 {
 		return 0
 	}
-	return int(spec.Topology.Acknowledge)
+	return int(asked.Topology.Acknowledge)
 }
 
 // acknowledging is how many standbys a commit waits for that waits for standbys at all.
@@ -136,7 +136,7 @@ func quorum(members int) int { return members / 2 }
 // AddressFor finds the gateway of a cluster of documentdb that means the durability that was asked for. uris are those
 // of [Cluster.URIs] and members is how many have data. What no gateway means is refused: a run that asked for more
 // than it got would be a wrong claim. As everywhere, "durable" and "balanced" are about one member unless w says more.
-func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (uri, level string, err error) {
+func AddressFor(uris map[string]string, d spec.Durability, members int) (uri, level string, err error) {
 	if err := checkReads(d); err != nil {
 		return "", "", err
 	}
@@ -148,7 +148,7 @@ func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (u
 	if err != nil {
 		return "", "", err
 	}
-	if d.Writes() == (record.DurabilitySpec{}) {
+	if d.Writes() == (spec.Durability{}) {
 		if uri, ok := uris[""]; ok {
 			return uri, level, nil
 		}
@@ -165,7 +165,7 @@ func AddressFor(uris map[string]string, d record.DurabilitySpec, members int) (u
 }
 
 // levelFor translates a write concern.
-func levelFor(d record.DurabilitySpec, members, waits int) (string, error) {
+func levelFor(d spec.Durability, members, waits int) (string, error) {
 	w, journal := d.W, false
 	switch d.Name {
 	case levelThroughput:
@@ -236,7 +236,7 @@ func wantsMany(w string, members, waits int) (bool, error) {
 }
 
 // checkReads refuses reads that gateways do not do: all of them read what the primary has now.
-func checkReads(d record.DurabilitySpec) error {
+func checkReads(d spec.Durability) error {
 	switch {
 	case d.ReadPreference == "secondary":
 		return fmt.Errorf("read preference secondary: the gateways of documentdb read from the primary only; leave it out, or use the engine mongod")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // maxDocumentDBMembers is as many as a replica set of MongoDB has votes.
@@ -24,21 +24,21 @@ const (
 const pgSet = mongoSet
 
 // planDocumentDB plans members with PostgreSQL and one gateway for each durability level on a host of their own.
-func planDocumentDB(spec record.LabSpec) (Layout, error) {
-	if err := checkDocumentDB(spec); err != nil {
+func planDocumentDB(asked spec.Lab) (Layout, error) {
+	if err := checkDocumentDB(asked); err != nil {
 		return Layout{}, err
 	}
-	n := documentDBMembers(spec)
-	hosts := int(spec.Hosts.Count)
+	n := documentDBMembers(asked)
+	hosts := int(asked.Hosts.Count)
 	if hosts == 0 {
 		hosts = n
 	}
-	limits := host.Limits{Cores: spec.Hosts.Cores, Memory: int64(spec.Hosts.Memory), Network: int64(spec.Hosts.Network)}
+	limits := host.Limits{Cores: asked.Hosts.Cores, Memory: int64(asked.Hosts.Memory), Network: int64(asked.Hosts.Network)}
 	var l Layout
 	for i := range hosts {
 		l.Hosts = append(l.Hosts, HostPlan{Name: "host" + strconv.Itoa(i+1), Role: "member", Limits: limits})
 	}
-	if r := spec.Hosts.Router; r != nil {
+	if r := asked.Hosts.Router; r != nil {
 		limits.Cores, limits.Memory = r.Cores, int64(r.Memory)
 	}
 	l.Hosts = append(l.Hosts, HostPlan{Name: "gateway1", Role: "gateway", Limits: limits})
@@ -46,11 +46,11 @@ func planDocumentDB(spec record.LabSpec) (Layout, error) {
 		l.Members = append(l.Members, MemberPlan{Name: memberName(pgSet, i), Kind: "postgres", Set: pgSet,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true, Priority: 1})
 	}
-	for _, g := range gatewayLevels(n, waits(spec)) {
+	for _, g := range gatewayLevels(n, waits(asked)) {
 		l.Members = append(l.Members, MemberPlan{Name: "gateway-" + g.name, Kind: "gateway", Set: pgSet,
 			Host: "gateway1", Role: "gateway", Durability: g.name})
 	}
-	l.Notes = documentDBNotes(n, waits(spec))
+	l.Notes = documentDBNotes(n, waits(asked))
 	return l, nil
 }
 
@@ -74,18 +74,18 @@ func documentDBNotes(members, waits int) []string {
 }
 
 // checkDocumentDB refuses what PostgreSQL and its gateways cannot form.
-func checkDocumentDB(spec record.LabSpec) error {
-	t := spec.Topology
+func checkDocumentDB(asked spec.Lab) error {
+	t := asked.Topology
 	var errs []error
 	refuse := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	switch t.Kind {
-	case "", record.LabStandalone, record.LabReplicaSet:
-	case record.LabSharded:
+	case "", spec.LabStandalone, spec.LabReplicaSet:
+	case spec.LabSharded:
 		refuse("topology.kind: documentdb is not offered sharded; use a replica-set, or the engine mongod")
 	default:
 		refuse("topology.kind: %q is not known for documentdb: say standalone or replica-set", t.Kind)
 	}
-	if n := documentDBMembers(spec); n < 1 || n > maxDocumentDBMembers {
+	if n := documentDBMembers(asked); n < 1 || n > maxDocumentDBMembers {
 		refuse("topology.members: %d is not between 1 and %d", n, maxDocumentDBMembers)
 	}
 	if t.Arbiter {
@@ -100,39 +100,39 @@ func checkDocumentDB(spec record.LabSpec) error {
 	if t.Collection != nil || t.Shards != 0 || t.ConfigServers != 0 || t.Routers != 0 {
 		refuse("topology: shards, config servers, routers and a sharded collection are not offered by documentdb; use the engine mongod")
 	}
-	if _, _, err := electionTimes(spec); err != nil {
+	if _, _, err := electionTimes(asked); err != nil {
 		errs = append(errs, err)
 	}
-	if spec.Engine.Binary != "" || len(spec.Engine.Args) > 0 {
+	if asked.Engine.Binary != "" || len(asked.Engine.Args) > 0 {
 		refuse("engine: binary and args are for the engine mongod; documentdb takes parameters")
 	}
-	if err := engine.CheckPostgresParameters(spec.Engine.Parameters); err != nil {
+	if err := engine.CheckPostgresParameters(asked.Engine.Parameters); err != nil {
 		refuse("engine.parameters: %w", err)
 	}
 	return errors.Join(errs...)
 }
 
-func documentDBMembers(spec record.LabSpec) int {
+func documentDBMembers(asked spec.Lab) int {
 	switch {
-	case spec.Topology.Kind == record.LabStandalone:
+	case asked.Topology.Kind == spec.LabStandalone:
 		return 1
-	case spec.Topology.Members == 0 && spec.Topology.Kind == record.LabReplicaSet:
+	case asked.Topology.Members == 0 && asked.Topology.Kind == spec.LabReplicaSet:
 		return 3
 	}
-	return max(1, int(spec.Topology.Members))
+	return max(1, int(asked.Topology.Members))
 }
 
 // electionTimes are after what time without an answer the primary is given up, and how often members are asked.
-func electionTimes(spec record.LabSpec) (timeout, heartbeat time.Duration, err error) {
+func electionTimes(asked spec.Lab) (timeout, heartbeat time.Duration, err error) {
 	timeout = electDefault
-	switch spec.Topology.Election {
+	switch asked.Topology.Election {
 	case "", "elect-default":
 	case "elect-fast":
 		timeout = electFast
 	default:
-		return 0, 0, fmt.Errorf("topology.election: %q is not known: say elect-default or elect-fast", spec.Topology.Election)
+		return 0, 0, fmt.Errorf("topology.election: %q is not known: say elect-default or elect-fast", asked.Topology.Election)
 	}
-	for name, value := range spec.Topology.Settings {
+	for name, value := range asked.Topology.Settings {
 		ms, err := strconv.Atoi(value)
 		switch {
 		case name != "electionTimeoutMillis" && name != "heartbeatIntervalMillis":
@@ -145,8 +145,8 @@ func electionTimes(spec record.LabSpec) (timeout, heartbeat time.Duration, err e
 			heartbeat = time.Duration(ms) * time.Millisecond
 		}
 	}
-	if spec.Availability.PromoteAfter > 0 {
-		timeout = time.Duration(spec.Availability.PromoteAfter)
+	if asked.Availability.PromoteAfter > 0 {
+		timeout = time.Duration(asked.Availability.PromoteAfter)
 	}
 	if heartbeat == 0 { // MongoDB asks five times within its time-out
 		heartbeat = min(timeout/5, 2*time.Second)

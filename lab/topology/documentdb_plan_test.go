@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func documentDBSpec(change func(*record.LabSpec)) record.LabSpec {
-	s := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabDocumentDB},
-		Topology: record.TopologySpec{Kind: record.LabReplicaSet, Members: 3}}
+func documentDBSpec(change func(*spec.Lab)) spec.Lab {
+	s := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabDocumentDB},
+		Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 3}}
 	if change != nil {
 		change(&s)
 	}
@@ -22,8 +22,8 @@ func documentDBSpec(change func(*record.LabSpec)) record.LabSpec {
 }
 
 func TestPlanDocumentDB(t *testing.T) {
-	l, err := planDocumentDB(documentDBSpec(func(s *record.LabSpec) {
-		s.Hosts = record.HostsSpec{Count: 2, Cores: 1, Memory: 1 << 30, Router: &record.HostLimits{Cores: 2}}
+	l, err := planDocumentDB(documentDBSpec(func(s *spec.Lab) {
+		s.Hosts = spec.Hosts{Count: 2, Cores: 1, Memory: 1 << 30, Router: &spec.HostLimits{Cores: 2}}
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -51,23 +51,23 @@ func TestPlanDocumentDB(t *testing.T) {
 func TestPlanDocumentDBRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, say string
-		change    func(*record.LabSpec)
+		change    func(*spec.Lab)
 	}{
-		{"sharded", "engine mongod", func(s *record.LabSpec) { s.Topology.Kind = record.LabSharded }},
-		{"arbiter", "engine mongod", func(s *record.LabSpec) { s.Topology.Arbiter = true }},
-		{"priorities", "engine mongod", func(s *record.LabSpec) { s.Topology.Priorities = []float64{2, 1, 0} }},
-		{"settings", "catchUpTimeoutMillis", func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"catchUpTimeoutMillis": "1"} }},
-		{"bad time", "electionTimeoutMillis", func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "soon"} }},
-		{"election", "elect-fast", func(s *record.LabSpec) { s.Topology.Election = "elect-never" }},
-		{"members", "between 1 and 7", func(s *record.LabSpec) { s.Topology.Members = 8 }},
-		{"binary", "mongod", func(s *record.LabSpec) { s.Engine.Binary = "/bin/mongod" }},
-		{"arguments", "mongod", func(s *record.LabSpec) { s.Engine.Args = []string{"--help"} }},
-		{"routers", "mongod", func(s *record.LabSpec) { s.Topology.Routers = 1 }},
-		{"own setting", "synchronous_standby_names", func(s *record.LabSpec) {
+		{"sharded", "engine mongod", func(s *spec.Lab) { s.Topology.Kind = spec.LabSharded }},
+		{"arbiter", "engine mongod", func(s *spec.Lab) { s.Topology.Arbiter = true }},
+		{"priorities", "engine mongod", func(s *spec.Lab) { s.Topology.Priorities = []float64{2, 1, 0} }},
+		{"settings", "catchUpTimeoutMillis", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"catchUpTimeoutMillis": "1"} }},
+		{"bad time", "electionTimeoutMillis", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "soon"} }},
+		{"election", "elect-fast", func(s *spec.Lab) { s.Topology.Election = "elect-never" }},
+		{"members", "between 1 and 7", func(s *spec.Lab) { s.Topology.Members = 8 }},
+		{"binary", "mongod", func(s *spec.Lab) { s.Engine.Binary = "/bin/mongod" }},
+		{"arguments", "mongod", func(s *spec.Lab) { s.Engine.Args = []string{"--help"} }},
+		{"routers", "mongod", func(s *spec.Lab) { s.Topology.Routers = 1 }},
+		{"own setting", "synchronous_standby_names", func(s *spec.Lab) {
 			s.Engine.Parameters = map[string]string{"synchronous_standby_names": ""}
 		}},
-		{"no setting", "not the name", func(s *record.LabSpec) { s.Engine.Parameters = map[string]string{"a b": ""} }},
-		{"two lines", "line feed", func(s *record.LabSpec) { s.Engine.Parameters = map[string]string{"work_mem": "1\n2"} }},
+		{"no setting", "not the name", func(s *spec.Lab) { s.Engine.Parameters = map[string]string{"a b": ""} }},
+		{"two lines", "line feed", func(s *spec.Lab) { s.Engine.Parameters = map[string]string{"work_mem": "1\n2"} }},
 	} {
 		if _, err := planDocumentDB(documentDBSpec(c.change)); err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: error %v does not say %q", c.name, err, c.say)
@@ -77,13 +77,13 @@ func TestPlanDocumentDBRefuses(t *testing.T) {
 
 func TestElectionTimes(t *testing.T) {
 	for _, c := range []struct {
-		change func(*record.LabSpec)
+		change func(*spec.Lab)
 		want   time.Duration
 	}{
 		{nil, 10 * time.Second},
-		{func(s *record.LabSpec) { s.Topology.Election = "elect-fast" }, 2 * time.Second},
-		{func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "700"} }, 700 * time.Millisecond},
-		{func(s *record.LabSpec) { s.Availability.PromoteAfter = record.Duration(5 * time.Second) }, 5 * time.Second},
+		{func(s *spec.Lab) { s.Topology.Election = "elect-fast" }, 2 * time.Second},
+		{func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "700"} }, 700 * time.Millisecond},
+		{func(s *spec.Lab) { s.Availability.PromoteAfter = spec.Duration(5 * time.Second) }, 5 * time.Second},
 	} {
 		timeout, beat, err := electionTimes(documentDBSpec(c.change))
 		if err != nil || timeout != c.want || beat <= 0 || beat > timeout/5 {
@@ -105,12 +105,12 @@ func uris(members int) map[string]string {
 
 func TestAddressFor(t *testing.T) {
 	yes, no := true, false
-	d := func(name, w string, j *bool) record.DurabilitySpec {
-		return record.DurabilitySpec{Name: name, W: w, Journal: j}
+	d := func(name, w string, j *bool) spec.Durability {
+		return spec.Durability{Name: name, W: w, Journal: j}
 	}
 	for _, c := range []struct {
 		members int
-		d       record.DurabilitySpec
+		d       spec.Durability
 		gateway string // or a part of the error after "!"
 	}{
 		{3, d("", "", nil), "majority"},
@@ -139,9 +139,9 @@ func TestAddressFor(t *testing.T) {
 		{1, d("", "majority", &no), "balanced"},
 		{1, d("balanced", "", nil), "balanced"},
 		{1, d("", "2", nil), "!has 1 members"},
-		{3, record.DurabilitySpec{Name: "durable", ReadPreference: "secondary"}, "!primary only"},
-		{3, record.DurabilitySpec{Name: "durable", ReadConcern: "linearizable"}, "!linearizable"},
-		{3, record.DurabilitySpec{ReadConcern: "majority"}, "majority"},
+		{3, spec.Durability{Name: "durable", ReadPreference: "secondary"}, "!primary only"},
+		{3, spec.Durability{Name: "durable", ReadConcern: "linearizable"}, "!linearizable"},
+		{3, spec.Durability{ReadConcern: "majority"}, "majority"},
 	} {
 		got, level, err := AddressFor(uris(c.members), c.d, c.members)
 		if part, wrong := strings.CutPrefix(c.gateway, "!"); wrong {
@@ -171,18 +171,18 @@ func testLevelsByNumber(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		d       record.DurabilitySpec
+		d       spec.Durability
 		gateway string
 	}{
-		{record.DurabilitySpec{}, "w3"},
-		{record.DurabilitySpec{W: "3", Journal: &yes}, "w3"},
-		{record.DurabilitySpec{Name: "durable", W: "3"}, "w3"},
-		{record.DurabilitySpec{W: "3", Journal: &no}, "w3-unjournaled"},
-		{record.DurabilitySpec{Name: "durable"}, "durable"},
-		{record.DurabilitySpec{W: "1"}, "balanced"},
-		{record.DurabilitySpec{W: "0"}, "balanced"},
-		{record.DurabilitySpec{W: "2"}, ""},
-		{record.DurabilitySpec{W: "majority"}, ""},
+		{spec.Durability{}, "w3"},
+		{spec.Durability{W: "3", Journal: &yes}, "w3"},
+		{spec.Durability{Name: "durable", W: "3"}, "w3"},
+		{spec.Durability{W: "3", Journal: &no}, "w3-unjournaled"},
+		{spec.Durability{Name: "durable"}, "durable"},
+		{spec.Durability{W: "1"}, "balanced"},
+		{spec.Durability{W: "0"}, "balanced"},
+		{spec.Durability{W: "2"}, ""},
+		{spec.Durability{W: "majority"}, ""},
 	} {
 		got, level, err := AddressFor(all, c.d, 3)
 		if c.gateway == "" {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // step is one of those that a cluster goes through.
@@ -154,7 +154,7 @@ func TestDocumentDBStandalone(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	u := bringUp(t, host.Plain, func(s *record.LabSpec) { s.Topology = record.TopologySpec{Kind: record.LabStandalone} })
+	u := bringUp(t, host.Plain, func(s *spec.Lab) { s.Topology = spec.Topology{Kind: spec.LabStandalone} })
 	c := u.collection(t, "durable", "single")
 	if err := insert(t.Context(), c, 1, patience); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -50,12 +50,12 @@ type mongoCluster struct {
 func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, findLimit)
 	defer cancel()
-	spec := site.Spec
-	programs, err := engine.FindMongo(ctx, site.Home, spec.Engine.Binary, spec.Engine.Version, spec.Topology.Kind == record.LabSharded)
+	asked := site.Spec
+	programs, err := engine.FindMongo(ctx, site.Home, asked.Engine.Binary, asked.Engine.Version, asked.Topology.Kind == spec.LabSharded)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMongoArgs(spec, programs.Version); err != nil {
+	if err := checkMongoArgs(asked, programs.Version); err != nil {
 		return nil, err
 	}
 	c := &mongoCluster{site: site, programs: programs, patience: changeLimit, plans: map[string]MemberPlan{}, roles: map[string]string{}, told: map[string]string{},
@@ -129,12 +129,12 @@ func (c *mongoCluster) newNode(m MemberPlan, keyFile string) (*engine.MongoNode,
 	if !ok {
 		return nil, fmt.Errorf("%s should stand on %s, and there is no such host", m.Name, m.Host)
 	}
-	spec := c.site.Spec
-	e := spec.Engine
+	asked := c.site.Spec
+	e := asked.Engine
 	own := e.Roles()[roleKey(m.Role)]
-	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, spec), Set: m.Set, Sharded: spec.Topology.Kind == record.LabSharded,
+	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, asked), Set: m.Set, Sharded: asked.Topology.Kind == spec.LabSharded,
 		Host: at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
-		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Volume: int64(spec.Storage.Size),
+		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Volume: int64(asked.Storage.Size),
 		Parameters: own.Parameters, Args: own.Args}
 	if keyFile != "" {
 		s.User, s.Password = mongoUser, c.password
@@ -151,7 +151,7 @@ func roleKey(role string) string {
 }
 
 // mongoRole is what a member is started as.
-func mongoRole(m MemberPlan, spec record.LabSpec) string {
+func mongoRole(m MemberPlan, asked spec.Lab) string {
 	switch {
 	case m.Role == "router":
 		return engine.MongoRouter
@@ -159,9 +159,9 @@ func mongoRole(m MemberPlan, spec record.LabSpec) string {
 		return engine.MongoConfig
 	case m.Role == "arbiter":
 		return engine.MongoArbiter
-	case spec.Topology.Kind == record.LabStandalone:
+	case asked.Topology.Kind == spec.LabStandalone:
 		return engine.MongoStandalone
-	case spec.Topology.Kind == record.LabSharded:
+	case asked.Topology.Kind == spec.LabSharded:
 		return engine.MongoShard
 	}
 	return engine.MongoMember

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // use writes through the address that clients are given.
@@ -72,8 +72,8 @@ func eachMongo(t *testing.T, version string, misbehave []string, test func(t *te
 // A set goes through what a drill does to it: a planned hand-over, the death of its primary, its return.
 func TestMongoSetLives(t *testing.T) {
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
 		})
 		ctx := start(t, l)
 		watching, stop := context.WithCancel(ctx)
@@ -124,9 +124,9 @@ func TestMongoSetLives(t *testing.T) {
 // An arbiter keeps no users, and its settings are known nevertheless.
 func TestMongoArbiterSettings(t *testing.T) {
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
 			s.Engine.Authentication = true
-			s.Topology = record.TopologySpec{Members: 2, Arbiter: true, Election: "elect-fast"}
+			s.Topology = spec.Topology{Members: 2, Arbiter: true, Election: "elect-fast"}
 		})
 		ctx := start(t, l)
 		for _, m := range l.Describe(ctx, Settings) {
@@ -140,8 +140,8 @@ func TestMongoArbiterSettings(t *testing.T) {
 // Members that were started on the data of a set find it again.
 func TestMongoSetStartsAgain(t *testing.T) {
 	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
 			s.Engine.Authentication = true
 		})
 		ctx := start(t, l)
@@ -158,8 +158,8 @@ func TestMongoSetStartsAgain(t *testing.T) {
 
 func TestMongoClusterLives(t *testing.T) {
 	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast"}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast"}
 			s.Engine.Authentication = true
 		})
 		ctx := start(t, l)
@@ -200,8 +200,8 @@ func TestMongoClusterLives(t *testing.T) {
 // A primary that dies with a write that nobody else has gives it up when it comes back, and tells once where it is.
 func TestMongoRollbackIsTold(t *testing.T) {
 	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "3000", "heartbeatTimeoutSecs": "1"}}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "3000", "heartbeatTimeoutSecs": "1"}}
 		})
 		ctx := start(t, l)
 		watching, stop := context.WithCancel(ctx)
@@ -335,8 +335,8 @@ func TestMongoLagIsTheMembersOwn(t *testing.T) {
 // Members that have everything are called idle once nothing was written for a while, and a look asks for no settings.
 func TestMongoIdle(t *testing.T) {
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
 		})
 		ctx := start(t, l)
 		use(t, ctx, l)
@@ -364,8 +364,8 @@ func TestMongoIdle(t *testing.T) {
 // A secondary that was held shows the age of what it lacks, which the primary's oplog tells.
 func TestMongoLagIsMeasured(t *testing.T) {
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *record.LabSpec) {
-			s.Topology = record.TopologySpec{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "60000"}}
+		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "60000"}}
 		})
 		ctx := start(t, l)
 		use(t, ctx, l)
@@ -402,13 +402,13 @@ func TestMongoStepDownClosesConnections(t *testing.T) {
 
 func TestMongoStepDownRefused(t *testing.T) {
 	t.Parallel()
-	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*record.LabSpec) {})
+	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*spec.Lab) {})
 	ctx := start(t, alone)
 	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "nobody to hand over to") {
 		t.Errorf("error %v of a standalone", err)
 	}
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *record.LabSpec) {
-		s.Topology = record.TopologySpec{Members: 2, Priorities: []float64{1, 0}}
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
+		s.Topology = spec.Topology{Members: 2, Priorities: []float64{1, 0}}
 	})
 	ctx = start(t, l)
 	if err := l.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "No electable secondaries") {
@@ -424,7 +424,7 @@ func TestMongoSecrets(t *testing.T) {
 	t.Parallel()
 	passwords := map[string]bool{}
 	for range 2 {
-		l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *record.LabSpec) {
+		l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
 			threeMembers(s)
 			s.Engine.Authentication = true
 		})
@@ -460,9 +460,9 @@ func TestMongoMovesBetweenHosts(t *testing.T) {
 		return
 	}
 	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Isolated, binary, func(s *record.LabSpec) {
+		l := newMongoLab(t, host.Isolated, binary, func(s *spec.Lab) {
 			s.Hosts.Count = 4
-			s.Topology = record.TopologySpec{Members: 3, Election: "elect-fast"}
+			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
 			s.Engine.Authentication = true
 		})
 		ctx := start(t, l)

@@ -8,23 +8,23 @@ import (
 	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Check finds the servers of this machine that a specification would be started with, and refuses what they do not have:
 // another release, a parameter of another release, an unknown argument, TLS without OpenSSL. It starts nothing that
 // listens. What needs no server is checked by [Plan].
-func Check(ctx context.Context, home string, spec record.LabSpec) error {
-	if spec.Engine.Name != engine.Mongod {
+func Check(ctx context.Context, home string, asked spec.Lab) error {
+	if asked.Engine.Name != engine.Mongod {
 		return nil
 	}
-	e := spec.Engine
-	programs, err := engine.FindMongo(ctx, home, e.Binary, e.Version, spec.Topology.Kind == record.LabSharded)
+	e := asked.Engine
+	programs, err := engine.FindMongo(ctx, home, e.Binary, e.Version, asked.Topology.Kind == spec.LabSharded)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkMongoArgs(spec, programs.Version), checkRenamed(spec, programs.Version)); err != nil {
+	if err := errors.Join(checkMongoArgs(asked, programs.Version), checkRenamed(asked, programs.Version)); err != nil {
 		return err
 	}
 	var errs []error
@@ -34,14 +34,14 @@ func Check(ctx context.Context, home string, spec record.LabSpec) error {
 		if len(own.Parameters) == 0 && len(own.Args) == 0 && !(e.TLS && role == "") {
 			continue // there is nothing that could be refused
 		}
-		err := engine.TryMongo(ctx, programs, triedAs(role, spec), own.Parameters, own.Args, e.TLS)
+		err := engine.TryMongo(ctx, programs, triedAs(role, asked), own.Parameters, own.Args, e.TLS)
 		var refused *engine.Refusal
 		switch {
 		case errors.As(err, &refused) && refused.About == engine.AboutTLS:
 			errs = append(errs, fmt.Errorf("engine.tls: %s (release %s) was built without TLS; leave tls out, or take a build with OpenSSL (engine.binary)",
 				programs.Mongod, programs.Version))
 		case errors.As(err, &refused):
-			errs = append(errs, fmt.Errorf("%s: release %s refuses it: %s", record.EngineKey(role, refused.About), programs.Version, refused.Text))
+			errs = append(errs, fmt.Errorf("%s: release %s refuses it: %s", spec.EngineKey(role, refused.About), programs.Version, refused.Text))
 		default:
 			errs = append(errs, err)
 		}
@@ -50,19 +50,19 @@ func Check(ctx context.Context, home string, spec record.LabSpec) error {
 }
 
 // triedAs is what a server is started as that has the parameters of a role.
-func triedAs(role string, spec record.LabSpec) string {
+func triedAs(role string, asked spec.Lab) string {
 	if role == "" {
 		role = "member"
 	}
-	return mongoRole(MemberPlan{Role: role}, spec)
+	return mongoRole(MemberPlan{Role: role}, asked)
 }
 
 // checkRenamed refuses parameters that the release calls differently or does not have.
-func checkRenamed(spec record.LabSpec, v engine.MongoVersion) error {
+func checkRenamed(asked spec.Lab, v engine.MongoVersion) error {
 	var errs []error
-	roles := spec.Engine.Roles()
+	roles := asked.Engine.Roles()
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		key := record.EngineKey(role, "parameters")
+		key := spec.EngineKey(role, "parameters")
 		for _, name := range slices.Sorted(maps.Keys(roles[role].Parameters)) {
 			switch now := server.ParameterName(name, v); now {
 			case name:

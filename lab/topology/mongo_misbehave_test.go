@@ -11,13 +11,13 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func threeMembers(s *record.LabSpec) { s.Topology.Members = 3 }
+func threeMembers(s *spec.Lab) { s.Topology.Members = 3 }
 
-func smallCluster(s *record.LabSpec) {
-	s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 1, ConfigServers: 1, Routers: 1}
+func smallCluster(s *spec.Lab) {
+	s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 1, ConfigServers: 1, Routers: 1}
 }
 
 // Whatever servers do, a start ends when its time is over, with an error that has the last status in words. The time
@@ -26,7 +26,7 @@ func smallCluster(s *record.LabSpec) {
 func TestMongoStartFails(t *testing.T) {
 	for _, c := range []struct {
 		misbehave string
-		change    func(*record.LabSpec)
+		change    func(*spec.Lab)
 		told      string
 		want      []string
 	}{
@@ -38,10 +38,10 @@ func TestMongoStartFails(t *testing.T) {
 		{"dies-at-start", threeMembers, "", []string{"rs0-1 at 127.0.0.1:", "has ended", "the stand-in was told to die"}},
 		{"dies-after-initiate", threeMembers, "", []string{"the replica set rs0 is not usable"}},
 		{"hangs", threeMembers, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
-		{"hangs", func(*record.LabSpec) {}, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
+		{"hangs", func(*spec.Lab) {}, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
 		{"router-dies", smallCluster, "", []string{"router-1 at 127.0.0.1:", "the stand-in was told to die"}},
 		{"add-shard-refused", smallCluster, "", []string{"adding shard1 failed 10 times", "a shard of that name exists"}},
-		{"add-shard-fails", func(s *record.LabSpec) { smallCluster(s); s.Deadline = record.Duration(10 * time.Second) }, "",
+		{"add-shard-fails", func(s *spec.Lab) { smallCluster(s); s.Deadline = spec.Duration(10 * time.Second) }, "",
 			[]string{"adding shard1 did not happen in time", "Could not find host matching read preference"}},
 		{"wrong-chunks", smallCluster, "", []string{"shard2 has no chunk of plimsoll.usertable: shard1 has 4 chunks; a load would miss it"}},
 	} {
@@ -146,9 +146,9 @@ func TestMongoReturnTakesWhatItNeeds(t *testing.T) {
 // A lab without a deadline of its own and a context without one end as well.
 func TestMongoStartHasALimit(t *testing.T) {
 	t.Parallel()
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "7.0.24", "never-elects"), func(s *record.LabSpec) {
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "7.0.24", "never-elects"), func(s *spec.Lab) {
 		threeMembers(s)
-		s.Deadline = record.Duration(2 * time.Second)
+		s.Deadline = spec.Duration(2 * time.Second)
 	})
 	if err := l.Start(context.WithoutCancel(t.Context())); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want one that says that its time is over", err)

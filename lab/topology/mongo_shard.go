@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -45,8 +46,8 @@ func (c *mongoCluster) shard(ctx context.Context, router *engine.MongoNode) erro
 }
 
 // collection is the collection to shard, with what was not said.
-func (c *mongoCluster) collection() record.CollectionSpec {
-	s := record.CollectionSpec{}
+func (c *mongoCluster) collection() spec.Collection {
+	s := spec.Collection{}
 	if c.site.Spec.Topology.Collection != nil {
 		s = *c.site.Spec.Topology.Collection
 	}

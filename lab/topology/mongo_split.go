@@ -11,18 +11,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // spread splits an empty ranged collection at its borders and gives each shard a run of neighbouring chunks, as many
 // as the others (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
-func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, spec record.CollectionSpec, db string) error {
-	borders := spec.SplitAt
+func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, asked spec.Collection, db string) error {
+	borders := asked.SplitAt
 	if len(borders) == 0 {
-		borders = ycsbBorders(int(spec.Chunks))
+		borders = ycsbBorders(int(asked.Chunks))
 	}
 	for _, b := range borders {
-		command := bson.D{{Key: "split", Value: spec.Namespace}, {Key: "middle", Value: bson.D{{Key: spec.Key, Value: b}}}}
+		command := bson.D{{Key: "split", Value: asked.Namespace}, {Key: "middle", Value: bson.D{{Key: asked.Key, Value: b}}}}
 		if err := persist(ctx, "splitting at "+b, func(ctx context.Context) error {
 			err := router.Command(ctx, engine.AsUser, "admin", command, nil)
 			if err != nil && strings.Contains(err.Error(), "is a boundary key") {
@@ -50,8 +50,8 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, spe
 		if i < len(borders) {
 			high = borders[i]
 		}
-		command := bson.D{{Key: "moveChunk", Value: spec.Namespace}, {Key: "bounds", Value: bson.A{
-			bson.D{{Key: spec.Key, Value: low}}, bson.D{{Key: spec.Key, Value: high}}}}, {Key: "to", Value: to}}
+		command := bson.D{{Key: "moveChunk", Value: asked.Namespace}, {Key: "bounds", Value: bson.A{
+			bson.D{{Key: asked.Key, Value: low}}, bson.D{{Key: asked.Key, Value: high}}}}, {Key: "to", Value: to}}
 		if err := persist(ctx, fmt.Sprintf("moving chunk %d to %s", i+1, to), func(ctx context.Context) error {
 			return router.Command(ctx, engine.AsUser, "admin", command, nil)
 		}); err != nil {

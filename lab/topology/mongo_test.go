@@ -20,7 +20,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var updateMongo = flag.Bool("update", false, "rewrite the recorded conversations")
@@ -39,16 +39,16 @@ type mongoLab struct {
 }
 
 // newMongoLab plans and makes a cluster that does not run yet, and ends it with the test.
-func newMongoLab(t *testing.T, mode, binary string, change func(*record.LabSpec)) *mongoLab {
+func newMongoLab(t *testing.T, mode, binary string, change func(*spec.Lab)) *mongoLab {
 	t.Helper()
-	spec := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabMongod, Binary: binary}}
-	spec.Hosts.Mode = mode
-	change(&spec)
-	spec.Defaults()
-	if err := spec.Validate(); err != nil {
+	asked := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabMongod, Binary: binary}}
+	asked.Hosts.Mode = mode
+	change(&asked)
+	asked.Defaults()
+	if err := asked.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	layout, err := Plan(spec)
+	layout, err := Plan(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func newMongoLab(t *testing.T, mode, binary string, change func(*record.LabSpec)
 	j, hosts := enginetest.Hosts(t, mode, names...)
 	l := &mongoLab{}
 	volumes := t.TempDir()
-	l.site = Site{Spec: spec, Layout: layout, Home: t.TempDir(), Dir: t.TempDir(), Journal: j, Hosts: hosts,
+	l.site = Site{Spec: asked, Layout: layout, Home: t.TempDir(), Dir: t.TempDir(), Journal: j, Hosts: hosts,
 		Volume: func(_ context.Context, member string) (string, error) {
 			return filepath.Join(volumes, member), os.MkdirAll(filepath.Join(volumes, member), 0o755)
 		},
@@ -119,37 +119,37 @@ func start(t *testing.T, l *mongoLab) context.Context {
 // The clusters of which conversations are recorded.
 var mongoConversations = []struct {
 	name, version string
-	change        func(*record.LabSpec)
+	change        func(*spec.Lab)
 }{
-	{"standalone", "8.0.12", func(s *record.LabSpec) { s.Engine.Cache = 1 << 30 }},
-	{"standalone-authentication", "7.0.24", func(s *record.LabSpec) { s.Engine.Authentication = true }},
-	{"replica-set-3", "8.0.12", func(s *record.LabSpec) { s.Topology.Members = 3 }},
-	{"replica-set-arbiter-priorities", "5.0.31", func(s *record.LabSpec) {
-		s.Topology = record.TopologySpec{Members: 2, Arbiter: true, Priorities: []float64{1, 5}, Election: "elect-fast",
+	{"standalone", "8.0.12", func(s *spec.Lab) { s.Engine.Cache = 1 << 30 }},
+	{"standalone-authentication", "7.0.24", func(s *spec.Lab) { s.Engine.Authentication = true }},
+	{"replica-set-3", "8.0.12", func(s *spec.Lab) { s.Topology.Members = 3 }},
+	{"replica-set-arbiter-priorities", "5.0.31", func(s *spec.Lab) {
+		s.Topology = spec.Topology{Members: 2, Arbiter: true, Priorities: []float64{1, 5}, Election: "elect-fast",
 			Settings: map[string]string{"chainingAllowed": "false", "writeConcernMajorityJournalDefault": "false", "electionTimeoutMillis": "2000"}}
 	}},
-	{"replica-set-authentication", "6.0.25", func(s *record.LabSpec) {
+	{"replica-set-authentication", "6.0.25", func(s *spec.Lab) {
 		s.Topology.Members = 3
 		s.Engine.Authentication = true
 		s.Engine.Parameters = map[string]string{"ttlMonitorEnabled": "false", "syncdelay": "30"}
 		s.Engine.Args = []string{"--oplogSize", "200"}
 	}},
-	{"replica-set-9", "4.4.29", func(s *record.LabSpec) { s.Topology.Members = 9 }},
+	{"replica-set-9", "4.4.29", func(s *spec.Lab) { s.Topology.Members = 9 }},
 	{"sharded-hashed-4.4", "4.4.29", sharded("hashed", 0)},
 	{"sharded-hashed-7.0", "7.0.24", sharded("hashed", 8)},
 	{"sharded-hashed-8.0", "8.0.12", sharded("hashed", 0)},
 	{"sharded-ranged-8.0", "8.0.12", sharded("ranged", 6)},
-	{"sharded-arbiter-authentication", "6.0.25", func(s *record.LabSpec) {
+	{"sharded-arbiter-authentication", "6.0.25", func(s *spec.Lab) {
 		s.Engine.Authentication = true
-		s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1,
-			Collection: &record.CollectionSpec{Namespace: "shop.orders", Key: "customer", SplitAt: []string{"h", "p"}}}
+		s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1,
+			Collection: &spec.Collection{Namespace: "shop.orders", Key: "customer", SplitAt: []string{"h", "p"}}}
 	}},
 }
 
-func sharded(how string, chunks record.Count) func(*record.LabSpec) {
-	return func(s *record.LabSpec) {
-		s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast",
-			Collection: &record.CollectionSpec{Sharding: how, Chunks: chunks}}
+func sharded(how string, chunks spec.Count) func(*spec.Lab) {
+	return func(s *spec.Lab) {
+		s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast",
+			Collection: &spec.Collection{Sharding: how, Chunks: chunks}}
 	}
 }
 

@@ -15,16 +15,16 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // secured is a set with an arbiter, or a sharded cluster, that speaks TLS and asks for a password.
-func secured(kind string) func(*record.LabSpec) {
-	return func(s *record.LabSpec) {
+func secured(kind string) func(*spec.Lab) {
+	return func(s *spec.Lab) {
 		s.Engine.TLS, s.Engine.Authentication, s.Engine.Cache = true, true, 256<<20
-		s.Topology = record.TopologySpec{Kind: kind, Members: 2, Arbiter: true, Election: "elect-fast"}
-		if kind == record.LabSharded {
-			s.Topology = record.TopologySpec{Kind: kind, Shards: 2, Members: 1, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
+		s.Topology = spec.Topology{Kind: kind, Members: 2, Arbiter: true, Election: "elect-fast"}
+		if kind == spec.LabSharded {
+			s.Topology = spec.Topology{Kind: kind, Shards: 2, Members: 1, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestMongoTLS(t *testing.T) {
 		programs["mongod"] = binary
 	}
 	for name, binary := range programs {
-		for _, kind := range []string{record.LabReplicaSet, record.LabSharded} {
+		for _, kind := range []string{spec.LabReplicaSet, spec.LabSharded} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				l := newMongoLab(t, host.Plain, binary, secured(kind))
 				ctx := start(t, l)
@@ -65,7 +65,7 @@ func TestMongoTLS(t *testing.T) {
 						t.Errorf("%s is %s, %s: %s", m.Name, m.State, m.Role, m.Problem)
 					}
 				}
-				if kind == record.LabReplicaSet {
+				if kind == spec.LabReplicaSet {
 					killAndReturn(t, ctx, l)
 				}
 			})
@@ -101,7 +101,7 @@ func killAndReturn(t *testing.T, ctx context.Context, l *mongoLab) {
 
 // The key of the authority is nowhere, and only the owner reads the others.
 func TestMongoCertificateFiles(t *testing.T) {
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), secured(record.LabReplicaSet))
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), secured(spec.LabReplicaSet))
 	dir := l.site.Dir + "/secrets/tls"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -124,42 +124,42 @@ func TestMongoCertificateFiles(t *testing.T) {
 
 // What the servers of this machine do not have is refused before anything is made.
 func TestMongoCheck(t *testing.T) {
-	spec := func(binary string, change func(*record.LabSpec)) record.LabSpec {
-		s := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabMongod, Binary: binary}, Topology: record.TopologySpec{Kind: record.LabSharded}}
+	asked := func(binary string, change func(*spec.Lab)) spec.Lab {
+		s := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabMongod, Binary: binary}, Topology: spec.Topology{Kind: spec.LabSharded}}
 		change(&s)
 		s.Defaults()
 		return s
 	}
-	server := func(parameters map[string]string, args ...string) *record.ServerSpec {
-		return &record.ServerSpec{Parameters: parameters, Args: args}
+	server := func(parameters map[string]string, args ...string) *spec.Server {
+		return &spec.Server{Parameters: parameters, Args: args}
 	}
 	older, now, bare := enginetest.StandinMongo(t, "6.0.25"), enginetest.StandinMongo(t, "8.0.12"), enginetest.StandinMongo(t, "4.4.6", "no-tls")
 	renamed := map[string]string{"wiredTigerConcurrentReadTransactions": "64"}
 	for _, c := range []struct {
 		name, binary, want string
-		change             func(*record.LabSpec)
+		change             func(*spec.Lab)
 	}{
-		{"TLS", now, "", func(s *record.LabSpec) { s.Engine.TLS = true }},
-		{"no TLS", bare, "engine.tls: " + bare + " (release 4.4.6) was built without TLS", func(s *record.LabSpec) { s.Engine.TLS = true }},
-		{"known parameter", older, "", func(s *record.LabSpec) { s.Engine.Parameters = renamed }},
+		{"TLS", now, "", func(s *spec.Lab) { s.Engine.TLS = true }},
+		{"no TLS", bare, "engine.tls: " + bare + " (release 4.4.6) was built without TLS", func(s *spec.Lab) { s.Engine.TLS = true }},
+		{"known parameter", older, "", func(s *spec.Lab) { s.Engine.Parameters = renamed }},
 		{"renamed parameter", now, "engine.parameters.wiredTigerConcurrentReadTransactions: release 8.0.12 calls this parameter storageEngineConcurrentReadTransactions",
-			func(s *record.LabSpec) { s.Engine.Parameters = renamed }},
+			func(s *spec.Lab) { s.Engine.Parameters = renamed }},
 		{"unknown parameter", now, "engine.parameters: release 8.0.12 refuses it: Unknown --setParameter 'unknownThing'",
-			func(s *record.LabSpec) { s.Engine.Parameters = map[string]string{"unknownThing": "1"} }},
+			func(s *spec.Lab) { s.Engine.Parameters = map[string]string{"unknownThing": "1"} }},
 		{"unknown parameter of a router", now, "engine.router.parameters: release 8.0.12 refuses it",
-			func(s *record.LabSpec) { s.Engine.Router = server(map[string]string{"unknownThing": "1"}) }},
+			func(s *spec.Lab) { s.Engine.Router = server(map[string]string{"unknownThing": "1"}) }},
 		{"unknown argument of a config server", now, "engine.config.args: release 8.0.12 refuses it: unrecognised option '--nosuch'",
-			func(s *record.LabSpec) { s.Engine.ConfigServer = server(nil, "--nosuch") }},
-		{"argument of the lab", now, "engine.router.args: --configdb is set by the lab", func(s *record.LabSpec) { s.Engine.Router = server(nil, "--configdb", "x") }},
-		{"another release", now, "engine.version asks for 7.0", func(s *record.LabSpec) { s.Engine.Version = "7.0" }},
+			func(s *spec.Lab) { s.Engine.ConfigServer = server(nil, "--nosuch") }},
+		{"argument of the lab", now, "engine.router.args: --configdb is set by the lab", func(s *spec.Lab) { s.Engine.Router = server(nil, "--configdb", "x") }},
+		{"another release", now, "engine.version asks for 7.0", func(s *spec.Lab) { s.Engine.Version = "7.0" }},
 	} {
-		err := Check(t.Context(), t.TempDir(), spec(c.binary, c.change))
+		err := Check(t.Context(), t.TempDir(), asked(c.binary, c.change))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
 	}
 	// A release that is named is enough to know its names.
-	s := spec("", func(s *record.LabSpec) { s.Engine.Version, s.Engine.Parameters = "7.0", renamed })
+	s := asked("", func(s *spec.Lab) { s.Engine.Version, s.Engine.Parameters = "7.0", renamed })
 	if _, err := Plan(s); err == nil || !strings.Contains(err.Error(), "calls this parameter storageEngineConcurrentReadTransactions") {
 		t.Errorf("by the release that is asked for: %v", err)
 	}
@@ -167,12 +167,12 @@ func TestMongoCheck(t *testing.T) {
 
 // Each role has its own parameters and arguments.
 func TestMongoRoles(t *testing.T) {
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *record.LabSpec) {
-		s.Topology = record.TopologySpec{Kind: record.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
+		s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
 		s.Engine.Parameters, s.Engine.Args = map[string]string{"syncdelay": "30"}, []string{"--oplogSize", "1000"}
-		s.Engine.ConfigServer = &record.ServerSpec{Parameters: map[string]string{"syncdelay": "31"}}
-		s.Engine.Arbiter = &record.ServerSpec{Parameters: map[string]string{"syncdelay": "32"}}
-		s.Engine.Router = &record.ServerSpec{Parameters: map[string]string{"maxTimeMSForHedgedReads": "33"}, Args: []string{"--quiet"}}
+		s.Engine.ConfigServer = &spec.Server{Parameters: map[string]string{"syncdelay": "31"}}
+		s.Engine.Arbiter = &spec.Server{Parameters: map[string]string{"syncdelay": "32"}}
+		s.Engine.Router = &spec.Server{Parameters: map[string]string{"maxTimeMSForHedgedReads": "33"}, Args: []string{"--quiet"}}
 	})
 	start(t, l)
 	for member, want := range map[string][]string{

@@ -6,21 +6,21 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Plan decides which servers on which hosts a specification needs. It makes nothing, and what it refuses it refuses
 // with the key and the alternative. It expects all defaults to be filled in.
-func Plan(spec record.LabSpec) (Layout, error) {
-	switch spec.Engine.Name {
+func Plan(asked spec.Lab) (Layout, error) {
+	switch asked.Engine.Name {
 	case engine.Mongod:
-		return planMongo(spec)
+		return planMongo(asked)
 	case engine.DocumentDB:
-		return planDocumentDB(spec)
+		return planDocumentDB(asked)
 	case engine.None:
-		return planBare(spec)
+		return planBare(asked)
 	}
-	return Layout{}, unknownEngine(spec)
+	return Layout{}, unknownEngine(asked)
 }
 
 // New makes a cluster that does not run yet: [Cluster.Start] starts it.
@@ -36,13 +36,13 @@ func New(site Site) (Cluster, error) {
 	return nil, unknownEngine(site.Spec)
 }
 
-func unknownEngine(spec record.LabSpec) error {
-	return fmt.Errorf("engine.name: %q is not one that a lab can start; it is mongod, documentdb or none", spec.Engine.Name)
+func unknownEngine(asked spec.Lab) error {
+	return fmt.Errorf("engine.name: %q is not one that a lab can start; it is mongod, documentdb or none", asked.Engine.Name)
 }
 
 // hostLimits are what the hosts of a role may use: own, where it says something, and what all hosts have.
-func hostLimits(spec record.HostsSpec, own *record.HostLimits) host.Limits {
-	l := host.Limits{Cores: spec.Cores, Memory: int64(spec.Memory), Network: int64(spec.Network)}
+func hostLimits(asked spec.Hosts, own *spec.HostLimits) host.Limits {
+	l := host.Limits{Cores: asked.Cores, Memory: int64(asked.Memory), Network: int64(asked.Network)}
 	if own != nil && own.Cores > 0 {
 		l.Cores = own.Cores
 	}

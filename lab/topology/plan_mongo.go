@@ -7,7 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The names of replica sets.
@@ -32,13 +32,13 @@ type mongoPlanner struct {
 }
 
 // planMongo plans a standalone mongod, a replica set or a sharded cluster.
-func planMongo(spec record.LabSpec) (Layout, error) {
-	if err := checkMongo(spec); err != nil {
+func planMongo(asked spec.Lab) (Layout, error) {
+	if err := checkMongo(asked); err != nil {
 		return Layout{}, err
 	}
-	t := spec.Topology
+	t := asked.Topology
 	p := &mongoPlanner{load: map[string]int{}, sets: map[string]map[string]int{}}
-	hosts := int(spec.Hosts.Count)
+	hosts := int(asked.Hosts.Count)
 	if hosts == 0 {
 		hosts = int(t.Members)
 		if t.Arbiter {
@@ -48,30 +48,30 @@ func planMongo(spec record.LabSpec) (Layout, error) {
 	}
 	for i := range hosts {
 		p.data = append(p.data, "host"+strconv.Itoa(i+1))
-		p.addHost(p.data[i], "member", spec, nil)
+		p.addHost(p.data[i], "member", asked, nil)
 	}
 	switch t.Kind {
-	case record.LabStandalone:
+	case spec.LabStandalone:
 		p.place(MemberPlan{Name: memberName(mongoSet, 0), Kind: "mongod", Role: "member", Volume: true}, 0)
-	case record.LabReplicaSet:
+	case spec.LabReplicaSet:
 		p.placeSet(mongoSet, t, 0)
-	case record.LabSharded:
+	case spec.LabSharded:
 		for s := range int(t.Shards) {
 			p.placeSet("shard"+strconv.Itoa(s+1), t, s)
 		}
-		p.placeHelpers(spec)
+		p.placeHelpers(asked)
 	}
-	p.layout.Notes = append(p.layout.Notes, p.notes(spec)...)
+	p.layout.Notes = append(p.layout.Notes, p.notes(asked)...)
 	return p.layout, nil
 }
 
-func (p *mongoPlanner) addHost(name, role string, spec record.LabSpec, own *record.HostLimits) {
-	p.layout.Hosts = append(p.layout.Hosts, HostPlan{Name: name, Role: role, Limits: hostLimits(spec.Hosts, own)})
+func (p *mongoPlanner) addHost(name, role string, asked spec.Lab, own *spec.HostLimits) {
+	p.layout.Hosts = append(p.layout.Hosts, HostPlan{Name: name, Role: role, Limits: hostLimits(asked.Hosts, own)})
 }
 
 // placeSet places the members of a replica set, the arbiter last. turn shifts the first choice among equal hosts, so
 // that the members that were named first do not all stand on the first host.
-func (p *mongoPlanner) placeSet(set string, t record.TopologySpec, turn int) {
+func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 	for m := range int(t.Members) {
 		priority := 1.0
 		switch {
@@ -89,7 +89,7 @@ func (p *mongoPlanner) placeSet(set string, t record.TopologySpec, turn int) {
 }
 
 // dataVotes is how many of the members with data have a vote.
-func dataVotes(t record.TopologySpec) int {
+func dataVotes(t spec.Topology) int {
 	votes := maxVotes
 	if t.Arbiter {
 		votes--
@@ -118,27 +118,27 @@ func (p *mongoPlanner) place(m MemberPlan, turn int) {
 }
 
 // placeHelpers gives each config server and each router a host of its own.
-func (p *mongoPlanner) placeHelpers(spec record.LabSpec) {
-	for i := range int(spec.Topology.ConfigServers) {
+func (p *mongoPlanner) placeHelpers(asked spec.Lab) {
+	for i := range int(asked.Topology.ConfigServers) {
 		n := strconv.Itoa(i + 1)
-		p.addHost("config"+n, "config", spec, spec.Hosts.Config)
+		p.addHost("config"+n, "config", asked, asked.Hosts.Config)
 		p.layout.Members = append(p.layout.Members, MemberPlan{Name: "config-" + n, Kind: "mongod", Set: mongoConfig,
 			Host: "config" + n, Role: "config", Volume: true, Priority: 1})
 	}
-	for i := range int(spec.Topology.Routers) {
+	for i := range int(asked.Topology.Routers) {
 		n := strconv.Itoa(i + 1)
-		p.addHost("router"+n, "router", spec, spec.Hosts.Router)
+		p.addHost("router"+n, "router", asked, asked.Hosts.Router)
 		p.layout.Members = append(p.layout.Members, MemberPlan{Name: "router-" + n, Kind: "mongos",
 			Host: "router" + n, Role: "router"})
 	}
 }
 
 // notes say what a reader of the specification would not expect.
-func (p *mongoPlanner) notes(spec record.LabSpec) []string {
-	t := spec.Topology
+func (p *mongoPlanner) notes(asked spec.Lab) []string {
+	t := asked.Topology
 	var notes []string
 	say := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
-	if room := mongoRoom(spec); room.Volume > 0 {
+	if room := mongoRoom(asked); room.Volume > 0 {
 		say("storage.size: of each volume of %s mongod itself takes %s: %s. The journal grows until the next checkpoint; there is one every %s",
 			figure.Bytes(room.Volume), figure.Bytes(room.Own()), room, figure.Duration(room.Checkpoint))
 	}
@@ -146,8 +146,8 @@ func (p *mongoPlanner) notes(spec record.LabSpec) []string {
 		say("hosts.count: %d hosts carry %d members of a set, so the loss of %s takes several members of one set; a majority may be gone with it",
 			len(p.data), p.membersPerSet(t), crowded[0])
 	}
-	if t.Kind == record.LabStandalone {
-		return append(notes, p.cacheNotes(spec)...)
+	if t.Kind == spec.LabStandalone {
+		return append(notes, p.cacheNotes(asked)...)
 	}
 	if t.Acknowledge > 0 {
 		say("topology.acknowledge: %d: mongod waits for as many members as each write says (w), so the lab has nothing to set", t.Acknowledge)
@@ -165,47 +165,47 @@ func (p *mongoPlanner) notes(spec record.LabSpec) []string {
 	if int(t.Members) > dataVotes(t) {
 		say("topology.members: %d members of each set have neither vote nor priority, because only %d may vote", int(t.Members)-dataVotes(t), maxVotes)
 	}
-	if t.Kind == record.LabSharded {
+	if t.Kind == spec.LabSharded {
 		if t.ConfigServers%2 == 0 {
 			say("topology.config_servers: %d config servers survive no more failures than %d", t.ConfigServers, t.ConfigServers-1)
 		}
-		if len(spec.Engine.Parameters) > 0 || len(spec.Engine.Args) > 0 {
+		if len(asked.Engine.Parameters) > 0 || len(asked.Engine.Args) > 0 {
 			say("engine.parameters and engine.args are for the members of the shards; config servers and routers have their own (engine.config, engine.router)")
 		}
 		say("the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on")
 	}
-	return append(notes, p.cacheNotes(spec)...)
+	return append(notes, p.cacheNotes(asked)...)
 }
 
 // mongoRoom is what the members of a lab themselves keep on their volumes.
-func mongoRoom(spec record.LabSpec) engine.MongoRoom {
-	return engine.RoomOfMongo(int64(spec.Storage.Size), spec.Topology.Kind != record.LabStandalone, spec.Engine.Args, spec.Engine.Parameters)
+func mongoRoom(asked spec.Lab) engine.MongoRoom {
+	return engine.RoomOfMongo(int64(asked.Storage.Size), asked.Topology.Kind != spec.LabStandalone, asked.Engine.Args, asked.Engine.Parameters)
 }
 
 // CheckData refuses data of clients, in bytes, for which the volumes of a specification are too small, as far as that is known:
 // shards share them evenly.
-func CheckData(spec record.LabSpec, data int64) error {
-	if spec.Engine.Name != engine.Mongod {
+func CheckData(asked spec.Lab, data int64) error {
+	if asked.Engine.Name != engine.Mongod {
 		return nil
 	}
-	if spec.Topology.Kind == record.LabSharded {
-		data /= max(1, int64(spec.Topology.Shards))
+	if asked.Topology.Kind == spec.LabSharded {
+		data /= max(1, int64(asked.Topology.Shards))
 	}
-	return mongoRoom(spec).CheckData(data)
+	return mongoRoom(asked).CheckData(data)
 }
 
 // cacheNotes say how the memory is shared where nobody said so.
-func (p *mongoPlanner) cacheNotes(spec record.LabSpec) []string {
+func (p *mongoPlanner) cacheNotes(asked spec.Lab) []string {
 	data := 0
 	for _, m := range p.layout.Members {
 		if m.Role == "member" {
 			data++
 		}
 	}
-	if spec.Engine.Cache > 0 || data < 2 {
+	if asked.Engine.Cache > 0 || data < 2 {
 		return nil
 	}
-	if spec.Hosts.Memory == 0 {
+	if asked.Hosts.Memory == 0 {
 		return []string{fmt.Sprintf("engine.cache: each of the %d members with data takes half of this machine's memory for its cache, as mongod does alone; say a size", data)}
 	}
 	if sharing := slices.Max(sharedBy(p.layout)); sharing > 1 {
@@ -247,7 +247,7 @@ func (p *mongoPlanner) crowded() []string {
 	return names
 }
 
-func (p *mongoPlanner) membersPerSet(t record.TopologySpec) int {
+func (p *mongoPlanner) membersPerSet(t spec.Topology) int {
 	if t.Arbiter {
 		return int(t.Members) + 1
 	}

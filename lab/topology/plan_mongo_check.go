@@ -13,7 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The bounds of what is planned: more does not fit a machine, or MongoDB refuses it.
@@ -26,20 +26,20 @@ const (
 )
 
 // checkMongo refuses what mongod cannot form.
-func checkMongo(spec record.LabSpec) error {
-	t := spec.Topology
+func checkMongo(asked spec.Lab) error {
+	t := asked.Topology
 	errs := []error{
-		within("hosts.count", int64(spec.Hosts.Count), 0, maxMongoHosts),
-		engine.CheckMongoCache(int64(spec.Engine.Cache)),
-		checkMongoVersion(spec),
-		mongoRoom(spec).Check(),
+		within("hosts.count", int64(asked.Hosts.Count), 0, maxMongoHosts),
+		engine.CheckMongoCache(int64(asked.Engine.Cache)),
+		checkMongoVersion(asked),
+		mongoRoom(asked).Check(),
 	}
 	switch t.Kind {
-	case record.LabStandalone:
+	case spec.LabStandalone:
 		errs = append(errs, checkStandalone(t))
-	case record.LabReplicaSet:
+	case spec.LabReplicaSet:
 		errs = append(errs, checkSet(t))
-	case record.LabSharded:
+	case spec.LabSharded:
 		errs = append(errs, checkSet(t), checkSharded(t))
 	default:
 		errs = append(errs, fmt.Errorf("topology.kind: %q is not known; it is standalone, replica-set or sharded", t.Kind))
@@ -54,8 +54,8 @@ func within(key string, n, low, high int64) error {
 	return nil
 }
 
-func checkMongoVersion(spec record.LabSpec) error {
-	e := spec.Engine
+func checkMongoVersion(asked spec.Lab) error {
+	e := asked.Engine
 	var v engine.MongoVersion
 	if e.Version != "" {
 		var err error
@@ -67,23 +67,23 @@ func checkMongoVersion(spec record.LabSpec) error {
 		}
 	}
 	if v.Known() {
-		return errors.Join(checkMongoArgs(spec, v), checkRenamed(spec, v))
+		return errors.Join(checkMongoArgs(asked, v), checkRenamed(asked, v))
 	}
-	return checkMongoArgs(spec, v)
+	return checkMongoArgs(asked, v)
 }
 
 // checkMongoArgs refuses arguments that the lab sets itself or that the release does not have, for servers of any role.
-func checkMongoArgs(spec record.LabSpec, v engine.MongoVersion) error {
+func checkMongoArgs(asked spec.Lab, v engine.MongoVersion) error {
 	var errs []error
-	roles := spec.Engine.Roles()
+	roles := asked.Engine.Roles()
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		members := spec.Topology.Kind != record.LabStandalone && role != "router"
-		errs = append(errs, engine.CheckMongodArgs(record.EngineKey(role, "args"), roles[role].Args, v, members))
+		members := asked.Topology.Kind != spec.LabStandalone && role != "router"
+		errs = append(errs, engine.CheckMongodArgs(spec.EngineKey(role, "args"), roles[role].Args, v, members))
 	}
 	return errors.Join(errs...)
 }
 
-func checkStandalone(t record.TopologySpec) error {
+func checkStandalone(t spec.Topology) error {
 	if t.Members > 1 || t.Arbiter || len(t.Priorities) > 1 || len(t.Settings) > 0 || t.Shards > 1 {
 		return errors.New("topology.kind: a standalone is one mongod without elections or shards; say replica-set or sharded for more")
 	}
@@ -91,7 +91,7 @@ func checkStandalone(t record.TopologySpec) error {
 }
 
 // checkSet checks what replica sets, and the shards of a cluster, have.
-func checkSet(t record.TopologySpec) error {
+func checkSet(t spec.Topology) error {
 	errs := []error{within("topology.members", int64(t.Members), 1, maxMongoMembers)}
 	if t.Arbiter && t.Members == 1 {
 		errs = append(errs, errors.New("topology.arbiter: beside a single member an arbiter can elect nobody else; say members: 2, or leave the arbiter out"))
@@ -104,7 +104,7 @@ func checkSet(t record.TopologySpec) error {
 	return errors.Join(append(errs, err)...)
 }
 
-func checkPriorities(t record.TopologySpec) error {
+func checkPriorities(t spec.Topology) error {
 	if len(t.Priorities) == 0 {
 		return nil
 	}
@@ -128,7 +128,7 @@ func checkPriorities(t record.TopologySpec) error {
 	return errors.Join(errs...)
 }
 
-func checkSharded(t record.TopologySpec) error {
+func checkSharded(t spec.Topology) error {
 	errs := []error{
 		within("topology.shards", int64(t.Shards), 1, maxShards),
 		within("topology.config_servers", int64(t.ConfigServers), 1, maxVotes),
@@ -194,7 +194,7 @@ var fastElection = map[string]string{
 
 // setSettings are the settings of each replica set: those of the preset, and those that were given. Values that
 // writeConcernMajorityJournalDefault has are among them, see [settingKinds].
-func setSettings(t record.TopologySpec) (bson.D, error) {
+func setSettings(t spec.Topology) (bson.D, error) {
 	all := map[string]string{}
 	switch t.Election {
 	case "", "elect-default":

@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-func mongoSpec(t record.TopologySpec) record.LabSpec {
-	s := record.LabSpec{Name: "test", Engine: record.EngineSpec{Name: record.LabMongod}, Topology: t}
+func mongoSpec(t spec.Topology) spec.Lab {
+	s := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabMongod}, Topology: t}
 	s.Defaults()
 	return s
 }
@@ -46,15 +46,15 @@ func TestPlanMongo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		spec record.LabSpec
+		spec spec.Lab
 		want string
 	}{
-		{"standalone", mongoSpec(record.TopologySpec{}), "rs0-1 mongod member on host1 priority 0 with a volume\n"},
-		{"three", mongoSpec(record.TopologySpec{Members: 3}), "rs0-1 mongod member on host1 with a volume\nrs0-2 mongod member on host2 with a volume\nrs0-3 mongod member on host3 with a volume\n" + cacheNote(3)},
-		{"arbiter", mongoSpec(record.TopologySpec{Members: 2, Arbiter: true, Priorities: []float64{2, 0}}),
+		{"standalone", mongoSpec(spec.Topology{}), "rs0-1 mongod member on host1 priority 0 with a volume\n"},
+		{"three", mongoSpec(spec.Topology{Members: 3}), "rs0-1 mongod member on host1 with a volume\nrs0-2 mongod member on host2 with a volume\nrs0-3 mongod member on host3 with a volume\n" + cacheNote(3)},
+		{"arbiter", mongoSpec(spec.Topology{Members: 2, Arbiter: true, Priorities: []float64{2, 0}}),
 			"rs0-1 mongod member on host1 priority 2 with a volume\nrs0-2 mongod member on host2 priority 0 with a volume\nrs0-arbiter mongod arbiter on host3\n" +
 				"note: topology.arbiter: the members with data are not more than a majority of the votes: without one of them, w: majority may wait for ever; MongoDB's default write concern is w: 1 here\n" + cacheNote(2)},
-		{"sharded", mongoSpec(record.TopologySpec{Kind: record.LabSharded, Shards: 2, Members: 3, ConfigServers: 1, Routers: 1}),
+		{"sharded", mongoSpec(spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 3, ConfigServers: 1, Routers: 1}),
 			"shard1-1 mongod member on host1 with a volume\nshard1-2 mongod member on host2 with a volume\nshard1-3 mongod member on host3 with a volume\n" +
 				"shard2-1 mongod member on host2 with a volume\nshard2-2 mongod member on host3 with a volume\nshard2-3 mongod member on host1 with a volume\n" +
 				"config-1 mongod config on config1 with a volume\nrouter-1 mongos router on router1\n" +
@@ -71,65 +71,65 @@ func TestPlanMongo(t *testing.T) {
 }
 
 // changedSet and changedCluster are a set of three and a small cluster with a change.
-func changedSet(f func(*record.LabSpec)) record.LabSpec {
-	s := mongoSpec(record.TopologySpec{Members: 3})
+func changedSet(f func(*spec.Lab)) spec.Lab {
+	s := mongoSpec(spec.Topology{Members: 3})
 	f(&s)
 	return s
 }
 
-func changedCluster(f func(*record.LabSpec)) record.LabSpec {
-	s := mongoSpec(record.TopologySpec{Kind: record.LabSharded})
+func changedCluster(f func(*spec.Lab)) spec.Lab {
+	s := mongoSpec(spec.Topology{Kind: spec.LabSharded})
 	f(&s)
 	return s
 }
 
 // planned is a specification and what its plan says.
 type planned struct {
-	spec record.LabSpec
+	spec spec.Lab
 	want string
 }
 
 // What cannot be made is refused with the key and what to write instead.
 func TestPlanMongoRefusesSets(t *testing.T) {
 	refused(t, []planned{
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members = 0 }), "topology.members: 0 is not between 1 and 50"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members = 51 }), "topology.members: 51"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: beside a single member"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "say members: 6"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Priorities = []float64{1, 2} }), "topology.priorities: there are 2 for 3 members"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Priorities = []float64{0, 0, 0} }), "nobody could become primary"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Priorities = []float64{-1, 1, 1} }), "not between 0 and 1000"},
-		{changedSet(func(s *record.LabSpec) {
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 0 }), "topology.members: 0 is not between 1 and 50"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 51 }), "topology.members: 51"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: beside a single member"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "say members: 6"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{1, 2} }), "topology.priorities: there are 2 for 3 members"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{0, 0, 0} }), "nobody could become primary"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{-1, 1, 1} }), "not between 0 and 1000"},
+		{changedSet(func(s *spec.Lab) {
 			s.Topology.Members, s.Topology.Priorities = 8, slices.Repeat([]float64{1}, 8)
 		}), "member 8 has no vote"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Election = "elect-never" }), "elect-default or elect-fast"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMilis": "1"} }), "did you mean electionTimeoutMillis?"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number from 1"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Settings = map[string]string{"chainingAllowed": "perhaps"} }), "neither true nor false"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Kind = record.LabStandalone }), "say replica-set or sharded"},
-		{changedSet(func(s *record.LabSpec) { s.Hosts.Count = 65 }), "hosts.count: 65"},
-		{changedSet(func(s *record.LabSpec) { s.Engine.Cache = 1 << 20 }), "engine.cache: WiredTiger takes 256MiB"},
-		{changedSet(func(s *record.LabSpec) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old"},
-		{changedSet(func(s *record.LabSpec) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release"},
-		{changedSet(func(s *record.LabSpec) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind"},
-		{changedSet(func(s *record.LabSpec) { s.Engine.Name = "postgres" }), "engine.name"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Election = "elect-never" }), "elect-default or elect-fast"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMilis": "1"} }), "did you mean electionTimeoutMillis?"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number from 1"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"chainingAllowed": "perhaps"} }), "neither true nor false"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Kind = spec.LabStandalone }), "say replica-set or sharded"},
+		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 65 }), "hosts.count: 65"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: WiredTiger takes 256MiB"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Name = "postgres" }), "engine.name"},
 	})
 }
 
 func TestPlanMongoRefusesClusters(t *testing.T) {
 	refused(t, []planned{
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Routers = 0 }), "topology.routers: 0"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.ConfigServers = 8 }), "topology.config_servers: 8"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Shards = 0 }), "topology.shards: 0"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Collection = nil }), "topology.collection: a sharded lab shards a collection"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Collection.Namespace = "config.chunks" }), "not DATABASE.COLLECTION of users"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders are for sharding: ranged"},
-		{changedCluster(func(s *record.LabSpec) {
+		{changedCluster(func(s *spec.Lab) { s.Topology.Routers = 0 }), "topology.routers: 0"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 8 }), "topology.config_servers: 8"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Shards = 0 }), "topology.shards: 0"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab shards a collection"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not DATABASE.COLLECTION of users"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders are for sharding: ranged"},
+		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
 		}), "not in ascending order"},
-		{changedCluster(func(s *record.LabSpec) {
+		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.Key = "ranged", "age"
 		}), "YCSB's keys are in _id, and age needs borders"},
 	})
@@ -147,11 +147,11 @@ func refused(t *testing.T, cases []planned) {
 // What is possible and unwise is noted.
 func TestPlanMongoNotes(t *testing.T) {
 	for _, c := range []planned{
-		{changedSet(func(s *record.LabSpec) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts carry 3 members of a set, so the loss of host1"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members = 4 }), "4 voting members survive no more failures than 3"},
-		{changedSet(func(s *record.LabSpec) { s.Topology.Members = 9 }), "2 members of each set have neither vote nor priority"},
-		{changedCluster(func(s *record.LabSpec) { s.Topology.ConfigServers = 2 }), "2 config servers survive no more failures than 1"},
-		{changedCluster(func(s *record.LabSpec) { s.Hosts.Memory = 8 << 30 }), "up to 2 members share the memory of a host"},
+		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts carry 3 members of a set, so the loss of host1"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 4 }), "4 voting members survive no more failures than 3"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 9 }), "2 members of each set have neither vote nor priority"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 2 }), "2 config servers survive no more failures than 1"},
+		{changedCluster(func(s *spec.Lab) { s.Hosts.Memory = 8 << 30 }), "up to 2 members share the memory of a host"},
 	} {
 		l, err := Plan(c.spec)
 		if err != nil || !strings.Contains(strings.Join(l.Notes, "\n"), c.want) {
@@ -161,17 +161,17 @@ func TestPlanMongoNotes(t *testing.T) {
 }
 
 // drawSpec makes a specification, often one that is not possible.
-func drawSpec(t *rapid.T) record.LabSpec {
-	count := func(name string, low, high int) record.Count {
-		return record.Count(rapid.IntRange(low, high).Draw(t, name))
+func drawSpec(t *rapid.T) spec.Lab {
+	count := func(name string, low, high int) spec.Count {
+		return spec.Count(rapid.IntRange(low, high).Draw(t, name))
 	}
-	s := record.LabSpec{Engine: record.EngineSpec{Name: record.LabMongod}}
+	s := spec.Lab{Engine: spec.Engine{Name: spec.LabMongod}}
 	s.Hosts.Count = count("hosts", 0, 12)
-	s.Hosts.Memory = record.Size(rapid.SampledFrom([]int64{0, 1 << 30, 8 << 30}).Draw(t, "memory"))
-	s.Engine.Cache = record.Size(rapid.SampledFrom([]int64{0, 0, 1 << 20, 1 << 30}).Draw(t, "cache"))
+	s.Hosts.Memory = spec.Size(rapid.SampledFrom([]int64{0, 1 << 30, 8 << 30}).Draw(t, "memory"))
+	s.Engine.Cache = spec.Size(rapid.SampledFrom([]int64{0, 0, 1 << 20, 1 << 30}).Draw(t, "cache"))
 	s.Engine.Args = rapid.SliceOfN(rapid.SampledFrom([]string{"--quiet", "--dbpath", "--nojournal", "x", "-", "--", "--=1"}), 0, 2).Draw(t, "args")
 	top := &s.Topology
-	top.Kind = rapid.SampledFrom([]string{record.LabStandalone, record.LabReplicaSet, record.LabReplicaSet, record.LabSharded, record.LabSharded, "", "x"}).Draw(t, "kind")
+	top.Kind = rapid.SampledFrom([]string{spec.LabStandalone, spec.LabReplicaSet, spec.LabReplicaSet, spec.LabSharded, spec.LabSharded, "", "x"}).Draw(t, "kind")
 	top.Members, top.Arbiter = count("members", -1, 10), rapid.Bool().Draw(t, "arbiter")
 	if rapid.Bool().Draw(t, "with priorities") {
 		n := max(0, int(top.Members)+rapid.IntRange(-1, 1).Draw(t, "off by"))
@@ -182,7 +182,7 @@ func drawSpec(t *rapid.T) record.LabSpec {
 		rapid.SampledFrom([]string{"1", "-1", "true", ""}), 0, 2).Draw(t, "settings")
 	top.Shards, top.ConfigServers, top.Routers = count("shards", -1, 5), count("config", -1, 8), count("routers", -1, 3)
 	if rapid.Bool().Draw(t, "with a collection") {
-		top.Collection = &record.CollectionSpec{Namespace: rapid.SampledFrom([]string{"", "a.b", "a", ".b", "config.x"}).Draw(t, "namespace"),
+		top.Collection = &spec.Collection{Namespace: rapid.SampledFrom([]string{"", "a.b", "a", ".b", "config.x"}).Draw(t, "namespace"),
 			Sharding: rapid.SampledFrom([]string{"", "hashed", "ranged", "x"}).Draw(t, "sharding"), Chunks: count("chunks", -1, 20),
 			SplitAt: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3).Draw(t, "borders")}
 	}
@@ -207,7 +207,7 @@ func TestPlanMongoHolds(t *testing.T) {
 	})
 }
 
-func checkLayout(t *rapid.T, spec record.LabSpec, l Layout) {
+func checkLayout(t *rapid.T, asked spec.Lab, l Layout) {
 	hosts := map[string]string{}
 	for _, h := range l.Hosts {
 		if hosts[h.Name] != "" {
@@ -247,8 +247,8 @@ func checkLayout(t *rapid.T, spec record.LabSpec, l Layout) {
 			t.Fatalf("%s has %d members on one host and %d on another", set, many, few)
 		}
 	}
-	if spec.Topology.Kind == record.LabSharded && int(spec.Topology.Shards+1) != len(perHost)-1 {
-		t.Fatalf("there are %d sets for %d shards", len(perHost)-1, spec.Topology.Shards)
+	if asked.Topology.Kind == spec.LabSharded && int(asked.Topology.Shards+1) != len(perHost)-1 {
+		t.Fatalf("there are %d sets for %d shards", len(perHost)-1, asked.Topology.Shards)
 	}
 }
 
@@ -263,8 +263,8 @@ func anyKey(m map[string]int) string {
 func TestMongoSetConfigVotes(t *testing.T) {
 	for members := 1; members <= 50; members++ {
 		for _, arbiter := range []bool{false, true} {
-			spec := mongoSpec(record.TopologySpec{Kind: record.LabReplicaSet, Members: record.Count(members), Arbiter: arbiter})
-			l, err := Plan(spec)
+			asked := mongoSpec(spec.Topology{Kind: spec.LabReplicaSet, Members: spec.Count(members), Arbiter: arbiter})
+			l, err := Plan(asked)
 			if err != nil {
 				if arbiter && (members == 1 || members >= maxVotes) {
 					continue
@@ -273,7 +273,7 @@ func TestMongoSetConfigVotes(t *testing.T) {
 			}
 			votes := 0
 			for i, m := range l.Members {
-				if m.Role == "arbiter" || i < dataVotes(spec.Topology) {
+				if m.Role == "arbiter" || i < dataVotes(asked.Topology) {
 					votes++
 				} else if m.Priority != 0 {
 					t.Errorf("%d members: %s has no vote and priority %v", members, m.Name, m.Priority)
@@ -287,7 +287,7 @@ func TestMongoSetConfigVotes(t *testing.T) {
 }
 
 func TestHostLimits(t *testing.T) {
-	got := hostLimits(record.HostsSpec{Cores: 2, Memory: 1 << 30, Network: 5}, &record.HostLimits{Cores: 1})
+	got := hostLimits(spec.Hosts{Cores: 2, Memory: 1 << 30, Network: 5}, &spec.HostLimits{Cores: 1})
 	if diff := cmp.Diff(host.Limits{Cores: 1, Memory: 1 << 30, Network: 5}, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}

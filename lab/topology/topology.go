@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // HostPlan is a host that a topology needs.
@@ -44,7 +45,7 @@ type Layout struct {
 
 // Site is what a cluster is built on.
 type Site struct {
-	Spec    record.LabSpec // with all defaults
+	Spec    spec.Lab // with all defaults
 	Layout  Layout
 	Home    string // where engines are installed
 	Dir     string // of the lab; secrets go to Dir/secrets, readable by the owner alone

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // One disk of a mirror after the other dies and is replaced while a server writes: each repair finds the room that it
@@ -22,7 +22,7 @@ func TestDisksAreReplacedUnderLoad(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	p := record.StorageSpec{Size: 1 << 30, Tolerate: 1}
+	p := spec.Storage{Size: 1 << 30, Tolerate: 1}
 	v := newBench(t, p).volume(t)
 	l := startLoad(t, filepath.Join(v.Dir(), "data"), int(p.Size)/3)
 	for i, d := range []string{"d2", "d1"} {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // everything is a machine that has all there is.
@@ -53,7 +53,7 @@ func (s standIns) said(t *testing.T) []string {
 	return lines(string(text))
 }
 
-func (s standIns) array(t *testing.T, backend string, p record.StorageSpec) array {
+func (s standIns) array(t *testing.T, backend string, p spec.Storage) array {
 	t.Helper()
 	p.Size = 1 << 30
 	sch, err := schemeFor(backend, p, everything())
@@ -82,18 +82,18 @@ const (
 func TestMDIsMade(t *testing.T) {
 	s := newStandIns(t)
 	for _, c := range []struct {
-		p    record.StorageSpec
+		p    spec.Storage
 		n    int
 		want string
 	}{
-		{record.StorageSpec{Stripe: 2}, 2, "--level=0 --raid-devices=2 --chunk=512K"},
-		{record.StorageSpec{Stripe: 2, StripeSize: 64 << 10}, 2, "--level=0 --raid-devices=2 --chunk=64K"},
-		{record.StorageSpec{Tolerate: 1}, 2, "--level=1 --raid-devices=2 --assume-clean --bitmap=internal"},
-		{record.StorageSpec{Tolerate: 2}, 3, "--level=1 --raid-devices=3 --assume-clean --bitmap=internal"},
-		{record.StorageSpec{Stripe: 2, Tolerate: 1}, 4, "--level=10 --raid-devices=4 --layout=n2 --chunk=512K --assume-clean --bitmap=internal"},
-		{record.StorageSpec{Stripe: 2, Tolerate: 2}, 6, "--level=10 --raid-devices=6 --layout=n3 --chunk=512K --assume-clean --bitmap=internal"},
-		{record.StorageSpec{Stripe: 3, Tolerate: 1, Redundancy: "parity"}, 4, "--level=5 --raid-devices=4 --chunk=512K --assume-clean --bitmap=internal"},
-		{record.StorageSpec{Stripe: 4, Tolerate: 2, Redundancy: "parity"}, 6, "--level=6 --raid-devices=6 --chunk=512K --assume-clean --bitmap=internal"},
+		{spec.Storage{Stripe: 2}, 2, "--level=0 --raid-devices=2 --chunk=512K"},
+		{spec.Storage{Stripe: 2, StripeSize: 64 << 10}, 2, "--level=0 --raid-devices=2 --chunk=64K"},
+		{spec.Storage{Tolerate: 1}, 2, "--level=1 --raid-devices=2 --assume-clean --bitmap=internal"},
+		{spec.Storage{Tolerate: 2}, 3, "--level=1 --raid-devices=3 --assume-clean --bitmap=internal"},
+		{spec.Storage{Stripe: 2, Tolerate: 1}, 4, "--level=10 --raid-devices=4 --layout=n2 --chunk=512K --assume-clean --bitmap=internal"},
+		{spec.Storage{Stripe: 2, Tolerate: 2}, 6, "--level=10 --raid-devices=6 --layout=n3 --chunk=512K --assume-clean --bitmap=internal"},
+		{spec.Storage{Stripe: 3, Tolerate: 1, Redundancy: "parity"}, 4, "--level=5 --raid-devices=4 --chunk=512K --assume-clean --bitmap=internal"},
+		{spec.Storage{Stripe: 4, Tolerate: 2, Redundancy: "parity"}, 6, "--level=6 --raid-devices=6 --chunk=512K --assume-clean --bitmap=internal"},
 	} {
 		a := s.array(t, MD, c.p)
 		if err := a.format(context.Background(), devices(c.n)); err != nil {
@@ -105,7 +105,7 @@ func TestMDIsMade(t *testing.T) {
 
 func TestMDIsRepaired(t *testing.T) {
 	s, ctx := newStandIns(t), context.Background()
-	a := s.array(t, MD, record.StorageSpec{Tolerate: 1, Filesystem: "ext4"})
+	a := s.array(t, MD, spec.Storage{Tolerate: 1, Filesystem: "ext4"})
 	const manage = "mdadm --manage /dev/md/plimsoll-x-v1 "
 	if err := a.rejoin(ctx, "/dev/loop1"); err != nil {
 		t.Error(err)
@@ -137,7 +137,7 @@ func TestMDIsRepaired(t *testing.T) {
 		t.Errorf("got %v, want what mdadm says", err)
 	}
 	s.said(t)
-	stripe := s.array(t, MD, record.StorageSpec{Stripe: 2})
+	stripe := s.array(t, MD, spec.Storage{Stripe: 2})
 	if err := stripe.replace(ctx, "/m", 0, "/dev/loop0", "/dev/loop7"); !errors.Is(err, errNoCopy) {
 		t.Errorf("a stripe is rebuilt from nothing: %v", err)
 	}
@@ -147,15 +147,15 @@ func TestMDIsRepaired(t *testing.T) {
 func TestLVMIsMade(t *testing.T) {
 	s := newStandIns(t)
 	for _, c := range []struct {
-		p    record.StorageSpec
+		p    spec.Storage
 		n    int
 		want string
 	}{
-		{record.StorageSpec{Stripe: 2, StripeSize: 128 << 10}, 2, "--type striped --stripes 2 --stripesize 128k"},
-		{record.StorageSpec{Tolerate: 1}, 2, "--type raid1 --mirrors 1 --nosync"},
-		{record.StorageSpec{Tolerate: 2}, 3, "--type raid1 --mirrors 2 --nosync"},
-		{record.StorageSpec{Stripe: 2, Tolerate: 1}, 4, "--type raid10 --stripes 2 --stripesize 64k --mirrors 1 --nosync"},
-		{record.StorageSpec{Stripe: 3, Tolerate: 1, Redundancy: "parity"}, 4, "--type raid5 --stripes 3 --stripesize 64k"},
+		{spec.Storage{Stripe: 2, StripeSize: 128 << 10}, 2, "--type striped --stripes 2 --stripesize 128k"},
+		{spec.Storage{Tolerate: 1}, 2, "--type raid1 --mirrors 1 --nosync"},
+		{spec.Storage{Tolerate: 2}, 3, "--type raid1 --mirrors 2 --nosync"},
+		{spec.Storage{Stripe: 2, Tolerate: 1}, 4, "--type raid10 --stripes 2 --stripesize 64k --mirrors 1 --nosync"},
+		{spec.Storage{Stripe: 3, Tolerate: 1, Redundancy: "parity"}, 4, "--type raid5 --stripes 3 --stripesize 64k"},
 	} {
 		a := s.array(t, LVM, c.p)
 		if err := a.format(context.Background(), devices(c.n)); err != nil {
@@ -176,7 +176,7 @@ func TestLVMIsMade(t *testing.T) {
 
 func TestLVMIsRepaired(t *testing.T) {
 	s, ctx := newStandIns(t), context.Background()
-	a := s.array(t, LVM, record.StorageSpec{Tolerate: 1})
+	a := s.array(t, LVM, spec.Storage{Tolerate: 1})
 	if err := a.format(ctx, devices(2)); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Check says whether a number of volumes of a layout could be made: where their disks would stand there is a
 // directory, with room for all of them if they fill. base is where the lab keeps its own files; nothing of it has to
 // exist yet. It changes nothing.
-func Check(p record.StorageSpec, l record.LabLayout, volumes int, base string) error {
+func Check(p spec.Storage, l record.LabLayout, volumes int, base string) error {
 	dir := base
 	if p.Dir != "" {
 		dir = p.Dir

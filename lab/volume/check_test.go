@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What does not fit is found before anything is made.
@@ -17,18 +18,18 @@ func TestCheckFindsWhatDoesNotFit(t *testing.T) {
 	disks := record.LabLayout{Disks: 2, DiskSize: mib}
 	huge := record.LabLayout{Disks: 2, DiskSize: 1 << 58}
 	for _, c := range []struct {
-		p    record.StorageSpec
+		p    spec.Storage
 		l    record.LabLayout
 		base string
 		says string
 	}{
-		{record.StorageSpec{}, record.LabLayout{}, filepath.Join(dir, "none"), ""},
-		{record.StorageSpec{}, disks, filepath.Join(dir, "none", "yet"), ""},
-		{record.StorageSpec{}, huge, filepath.Join(dir, "none", "yet"), "does not fit"},
-		{record.StorageSpec{Dir: dir}, disks, "/none", ""},
-		{record.StorageSpec{Dir: dir}, huge, "/none", dir},
-		{record.StorageSpec{Dir: filepath.Join(dir, "none")}, disks, dir, "make the directory first"},
-		{record.StorageSpec{Dir: file}, disks, dir, "not a directory"},
+		{spec.Storage{}, record.LabLayout{}, filepath.Join(dir, "none"), ""},
+		{spec.Storage{}, disks, filepath.Join(dir, "none", "yet"), ""},
+		{spec.Storage{}, huge, filepath.Join(dir, "none", "yet"), "does not fit"},
+		{spec.Storage{Dir: dir}, disks, "/none", ""},
+		{spec.Storage{Dir: dir}, huge, "/none", dir},
+		{spec.Storage{Dir: filepath.Join(dir, "none")}, disks, dir, "make the directory first"},
+		{spec.Storage{Dir: file}, disks, dir, "not a directory"},
 	} {
 		err := Check(c.p, c.l, 3, c.base)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

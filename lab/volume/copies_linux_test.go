@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // copyMounts starts a program with a copy of all mounts of this machine, from which nothing goes by itself, and returns
@@ -39,7 +39,7 @@ func TestCopiesOfMounts(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	for _, p := range []record.StorageSpec{{Size: small, Filesystem: "ext4"}, {Size: small, Tolerate: 1}} {
+	for _, p := range []spec.Storage{{Size: small, Filesystem: "ext4"}, {Size: small, Tolerate: 1}} {
 		b := newBench(t, p)
 		v := b.volume(t)
 		other := copyMounts(t, "/")
@@ -68,7 +68,7 @@ func TestCopyInUse(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1})
+	b := newBench(t, spec.Storage{Size: small, Tolerate: 1})
 	v := b.volume(t)
 	other := copyMounts(t, v.Dir())
 	v.(*blocks).unload()
@@ -88,7 +88,7 @@ func TestCopiesOfWhatIsMounted(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	v := newBench(t, record.StorageSpec{Size: small}).volume(t)
+	v := newBench(t, spec.Storage{Size: small}).volume(t)
 	other := copyMounts(t, "/")
 	held := forgetCopies(v.Devices()[0])
 	if len(held) == 0 || !strings.Contains(held[0], "mounted at "+v.Dir()) {

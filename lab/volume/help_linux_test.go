@@ -18,6 +18,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // canMount says whether this machine can make volumes of disks, and why not. In CI it must.
@@ -44,7 +45,7 @@ type bench struct {
 var labs int
 
 // newBench plans a policy and prepares its maker. Whatever is left at the end is an error, and removed.
-func newBench(t *testing.T, p record.StorageSpec) *bench {
+func newBench(t *testing.T, p spec.Storage) *bench {
 	t.Helper()
 	labs++
 	dir := t.TempDir()
@@ -74,7 +75,7 @@ func openJournal(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
-func newMaker(t *testing.T, lab, dir string, j *journal.Journal, p record.StorageSpec) *Maker {
+func newMaker(t *testing.T, lab, dir string, j *journal.Journal, p spec.Storage) *Maker {
 	t.Helper()
 	l, err := Plan(p, Detect(context.Background()))
 	must(t, err)

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // killedPolicies are those of the makers that are killed.
-var killedPolicies = map[string]record.StorageSpec{
+var killedPolicies = map[string]spec.Storage{
 	"mirror": {Size: small, Tolerate: 1},
 	"faults": {Size: small, Tolerate: 1, Faults: true},
 	"disk":   {Size: small, Filesystem: "ext4"},
@@ -132,7 +132,7 @@ func TestTwoMakersAtOnce(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	a, b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1}), newBench(t, record.StorageSpec{Size: small, Tolerate: 1})
+	a, b := newBench(t, spec.Storage{Size: small, Tolerate: 1}), newBench(t, spec.Storage{Size: small, Tolerate: 1})
 	var group sync.WaitGroup
 	for _, x := range []*bench{a, b} {
 		for i := range 2 {
@@ -168,7 +168,7 @@ func TestForeignThingsAreLeftAlone(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	b := newBench(t, record.StorageSpec{Size: small, Filesystem: "ext4"})
+	b := newBench(t, spec.Storage{Size: small, Filesystem: "ext4"})
 	v := b.volume(t)
 	ours := v.Describe(ctx, false).Disks[0].File
 	foreign := backing{path: ours + ".old", mark: "somebody else"}

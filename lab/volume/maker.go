@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // MakerOptions are what a [Maker] works with.
@@ -26,7 +27,7 @@ type MakerOptions struct {
 	// Journal is where everything is written down before it is made.
 	Journal *journal.Journal
 	// Policy is what was asked for, and Layout what [Plan] made of it.
-	Policy record.StorageSpec
+	Policy spec.Storage
 	Layout record.LabLayout
 	// Faultfs is the command that serves disks that can fail: plimsoll's own path and "faultfs". It is needed for
 	// policies with a device class, a cache or faults only.

@@ -14,14 +14,14 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestDirectoryVolume(t *testing.T) {
 	ctx := context.Background()
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprint("elsewhere ", elsewhere), func(t *testing.T) {
-			var p record.StorageSpec
+			var p spec.Storage
 			if elsewhere {
 				p.Dir = t.TempDir()
 			}
@@ -57,7 +57,7 @@ func TestDisksElsewhere(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	p := record.StorageSpec{Size: small, Tolerate: 1, Dir: t.TempDir()}
+	p := spec.Storage{Size: small, Tolerate: 1, Dir: t.TempDir()}
 	b := newBench(t, p)
 	v := b.volume(t)
 	d := health(t, v, "healthy")
@@ -73,7 +73,7 @@ func TestFreeSpaceIsCheckedBefore(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	b := newBench(t, record.StorageSpec{Size: 1 << 49, Tolerate: 1})
+	b := newBench(t, spec.Storage{Size: 1 << 49, Tolerate: 1})
 	_, err := b.Make(context.Background(), "v1", "m", []string{"h1"})
 	if err == nil || !strings.Contains(err.Error(), "PiB") || !strings.Contains(err.Error(), "free") {
 		t.Errorf("got %v, want a refusal with the numbers", err)
@@ -86,7 +86,7 @@ func TestDeviceClassAndCache(t *testing.T) {
 		return
 	}
 	class := faultfs.Classes()[0].Name
-	b := newBench(t, record.StorageSpec{Size: small, Filesystem: "ext4", Device: class, Cache: &record.CacheTierSpec{Device: class, Size: 8 << 20}})
+	b := newBench(t, spec.Storage{Size: small, Filesystem: "ext4", Device: class, Cache: &spec.CacheTier{Device: class, Size: 8 << 20}})
 	v := b.volume(t)
 	sum := fill(t, filepath.Join(v.Dir(), "f"), 1<<20, 1)
 	client, name, err := b.FaultDisk("v1", "d1")
@@ -111,7 +111,7 @@ func TestPowerCutAndRemount(t *testing.T) {
 	ctx := context.Background()
 	for _, fs := range []string{"xfs", "ext4", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			b := newBench(t, record.StorageSpec{Size: small, Filesystem: fs, Faults: true})
+			b := newBench(t, spec.Storage{Size: small, Filesystem: fs, Faults: true})
 			v := b.volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "f"), 4<<20, 1)
 			must(t, os.WriteFile(filepath.Join(v.Dir(), "g"), noise(1<<20, 2), 0o600))
@@ -138,7 +138,7 @@ func TestOldDiskWithoutChecksumsIsNotRead(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1, Checksum: yes(false)})
+	b := newBench(t, spec.Storage{Size: small, Tolerate: 1, Checksum: yes(false)})
 	v := b.volume(t)
 	path := filepath.Join(v.Dir(), "f")
 	fill(t, path, 8<<20, 1)
@@ -182,7 +182,7 @@ func TestDevicesOfAHost(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	b := newBench(t, record.StorageSpec{Size: small, Stripe: 2, Tolerate: 1})
+	b := newBench(t, spec.Storage{Size: small, Stripe: 2, Tolerate: 1})
 	v := b.volume(t, "h1", "h2", "h3")
 	for host, n := range map[string]int{"h1": 2, "h2": 1, "h3": 1, "h4": 0} {
 		if got := b.Devices(host); len(got) != n {
@@ -220,7 +220,7 @@ func TestHostLosesPower(t *testing.T) {
 	ctx := context.Background()
 	for _, fs := range []string{"xfs", "ext4", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			b := newBench(t, record.StorageSpec{Size: small, Filesystem: fs, Faults: true})
+			b := newBench(t, spec.Storage{Size: small, Filesystem: fs, Faults: true})
 			v := b.volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "flushed"), 4<<20, 1)
 			must(t, os.WriteFile(filepath.Join(v.Dir(), "dirty"), noise(1<<20, 2), 0o600))
@@ -259,7 +259,7 @@ func TestHostOfAMirrorLosesPower(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	b := newBench(t, record.StorageSpec{Size: small, Backend: Btrfs, Tolerate: 1, Faults: true})
+	b := newBench(t, spec.Storage{Size: small, Backend: Btrfs, Tolerate: 1, Faults: true})
 	v := b.volume(t, "h1", "h2")
 	sum := fill(t, filepath.Join(v.Dir(), "flushed"), 4<<20, 1)
 	must(t, os.WriteFile(filepath.Join(v.Dir(), "dirty"), noise(1<<20, 2), 0o600))

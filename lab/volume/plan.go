@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The backends of volumes.
@@ -22,7 +23,7 @@ const maxDisks = 32
 
 // Plan turns a policy into a layout for a machine. It changes nothing. What the policy or this machine cannot do is
 // an error that names what can.
-func Plan(p record.StorageSpec, f Facts) (record.LabLayout, error) {
+func Plan(p spec.Storage, f Facts) (record.LabLayout, error) {
 	if err := checkPolicy(p); err != nil {
 		return record.LabLayout{}, err
 	}
@@ -38,7 +39,7 @@ func Plan(p record.StorageSpec, f Facts) (record.LabLayout, error) {
 
 // scheme is a policy with everything decided: what the rooms that make volumes work from.
 type scheme struct {
-	policy  record.StorageSpec
+	policy  spec.Storage
 	backend string
 	// data is how many disks carry different data: the stripe width. copies is how many whole copies there are, parity
 	// how many disks' worth of parity.
@@ -55,7 +56,7 @@ func (s scheme) tolerates() int { return s.copies - 1 + s.parity }
 
 // checkPolicy refuses what makes no sense on any machine. Its limits are those of the record; here are only the values
 // that have a default, and have it by now.
-func checkPolicy(p record.StorageSpec) error {
+func checkPolicy(p spec.Storage) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
@@ -69,10 +70,10 @@ func checkPolicy(p record.StorageSpec) error {
 }
 
 // needsDisks says whether a policy asks for something that a directory does not have.
-func needsDisks(p record.StorageSpec) bool { return asksForDisks(p) != "" }
+func needsDisks(p spec.Storage) bool { return asksForDisks(p) != "" }
 
 // asksForDisks names the first thing in a policy that a directory does not have.
-func asksForDisks(p record.StorageSpec) string {
+func asksForDisks(p spec.Storage) string {
 	switch {
 	case p.Backend != "" && p.Backend != Auto && p.Backend != Directory:
 		return "backend"
@@ -97,10 +98,10 @@ func asksForDisks(p record.StorageSpec) string {
 }
 
 // usesFaultfs says whether the disks of a policy stand on the fault filesystem.
-func usesFaultfs(p record.StorageSpec) bool { return p.Faults || p.Device != "" || p.Cache != nil }
+func usesFaultfs(p spec.Storage) bool { return p.Faults || p.Device != "" || p.Cache != nil }
 
 // schemeOf decides the backend of a policy and everything that follows from it.
-func schemeOf(p record.StorageSpec, f Facts) (scheme, error) {
+func schemeOf(p spec.Storage, f Facts) (scheme, error) {
 	backend := p.Backend
 	if backend == "" || backend == Auto {
 		var err error
@@ -112,7 +113,7 @@ func schemeOf(p record.StorageSpec, f Facts) (scheme, error) {
 }
 
 // schemeFor works out what a backend makes of a policy.
-func schemeFor(backend string, p record.StorageSpec, f Facts) (scheme, error) {
+func schemeFor(backend string, p spec.Storage, f Facts) (scheme, error) {
 	s := scheme{policy: p, backend: backend, data: max(1, int(p.Stripe)), copies: 1, chunk: int64(p.StripeSize), checksum: "none"}
 	if p.Redundancy == "parity" {
 		s.parity = int(p.Tolerate)
@@ -139,7 +140,7 @@ func schemeFor(backend string, p record.StorageSpec, f Facts) (scheme, error) {
 }
 
 // choose finds the backend of a policy that names none.
-func choose(p record.StorageSpec, f Facts) (string, error) {
+func choose(p spec.Storage, f Facts) (string, error) {
 	if p.Size == 0 && !needsDisks(p) {
 		return Directory, nil
 	}
@@ -161,12 +162,12 @@ func choose(p record.StorageSpec, f Facts) (string, error) {
 }
 
 // stripedDeep says whether a policy stripes more than two copies, which btrfs cannot.
-func stripedDeep(p record.StorageSpec) bool {
+func stripedDeep(p spec.Storage) bool {
 	return p.Redundancy != "parity" && p.Stripe > 1 && p.Tolerate > 1
 }
 
 // chooseRAID finds what can do what btrfs cannot, or says how to ask for less.
-func chooseRAID(p record.StorageSpec, f Facts) (string, error) {
+func chooseRAID(p spec.Storage, f Facts) (string, error) {
 	checked := p.Checksum != nil && *p.Checksum
 	if checked && (p.Filesystem == "xfs" || p.Filesystem == "ext4") {
 		return "", fmt.Errorf("storage: %s has no checksums of data: use filesystem: btrfs, or checksum: false", p.Filesystem)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const (
@@ -97,7 +97,7 @@ func (s *scheme) checkChunk(name string) error {
 		return fmt.Errorf("storage: stripe_size without stripes: use stripe: 2 or more, or leave it out")
 	}
 	if s.chunk < minChunk || s.chunk > maxChunk || bits.OnesCount64(uint64(s.chunk)) != 1 {
-		return fmt.Errorf("storage: stripe_size: %s takes powers of two from 4KiB to 512MiB, not %s", name, record.Size(s.chunk))
+		return fmt.Errorf("storage: stripe_size: %s takes powers of two from 4KiB to 512MiB, not %s", name, spec.Size(s.chunk))
 	}
 	return nil
 }

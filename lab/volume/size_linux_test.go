@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A volume holds its size and hardly more: the server that writes on gets the error that a full disk gives.
@@ -18,7 +18,7 @@ func TestVolumeHoldsItsSize(t *testing.T) {
 		return
 	}
 	const size = 256 << 20
-	for _, p := range []record.StorageSpec{
+	for _, p := range []spec.Storage{
 		{Size: size}, {Size: size, Filesystem: "ext4"}, {Size: size, Filesystem: "btrfs"}, {Size: size, Stripe: 2},
 		{Size: size, Tolerate: 1}, {Size: size, Tolerate: 2}, {Size: 2 * size, Stripe: 2, Tolerate: 1},
 		{Size: 2 * size, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: Btrfs},
@@ -69,8 +69,8 @@ func TestSizesOfEmptyVolumes(t *testing.T) {
 	if !canMount(t) {
 		return
 	}
-	const gib = record.Size(1 << 30)
-	for _, p := range []record.StorageSpec{
+	const gib = spec.Size(1 << 30)
+	for _, p := range []spec.Storage{
 		{Size: gib}, {Size: 10 * gib}, {Filesystem: "ext4", Size: gib}, {Filesystem: "ext4", Size: 3 * gib / 2}, {Filesystem: "ext4", Size: 10 * gib},
 		{Filesystem: "btrfs", Size: gib}, {Filesystem: "btrfs", Size: 8 * gib}, {Stripe: 3, Size: gib}, {Stripe: 2, Size: 8 * gib},
 		{Tolerate: 1, Size: gib}, {Tolerate: 1, Size: 3 * gib}, {Tolerate: 3, Size: gib}, {Stripe: 2, Tolerate: 1, Size: 4 * gib},

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const small = 256 << 20 // the smallest that there is
@@ -22,19 +22,19 @@ func TestPoliciesBecomeVolumes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		p    record.StorageSpec
+		p    spec.Storage
 	}{
-		{"one disk, xfs", record.StorageSpec{Size: small}},
-		{"one disk, ext4", record.StorageSpec{Size: small, Filesystem: "ext4"}},
-		{"one disk, btrfs", record.StorageSpec{Size: small, Filesystem: "btrfs"}},
-		{"one disk, checksums", record.StorageSpec{Size: small, Checksum: yes(true)}},
-		{"striped", record.StorageSpec{Size: small, Stripe: 3}},
-		{"mirrored", record.StorageSpec{Size: small, Tolerate: 1}},
-		{"three copies", record.StorageSpec{Size: small, Tolerate: 2}},
-		{"four copies", record.StorageSpec{Size: small, Tolerate: 3}},
-		{"striped mirrors", record.StorageSpec{Size: small, Stripe: 2, Tolerate: 1}},
-		{"mirrored without checksums", record.StorageSpec{Size: small, Tolerate: 1, Checksum: yes(false)}},
-		{"parity", record.StorageSpec{Size: small, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}},
+		{"one disk, xfs", spec.Storage{Size: small}},
+		{"one disk, ext4", spec.Storage{Size: small, Filesystem: "ext4"}},
+		{"one disk, btrfs", spec.Storage{Size: small, Filesystem: "btrfs"}},
+		{"one disk, checksums", spec.Storage{Size: small, Checksum: yes(true)}},
+		{"striped", spec.Storage{Size: small, Stripe: 3}},
+		{"mirrored", spec.Storage{Size: small, Tolerate: 1}},
+		{"three copies", spec.Storage{Size: small, Tolerate: 2}},
+		{"four copies", spec.Storage{Size: small, Tolerate: 3}},
+		{"striped mirrors", spec.Storage{Size: small, Stripe: 2, Tolerate: 1}},
+		{"mirrored without checksums", spec.Storage{Size: small, Tolerate: 1, Checksum: yes(false)}},
+		{"parity", spec.Storage{Size: small, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, c.p)
@@ -61,7 +61,7 @@ func TestChecksumsAreOnOrOff(t *testing.T) {
 	}
 	for _, on := range []bool{true, false} {
 		t.Run(fmt.Sprint(on), func(t *testing.T) {
-			b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1, Checksum: &on})
+			b := newBench(t, spec.Storage{Size: small, Tolerate: 1, Checksum: &on})
 			v := b.volume(t)
 			must(t, os.Mkdir(filepath.Join(v.Dir(), "data"), 0o700))
 			fill(t, filepath.Join(v.Dir(), "data", "f"), 1<<20, 1)
@@ -87,7 +87,7 @@ func TestMirrorCarriesAFailedDisk(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	for _, p := range []record.StorageSpec{
+	for _, p := range []spec.Storage{
 		{Size: small, Tolerate: 1}, {Size: small, Tolerate: 1, Faults: true}, {Size: small, Stripe: 2, Tolerate: 1},
 		{Size: small, Tolerate: 1, Checksum: yes(false)},
 	} {
@@ -130,7 +130,7 @@ func TestStripeDoesNotCarryAFailedDisk(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	for _, p := range []record.StorageSpec{{Size: small, Stripe: 2}, {Size: small}, {Size: small, Filesystem: "ext4"}} {
+	for _, p := range []spec.Storage{{Size: small, Stripe: 2}, {Size: small}, {Size: small, Filesystem: "ext4"}} {
 		t.Run(p.Policy(), func(t *testing.T) {
 			v := newBench(t, p).volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "f"), 1<<20, 3)
@@ -168,7 +168,7 @@ func TestFailedDiskAnswersNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, faults := range []bool{false, true} {
 		t.Run(fmt.Sprint("faults ", faults), func(t *testing.T) {
-			v := newBench(t, record.StorageSpec{Size: small, Tolerate: 1, Faults: faults}).volume(t)
+			v := newBench(t, spec.Storage{Size: small, Tolerate: 1, Faults: faults}).volume(t)
 			must(t, v.FailDisk(ctx, "d1"))
 			dev, err := os.OpenFile(v.Devices()[0], os.O_RDWR|syscall.O_DIRECT, 0)
 			must(t, err)
@@ -199,7 +199,7 @@ func TestDeadDiskIsReplaced(t *testing.T) {
 	ctx := context.Background()
 	for _, remount := range []bool{false, true} {
 		t.Run(fmt.Sprint("remount ", remount), func(t *testing.T) {
-			b := newBench(t, record.StorageSpec{Size: small, Tolerate: 1})
+			b := newBench(t, spec.Storage{Size: small, Tolerate: 1})
 			v := b.volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "f"), 4<<20, 1)
 			must(t, b.HostOff(ctx, "h1"))

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the reason.
@@ -31,10 +31,10 @@ var beyondSchema = map[string]string{
 
 // readLab is everything that is refused about a lab without a machine.
 func readLab(text string) error {
-	spec, err := record.ReadLabSpec(strings.NewReader(text))
+	asked, err := spec.ReadLab(strings.NewReader(text))
 	if err == nil {
-		spec.Defaults()
-		err = spec.Validate()
+		asked.Defaults()
+		err = asked.Validate()
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func compile(t *testing.T, content []byte) *jsonschema.Schema {
@@ -83,9 +83,9 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 		"client: wired":        false,
 	} {
 		err := fits(t, s, text)
-		spec, rerr := record.ReadRunSpec(strings.NewReader(text))
+		asked, rerr := spec.ReadRun(strings.NewReader(text))
 		if rerr == nil {
-			rerr = spec.Validate()
+			rerr = asked.Validate()
 		}
 		if (err == nil) != good || (rerr == nil) != good {
 			t.Errorf("%s\nschema: %v\nreader: %v", text, err, rerr)
@@ -94,9 +94,9 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 }
 
 func TestDefaultsFitTheSchema(t *testing.T) {
-	var spec record.RunSpec
-	spec.Defaults()
-	b, err := json.Marshal(spec)
+	var asked spec.Run
+	asked.Defaults()
+	b, err := json.Marshal(asked)
 	if err != nil {
 		t.Fatal(err)
 	}

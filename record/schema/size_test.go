@@ -8,7 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestARealSizeFitsItsSchema(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPriceListSchemaAndReaderAgree(t *testing.T) {
 		"{currency: EUR, date: today, source: us, nodes: {name: a, cores: 2, memory: 64GiB, disk: 1TB, price: 3.5}}":     false,
 		"{currency: EUR, date: today, source: us, node: [{name: a, cores: 2, memory: 64GiB, disk: 1TB, price: 3.5}]}":    false,
 	} {
-		_, rerr := record.ReadPriceList(strings.NewReader(text))
+		_, rerr := spec.ReadPriceList(strings.NewReader(text))
 		if err := fits(t, s, text); (err == nil) != good || (rerr == nil) != good {
 			t.Errorf("%s\nschema: %v\nreader: %v", text, err, rerr)
 		}

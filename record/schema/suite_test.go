@@ -8,7 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestARealSuiteFitsItsSchema(t *testing.T) {
@@ -44,9 +44,9 @@ func TestSuiteSchemaAndReaderAgree(t *testing.T) {
 		"{name: x, parts: [{name: p, probe: {storage: {}, threads: [many]}}]}": false,
 	} {
 		schema := fits(t, s, text)
-		spec, reader := record.ReadSuiteSpec(strings.NewReader(text))
+		asked, reader := spec.ReadSuite(strings.NewReader(text))
 		if reader == nil {
-			reader = spec.Validate()
+			reader = asked.Validate()
 		}
 		if (schema == nil) != good || (reader == nil) != good {
 			t.Errorf("%s: want %v\nschema: %v\nreader: %v", text, good, schema, reader)

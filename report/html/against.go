@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Side is a record that is compared: its directory, and what the page calls it.
@@ -201,14 +202,14 @@ func sidesDisclosure(sources []*Source, names []string) Section {
 
 // settingsOf are what was asked for; a study stands for its base. Where a record lies is no setting.
 func settingsOf(s *Source) map[string]string {
-	spec := record.RunSpec{}
+	asked := spec.Run{}
 	switch {
 	case s.Run != nil:
-		spec = s.Run.Specification
+		asked = s.Run.Specification
 	case s.Study != nil:
-		spec = s.Study.Base
+		asked = s.Study.Base
 	}
-	m := flat(spec)
+	m := flat(asked)
 	delete(m, "out")
 	for key := range m {
 		if strings.HasPrefix(key, "labels.") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // compared is a page of two runs that a comparer holds against each other.
@@ -17,7 +18,7 @@ func compared(t *testing.T, compare Comparer) string {
 	t.Helper()
 	other := small()
 	other.Median, other.Seed = 3*time.Millisecond, 8
-	other.Change = func(s *record.RunSpec) { s.Load.Workers = 40 }
+	other.Change = func(s *spec.Run) { s.Load.Workers = 40 }
 	var b bytes.Buffer
 	if err := Write(&b, openAll(t, run(t, small()), run(t, other)), Options{Compare: compare}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Operations that were dropped or never sent did not succeed either.
@@ -127,11 +128,11 @@ func TestWordsFitWhatIsShown(t *testing.T) {
 func TestReproduceIsExact(t *testing.T) {
 	long := "size-" + strings.Repeat("x", 3000)
 	o := small()
-	o.Change = func(s *record.RunSpec) { s.Labels = map[string]string{"purpose": long} }
+	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": long} }
 	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, long) {
 		t.Error("a long value was cut")
 	}
-	o.Change = func(s *record.RunSpec) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
+	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
 	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown, because it has 1") || strings.Contains(page, "--file - &lt;&lt;") {
 		t.Error("a specification that is too long is not told")
 	}

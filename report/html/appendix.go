@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // disclosure is what somebody needs to do the run again, and to judge it.
@@ -56,16 +57,16 @@ func shellQuote(s string) string {
 }
 
 // defaultSpec is what a specification would be if nothing had been said.
-func defaultSpec() record.RunSpec {
-	var spec record.RunSpec
-	spec.Workload.Mode = "core"
-	spec.Defaults()
-	return spec
+func defaultSpec() spec.Run {
+	var asked spec.Run
+	asked.Workload.Mode = "core"
+	asked.Defaults()
+	return asked
 }
 
 // changedSettings compares a specification with what it would be if nothing had been said.
-func changedSettings(spec record.RunSpec) *Table {
-	was, is := flat(defaultSpec()), flat(spec)
+func changedSettings(asked spec.Run) *Table {
+	was, is := flat(defaultSpec()), flat(asked)
 	delete(is, "out")
 	t := &Table{Caption: "Settings that differ from their defaults", Quiet: true, Columns: columns(3, "setting", "value", "default")}
 	for _, key := range slices.Sorted(maps.Keys(is)) {

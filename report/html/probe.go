@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // openProbe reads the record of a probe.
@@ -85,8 +86,8 @@ func probeSections(s *Source, prefix string) []Section {
 	charts := map[string][]*Figure{
 		"random access":    {rampFigure(p, prefix, true), rampFigure(p, prefix, false)},
 		"journal":          {commitFigure(p, prefix), spectrumFigure(p, prefix)},
-		"checkpoints":      {courseFigure(s, prefix, record.ProbeCheckpoint)},
-		"sustained writes": {courseFigure(s, prefix, record.ProbeSustained)},
+		"checkpoints":      {courseFigure(s, prefix, spec.ProbeCheckpoint)},
+		"sustained writes": {courseFigure(s, prefix, spec.ProbeSustained)},
 	}
 	for _, part := range report.ProbeSections(p) {
 		switch part.Title {
@@ -119,7 +120,7 @@ func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
 	numbers := &Table{Columns: columns(1, "operation", "threads", "value")}
 	for _, op := range []string{"read", "write", "mixed"} {
 		line := chart.Series{Name: op, Dots: true, Colour: len(c.Series)}
-		for _, s := range p.ProfileSteps(record.ProbeRandom) {
+		for _, s := range p.ProfileSteps(spec.ProbeRandom) {
 			if s.Operation != op || s.Latency == nil {
 				continue
 			}
@@ -158,7 +159,7 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 	measured := chart.Series{Name: "measured", Dots: true}
 	model := chart.Series{Name: "model", Style: chart.Dashed, Colour: 1}
 	numbers := &Table{Columns: columns(0, "clients", "measured", "model")}
-	for _, s := range p.ProfileSteps(record.ProbeJournal) {
+	for _, s := range p.ProfileSteps(spec.ProbeJournal) {
 		if s.Latency == nil || s.Model == nil {
 			continue
 		}
@@ -176,7 +177,7 @@ func spectrumFigure(p *record.Probe, prefix string) *Figure {
 	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "A long tail to the right is what commits at p99 wait for."},
 		X: chart.Axis{Label: "one write and flush", Unit: chart.Nanoseconds, Log: true}, Y: chart.Axis{Label: "longer", Unit: chart.Share, Log: true}}
 	numbers := &Table{Columns: columns(0, "clients", "flush", "longer")}
-	for _, s := range p.ProfileSteps(record.ProbeJournal) {
+	for _, s := range p.ProfileSteps(spec.ProbeJournal) {
 		if s.Clients != 1 && s.Clients != 16 {
 			continue
 		}
@@ -202,7 +203,7 @@ func spectrumFigure(p *record.Probe, prefix string) *Figure {
 func courseFigure(s *Source, prefix, profile string) *Figure {
 	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-" + profile, Title: "Bytes per second over time", Description: "A step down is a cache that was full, or credits that were used up."},
 		X: chart.Axis{Label: "time", Unit: chart.Seconds}, Y: chart.Axis{Label: "written", Unit: chart.BytesPerSec, Zero: true}}
-	sustained := profile == record.ProbeSustained
+	sustained := profile == spec.ProbeSustained
 	if !sustained {
 		c.Title, c.Description = "Commit latency over time (p99)", "Shaded stretches are checkpoints."
 		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}

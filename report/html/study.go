@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func studyTitle(s *record.Study) string { return capital(report.StudyTitle(s)) }
@@ -73,7 +74,7 @@ func kindOf(list []measure.Finding, status record.Status) string {
 	return "good"
 }
 
-func baseText(b record.RunSpec) string {
+func baseText(b spec.Run) string {
 	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), b.Target, figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
@@ -81,7 +82,7 @@ func baseText(b record.RunSpec) string {
 	return text
 }
 
-func factorText(s record.StudySpec) string {
+func factorText(s spec.Study) string {
 	var list []string
 	for i := range s.Factors {
 		var names []string
@@ -101,7 +102,7 @@ func factorText(s record.StudySpec) string {
 }
 
 // factorName is what a factor is called; without a name, the last part of its path.
-func factorName(f *record.FactorSpec) string {
+func factorName(f *spec.Factor) string {
 	if f.Name != "" {
 		return f.Name
 	}

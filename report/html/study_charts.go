@@ -11,11 +11,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // levelFigures draw a factor like the documents do: operations per second and latency per level, with intervals.
 // Without a factor they show all configurations.
-func levelFigures(s *record.Study, f *record.FactorSpec, id string) []*Figure {
+func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 	var list []*Figure
 	kind := timeOf(s)
 	for i, m := range levelMetrics(s) {
@@ -121,7 +122,7 @@ func metricLabel(m, kind string) string {
 }
 
 // levelRows are the configurations of a factor with one metric.
-func levelRows(s *record.Study, f *record.FactorSpec, metric string) ([]chart.Row, *Table) {
+func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Table) {
 	base := baselineOf(s)
 	t := &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
 	var rows []chart.Row
@@ -157,7 +158,7 @@ func levelRows(s *record.Study, f *record.FactorSpec, metric string) ([]chart.Ro
 	return rows, t
 }
 
-func factorKey(f *record.FactorSpec) string {
+func factorKey(f *spec.Factor) string {
 	if f == nil {
 		return ""
 	}
@@ -177,13 +178,13 @@ func baselineOf(s *record.Study) string {
 }
 
 // ordered are the configurations in the order of the levels of a factor.
-func ordered(s *record.Study, f *record.FactorSpec) []record.Configuration {
+func ordered(s *record.Study, f *spec.Factor) []record.Configuration {
 	list := slices.Clone(s.Configurations)
 	if f == nil {
 		return list
 	}
 	place := func(c record.Configuration) int {
-		return slices.IndexFunc(f.Levels, func(l record.LevelSpec) bool {
+		return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
 			name := c.Levels[factorName(f)]
 			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
 		})
@@ -206,7 +207,7 @@ func rowsWords(rows []chart.Row) string {
 
 // scalingFigure draws a metric over the levels of a factor that are numbers, such as workers: the shape of a curve
 // is easier to see than that of bars.
-func scalingFigure(s *record.Study, f *record.FactorSpec, metric string, rows []chart.Row, id string) *Figure {
+func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, id string) *Figure {
 	if f == nil || len(rows) < 3 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // sizes are the last parts of paths that say how many of something there are. The law of scaling is about these; it
@@ -28,7 +29,7 @@ const (
 // dotted, in a shaded stretch, beyond them, where it is an extrapolation; with its interval. It returns what to know of
 // it and its numbers, nothing where the factor is no size or the metric no throughput. Where the law may not be used, it
 // is not drawn beyond what was measured, and the text says why.
-func lawOf(s *record.Study, f *record.FactorSpec, metric string, c *chart.XY) (note string, numbers *Table) {
+func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note string, numbers *Table) {
 	if metric != "throughput" || !slices.Contains(sizes, f.Path[strings.LastIndexByte(f.Path, '.')+1:]) {
 		return "", nil
 	}
@@ -54,7 +55,7 @@ func lawOf(s *record.Study, f *record.FactorSpec, metric string, c *chart.XY) (n
 }
 
 // pointsOfLaw are the trials that count, by the level of the factor as a number.
-func pointsOfLaw(s *record.Study, f *record.FactorSpec) (points []capacity.ScalePoint) {
+func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint) {
 	base := baselineOf(s)
 	for _, c := range s.Configurations {
 		var n float64

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // openSuite reads the record of a suite with those of its parts, which are kept by name.
@@ -161,7 +162,7 @@ func suiteTiles(s *report.Suite, counts map[record.Agreement]int) []Tile {
 // ScaleNote is the scale in a few words.
 func ScaleNote(s *report.Suite) string {
 	own := slices.ContainsFunc(s.Parts, func(p report.SuitePart) bool { return p.Study != nil && p.Study.Specification.Scale != nil })
-	if s.Record.Scale == (record.ScaleSpec{}) && own {
+	if s.Record.Scale == (spec.Scale{}) && own {
 		return "parts have scales of their own"
 	}
 	return "scale " + report.SuiteScale(s)

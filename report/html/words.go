@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The sentences about a run are those of the terminal, word by word; a test of the command compares them.
@@ -27,7 +28,7 @@ func Headline(r *record.Run) string {
 	return fmt.Sprintf("workload %s on %s", workloadName(r.Specification.Workload), target)
 }
 
-func workloadName(w record.WorkloadSpec) string {
+func workloadName(w spec.Workload) string {
 	name := w.Name
 	if w.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
 		name = "ycsb-" + name

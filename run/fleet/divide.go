@@ -1,24 +1,26 @@
 package fleet
 
-import "github.com/plimsoll-bench/plimsoll/record"
+import (
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
 
 // divide returns the specification of one client. Worker k of the whole belongs to client k mod clients, so
 // that ramps of workers stay divided evenly. The pace is that of a worker and stays. The parts of a Poisson
 // process that is split at random are Poisson processes, and the other way round their sum is one.
-func divide(spec record.RunSpec, client, clients int) record.RunSpec {
-	part := func(n record.Count) record.Count { return record.Count(share(int64(n), client, clients)) }
-	rate := func(r record.Rate) record.Rate { return r / record.Rate(clients) }
-	l := &spec.Load
+func divide(asked spec.Run, client, clients int) spec.Run {
+	part := func(n spec.Count) spec.Count { return spec.Count(share(int64(n), client, clients)) }
+	rate := func(r spec.Rate) spec.Rate { return r / spec.Rate(clients) }
+	l := &asked.Load
 	l.Clients = 0
 	l.Workers, l.Rate, l.Operations = part(l.Workers), rate(l.Rate), part(l.Operations)
-	l.Stages = append([]record.StageSpec(nil), l.Stages...)
+	l.Stages = append([]spec.Stage(nil), l.Stages...)
 	for i := range l.Stages {
 		l.Stages[i].Workers, l.Stages[i].Rate = part(l.Stages[i].Workers), rate(l.Stages[i].Rate)
 	}
-	spec.LoadPhase = record.LoadPhaseSpec{Skip: true, Batch: spec.LoadPhase.Batch, Parallel: 1} // the parent has loaded
-	spec.Objectives = nil                                                                       // they are those of the whole
-	spec.Out = ""
-	return spec
+	asked.LoadPhase = spec.LoadPhase{Skip: true, Batch: asked.LoadPhase.Batch, Parallel: 1} // the parent has loaded
+	asked.Objectives = nil                                                                  // they are those of the whole
+	asked.Out = ""
+	return asked
 }
 
 // share is how many of the numbers 0 … n−1 are client modulo clients.

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // testSpec is a load that leaves the processor to others: what answers at once could take all of it.
-func testSpec(clients int) record.RunSpec {
-	s := record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100}}
-	s.Load.Clients = record.Count(clients)
-	s.Load.Workers, s.Load.Pace, s.Load.Duration = 7, 50, record.Duration(time.Second)
+func testSpec(clients int) spec.Run {
+	s := spec.Run{Target: "null:", Workload: spec.Workload{Name: "a", Records: 100}}
+	s.Load.Clients = spec.Count(clients)
+	s.Load.Workers, s.Load.Pace, s.Load.Duration = 7, 50, spec.Duration(time.Second)
 	s.Defaults()
 	return s
 }
@@ -24,10 +24,10 @@ func TestDivide(t *testing.T) {
 	for clients := 2; clients <= 7; clients++ {
 		whole := testSpec(clients)
 		whole.Load.Rate, whole.Load.Operations, whole.Load.Pace = 1000, 1001, 26
-		whole.Load.Stages = []record.StageSpec{{Duration: 1, Rate: 500}, {Duration: 1, Workers: 23}, {Duration: 1, Workers: 0}}
+		whole.Load.Stages = []spec.Stage{{Duration: 1, Rate: 500}, {Duration: 1, Workers: 23}, {Duration: 1, Workers: 0}}
 		sum := whole
 		sum.Load.Workers, sum.Load.Rate, sum.Load.Operations = 0, 0, 0
-		sum.Load.Stages = make([]record.StageSpec, 3)
+		sum.Load.Stages = make([]spec.Stage, 3)
 		for i := range clients {
 			p := divide(whole, i, clients)
 			if p.Load.Workers == 0 || p.Load.Clients != 0 || !p.LoadPhase.Skip || p.LoadPhase.Drop {
@@ -61,20 +61,20 @@ func TestDivide(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*record.RunSpec)
+		change func(*spec.Run)
 		want   string // part of the error, "" for none
 	}{
-		{"fine", func(*record.RunSpec) {}, ""},
-		{"one client", func(s *record.RunSpec) { s.Load.Clients, s.Target = 1, "embedded:x" }, ""},
-		{"embedded", func(s *record.RunSpec) { s.Target = "embedded:x" }, "one process at a time"},
-		{"target", func(s *record.RunSpec) { s.Target = "mongo//x" }, "unknown target"},
-		{"few workers", func(s *record.RunSpec) { s.Load.Workers = 2 }, "2 workers cannot be divided among 3"},
-		{"workers of stages", func(s *record.RunSpec) {
-			s.Load.Workers, s.Load.Stages = 0, []record.StageSpec{{Duration: 1, Workers: 9}}
+		{"fine", func(*spec.Run) {}, ""},
+		{"one client", func(s *spec.Run) { s.Load.Clients, s.Target = 1, "embedded:x" }, ""},
+		{"embedded", func(s *spec.Run) { s.Target = "embedded:x" }, "one process at a time"},
+		{"target", func(s *spec.Run) { s.Target = "mongo//x" }, "unknown target"},
+		{"few workers", func(s *spec.Run) { s.Load.Workers = 2 }, "2 workers cannot be divided among 3"},
+		{"workers of stages", func(s *spec.Run) {
+			s.Load.Workers, s.Load.Stages = 0, []spec.Stage{{Duration: 1, Workers: 9}}
 		}, ""},
-		{"few operations", func(s *record.RunSpec) { s.Load.Operations = 2 }, "2 operations cannot be divided"},
-		{"too many", func(s *record.RunSpec) { s.Load.Clients, s.Load.Workers = 300, 1000 }, "limit of 256"},
-		{"constant", func(s *record.RunSpec) { s.Load.Pace, s.Load.Rate, s.Load.Arrivals = 0, 100, "constant" }, "bursts"},
+		{"few operations", func(s *spec.Run) { s.Load.Operations = 2 }, "2 operations cannot be divided"},
+		{"too many", func(s *spec.Run) { s.Load.Clients, s.Load.Workers = 300, 1000 }, "limit of 256"},
+		{"constant", func(s *spec.Run) { s.Load.Pace, s.Load.Rate, s.Load.Arrivals = 0, 100, "constant" }, "bursts"},
 	} {
 		spec := testSpec(3)
 		c.change(&spec)

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Launcher returns the command, not started yet, of a process that calls [Serve] with its standard input and
@@ -28,19 +29,19 @@ type Launcher func() *exec.Cmd
 // This process loads the data, once for all, and keeps the record; the clients make the measured load and
 // keep records of their own below it, in clients/00, clients/01, … The record is an ordinary one: its
 // intervals are the sums of those of the clients, and its result is the window that all of them share.
-func Execute(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher) (*record.Run, error) {
-	return ExecuteWith(ctx, spec, o, start, Duty{})
+func Execute(ctx context.Context, asked spec.Run, o run.Options, start Launcher) (*record.Run, error) {
+	return ExecuteWith(ctx, asked, o, start, Duty{})
 }
 
 // ExecuteWith is [Execute] with clients that do something besides the load.
-func ExecuteWith(ctx context.Context, spec record.RunSpec, o run.Options, start Launcher, duty Duty) (*record.Run, error) {
-	if spec.Load.Clients <= 1 {
-		return run.Execute(ctx, spec, o)
+func ExecuteWith(ctx context.Context, asked spec.Run, o run.Options, start Launcher, duty Duty) (*record.Run, error) {
+	if asked.Load.Clients <= 1 {
+		return run.Execute(ctx, asked, o)
 	}
 	if start == nil {
 		return nil, wrong(errors.New("load.clients: this command runs with one client only"))
 	}
-	if err := run.CheckClients(spec); err != nil {
+	if err := run.CheckClients(asked); err != nil {
 		return nil, wrong(err)
 	}
 	if o.Now == nil {
@@ -52,11 +53,11 @@ func ExecuteWith(ctx context.Context, spec record.RunSpec, o run.Options, start 
 	var living pids
 	o.Processes = living.list
 	o.Team = func(ctx context.Context, address string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
-		t := newTeam(spec, o, start, d, sink)
+		t := newTeam(asked, o, start, d, sink)
 		t.living, t.address, t.duty = &living, address, duty
 		return t.load(ctx)
 	}
-	return run.Execute(ctx, spec, o)
+	return run.Execute(ctx, asked, o)
 }
 
 // pids are the processes of the clients that live, for whoever watches them.

@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // patience bounds what a test waits for.
@@ -59,10 +60,10 @@ func launcher(role string) Launcher {
 
 // parent runs a fleet until it is killed, and says which processes belong to it.
 func parent() {
-	spec := testSpec(3)
-	spec.Load.Duration = record.Duration(10 * time.Minute)
+	asked := testSpec(3)
+	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	p := &watcher{on: func(*watcher) {}}
-	_, err := Execute(context.Background(), spec, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now}, func() *exec.Cmd {
+	_, err := Execute(context.Background(), asked, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now}, func() *exec.Cmd {
 		cmd := launcher("client")()
 		p.commands = append(p.commands, cmd)
 		if len(p.commands) == 3 {
@@ -96,14 +97,14 @@ func (w *watcher) Interval(_ measure.Dims, iv *measure.Interval) {
 func (w *watcher) Event(e measure.Event) { w.events = append(w.events, e) }
 
 // execute does a run and returns its record, read again.
-func execute(t *testing.T, ctx context.Context, spec record.RunSpec, o run.Options, start Launcher) (*record.Run, error) {
+func execute(t *testing.T, ctx context.Context, asked spec.Run, o run.Options, start Launcher) (*record.Run, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if o.Dir == "" {
 		o.Dir = filepath.Join(t.TempDir(), "record")
 	}
-	_, err := Execute(ctx, spec, o, start)
+	_, err := Execute(ctx, asked, o, start)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Fatalf("the run did not end within %v", patience)
 	}
@@ -133,16 +134,16 @@ func finding(r *record.Run, id string) *measure.Finding {
 
 // What the clients have in records of their own is in the record of the run, operation by operation.
 func TestExecute(t *testing.T) {
-	for name, change := range map[string]func(*record.LoadSpec){
-		"closed loop": func(l *record.LoadSpec) {
-			l.Pace, l.Duration, l.Warmup = 40, record.Duration(10300*time.Millisecond), record.Duration(time.Second)
+	for name, change := range map[string]func(*spec.Load){
+		"closed loop": func(l *spec.Load) {
+			l.Pace, l.Duration, l.Warmup = 40, spec.Duration(10300*time.Millisecond), spec.Duration(time.Second)
 		},
-		"as fast as it can": func(l *record.LoadSpec) { l.Pace, l.Duration, l.Operations = 0, 0, 20_001 },
-		"open loop":         func(l *record.LoadSpec) { l.Pace, l.Rate, l.Duration = 0, 300, record.Duration(10300*time.Millisecond) },
-		"operations":        func(l *record.LoadSpec) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
-		"users": func(l *record.LoadSpec) {
+		"as fast as it can": func(l *spec.Load) { l.Pace, l.Duration, l.Operations = 0, 0, 20_001 },
+		"open loop":         func(l *spec.Load) { l.Pace, l.Rate, l.Duration = 0, 300, spec.Duration(10300*time.Millisecond) },
+		"operations":        func(l *spec.Load) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
+		"users": func(l *spec.Load) {
 			l.Workers, l.Pace, l.Duration = 1, 50, 0
-			l.Stages = []record.StageSpec{{Duration: record.Duration(10 * time.Second), Workers: 9}}
+			l.Stages = []spec.Stage{{Duration: spec.Duration(10 * time.Second), Workers: 9}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,11 +214,11 @@ func checkAltered(t *testing.T, dir string) {
 
 func TestClientKilled(t *testing.T) {
 	t.Parallel()
-	spec := testSpec(3)
-	spec.Load.Duration, spec.Load.Pace, spec.Load.Rate = record.Duration(10*time.Minute), 0, 100
-	spec.Defaults()
+	asked := testSpec(3)
+	asked.Load.Duration, asked.Load.Pace, asked.Load.Rate = spec.Duration(10*time.Minute), 0, 100
+	asked.Defaults()
 	w := &watcher{on: func(w *watcher) { _ = w.commands[1].Process.Kill() }}
-	r, err := execute(t, t.Context(), spec, run.Options{Progress: w}, func() *exec.Cmd {
+	r, err := execute(t, t.Context(), asked, run.Options{Progress: w}, func() *exec.Cmd {
 		cmd := launcher("client")()
 		w.commands = append(w.commands, cmd)
 		return cmd
@@ -243,11 +244,11 @@ func TestClientKilled(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	spec := testSpec(2)
-	spec.Load.Duration = record.Duration(10 * time.Minute)
+	asked := testSpec(2)
+	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := execute(t, ctx, spec, run.Options{Progress: &watcher{on: func(*watcher) { cancel() }}}, launcher("client"))
+	r, err := execute(t, ctx, asked, run.Options{Progress: &watcher{on: func(*watcher) { cancel() }}}, launcher("client"))
 	if !errors.Is(err, context.Canceled) || r.Status != record.Interrupted || r.Course.EndedBy != "interrupt" || counted(r, load.PhaseMeasure).Succeeded == 0 {
 		t.Errorf("status %s, ended by %q: %v", r.Status, r.Course.EndedBy, err)
 	}
@@ -260,13 +261,13 @@ func TestInterrupted(t *testing.T) {
 
 func TestAborted(t *testing.T) {
 	t.Parallel()
-	spec := testSpec(2)
-	spec.Load.Duration = record.Duration(10 * time.Minute)
+	asked := testSpec(2)
+	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	abort := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w := &watcher{on: func(*watcher) { cancel(); close(abort) }}
-	r, err := execute(t, ctx, spec, run.Options{Progress: w, Abort: abort}, launcher("client"))
+	r, err := execute(t, ctx, asked, run.Options{Progress: w, Abort: abort}, launcher("client"))
 	if r.Status != record.Interrupted || finding(r, "client-lost") != nil {
 		t.Errorf("status %s, validity %+v: %v", r.Status, r.Validity, err)
 	}
@@ -363,8 +364,8 @@ func TestOrphan(t *testing.T) {
 	t.Parallel()
 	in, toClient := io.Pipe()
 	fromClient, out := io.Pipe()
-	spec := testSpec(1)
-	spec.Load.Duration = record.Duration(10 * time.Minute)
+	asked := testSpec(1)
+	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(t.Context(), in, out, nil); out.Close() }()
 	say := func(c command) {
@@ -372,7 +373,7 @@ func TestOrphan(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	say(command{Order: &order{Spec: divide(spec, 0, 1), Dir: filepath.Join(t.TempDir(), "record"), Clients: 2, Streams: 14, Number: 1}})
+	say(command{Order: &order{Spec: divide(asked, 0, 1), Dir: filepath.Join(t.TempDir(), "record"), Clients: 2, Streams: 14, Number: 1}})
 	lines := json.NewDecoder(bufio.NewReader(fromClient))
 	heard := false
 	for {

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // The parent and its clients exchange lines of JSON: the parent writes [command]s to a client's standard
@@ -30,15 +31,15 @@ type command struct {
 
 // order is all that a client is told before it starts. It holds the credentials of the target.
 type order struct {
-	Spec    record.RunSpec `json:"spec"` // its part of the load
-	Dir     string         `json:"dir"`  // of its own record
-	Tool    record.Tool    `json:"tool"`
-	Command []string       `json:"command,omitempty"`
-	Address string         `json:"address,omitempty"` // of the lab that is the target, with credentials
-	Client  int            `json:"client"`
-	Clients int            `json:"clients"`
-	Streams int            `json:"streams"` // of all clients together
-	Number  uint64         `json:"number"`  // see run.Options
+	Spec    spec.Run    `json:"spec"` // its part of the load
+	Dir     string      `json:"dir"`  // of its own record
+	Tool    record.Tool `json:"tool"`
+	Command []string    `json:"command,omitempty"`
+	Address string      `json:"address,omitempty"` // of the lab that is the target, with credentials
+	Client  int         `json:"client"`
+	Clients int         `json:"clients"`
+	Streams int         `json:"streams"` // of all clients together
+	Number  uint64      `json:"number"`  // see run.Options
 	// Duty is what the client does besides the load, and Brief what it is told of that.
 	Duty  string          `json:"duty,omitempty"`
 	Brief json.RawMessage `json:"brief,omitempty"`

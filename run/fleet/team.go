@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // EventLost is the kind of the event that a client was lost.
@@ -31,7 +32,7 @@ const (
 
 // team is the clients of one run, as the parent sees them. Its methods are called from one goroutine.
 type team struct {
-	spec    record.RunSpec
+	spec    spec.Run
 	opts    run.Options
 	launch  Launcher
 	sink    run.Sink
@@ -61,9 +62,9 @@ type member struct {
 	why    string
 }
 
-func newTeam(spec record.RunSpec, o run.Options, launch Launcher, d measure.Dims, sink run.Sink) *team {
-	n := int(spec.Load.Clients)
-	t := &team{spec: spec, opts: o, launch: launch, sink: sink, reports: make(chan report, n), told: map[string]bool{}}
+func newTeam(asked spec.Run, o run.Options, launch Launcher, d measure.Dims, sink run.Sink) *team {
+	n := int(asked.Load.Clients)
+	t := &team{spec: asked, opts: o, launch: launch, sink: sink, reports: make(chan report, n), told: map[string]bool{}}
 	t.merger = newMerger(d, load.DefaultInterval, n, sink.Interval)
 	return t
 }

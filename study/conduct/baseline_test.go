@@ -11,15 +11,16 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // The procedure baseline does what threads and then steady do.
 func TestBaselineIsThreadsThenSteady(t *testing.T) {
-	find := func(spec record.StudySpec) *record.Study {
-		spec.Factors, spec.Trials, spec.Procedures.Capacity = nil, 0, nil
-		s, err := Run(t.Context(), spec, newBench(searchTarget()).options(filepath.Join(t.TempDir(), "study")))
+	find := func(asked spec.Study) *record.Study {
+		asked.Factors, asked.Trials, asked.Procedures.Capacity = nil, 0, nil
+		s, err := Run(t.Context(), asked, newBench(searchTarget()).options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,7 @@ func TestBaselineIsThreadsThenSteady(t *testing.T) {
 	}
 	apart, together := searching(), searching()
 	p := together.Procedures
-	p.Baseline = &record.BaselineSpec{Threads: p.Threads, Steady: p.Steady}
+	p.Baseline = &spec.Baseline{Threads: p.Threads, Steady: p.Steady}
 	p.Threads, p.Steady = nil, nil
 	want, got := find(apart), find(together)
 	if len(want.Procedures) != 2 || want.Procedures[0].Name != "threads" {
@@ -50,10 +51,10 @@ func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 		}
 		return simulated.Trouble{}
 	}
-	spec := searching()
-	spec.Factors, spec.Trials, spec.Run.Load.Workers = nil, 0, 256
-	spec.Procedures = &record.ProceduresSpec{Capacity: &record.CapacitySpec{From: 1000, Duration: record.Duration(20 * time.Second)}}
-	s, err := Run(t.Context(), spec, newBench(g).options(filepath.Join(t.TempDir(), "study")))
+	asked := searching()
+	asked.Factors, asked.Trials, asked.Run.Load.Workers = nil, 0, 256
+	asked.Procedures = &spec.Procedures{Capacity: &spec.Capacity{From: 1000, Duration: spec.Duration(20 * time.Second)}}
+	s, err := Run(t.Context(), asked, newBench(g).options(filepath.Join(t.TempDir(), "study")))
 	if err != nil {
 		t.Fatal(err)
 	}

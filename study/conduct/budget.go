@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -143,11 +144,11 @@ func (c *conductor) takes(trials []record.Trial) (seconds float64) {
 }
 
 // timeToSearch stops the study where there is no time for another trial of a procedure.
-func (c *conductor) timeToSearch(spec record.RunSpec) error {
+func (c *conductor) timeToSearch(asked spec.Run) error {
 	if c.o.Budget == nil {
 		return nil
 	}
-	if why := c.o.Budget.Search(length(spec.Load)); why != "" {
+	if why := c.o.Budget.Search(length(asked.Load)); why != "" {
 		return &Stop{Reason: OutOfTime, Text: why}
 	}
 	return nil

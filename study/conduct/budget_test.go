@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
@@ -50,7 +51,7 @@ func TestBudgetEndsAtABlock(t *testing.T) {
 	p := &purse{trials: 2}
 	o := b.options(dir)
 	o.Budget = p
-	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Canary = 2 }), o)
+	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Canary = 2 }), o)
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("%v, %+v", err, s)
 	}
@@ -149,7 +150,7 @@ func TestBudgetOfBatches(t *testing.T) {
 	o := b.options(dir)
 	p := &purse{trials: 0}
 	o.Budget = p
-	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Order, s.Batch = record.OrderBatched, []string{"workers"} }), o)
+	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Order, s.Batch = spec.OrderBatched, []string{"workers"} }), o)
 	if err != nil || count(s, record.TrialDone) != 1 || count(s, record.TrialLeft) != 5 || len(p.asked) != 1 || p.asked[0].Done != 0 {
 		t.Fatalf("%v: %+v, asked %+v", err, s.Trials, p.asked)
 	}
@@ -165,11 +166,11 @@ func TestBudgetOfProcedures(t *testing.T) {
 	b := newBench(simulated.Target{})
 	o := b.options(dir)
 	o.Budget = &purse{trials: 9, search: 1}
-	spec := smallStudy(func(s *record.StudySpec) {
-		s.Procedures = &record.ProceduresSpec{Threads: &record.ThreadsSpec{Levels: []record.Count{2, 4, 8}, Trials: 1}}
-		s.Factors = []record.FactorSpec{{Path: "workload.name", Levels: []record.LevelSpec{{Value: "a"}, {Value: "b"}}}}
+	asked := smallStudy(func(s *spec.Study) {
+		s.Procedures = &spec.Procedures{Threads: &spec.Threads{Levels: []spec.Count{2, 4, 8}, Trials: 1}}
+		s.Factors = []spec.Factor{{Path: "workload.name", Levels: []spec.Level{{Value: "a"}, {Value: "b"}}}}
 	})
-	s, err := Run(t.Context(), spec, o)
+	s, err := Run(t.Context(), asked, o)
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != OutOfTime || s.Status != record.Interrupted || len(b.asked) != 1 {
 		t.Fatalf("%v, %d trials", err, len(b.asked))

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -40,7 +41,7 @@ type Options struct {
 
 	// Spec is the specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
 	// where that has credentials, because these are not kept. nil takes what was kept.
-	Spec *record.StudySpec
+	Spec *spec.Study
 	// RetryFailed makes [Resume] repeat trials that failed or ran out of time. Lost ones are always repeated.
 	RetryFailed bool
 	// TakeLeft makes [Resume] do trials as well that were left out for want of time.
@@ -109,17 +110,17 @@ func recording(err error) error {
 // Run performs a study in a directory of its own. It returns the study as it is on the disk, without credentials,
 // also beside an error; that is a [*Stop] where the study can go on later, and otherwise a [*run.Error]. A study
 // that could not begin is nil.
-func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, error) {
+func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
-	asked := spec
-	spec, err := study.Scaled(spec) // once: trials, procedures and the record have the values of here
+	asked := want
+	want, err := study.Scaled(want) // once: trials, procedures and the record have the values of here
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if spec.Lab != nil {
-		spec.Defaults() // the lab is the target
+	if want.Lab != nil {
+		want.Defaults() // the lab is the target
 	}
-	plan, err := study.NewPlan(spec, o.Plan)
+	plan, err := study.NewPlan(want, o.Plan)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -128,12 +129,12 @@ func Run(ctx context.Context, spec record.StudySpec, o Options) (*record.Study, 
 		return nil, recording(err)
 	}
 	defer release()
-	w, err := record.CreateStudy(o.Dir, spec)
+	w, err := record.CreateStudy(o.Dir, want)
 	if err != nil {
 		return nil, recording(err)
 	}
 	defer w.Close()
-	c := newConductor(o, w, spec)
+	c := newConductor(o, w, want)
 	c.study = &record.Study{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
 		Started: o.Clock.Now().UTC(), Environment: c.environment(), Validity: []measure.Finding{},
@@ -203,12 +204,12 @@ func (silent) Note(string)      {}
 type conductor struct {
 	o     Options
 	w     *record.StudyWriter
-	spec  record.StudySpec // with credentials
-	study *record.Study    // without them
+	spec  spec.Study    // with credentials
+	study *record.Study // without them
 	plan  *study.Plan
 
-	specs    map[string]record.RunSpec    // by the IDs of configurations as the study has them; with credentials
-	labs     map[string]record.LabSpec    // likewise; empty if the study brings none up
+	specs    map[string]spec.Run          // by the IDs of configurations as the study has them; with credentials
+	labs     map[string]spec.Lab          // likewise; empty if the study brings none up
 	todo     []record.Trial               // trials to do, in order
 	attempts map[string]int               // the highest attempt of each trial that was seen anywhere
 	resumed  bool                         // there were sessions before this one
@@ -229,10 +230,10 @@ type conductor struct {
 	lab, labLeft string
 }
 
-func newConductor(o Options, w *record.StudyWriter, spec record.StudySpec) *conductor {
+func newConductor(o Options, w *record.StudyWriter, asked spec.Study) *conductor {
 	return &conductor{
-		o: o, w: w, spec: spec, began: o.Clock.Now(), attempts: map[string]int{}, data: map[string]dataState{},
-		specs: map[string]record.RunSpec{}, labs: map[string]record.LabSpec{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
+		o: o, w: w, spec: asked, began: o.Clock.Now(), attempts: map[string]int{}, data: map[string]dataState{},
+		specs: map[string]spec.Run{}, labs: map[string]spec.Lab{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
 	}
 }
 

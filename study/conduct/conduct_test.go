@@ -18,18 +18,19 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // smallStudy has two configurations and three blocks: six trials, and canaries where they are asked for.
-func smallStudy(change func(*record.StudySpec)) record.StudySpec {
-	s := record.StudySpec{
-		Run: record.RunSpec{
-			Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100},
-			Load: record.LoadSpec{Workers: 4, Duration: record.Duration(2 * time.Second)},
+func smallStudy(change func(*spec.Study)) spec.Study {
+	s := spec.Study{
+		Run: spec.Run{
+			Target: "null:", Workload: spec.Workload{Name: "a", Records: 100},
+			Load: spec.Load{Workers: 4, Duration: spec.Duration(2 * time.Second)},
 		},
-		Factors: []record.FactorSpec{{Path: "load.workers", Levels: []record.LevelSpec{{Value: 4}, {Value: 8}}}},
+		Factors: []spec.Factor{{Path: "load.workers", Levels: []spec.Level{{Value: 4}, {Value: 8}}}},
 		Trials:  3, Canary: -1,
 	}
 	if change != nil {
@@ -220,7 +221,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		begin: func(s Standing) { keep("begin") },
 		end:   func(tr record.Trial) { keep("end") },
 	}
-	if _, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Trials = 2 }), o); err != nil {
+	if _, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 2 }), o); err != nil {
 		t.Fatal(err)
 	}
 	if len(snapshots) != 16 {
@@ -250,8 +251,8 @@ func TestJournalCutAnywhereIsResumed(t *testing.T) {
 		}
 		return err
 	}
-	spec := smallStudy(func(s *record.StudySpec) { s.Trials, s.Metrics = 1, []string{"throughput"} })
-	if _, err := Run(t.Context(), spec, b.options(dir)); err != nil {
+	asked := smallStudy(func(s *spec.Study) { s.Trials, s.Metrics = 1, []string{"throughput"} })
+	if _, err := Run(t.Context(), asked, b.options(dir)); err != nil {
 		t.Fatal(err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, record.JournalFile))

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -31,12 +32,12 @@ type dataState struct {
 }
 
 // placeOf names where the data of a run are, without credentials; "" for targets that keep nothing.
-func (c *conductor) placeOf(spec record.RunSpec) string {
-	t, err := run.ParseTarget(spec.Target)
+func (c *conductor) placeOf(asked spec.Run) string {
+	t, err := run.ParseTarget(asked.Target)
 	if err != nil || t.Kind == "null" || t.Kind == "null-tcp" {
 		return ""
 	}
-	return strings.Join([]string{t.String(), spec.Database, orElse(spec.Workload.Params["table"], familyOf(spec.Workload.Name))}, " ")
+	return strings.Join([]string{t.String(), asked.Database, orElse(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
 }
 
 // familyOf names what workloads that share a collection have in common.
@@ -79,7 +80,7 @@ func (c *conductor) arrange(j *job) (*record.TrialData, error) {
 }
 
 // takesKeys reports whether a run inserts documents under keys that every run begins with.
-func takesKeys(w record.WorkloadSpec) bool {
+func takesKeys(w spec.Workload) bool {
 	stock, _ := workload.Stock(strings.TrimPrefix(strings.ToLower(w.Name), "ycsb-"))
 	share, err := strconv.ParseFloat(orElse(w.Params["insertproportion"], stock["insertproportion"]), 64)
 	return w.Mode == "ycsb" && (err != nil && w.Params["insertproportion"] != "" || share > 0)

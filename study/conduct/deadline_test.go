@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
@@ -56,9 +57,9 @@ func TestDeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release = make(chan struct{})
 				b := &stubborn{bench: newBench(simulated.Target{}), trial: 2, until: c.until, result: context.Canceled}
-				spec := smallStudy(func(s *record.StudySpec) { s.Deadline = record.Duration(deadline) })
+				asked := smallStudy(func(s *spec.Study) { s.Deadline = spec.Duration(deadline) })
 				began := time.Now()
-				s, err := Run(t.Context(), spec, b.options(dir))
+				s, err := Run(t.Context(), asked, b.options(dir))
 				var stop *Stop
 				if errors.As(err, &stop); err != nil && stop == nil || (stop != nil) != (c.reason != "") || stop != nil && stop.Reason != c.reason {
 					t.Errorf("error %v, want a reason %q", err, c.reason)
@@ -136,7 +137,7 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 		o := b.options(dir)
 		o.Clock = nil
 		began := time.Now()
-		s, err := Run(ctx, smallStudy(func(s *record.StudySpec) { s.Settle = record.Duration(time.Minute) }), o)
+		s, err := Run(ctx, smallStudy(func(s *spec.Study) { s.Settle = spec.Duration(time.Minute) }), o)
 		if !errors.Is(err, context.Canceled) || s.Status != record.Interrupted {
 			t.Errorf("%v, study %s", err, s.Status)
 		}
@@ -148,37 +149,37 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 
 func TestDeadlinesAreLongEnough(t *testing.T) {
 	c := conductor{plan: planOf(t, smallStudy(nil))}
-	run := func(change func(*record.RunSpec)) record.RunSpec {
-		s := record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 4}}
+	run := func(change func(*spec.Run)) spec.Run {
+		s := spec.Run{Target: "null:", Load: spec.Load{Workers: 4}}
 		change(&s)
-		s.Load.Timeout = record.Duration(10 * time.Second)
+		s.Load.Timeout = spec.Duration(10 * time.Second)
 		return s
 	}
 	for name, x := range map[string]struct {
-		spec record.RunSpec
+		spec spec.Run
 		want time.Duration
 	}{
-		"duration": {run(func(s *record.RunSpec) {
-			s.Load.Duration, s.Load.Warmup = record.Duration(time.Hour), record.Duration(time.Minute)
+		"duration": {run(func(s *spec.Run) {
+			s.Load.Duration, s.Load.Warmup = spec.Duration(time.Hour), spec.Duration(time.Minute)
 		}), 2 * 61 * time.Minute},
-		"stages":     {run(func(s *record.RunSpec) { s.Load.Stages = []record.StageSpec{{Duration: record.Duration(time.Hour)}} }), 2 * time.Hour},
-		"rate":       {run(func(s *record.RunSpec) { s.Load.Operations, s.Load.Rate = 3_600_000, 1000 }), 2 * time.Hour},
-		"pace":       {run(func(s *record.RunSpec) { s.Load.Operations, s.Load.Pace = 14400, 1 }), 2 * time.Hour},
-		"operations": {run(func(s *record.RunSpec) { s.Load.Operations = 144000 }), 2 * time.Hour},
+		"stages":     {run(func(s *spec.Run) { s.Load.Stages = []spec.Stage{{Duration: spec.Duration(time.Hour)}} }), 2 * time.Hour},
+		"rate":       {run(func(s *spec.Run) { s.Load.Operations, s.Load.Rate = 3_600_000, 1000 }), 2 * time.Hour},
+		"pace":       {run(func(s *spec.Run) { s.Load.Operations, s.Load.Pace = 14400, 1 }), 2 * time.Hour},
+		"operations": {run(func(s *spec.Run) { s.Load.Operations = 144000 }), 2 * time.Hour},
 	} {
 		if got := c.deadline(x.spec); got != x.want+deadlineFloor+10*time.Second {
 			t.Errorf("%s: %v, want %v and the floor", name, got, x.want)
 		}
 	}
-	c.spec.Deadline = record.Duration(time.Second)
-	if got := c.deadline(run(func(*record.RunSpec) {})); got != time.Second {
+	c.spec.Deadline = spec.Duration(time.Second)
+	if got := c.deadline(run(func(*spec.Run) {})); got != time.Second {
 		t.Errorf("a deadline of one second became %v", got)
 	}
 }
 
-func planOf(t *testing.T, spec record.StudySpec) *study.Plan {
+func planOf(t *testing.T, asked spec.Study) *study.Plan {
 	t.Helper()
-	p, err := study.NewPlan(spec, study.PlanOptions{})
+	p, err := study.NewPlan(asked, study.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

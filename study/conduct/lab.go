@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -21,7 +22,7 @@ type Labs interface {
 	// Find returns a lab as it is, also one that is half made or whose supervisor is gone; nil if there is none.
 	Find(ctx context.Context, name string) (*record.Lab, error)
 	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, spec record.LabSpec) error
+	Up(ctx context.Context, asked spec.Lab) error
 	// Down removes a lab, whatever state it is in. There being none is no error.
 	Down(ctx context.Context, name string) error
 }
@@ -47,7 +48,7 @@ func (c *conductor) ours(l *record.Lab) bool {
 }
 
 // labOf returns the lab that a trial needs, and whether the study has one.
-func (c *conductor) labOf(j *job) (record.LabSpec, bool) {
+func (c *conductor) labOf(j *job) (spec.Lab, bool) {
 	if j.procedure != "" && c.plan.Lab != nil {
 		return *c.plan.Lab, true
 	}
@@ -58,14 +59,14 @@ func (c *conductor) labOf(j *job) (record.LabSpec, bool) {
 // needsLab reports whether a lab must be brought up for a trial. What was loaded into the one that is there is forgotten
 // then. Only one that this session brought up is trusted: nobody knows what became of others in the meantime.
 func (c *conductor) needsLab(ctx context.Context, j *job) (bool, error) {
-	spec, ok := c.labOf(j)
+	asked, ok := c.labOf(j)
 	if !ok {
 		return false, nil
 	}
 	if c.o.Labs == nil {
 		return false, wrong(errors.New("lab: this command cannot bring labs up; load one that runs (run.target: lab:NAME)"))
 	}
-	l, err := c.o.Labs.Find(ctx, spec.Name)
+	l, err := c.o.Labs.Find(ctx, asked.Name)
 	switch {
 	case ctx.Err() != nil:
 		return false, c.interrupted()
@@ -74,13 +75,13 @@ func (c *conductor) needsLab(ctx context.Context, j *job) (bool, error) {
 	case l != nil && !c.ours(l):
 		return false, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
 			"there is a lab %s that this study did not bring up: remove it (plimsoll lab down %s), then go on with plimsoll study resume %s; or begin a study whose lab has another name (lab.name)",
-			spec.Name, spec.Name, c.o.Dir)}
-	case l != nil && l.State == "up" && c.lab == study.LabKey(spec):
+			asked.Name, asked.Name, c.o.Dir)}
+	case l != nil && l.State == "up" && c.lab == study.LabKey(asked):
 		return false, nil
 	}
 	c.lab = ""
 	for place, state := range c.data {
-		if strings.HasPrefix(place, record.LabTarget(spec.Name)+" ") {
+		if strings.HasPrefix(place, spec.LabTarget(asked.Name)+" ") {
 			c.data[place] = dataState{most: state.most}
 		}
 	}

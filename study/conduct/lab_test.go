@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
@@ -18,24 +19,24 @@ import (
 type rack struct {
 	labs map[string]*record.Lab
 	log  []string
-	up   func(record.LabSpec) error // nil for nothing
+	up   func(spec.Lab) error // nil for nothing
 }
 
 func newRack() *rack { return &rack{labs: map[string]*record.Lab{}} }
 
 func (r *rack) Find(_ context.Context, name string) (*record.Lab, error) { return r.labs[name], nil }
 
-func (r *rack) Up(ctx context.Context, spec record.LabSpec) error {
-	if r.labs[spec.Name] != nil {
+func (r *rack) Up(ctx context.Context, asked spec.Lab) error {
+	if r.labs[asked.Name] != nil {
 		return errors.New("there is one already")
 	}
 	if r.up != nil {
-		if err := r.up(spec); err != nil {
+		if err := r.up(asked); err != nil {
 			return err
 		}
 	}
-	r.log = append(r.log, fmt.Sprintf("up %d", spec.Topology.Members))
-	r.labs[spec.Name] = &record.Lab{Name: spec.Name, State: "up", Specification: spec}
+	r.log = append(r.log, fmt.Sprintf("up %d", asked.Topology.Members))
+	r.labs[asked.Name] = &record.Lab{Name: asked.Name, State: "up", Specification: asked}
 	return ctx.Err()
 }
 
@@ -58,10 +59,10 @@ func (r *rack) ups() int {
 	return n
 }
 
-func labStudy(change func(*record.StudySpec)) record.StudySpec {
-	return smallStudy(func(s *record.StudySpec) {
-		s.Run.Target, s.Lab, s.Trials = "", &record.LabSpec{}, 2
-		s.Factors = []record.FactorSpec{{Path: "lab.topology.members", Levels: []record.LevelSpec{{Value: 1}, {Value: 3}}}}
+func labStudy(change func(*spec.Study)) spec.Study {
+	return smallStudy(func(s *spec.Study) {
+		s.Run.Target, s.Lab, s.Trials = "", &spec.Lab{}, 2
+		s.Factors = []spec.Factor{{Path: "lab.topology.members", Levels: []spec.Level{{Value: 1}, {Value: 3}}}}
 		if change != nil {
 			change(s)
 		}
@@ -103,7 +104,7 @@ func TestLabOfAStudy(t *testing.T) {
 	if got := r.ups(); got != plan.Estimate.Redeploys || len(r.labs) != 0 {
 		t.Errorf("%d labs were brought up, planned were %d: %v; left are %v", got, plan.Estimate.Redeploys, r.log, r.labs)
 	}
-	if !slices.ContainsFunc(s.Specification.Factors, func(f record.FactorSpec) bool { return f.Path == "lab.topology.members" }) || s.Specification.Lab == nil {
+	if !slices.ContainsFunc(s.Specification.Factors, func(f spec.Factor) bool { return f.Path == "lab.topology.members" }) || s.Specification.Lab == nil {
 		t.Errorf("specification %+v", s.Specification)
 	}
 }
@@ -115,7 +116,7 @@ func TestBatchedLabs(t *testing.T) {
 	onRack(t, b, r)
 	o := b.options(dir)
 	o.Labs = r
-	s, err := Run(t.Context(), labStudy(func(s *record.StudySpec) { s.Order, s.Trials = record.OrderBatched, 5 }), o)
+	s, err := Run(t.Context(), labStudy(func(s *spec.Study) { s.Order, s.Trials = spec.OrderBatched, 5 }), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +131,10 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 	for name, left := range map[string]func(r *rack, dir string){
 		"interrupted": func(*rack, string) {},
 		"killed while it brought one up": func(r *rack, dir string) {
-			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting", Specification: record.LabSpec{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting", Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
 		},
 		"killed during a trial": func(r *rack, dir string) {
-			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: record.LabSpec{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
 		},
 		"killed in the first moment": func(r *rack, _ string) { r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting"} },
 	} {
@@ -178,7 +179,7 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 func TestForeignLab(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b, r := newBench(simulated.Target{}), newRack()
-	r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: record.LabSpec{Name: "study-study"}}
+	r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: spec.Lab{Name: "study-study"}}
 	o := b.options(dir)
 	o.Labs = r
 	var stop *Stop
@@ -199,7 +200,7 @@ func TestLabsThatFail(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b, r := newBench(simulated.Target{}), newRack()
 	failed := false
-	r.up = func(s record.LabSpec) error {
+	r.up = func(s spec.Lab) error {
 		if s.Topology.Members == 3 && !failed {
 			failed = true
 			return errors.New("no primary within its deadline")

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -22,16 +23,16 @@ const (
 )
 
 // deadline is how long a trial may take.
-func (c *conductor) deadline(spec record.RunSpec) time.Duration {
+func (c *conductor) deadline(asked spec.Run) time.Duration {
 	if d := c.spec.Deadline.Std(); d > 0 {
 		return d
 	}
-	fill := time.Duration(float64(c.dataBytes(spec)) / slowestFill * float64(time.Second))
-	return deadlineFloor + fill + 2*length(spec.Load) + spec.Load.Timeout.Std()
+	fill := time.Duration(float64(c.dataBytes(asked)) / slowestFill * float64(time.Second))
+	return deadlineFloor + fill + 2*length(asked.Load) + asked.Load.Timeout.Std()
 }
 
 // length is how long the load of a run takes at most, if nothing hangs.
-func length(l record.LoadSpec) time.Duration {
+func length(l spec.Load) time.Duration {
 	measured := l.Duration.Std()
 	if measured == 0 && l.Operations == 0 {
 		for _, s := range l.Stages {
@@ -79,16 +80,16 @@ const (
 )
 
 // room makes sure that there is space for the next trial.
-func (c *conductor) room(spec record.RunSpec) error {
-	need := int64(recordRoom + intervalRoom*length(spec.Load).Seconds())
+func (c *conductor) room(asked spec.Run) error {
+	need := int64(recordRoom + intervalRoom*length(asked.Load).Seconds())
 	if err := c.roomIn(c.o.Dir, need); err != nil {
 		return err
 	}
-	target, err := run.ParseTarget(spec.Target)
-	if err != nil || target.Kind != "embedded" || c.data[c.placeOf(spec)].ready {
+	target, err := run.ParseTarget(asked.Target)
+	if err != nil || target.Kind != "embedded" || c.data[c.placeOf(asked)].ready {
 		return nil
 	}
-	return c.roomIn(target.Dir, need+max(0, dataFactor*c.dataBytes(spec)-held(target.Dir)))
+	return c.roomIn(target.Dir, need+max(0, dataFactor*c.dataBytes(asked)-held(target.Dir)))
 }
 
 // held is how many bytes the files in a directory have: what a trial that was killed has loaded needs no further room.
@@ -117,10 +118,10 @@ func (c *conductor) roomIn(dir string, need int64) error {
 }
 
 // dataBytes is how much a run loads, 0 where its target keeps nothing or the plan does not know it.
-func (c *conductor) dataBytes(spec record.RunSpec) int64 {
+func (c *conductor) dataBytes(asked spec.Run) int64 {
 	for _, set := range c.plan.Estimate.DataSets {
-		if set.Target == store.Redact(spec.Target) && (set.Database == "" || set.Database == spec.Database) &&
-			set.Records == int64(spec.Workload.Records) {
+		if set.Target == store.Redact(asked.Target) && (set.Database == "" || set.Database == asked.Database) &&
+			set.Records == int64(asked.Workload.Records) {
 			return set.Bytes
 		}
 	}

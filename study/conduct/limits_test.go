@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
@@ -25,7 +26,7 @@ func TestNothingDone(t *testing.T) {
 	b := newBench(simulated.Target{Trouble: func(int, study.Request) simulated.Trouble {
 		return simulated.Trouble{Err: errors.New("it fell over")}
 	}})
-	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Trials = 1 }), b.options(dir))
+	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 1 }), b.options(dir))
 	if err != nil || s.Status != record.Complete || !has(s.Validity, "nothing-done") || measure.Worst(s.Validity) != measure.Invalid {
 		t.Fatalf("%v, study %s, findings %+v", err, s.Status, s.Validity)
 	}
@@ -99,8 +100,8 @@ func TestNoRoomForTheNextTrial(t *testing.T) {
 func TestBudgetOfASession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(simulated.Target{Overhead: 10 * time.Second})
-	spec := smallStudy(func(s *record.StudySpec) { s.Budget = record.Duration(30 * time.Second) })
-	s, err := Run(t.Context(), spec, b.options(dir))
+	asked := smallStudy(func(s *spec.Study) { s.Budget = spec.Duration(30 * time.Second) })
+	s, err := Run(t.Context(), asked, b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != BudgetUsed || !strings.Contains(err.Error(), "the budget of 30.0 s is used up with 4 trials left") {
 		t.Fatalf("error %v", err)
@@ -121,10 +122,10 @@ func TestSettleAndReload(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(simulated.Target{})
 	before := b.Clock().Now()
-	spec := smallStudy(func(s *record.StudySpec) {
-		s.Settle, s.Reload, s.Run.Target = record.Duration(time.Minute), true, "embedded:"+filepath.Join(t.TempDir(), "data")
+	asked := smallStudy(func(s *spec.Study) {
+		s.Settle, s.Reload, s.Run.Target = spec.Duration(time.Minute), true, "embedded:"+filepath.Join(t.TempDir(), "data")
 	})
-	s, err := Run(t.Context(), spec, b.options(dir))
+	s, err := Run(t.Context(), asked, b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +141,9 @@ func TestSettleAndReload(t *testing.T) {
 }
 
 // twoTargets is a study of two targets; the trials of those that are down do not reach them.
-func twoTargets(down ...string) (record.StudySpec, *bench) {
-	spec := smallStudy(func(s *record.StudySpec) {
-		s.Factors = []record.FactorSpec{{Path: "target", Levels: []record.LevelSpec{
+func twoTargets(down ...string) (spec.Study, *bench) {
+	asked := smallStudy(func(s *spec.Study) {
+		s.Factors = []spec.Factor{{Path: "target", Levels: []spec.Level{
 			{Name: "one", Value: "null:"}, {Name: "two", Value: "mongodb://someone:hunter2@db2/"}}}}
 	})
 	b := newBench(simulated.Target{})
@@ -152,7 +153,7 @@ func twoTargets(down ...string) (record.StudySpec, *bench) {
 		}
 		return nil
 	}
-	return spec, b
+	return asked, b
 }
 
 // Where one target of several is down, its trials fail, the others are done, and the study says what has no result.
@@ -235,7 +236,7 @@ func TestNoResultOfWhatIsExploratory(t *testing.T) {
 func TestObjectivesReachTheTrials(t *testing.T) {
 	b := newBench(simulated.Target{})
 	dir := filepath.Join(t.TempDir(), "study")
-	s, err := Run(t.Context(), smallStudy(func(s *record.StudySpec) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
+	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -34,10 +35,10 @@ func (instant) Trial(_ context.Context, q study.Request) (study.Result, error) {
 func BenchmarkBetweenTrials(b *testing.B) {
 	for _, trials := range []int{20, 200, 2000} {
 		b.Run(fmt.Sprintf("%d trials", trials), func(b *testing.B) {
-			spec := smallStudy(func(s *record.StudySpec) { s.Trials = record.Count(trials / 2) })
+			asked := smallStudy(func(s *spec.Study) { s.Trials = spec.Count(trials / 2) })
 			for b.Loop() {
 				dir := filepath.Join(b.TempDir(), "study")
-				if _, err := Run(b.Context(), spec, Options{Runner: instant{}, Dir: dir}); err != nil {
+				if _, err := Run(b.Context(), asked, Options{Runner: instant{}, Dir: dir}); err != nil {
 					b.Fatal(err)
 				}
 			}

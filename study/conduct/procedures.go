@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
 )
@@ -72,7 +73,7 @@ func (c *conductor) found(name string) (record.ProcedureResult, bool) {
 }
 
 // find runs one of the procedures that choose something for the base.
-func (c *conductor) find(ctx context.Context, name string, base record.RunSpec) (record.ProcedureResult, error) {
+func (c *conductor) find(ctx context.Context, name string, base spec.Run) (record.ProcedureResult, error) {
 	c.o.Progress.Note("procedure " + name)
 	base.Defaults()
 	if name == threads {
@@ -81,10 +82,10 @@ func (c *conductor) find(ctx context.Context, name string, base record.RunSpec) 
 	return procedure.Steady(ctx, base, *c.spec.Procedures.Steady, c.trier(name))
 }
 
-func (c *conductor) searchCapacity(ctx context.Context, base record.RunSpec, spec record.CapacitySpec) error {
+func (c *conductor) searchCapacity(ctx context.Context, base spec.Run, asked spec.Capacity) error {
 	c.o.Progress.Note("procedure " + capacity)
 	base.Defaults()
-	result, err := procedure.Capacity(ctx, base, c.objectives(), spec, c.trier(capacity))
+	result, err := procedure.Capacity(ctx, base, c.objectives(), asked, c.trier(capacity))
 	if err != nil {
 		return c.ofProcedure(capacity, err)
 	}
@@ -116,7 +117,7 @@ func (c *conductor) ofProcedure(name string, err error) error {
 }
 
 // fix sets what a procedure chose.
-func fix(base record.RunSpec, r record.ProcedureResult) (record.RunSpec, error) {
+func fix(base spec.Run, r record.ProcedureResult) (spec.Run, error) {
 	if r.Chosen <= 0 {
 		return base, nil
 	}
@@ -131,7 +132,7 @@ func fix(base record.RunSpec, r record.ProcedureResult) (record.RunSpec, error) 
 }
 
 // replan plans the study from the base with everything that was found.
-func (c *conductor) replan(base record.RunSpec) error {
+func (c *conductor) replan(base spec.Run) error {
 	spec := c.spec
 	spec.Run, spec.Budget = base, 0 // the budget was held against the plan before; each session has its own
 	o := c.o.Plan
@@ -179,14 +180,14 @@ func (c *conductor) measured() (rate, fill float64) {
 // trier makes the trials of a procedure, or returns what an earlier session measured in the same place.
 func (c *conductor) trier(name string) procedure.Try {
 	step := 0
-	return func(ctx context.Context, spec record.RunSpec, what string) (study.Result, record.Trial, error) {
+	return func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
 		step++
 		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what, Status: record.TrialPlanned}
-		j := job{trial: t, spec: c.seeded(t, spec), procedure: name, step: step}
+		j := job{trial: t, spec: c.seeded(t, asked), procedure: name, step: step}
 		if result, done, ok, err := c.replay(j); ok || err != nil {
 			return result, done, err
 		}
-		err := c.timeToSearch(spec)
+		err := c.timeToSearch(asked)
 		var result study.Result
 		if err == nil {
 			result, t, err = c.try(ctx, j)

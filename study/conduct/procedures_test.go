@@ -11,23 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // searching is a study that finds workers, length and capacity before it compares two record sizes.
-func searching() record.StudySpec {
-	return record.StudySpec{
-		Run: record.RunSpec{
-			Target: "null:", Workload: record.WorkloadSpec{Name: "a", Records: 100},
-			Load: record.LoadSpec{Workers: 2, Duration: record.Duration(10 * time.Second)},
+func searching() spec.Study {
+	return spec.Study{
+		Run: spec.Run{
+			Target: "null:", Workload: spec.Workload{Name: "a", Records: 100},
+			Load: spec.Load{Workers: 2, Duration: spec.Duration(10 * time.Second)},
 		},
-		Procedures: &record.ProceduresSpec{
-			Threads:  &record.ThreadsSpec{Levels: []record.Count{1, 4, 8, 16}, Trials: 1, Duration: record.Duration(5 * time.Second)},
-			Steady:   &record.SteadySpec{From: 4, To: 16, Cycle: record.Duration(time.Second), Tolerance: 0.1},
-			Capacity: &record.CapacitySpec{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1, Duration: record.Duration(4 * time.Second)},
+		Procedures: &spec.Procedures{
+			Threads:  &spec.Threads{Levels: []spec.Count{1, 4, 8, 16}, Trials: 1, Duration: spec.Duration(5 * time.Second)},
+			Steady:   &spec.Steady{From: 4, To: 16, Cycle: spec.Duration(time.Second), Tolerance: 0.1},
+			Capacity: &spec.Capacity{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1, Duration: spec.Duration(4 * time.Second)},
 		},
-		Factors:    []record.FactorSpec{{Path: "workload.records", Levels: []record.LevelSpec{{Value: 100}, {Value: 200}}}},
+		Factors:    []spec.Factor{{Path: "workload.records", Levels: []spec.Level{{Value: 100}, {Value: 200}}}},
 		Objectives: []string{"p99<50ms", "errors<1%"},
 		Trials:     2, Canary: -1,
 	}

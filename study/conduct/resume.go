@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -70,10 +71,10 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 }
 
 // specOf returns the specification to go on with: the one that is given if it is that of the study, or what was kept.
-func specOf(s *record.Study, given *record.StudySpec) (record.StudySpec, error) {
+func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 	if given == nil {
 		if record.HasHidden(s.Specification) {
-			return record.StudySpec{}, errors.New("the study does not keep the credentials of its target: give its file again (--file FILE)")
+			return spec.Study{}, errors.New("the study does not keep the credentials of its target: give its file again (--file FILE)")
 		}
 		return s.Specification, nil
 	}
@@ -101,7 +102,7 @@ func specOf(s *record.Study, given *record.StudySpec) (record.StudySpec, error) 
 var mayChange = []string{"name", "out", "labels", "budget", "deadline", "published"}
 
 // differs names the first key in which two specifications differ, "" if there is none.
-func differs(a, b record.StudySpec) (string, error) {
+func differs(a, b spec.Study) (string, error) {
 	x, err := tree(a)
 	if err != nil {
 		return "", err
@@ -225,7 +226,7 @@ func (c *conductor) recall(plan *study.Plan) error {
 }
 
 // fileOf returns the file that a workload reads, "" for none.
-func fileOf(w record.WorkloadSpec) string {
+func fileOf(w spec.Workload) string {
 	if !strings.EqualFold(w.Params["fieldlengthdistribution"], "histogram") {
 		return ""
 	}
@@ -375,9 +376,9 @@ func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
 
 // sameRun reports whether a record is of the run that is asked for, but for where it was written and whether data
 // were dropped before.
-func sameRun(recorded, asked record.RunSpec) bool {
+func sameRun(recorded, asked spec.Run) bool {
 	asked = record.RedactedRun(asked)
-	for _, s := range []*record.RunSpec{&recorded, &asked} {
+	for _, s := range []*spec.Run{&recorded, &asked} {
 		s.Out, s.LoadPhase.Drop = "", false
 	}
 	a, errA := json.Marshal(recorded)

@@ -14,12 +14,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // half performs a study until its trial n begins, and returns its directory.
-func half(t *testing.T, spec record.StudySpec, n int) (dir string) {
+func half(t *testing.T, asked spec.Study, n int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "study")
 	b := newBench(simulated.Target{})
@@ -33,7 +34,7 @@ func half(t *testing.T, spec record.StudySpec, n int) (dir string) {
 		return nil
 	}
 	var stop *Stop
-	if _, err := Run(ctx, spec, b.options(dir)); !errors.As(err, &stop) || stop.Reason != Interrupted {
+	if _, err := Run(ctx, asked, b.options(dir)); !errors.As(err, &stop) || stop.Reason != Interrupted {
 		t.Fatalf("error %v", err)
 	}
 	return dir
@@ -41,16 +42,16 @@ func half(t *testing.T, spec record.StudySpec, n int) (dir string) {
 
 func TestResumeRefusesAnotherSpecification(t *testing.T) {
 	dir := half(t, smallStudy(nil), 2)
-	for want, change := range map[string]func(*record.StudySpec){
-		"trials differs":               func(s *record.StudySpec) { s.Trials = 4 },
-		"run.workload.records differs": func(s *record.StudySpec) { s.Run.Workload.Records = 200 },
-		"factors[1].levels[2].value":   func(s *record.StudySpec) { s.Factors[0].Levels[1].Value = 9 },
-		"factors[1].levels differs": func(s *record.StudySpec) {
-			s.Factors[0].Levels = append(s.Factors[0].Levels, record.LevelSpec{Value: 16})
+	for want, change := range map[string]func(*spec.Study){
+		"trials differs":               func(s *spec.Study) { s.Trials = 4 },
+		"run.workload.records differs": func(s *spec.Study) { s.Run.Workload.Records = 200 },
+		"factors[1].levels[2].value":   func(s *spec.Study) { s.Factors[0].Levels[1].Value = 9 },
+		"factors[1].levels differs": func(s *spec.Study) {
+			s.Factors[0].Levels = append(s.Factors[0].Levels, spec.Level{Value: 16})
 		},
-		"run.durability.journal":           func(s *record.StudySpec) { s.Run.Durability.Journal = new(bool) },
-		"objectives differs":               func(s *record.StudySpec) { s.Objectives = []string{"p99<1s"} },
-		"run.workload.params.fieldlength ": func(s *record.StudySpec) { s.Run.Workload.Params = map[string]string{"fieldlength": "7"} },
+		"run.durability.journal":           func(s *spec.Study) { s.Run.Durability.Journal = new(bool) },
+		"objectives differs":               func(s *spec.Study) { s.Objectives = []string{"p99<1s"} },
+		"run.workload.params.fieldlength ": func(s *spec.Study) { s.Run.Workload.Params = map[string]string{"fieldlength": "7"} },
 	} {
 		b := newBench(simulated.Target{})
 		o := b.options("")
@@ -62,7 +63,7 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 			t.Errorf("%v, want %q; trials %v", err, want, b.numbers())
 		}
 	}
-	same := smallStudy(func(s *record.StudySpec) { s.Budget, s.Out = record.Duration(time.Hour), "elsewhere" })
+	same := smallStudy(func(s *spec.Study) { s.Budget, s.Out = spec.Duration(time.Hour), "elsewhere" })
 	b := newBench(simulated.Target{})
 	o := b.options("")
 	o.Spec = &same
@@ -79,10 +80,10 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 // Credentials are nowhere on the disk, so they must be given again.
 func TestCredentialsAreGivenAgain(t *testing.T) {
 	const secret = "hunter22-word"
-	spec := func(password string) record.StudySpec {
-		return smallStudy(func(s *record.StudySpec) { s.Run.Target = "mongodb://app:" + password + "@db1.invalid/" })
+	asked := func(password string) spec.Study {
+		return smallStudy(func(s *spec.Study) { s.Run.Target = "mongodb://app:" + password + "@db1.invalid/" })
 	}
-	dir := half(t, spec(secret), 3)
+	dir := half(t, asked(secret), 3)
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -100,7 +101,7 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "does not keep the credentials") {
 		t.Errorf("without credentials: %v", err)
 	}
-	again := spec(secret)
+	again := asked(secret)
 	o := b.options("")
 	o.Spec = &again
 	s, err := Resume(t.Context(), dir, o)
@@ -184,8 +185,8 @@ func TestOtherVersionAndDamagedJournalAreFindings(t *testing.T) {
 // A study whose target is a relative directory means another one elsewhere.
 func TestRelativeTargetIsRefusedElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	spec := smallStudy(func(s *record.StudySpec) { s.Run.Target = "embedded:data" })
-	dir := half(t, spec, 2)
+	asked := smallStudy(func(s *spec.Study) { s.Run.Target = "embedded:data" })
+	dir := half(t, asked, 2)
 	t.Chdir(t.TempDir())
 	b := newBench(simulated.Target{})
 	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "go on from there") {
@@ -249,7 +250,7 @@ func TestOnlyTheRightRecordIsAdopted(t *testing.T) {
 // Inserts of the ycsb workloads use the same keys in every run: the next trial must begin with fresh data, and they
 // may only be dropped if the study loaded them, or if it was allowed to.
 func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
-	spec := smallStudy(func(s *record.StudySpec) {
+	asked := smallStudy(func(s *spec.Study) {
 		s.Run.Target, s.Run.Workload.Name = "embedded:"+filepath.Join(t.TempDir(), "data"), "ycsb-d"
 		s.Run.Load.Duration, s.Run.Load.Operations = 0, 200
 		s.Trials = 1
@@ -262,7 +263,7 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "study")
 		o := b.bench.options(dir)
 		o.Runner = b
-		s, err := Run(t.Context(), spec, o)
+		s, err := Run(t.Context(), asked, o)
 		var stop *Stop
 		if foreign {
 			if !errors.As(err, &stop) || stop.Reason != NotOurs || !strings.Contains(err.Error(), "--drop") || len(b.asked) != 1 {
@@ -299,7 +300,7 @@ func (f *filling) Trial(ctx context.Context, q study.Request) (study.Result, err
 
 func TestGrowingDataAreAFinding(t *testing.T) {
 	for grow, want := range map[int64]bool{0: false, 3: true} {
-		spec := smallStudy(func(s *record.StudySpec) { s.Run.Target = "embedded:" + filepath.Join(t.TempDir(), "data") })
+		asked := smallStudy(func(s *spec.Study) { s.Run.Target = "embedded:" + filepath.Join(t.TempDir(), "data") })
 		b := &filling{bench: newBench(simulated.Target{}), grow: grow}
 		dir := filepath.Join(t.TempDir(), "study")
 		o := b.bench.options(dir)
@@ -310,7 +311,7 @@ func TestGrowingDataAreAFinding(t *testing.T) {
 				cancel()
 			}
 		}}
-		s, err := Run(ctx, spec, o)
+		s, err := Run(ctx, asked, o)
 		cancel()
 		if !errors.Is(err, context.Canceled) || has(s.Validity, "data-grew") != want {
 			t.Errorf("grown by %d a trial: findings %+v (%v)", grow, s.Validity, err)

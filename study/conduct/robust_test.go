@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
@@ -147,10 +148,10 @@ func TestRelativeFileIsRefusedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := t.TempDir()
-	spec := smallStudy(func(s *record.StudySpec) {
+	asked := smallStudy(func(s *spec.Study) {
 		s.Run.Workload.Params = map[string]string{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": "sizes.txt"}
 	})
-	dir := half(t, spec, 2)
+	dir := half(t, asked, 2)
 	sizes, err := os.ReadFile("sizes.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 		b := newBench(simulated.Target{})
 		o := b.options(filepath.Join(t.TempDir(), "study"))
 		o.Free = func(string) (uint64, bool) { return 1 << 30, true }
-		_, err = Run(t.Context(), smallStudy(func(s *record.StudySpec) {
+		_, err = Run(t.Context(), smallStudy(func(s *spec.Study) {
 			s.Run.Target, s.Run.Workload.Records = "embedded:"+data, 1_000_000
 		}), o)
 		var stop *Stop
@@ -195,9 +196,9 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 // A budget that ends within a procedure does not say that no trials are left.
 func TestBudgetWithinAProcedure(t *testing.T) {
 	b := newBench(searchTarget())
-	spec := searching()
-	c := newConductor(b.options(t.TempDir()), nil, spec)
-	c.spec.Budget, c.pace.session = record.Duration(time.Nanosecond), 1
+	asked := searching()
+	c := newConductor(b.options(t.TempDir()), nil, asked)
+	c.spec.Budget, c.pace.session = spec.Duration(time.Nanosecond), 1
 	c.began = c.began.Add(-time.Hour)
 	if err := c.withinBudget(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left to do") {
 		t.Errorf("it says: %v", err)

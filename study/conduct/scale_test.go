@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // scaledStudy is written for ten times as many documents and workers as it runs with.
-func scaledStudy() record.StudySpec {
+func scaledStudy() spec.Study {
 	s := searching()
-	s.Scale = &record.ScaleSpec{Data: 0.1, Workers: 0.1}
+	s.Scale = &spec.Scale{Data: 0.1, Workers: 0.1}
 	s.Run.Workload.Records, s.Run.Load.Workers = 100_000, 20
-	s.Factors[0].Levels = []record.LevelSpec{{Value: 100_000}, {Value: 200_000}}
+	s.Factors[0].Levels = []spec.Level{{Value: 100_000}, {Value: 200_000}}
 	threads := *s.Procedures.Threads
-	threads.Levels = []record.Count{10, 20, 40, 80}
+	threads.Levels = []spec.Count{10, 20, 40, 80}
 	threads.From, threads.To = 0, 0
 	procedures := *s.Procedures
 	procedures.Threads = &threads
@@ -27,7 +28,7 @@ func scaledStudy() record.StudySpec {
 
 // A scale is applied once: by the study, its procedures, and by whoever goes on with it, from its record or its file.
 func TestScaleIsAppliedOnce(t *testing.T) {
-	for name, given := range map[string]*record.StudySpec{"record": nil, "file": new(scaledStudy())} {
+	for name, given := range map[string]*spec.Study{"record": nil, "file": new(scaledStudy())} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "study")
 			b := newBench(searchTarget())

@@ -1,17 +1,20 @@
 package conduct
 
-import "github.com/plimsoll-bench/plimsoll/record"
+import (
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
 
 // seeded returns the run of a trial with the seed of its arrivals, where chance says when operations fall due and the
 // specification names no seed. All configurations of a block have the same arrivals, so that comparisons within it are
 // of like with like; each block, canary and trial of a procedure has others. With the same arrivals in all of them,
 // an open loop that keeps up would do exactly the same number of operations in every trial, and intervals would say
 // that nothing scatters.
-func (c *conductor) seeded(t record.Trial, spec record.RunSpec) record.RunSpec {
-	if spec.Load.Seed == 0 && spec.Load.Random() {
-		spec.Load.Seed = arrivalSeed(c.study.Specification.Seed, t)
+func (c *conductor) seeded(t record.Trial, asked spec.Run) spec.Run {
+	if asked.Load.Seed == 0 && asked.Load.Random() {
+		asked.Load.Seed = arrivalSeed(c.study.Specification.Seed, t)
 	}
-	return spec
+	return asked
 }
 
 // arrivalSeed is made of the seed of the study and of the block of a trial, or of its number where it has none.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
-func openStudy(change func(*record.StudySpec)) record.StudySpec {
-	return smallStudy(func(s *record.StudySpec) {
+func openStudy(change func(*spec.Study)) spec.Study {
+	return smallStudy(func(s *spec.Study) {
 		s.Run.Load.Rate, s.Canary = 200, 2
 		if change != nil {
 			change(s)
@@ -63,15 +64,15 @@ func TestArrivalsOfBlocks(t *testing.T) {
 // A seed that is given stays, and loads without chance get none.
 func TestArrivalsAsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*record.LoadSpec)
+		change func(*spec.Load)
 		want   uint64
 	}{
-		"given":       {func(l *record.LoadSpec) { l.Seed = 7 }, 7},
-		"constant":    {func(l *record.LoadSpec) { l.Arrivals = "constant" }, 0},
-		"closed loop": {func(l *record.LoadSpec) { l.Rate = 0 }, 0},
+		"given":       {func(l *spec.Load) { l.Seed = 7 }, 7},
+		"constant":    {func(l *spec.Load) { l.Arrivals = "constant" }, 0},
+		"closed loop": {func(l *spec.Load) { l.Rate = 0 }, 0},
 	} {
 		b := newBench(simulated.Target{})
-		_, err := Run(t.Context(), openStudy(func(s *record.StudySpec) { c.change(&s.Run.Load) }), b.options(filepath.Join(t.TempDir(), "study")))
+		_, err := Run(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }), b.options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,10 +106,10 @@ func TestArrivalsOfProcedures(t *testing.T) {
 // Real open loops of unlike blocks do not have the same number of arrivals.
 func TestArrivalsDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	spec := openStudy(func(s *record.StudySpec) {
-		s.Run.Load.Rate, s.Run.Load.Duration, s.Canary, s.Trials = 4000, record.Duration(250*time.Millisecond), -1, 4
+	asked := openStudy(func(s *spec.Study) {
+		s.Run.Load.Rate, s.Run.Load.Duration, s.Canary, s.Trials = 4000, spec.Duration(250*time.Millisecond), -1, 4
 	})
-	s, err := Run(t.Context(), spec, Options{Runner: &Runs{Options: run.Options{}}, Dir: dir})
+	s, err := Run(t.Context(), asked, Options{Runner: &Runs{Options: run.Options{}}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -20,7 +21,7 @@ import (
 // job is a trial to be done. Those of procedures have the name and the step of theirs.
 type job struct {
 	trial     record.Trial
-	spec      record.RunSpec // with credentials
+	spec      spec.Run // with credentials
 	procedure string
 	step      int
 }

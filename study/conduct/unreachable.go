@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // goes on with the others; it stops once none of its targets could be reached.
 
 // doorOf is what it depends on whether a target can be reached.
-func doorOf(spec record.RunSpec) string { return spec.Target + " " + spec.Client }
+func doorOf(asked spec.Run) string { return asked.Target + " " + asked.Client }
 
 // notReached says what becomes of a trial whose target cannot be reached, and of the study.
 func (c *conductor) notReached(t *record.Trial, j job, err error) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // keep writes a run as a record.
@@ -213,7 +214,7 @@ func TestCompareLabs(t *testing.T) {
 	on := func(name string, members int) *record.Run {
 		r := measured()
 		r.Target.Topology = fmt.Sprintf("%d members", members)
-		l := record.LabSpec{Name: name, Topology: record.TopologySpec{Members: record.Count(members)}, Hosts: record.HostsSpec{Cores: float64(members)}}
+		l := spec.Lab{Name: name, Topology: spec.Topology{Members: spec.Count(members)}, Hosts: spec.Hosts{Cores: float64(members)}}
 		l.Defaults()
 		r.Lab = &record.Lab{Name: name, Specification: l, Version: "2.7.0"}
 		return r

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // effects are the main effects of the levels of each factor where all combinations of several factors were run, or a
@@ -18,8 +19,8 @@ import (
 // an additive model of the logarithms. The t test over blocks then says how sure that is. (Box, Hunter and Hunter,
 // "Statistics for Experimenters", 2005, chapters 5 and 6.)
 func (j *judgement) effects() []record.Effect {
-	spec := &j.study.Specification
-	if spec.Combine != record.CombineGrid && spec.Combine != record.CombineFraction {
+	asked := &j.study.Specification
+	if asked.Combine != spec.CombineGrid && asked.Combine != spec.CombineFraction {
 		return nil
 	}
 	factors := j.levelsOf()
@@ -39,7 +40,7 @@ func (j *judgement) effects() []record.Effect {
 		}
 		blocks := j.logsByBlock(m.Name)
 		var model additive
-		if spec.Combine == record.CombineFraction {
+		if asked.Combine == spec.CombineFraction {
 			model = j.additive(factors, blocks)
 		}
 		var family []*cell
@@ -48,7 +49,7 @@ func (j *judgement) effects() []record.Effect {
 			for _, level := range f.levels[1:] {
 				e := record.Effect{Factor: f.name, Level: level, Reference: f.levels[0], Method: record.EffectMatched}
 				at := [2]string{f.name, level}
-				if spec.Combine == record.CombineGrid {
+				if asked.Combine == spec.CombineGrid {
 					family = append(family, matched(&e, m, pairs[at], blocks, j.rules))
 				} else {
 					e.Method = record.EffectAdditive

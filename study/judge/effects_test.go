@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // madeGrid is a study of all combinations of two engines, three numbers of workers and two sizes: the workers change
 // the throughput, engines do so less, sizes not at all, and each block has a level of its own.
 func madeGrid(seed uint64, blocks int, noise float64, combine string, keep func(e, w, s int) bool) *record.Study {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	s := &record.Study{Status: record.Complete, Specification: record.StudySpec{Margin: 0.03, Confidence: 0.95, Combine: combine,
-		Factors: []record.FactorSpec{{Name: "workers"}, {Name: "engine"}, {Name: "size"}}}}
+	s := &record.Study{Status: record.Complete, Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Combine: combine,
+		Factors: []spec.Factor{{Name: "workers"}, {Name: "engine"}, {Name: "size"}}}}
 	var effects []float64
 	for e := range 2 {
 		for w := range 3 {
@@ -63,8 +64,8 @@ func TestMainEffects(t *testing.T) {
 		keep            func(e, w, s int) bool
 		pairs           [3]int
 	}{
-		{record.CombineGrid, record.EffectMatched, all, [3]int{4, 6, 6}},
-		{record.CombineFraction, record.EffectAdditive, half, [3]int{}},
+		{spec.CombineGrid, record.EffectMatched, all, [3]int{4, 6, 6}},
+		{spec.CombineFraction, record.EffectAdditive, half, [3]int{}},
 	} {
 		s := madeGrid(3, 6, 0.01, c.combine, c.keep)
 		s.Trials[2].Status = record.TrialFailed // one pair less in its block, or one row less of the model
@@ -86,7 +87,7 @@ func TestMainEffects(t *testing.T) {
 			if math.Log(*e.Low) > want.log || math.Log(*e.High) < want.log || e.Adjusted == nil || e.Value != nil {
 				t.Errorf("%s: %+v", c.combine, e)
 			}
-			if c.combine == record.CombineGrid && !(*e.Least <= *e.Ratio && *e.Ratio <= *e.Most) {
+			if c.combine == spec.CombineGrid && !(*e.Least <= *e.Ratio && *e.Ratio <= *e.Most) {
 				t.Errorf("%v outside %v to %v", *e.Ratio, *e.Least, *e.Most)
 			}
 		}
@@ -96,7 +97,7 @@ func TestMainEffects(t *testing.T) {
 // Where nothing differs, main effects claim a difference in no more than the promised share of the studies.
 func TestMainEffectsKeepThePromise(t *testing.T) {
 	const studies = 200
-	for combine, keep := range map[string]func(e, w, s int) bool{record.CombineGrid: all, record.CombineFraction: half} {
+	for combine, keep := range map[string]func(e, w, s int) bool{spec.CombineGrid: all, spec.CombineFraction: half} {
 		alarms := 0
 		for i := range studies {
 			s := madeGrid(uint64(100+i), 4, 0.05, combine, keep)
@@ -120,7 +121,7 @@ func TestMainEffectsKeepThePromise(t *testing.T) {
 
 // The effect of what was batched is told from whole configurations, and one that no trial tells is silent.
 func TestMainEffectsOfBatches(t *testing.T) {
-	s := madeGrid(5, 4, 0.01, record.CombineGrid, all)
+	s := madeGrid(5, 4, 0.01, spec.CombineGrid, all)
 	for i := range s.Trials {
 		if strings.Contains(s.Trials[i].Configuration, "e1") {
 			s.Trials[i].Block += 4
@@ -143,7 +144,7 @@ func TestMainEffectsOfBatches(t *testing.T) {
 	if e = effectOf(s, "engine", "e1", "throughput"); e.Verdict != record.Inconclusive || e.Ratio != nil || e.Note == "" {
 		t.Errorf("%+v", e)
 	}
-	s.Specification.Combine = record.CombineOneAtATime
+	s.Specification.Combine = spec.CombineOneAtATime
 	if Study(s); len(s.Effects) != 0 {
 		t.Errorf("%+v", s.Effects)
 	}
@@ -151,7 +152,7 @@ func TestMainEffectsOfBatches(t *testing.T) {
 
 // Too few trials do not determine the model, and nothing is claimed.
 func TestAdditiveModelNeedsTrials(t *testing.T) {
-	s := madeGrid(6, 3, 0.01, record.CombineFraction, func(e, w, z int) bool { return e == z })
+	s := madeGrid(6, 3, 0.01, spec.CombineFraction, func(e, w, z int) bool { return e == z })
 	Study(s)
 	if e := effectOf(s, "engine", "e1", "throughput"); e == nil || e.Ratio != nil || e.Verdict != record.Inconclusive {
 		t.Errorf("engine and size changed together, and yet %+v", e)

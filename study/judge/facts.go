@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Facts are what was asked for and where it ran, by paths of the specification and of the environment. Those of
@@ -55,7 +56,7 @@ func NewFacts(r *record.Run) Facts {
 func (f Facts) addTool(t record.Tool) { f.put("tool", t) }
 
 // addLab adds what a lab is made of. How it is called, and where it lies, says nothing about it.
-func (f Facts) addLab(l record.LabSpec) {
+func (f Facts) addLab(l spec.Lab) {
 	l.Name, l.Labels, l.Deadline = "", nil, 0
 	f.put("lab", l)
 }

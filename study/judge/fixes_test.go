@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Two pairs, or two trials on a side, claim nothing, however little they differ; three may.
@@ -34,7 +35,7 @@ func TestVerdictsNeedThreePairs(t *testing.T) {
 // where their blocks have the same numbers.
 func TestBatchesArePairedWithin(t *testing.T) {
 	s := made(31, 6, 0.002, 1, 1.1, 1, 1.1)
-	s.Specification.Order, s.Specification.Batch = record.OrderBatched, []string{"engine"}
+	s.Specification.Order, s.Specification.Batch = spec.OrderBatched, []string{"engine"}
 	for i := range s.Configurations {
 		s.Configurations[i].Levels["engine"] = string("aabb"[i])
 	}
@@ -101,17 +102,17 @@ func TestObjectivesThatNobodyCanState(t *testing.T) {
 func TestMaximumIsKeptWhereItMayProve(t *testing.T) {
 	r, p99 := measured(), int64(5e6)
 	class := r.Phase("measure").Class("read")
-	spec := record.StudySpec{Objectives: []string{"read.p99<1s", "read.errors<1%"}}
+	asked := spec.Study{Objectives: []string{"read.p99<1s", "read.errors<1%"}}
 	r.Course.Unsent, class.Response.P99 = 0, nil
-	if names := Metrics(spec, r); !slices.Contains(names, "read.max") {
+	if names := Metrics(asked, r); !slices.Contains(names, "read.max") {
 		t.Errorf("%v", names)
 	}
 	r.Course.Unsent = 1 // the one that was never sent waited longer than any
-	if names := Metrics(spec, r); slices.Contains(names, "read.max") {
+	if names := Metrics(asked, r); slices.Contains(names, "read.max") {
 		t.Errorf("%v", names)
 	}
 	r.Course.Unsent, class.Response.P99 = 0, &p99
-	if names := Metrics(spec, r); slices.Contains(names, "read.max") || slices.Contains(names, "read.errors.max") {
+	if names := Metrics(asked, r); slices.Contains(names, "read.max") || slices.Contains(names, "read.errors.max") {
 		t.Errorf("%v", names)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Metric is a figure of a run that can be compared with that of another.
@@ -217,12 +218,12 @@ func (m Metric) stated(r *record.Run) (float64, bool) {
 // Metrics returns the names of what to keep of a trial: what the study asks for, or else throughput, errors and of
 // each operation class the mean and the p99 of the response time and its errors; and beside it whatever its objectives
 // limit, or, where that cannot be stated, the greatest time, which may prove it.
-func Metrics(spec record.StudySpec, r *record.Run) []string {
-	names := slices.Clone(spec.Metrics)
+func Metrics(asked spec.Study, r *record.Run) []string {
+	names := slices.Clone(asked.Metrics)
 	if len(names) == 0 {
 		names = kept(classes(r))
 	}
-	for _, o := range objectives(spec) {
+	for _, o := range objectives(asked) {
 		if name := ofObjective(o); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -273,9 +274,9 @@ func classes(r *record.Run) []string {
 }
 
 // objectives returns those of a study and of its base run. A specification that was kept was checked before.
-func objectives(spec record.StudySpec) []measure.Objective {
+func objectives(asked spec.Study) []measure.Objective {
 	var list []measure.Objective
-	for _, text := range slices.Concat(spec.Objectives, spec.Run.Objectives) {
+	for _, text := range slices.Concat(asked.Objectives, asked.Run.Objectives) {
 		parsed, err := measure.ParseObjectives(text)
 		if err != nil {
 			continue

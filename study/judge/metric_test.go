@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -18,8 +19,8 @@ func measured() *record.Run {
 	}
 	return &record.Run{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Started: begin, Scheduled: true,
-		Specification: record.RunSpec{Target: "mongodb://db/", Client: "wire", Workload: record.WorkloadSpec{Name: "a", Records: 1000},
-			Load: record.LoadSpec{Workers: 16}, Durability: record.DurabilitySpec{Name: "durable"}},
+		Specification: spec.Run{Target: "mongodb://db/", Client: "wire", Workload: spec.Workload{Name: "a", Records: 1000},
+			Load: spec.Load{Workers: 16}, Durability: spec.Durability{Name: "durable"}},
 		Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 4, MemoryBytes: 8 << 30},
 		Tool:        record.Tool{Name: "plimsoll", Version: "1.0.0"},
 		Course:      record.Course{Unsent: 10},
@@ -77,14 +78,14 @@ func TestProcessorTimeOfHosts(t *testing.T) {
 }
 
 func TestMetricsOfATrial(t *testing.T) {
-	spec := record.StudySpec{Objectives: []string{"read.p99<20ms", "rate>5k, scan.service.p99.9<1s"}, Run: record.RunSpec{Objectives: []string{"errors<1%"}}}
+	asked := spec.Study{Objectives: []string{"read.p99<20ms", "rate>5k, scan.service.p99.9<1s"}, Run: spec.Run{Objectives: []string{"errors<1%"}}}
 	want := []string{"throughput", "errors", "read-modify-write.mean", "read-modify-write.p99", "read.mean", "read.p99",
 		"read-modify-write.errors", "read.errors", "scan.service.p99.9"}
-	if diff := cmp.Diff(want, Metrics(spec, measured())); diff != "" {
+	if diff := cmp.Diff(want, Metrics(asked, measured())); diff != "" {
 		t.Error(diff)
 	}
-	spec.Metrics = []string{"p50"}
-	if diff := cmp.Diff([]string{"p50", "read.p99", "throughput", "scan.service.p99.9", "errors"}, Metrics(spec, measured())); diff != "" {
+	asked.Metrics = []string{"p50"}
+	if diff := cmp.Diff([]string{"p50", "read.p99", "throughput", "scan.service.p99.9", "errors"}, Metrics(asked, measured())); diff != "" {
 		t.Error(diff)
 	}
 }

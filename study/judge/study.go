@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Study judges a study from its trials alone: it fills in Canary, Comparisons, Effects, Objectives and the findings about
@@ -114,12 +115,12 @@ func observations(trials []*record.Trial, metric string) []observation {
 func (j *judgement) batched() bool { return j.study.Specification.Order == "batched" }
 
 // batchOf names the batch of a configuration: its levels of what is expensive to change. In blocks there is one batch.
-func batchOf(spec *record.StudySpec, c *record.Configuration) string {
-	if spec.Order != record.OrderBatched {
+func batchOf(asked *spec.Study, c *record.Configuration) string {
+	if asked.Order != spec.OrderBatched {
 		return ""
 	}
 	var levels []string
-	for _, f := range spec.Batch {
+	for _, f := range asked.Batch {
 		levels = append(levels, f+"="+c.Levels[f])
 	}
 	return strings.Join(levels, ",")

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Limits of the search for a capacity.
@@ -38,17 +39,17 @@ const (
 //
 // Without From, a closed loop shows where to begin; without To, the ramp goes on until a rate is missed. Both are
 // rounded to three digits, as all rates are.
-func Capacity(ctx context.Context, base record.RunSpec, objectives []string, spec record.CapacitySpec, try Try) (record.CapacityResult, error) {
-	spec.Defaults()
-	c := &capacity{ctx: ctx, base: base, spec: spec, try: try}
+func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity, try Try) (record.CapacityResult, error) {
+	asked.Defaults()
+	c := &capacity{ctx: ctx, base: base, spec: asked, try: try}
 	c.result.Objectives, c.result.Steps = append([]string{}, objectives...), []record.CapacityStep{}
 	err := errors.Join(withoutStages(&base.Load, "capacity"), c.check(objectives))
 	if err != nil {
 		return c.result, err
 	}
 	c.base.Load.Pace = 0
-	if spec.Duration > 0 {
-		c.base.Load.Duration, c.base.Load.Operations = spec.Duration, 0
+	if asked.Duration > 0 {
+		c.base.Load.Duration, c.base.Load.Operations = asked.Duration, 0
 	}
 	// The order of the confirming trials must be the same again when an interrupted search goes on.
 	c.rng = rand.New(rand.NewPCG(base.Workload.Seed, 0x706c696d736f6c6c))
@@ -62,8 +63,8 @@ func Capacity(ctx context.Context, base record.RunSpec, objectives []string, spe
 // capacity is a search for a rate.
 type capacity struct {
 	ctx    context.Context
-	base   record.RunSpec
-	spec   record.CapacitySpec
+	base   spec.Run
+	spec   spec.Capacity
 	try    Try
 	rng    *rand.Rand
 	result record.CapacityResult
@@ -301,16 +302,16 @@ func (c *capacity) order(rate float64) []float64 {
 
 // at makes a trial at a rate.
 func (c *capacity) at(phase string, rate float64) (probe, error) {
-	spec := c.base
-	spec.Load.Rate = record.Rate(rate)
-	if spec.Load.Arrivals == "" {
-		spec.Load.Arrivals = "poisson"
+	asked := c.base
+	asked.Load.Rate = spec.Rate(rate)
+	if asked.Load.Arrivals == "" {
+		asked.Load.Arrivals = "poisson"
 	}
-	if spec.Load.Late == "" {
-		spec.Load.Late = "queue"
+	if asked.Load.Late == "" {
+		asked.Load.Late = "queue"
 	}
 	what := fmt.Sprintf("capacity: %s %d, %s/s", phase, len(c.tries)+1, figure.Rate(rate))
-	o, err := attempt(c.ctx, c.try, spec, what)
+	o, err := attempt(c.ctx, c.try, asked, what)
 	if err != nil {
 		return probe{}, err
 	}

@@ -18,13 +18,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // Try makes one trial of a procedure. what names it for people, and differs from trial to trial. A trial that failed
 // or was ended by its deadline is a result as well: its status says so. An error besides such a status ends the
 // procedure, which returns it together with what was found until then.
-type Try func(ctx context.Context, spec record.RunSpec, what string) (study.Result, record.Trial, error)
+type Try func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error)
 
 // confidence is the level of all intervals of procedures.
 const confidence = 0.95
@@ -45,11 +46,11 @@ type outcome struct {
 }
 
 // attempt makes a trial and reads its result.
-func attempt(ctx context.Context, try Try, spec record.RunSpec, what string) (outcome, error) {
+func attempt(ctx context.Context, try Try, asked spec.Run, what string) (outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
 	}
-	result, trial, err := try(ctx, spec, what)
+	result, trial, err := try(ctx, asked, what)
 	failed := trial.Status == record.TrialFailed || trial.Status == record.TrialTimeout
 	if err != nil && ctx.Err() != nil {
 		return outcome{}, fmt.Errorf("%s: %w", what, errors.Join(ctx.Err(), err)) // however the trial calls it
@@ -216,12 +217,12 @@ func points(list []*point) []record.ProcedurePoint {
 }
 
 // closedLoop removes what makes a load an open loop, so that it shows saturation.
-func closedLoop(l *record.LoadSpec) {
+func closedLoop(l *spec.Load) {
 	l.Rate, l.Arrivals, l.Late, l.DropAfter = 0, "", "", 0
 }
 
 // withoutStages refuses loads that change by themselves: what a trial shows could not be said of one value.
-func withoutStages(l *record.LoadSpec, procedure string) error {
+func withoutStages(l *spec.Load, procedure string) error {
 	if len(l.Stages) > 0 {
 		return errors.New("the procedure " + procedure + " needs a load without stages: remove load.stages of the base run")
 	}

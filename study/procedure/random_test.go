@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
 )
@@ -18,7 +19,7 @@ import (
 // anything answers with whatever a trial may leave, sensible or not.
 func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 	pick := func(p float64) bool { return rng.Float64() < p }
-	return func(_ context.Context, spec record.RunSpec, _ string) (study.Result, record.Trial, error) {
+	return func(_ context.Context, asked spec.Run, _ string) (study.Result, record.Trial, error) {
 		if *trials++; *trials > most {
 			return study.Result{}, record.Trial{}, errors.New("too many trials")
 		}
@@ -33,8 +34,8 @@ func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 		case pick(0.05):
 			return study.Result{}, trial, nil
 		}
-		run := &record.Run{Status: record.Complete, Specification: spec}
-		for _, text := range spec.Objectives {
+		run := &record.Run{Status: record.Complete, Specification: asked}
+		for _, text := range asked.Objectives {
 			x := rng.Float64() * 1e7
 			if pick(0.95) {
 				run.Objectives = append(run.Objectives, measure.ObjectiveResult{Objective: text, Met: pick(0.6), Unknown: pick(0.1), Measured: &x, Unit: "ns"})
@@ -45,7 +46,7 @@ func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 				run.Validity = append(run.Validity, measure.Finding{ID: id, Severity: []measure.Severity{measure.Invalid, measure.Warning, measure.Note}[rng.IntN(3)]})
 			}
 		}
-		offered := int64(float64(spec.Load.Rate) * 10)
+		offered := int64(float64(asked.Load.Rate) * 10)
 		p := record.PhaseResult{Phase: "measure", Offered: offered, Seconds: 10}
 		if pick(0.95) {
 			done := int64(rng.ExpFloat64() * 1000)
@@ -76,18 +77,18 @@ func TestProceduresSurviveAnything(t *testing.T) {
 		var n int
 		switch seed % 3 {
 		case 0:
-			spec := record.ThreadsSpec{Trials: record.Count(1 + rng.IntN(4)), Latency: record.Duration(rng.IntN(3)) * record.Duration(time.Millisecond)}
-			got, err := procedure.Threads(context.Background(), base(), spec, anything(rng, &n, 100))
+			asked := spec.Threads{Trials: spec.Count(1 + rng.IntN(4)), Latency: spec.Duration(rng.IntN(3)) * spec.Duration(time.Millisecond)}
+			got, err := procedure.Threads(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 1:
-			spec := record.SteadySpec{By: []string{"", "operations"}[rng.IntN(2)], Cycle: record.Duration(1+rng.IntN(60)) * record.Duration(time.Second), Trials: record.Count(rng.IntN(3))}
-			got, err := procedure.Steady(context.Background(), base(), spec, anything(rng, &n, 100))
+			asked := spec.Steady{By: []string{"", "operations"}[rng.IntN(2)], Cycle: spec.Duration(1+rng.IntN(60)) * spec.Duration(time.Second), Trials: spec.Count(rng.IntN(3))}
+			got, err := procedure.Steady(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 2:
-			spec := record.CapacitySpec{From: record.Rate(rng.IntN(2) * 1000), To: record.Rate(rng.IntN(2) * 20_000), Confirm: record.Count(rng.IntN(5))}
-			got, err := procedure.Capacity(context.Background(), base(), []string{"p99<10ms"}, spec, anything(rng, &n, 600))
-			spec.Defaults()
-			checkCapacity(t, seed, got, err, int(spec.Confirm))
+			asked := spec.Capacity{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000), Confirm: spec.Count(rng.IntN(5))}
+			got, err := procedure.Capacity(context.Background(), base(), []string{"p99<10ms"}, asked, anything(rng, &n, 600))
+			asked.Defaults()
+			checkCapacity(t, seed, got, err, int(asked.Confirm))
 		}
 	}
 }

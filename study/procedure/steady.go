@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // timeTolerance is how much more a percentile of response times may change than throughput: tails scatter more. It is
@@ -23,10 +24,10 @@ const timeTolerance = 5
 //
 // Lengths in time are rounded up to whole checkpoint cycles: a window with half a cycle in it has half a checkpoint
 // too few or too many.
-func Steady(ctx context.Context, base record.RunSpec, spec record.SteadySpec, try Try) (record.ProcedureResult, error) {
-	spec.Defaults()
-	s := steady{spec: spec}
-	result := record.ProcedureResult{Name: "steady", Path: "load." + spec.By, Rule: s.rule(), Points: []record.ProcedurePoint{}}
+func Steady(ctx context.Context, base spec.Run, asked spec.Steady, try Try) (record.ProcedureResult, error) {
+	asked.Defaults()
+	s := steady{spec: asked}
+	result := record.ProcedureResult{Name: "steady", Path: "load." + asked.By, Rule: s.rule(), Points: []record.ProcedurePoint{}}
 	if err := errors.Join(withoutStages(&base.Load, "steady"), s.check()); err != nil {
 		return result, err
 	}
@@ -47,7 +48,7 @@ func Steady(ctx context.Context, base record.RunSpec, spec record.SteadySpec, tr
 
 // steady is a search for the length of a run.
 type steady struct {
-	spec   record.SteadySpec
+	spec   spec.Steady
 	steps  []*point
 	states []string // of each step: the gate that it failed, "" if none
 }
@@ -102,19 +103,19 @@ func (s *steady) whole(x float64) float64 {
 }
 
 // step makes the trials of one length.
-func (s *steady) step(ctx context.Context, spec record.RunSpec, value float64, try Try) (*point, error) {
+func (s *steady) step(ctx context.Context, asked spec.Run, value float64, try Try) (*point, error) {
 	name := ""
 	if s.spec.By == "operations" {
-		spec.Load.Operations, spec.Load.Duration = record.Count(value), 0
+		asked.Load.Operations, asked.Load.Duration = spec.Count(value), 0
 		name = figure.Count(int64(value)) + " operations"
 	} else {
-		spec.Load.Operations, spec.Load.Duration = 0, record.Duration(value*1e9)
-		name = spec.Load.Duration.String()
+		asked.Load.Operations, asked.Load.Duration = 0, spec.Duration(value*1e9)
+		name = asked.Load.Duration.String()
 	}
 	p, state := &point{}, ""
 	p.Value = value
 	for i := range int(s.spec.Trials) {
-		o, err := attempt(ctx, try, spec, fmt.Sprintf("steady: %s, trial %d of %d", name, i+1, s.spec.Trials))
+		o, err := attempt(ctx, try, asked, fmt.Sprintf("steady: %s, trial %d of %d", name, i+1, s.spec.Trials))
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
@@ -24,9 +25,9 @@ var checkpointing = simulated.Target{
 func steadily(t *testing.T, g simulated.Target, warmup time.Duration, seeds int) (settled int, reasons string) {
 	t.Helper()
 	for seed := range uint64(seeds) {
-		spec := base()
-		spec.Load.Warmup = record.Duration(warmup)
-		got, err := procedure.Steady(context.Background(), spec, record.SteadySpec{To: 960}, newTries(t, g, seed).try)
+		asked := base()
+		asked.Load.Warmup = spec.Duration(warmup)
+		got, err := procedure.Steady(context.Background(), asked, spec.Steady{To: 960}, newTries(t, g, seed).try)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestSteadyRefusesWhatIsNotSteady(t *testing.T) {
 
 func TestSteadyTellsHowItChose(t *testing.T) {
 	x := newTries(t, checkpointing, 1)
-	got, err := procedure.Steady(context.Background(), base(), record.SteadySpec{Trials: 2}, x.try)
+	got, err := procedure.Steady(context.Background(), base(), spec.Steady{Trials: 2}, x.try)
 	if err != nil || !got.Settled || got.Chosen != 240 || got.Path != "load.duration" || len(got.Points) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -86,7 +87,7 @@ func TestSteadyTellsHowItChose(t *testing.T) {
 	if p := got.Points[0]; p.N != 2 || p.Value != 240 || p.P99 == nil || len(p.Trials) != 2 {
 		t.Errorf("%+v", p)
 	}
-	if d := x.specs[0].Load; d.Duration != record.Duration(4*time.Minute) || d.Operations != 0 {
+	if d := x.specs[0].Load; d.Duration != spec.Duration(4*time.Minute) || d.Operations != 0 {
 		t.Errorf("the first trial: %+v", d)
 	}
 }
@@ -94,9 +95,9 @@ func TestSteadyTellsHowItChose(t *testing.T) {
 // The documents raised the number of operations until nothing changed any more.
 func TestSteadyByOperations(t *testing.T) {
 	g := checkpointing
-	spec := record.SteadySpec{By: "operations", From: 500_000, To: 16_000_000, Cycle: record.Duration(time.Minute)}
+	asked := spec.Steady{By: "operations", From: 500_000, To: 16_000_000, Cycle: spec.Duration(time.Minute)}
 	x := newTries(t, g, 1)
-	got, err := procedure.Steady(context.Background(), base(), spec, x.try)
+	got, err := procedure.Steady(context.Background(), base(), asked, x.try)
 	if err != nil || !got.Settled || got.Path != "load.operations" {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -113,7 +114,7 @@ func TestSteadyByOperations(t *testing.T) {
 
 func TestSteadyRoundsUpToCycles(t *testing.T) {
 	x := newTries(t, checkpointing, 1)
-	got, err := procedure.Steady(context.Background(), base(), record.SteadySpec{From: 70, To: 500, Factor: 1.5}, x.try)
+	got, err := procedure.Steady(context.Background(), base(), spec.Steady{From: 70, To: 500, Factor: 1.5}, x.try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestSteadyRoundsUpToCycles(t *testing.T) {
 func TestSteadyWithoutResults(t *testing.T) {
 	g := checkpointing
 	g.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: errors.New("no server")} }
-	got, err := procedure.Steady(context.Background(), base(), record.SteadySpec{}, newTries(t, g, 1).try)
+	got, err := procedure.Steady(context.Background(), base(), spec.Steady{}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || len(got.Points) != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -141,8 +142,8 @@ func TestSteadyWithoutResults(t *testing.T) {
 	// A record that cannot be read is not a steady series.
 	x := newTries(t, checkpointing, 1)
 	unreadable := errors.New("the file is torn")
-	_, err = procedure.Steady(context.Background(), base(), record.SteadySpec{}, func(ctx context.Context, spec record.RunSpec, what string) (study.Result, record.Trial, error) {
-		r, trial, err := x.try(ctx, spec, what)
+	_, err = procedure.Steady(context.Background(), base(), spec.Steady{}, func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
+		r, trial, err := x.try(ctx, asked, what)
 		r.Seconds = func() ([]study.Second, error) { return nil, unreadable }
 		return r, trial, err
 	})

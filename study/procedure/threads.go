@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Threads raises the workers of a closed loop until throughput stops rising or the response time passes its limit,
@@ -20,20 +21,20 @@ import (
 // guess, and 0 only if nothing was measured.
 //
 // A rate of the base run is left out: an open loop offers the same to any number of workers.
-func Threads(ctx context.Context, base record.RunSpec, spec record.ThreadsSpec, try Try) (record.ProcedureResult, error) {
-	spec.Defaults()
-	t := threads{spec: spec}
+func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (record.ProcedureResult, error) {
+	asked.Defaults()
+	t := threads{spec: asked}
 	result := record.ProcedureResult{Name: "threads", Path: "load.workers", Rule: t.rule(), Points: []record.ProcedurePoint{}}
 	if err := withoutStages(&base.Load, "threads"); err != nil {
 		return result, err
 	}
 	closedLoop(&base.Load)
-	if spec.Duration > 0 {
-		base.Load.Duration, base.Load.Operations = spec.Duration, 0
+	if asked.Duration > 0 {
+		base.Load.Duration, base.Load.Operations = asked.Duration, 0
 	}
 	var err error
 	for _, level := range t.levels() {
-		base.Load.Workers = record.Count(level)
+		base.Load.Workers = spec.Count(level)
 		var p *point
 		if p, err = t.level(ctx, base, try); err != nil {
 			break
@@ -49,7 +50,7 @@ func Threads(ctx context.Context, base record.RunSpec, spec record.ThreadsSpec, 
 
 // threads is a search for the number of workers.
 type threads struct {
-	spec   record.ThreadsSpec
+	spec   spec.Threads
 	points []*point
 	idle   int // how many of the last levels in a row were not worth having
 	late   int // how many of them because of the response time alone
@@ -85,12 +86,12 @@ func (t *threads) levels() []int {
 }
 
 // level makes the trials of one level.
-func (t *threads) level(ctx context.Context, spec record.RunSpec, try Try) (*point, error) {
-	workers := int(spec.Load.Workers)
+func (t *threads) level(ctx context.Context, asked spec.Run, try Try) (*point, error) {
+	workers := int(asked.Load.Workers)
 	p := &point{}
 	p.Value = float64(workers)
 	for i := range int(t.spec.Trials) {
-		o, err := attempt(ctx, try, spec, fmt.Sprintf("threads: %s, trial %d of %d", figure.Plural(workers, "worker"), i+1, t.spec.Trials))
+		o, err := attempt(ctx, try, asked, fmt.Sprintf("threads: %s, trial %d of %d", figure.Plural(workers, "worker"), i+1, t.spec.Trials))
 		if err != nil {
 			return nil, err
 		}

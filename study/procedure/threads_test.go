@@ -11,13 +11,14 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // short keeps simulated trials cheap.
-var short = record.Duration(10 * time.Second)
+var short = spec.Duration(10 * time.Second)
 
 // trueLevel is the index of the level that the rule chooses without any noise.
 func trueLevel(g simulated.Target, levels []int, gain float64) int {
@@ -44,7 +45,7 @@ func TestThreadsFindTheKnee(t *testing.T) {
 			g := simulated.Target{Servers: servers, Think: think, Noise: 0.02, NoiseAR: 0.5, Drift: 0.05, Session: 10 * time.Minute, Interval: 10 * time.Second}
 			want := trueLevel(g, levels, 0.05)
 			for seed := range uint64(25) {
-				got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{To: 2048, Duration: short}, newTries(t, g, seed).try)
+				got, err := procedure.Threads(context.Background(), base(), spec.Threads{To: 2048, Duration: short}, newTries(t, g, seed).try)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -70,7 +71,7 @@ func TestThreadsTellsHowItChose(t *testing.T) {
 	x := newTries(t, g, 1)
 	open := base()
 	open.Load.Rate, open.Load.Arrivals, open.Load.Late = 100, "poisson", "queue"
-	got, err := procedure.Threads(context.Background(), open, record.ThreadsSpec{Duration: short, Trials: 2}, x.try)
+	got, err := procedure.Threads(context.Background(), open, spec.Threads{Duration: short, Trials: 2}, x.try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,21 +106,21 @@ func TestThreadsTellsHowItChose(t *testing.T) {
 func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 	g := simulated.Target{Servers: 64, Interval: 10 * time.Second}
 	for _, c := range []struct {
-		levels []record.Count
+		levels []spec.Count
 		chosen float64
 		why    string
 	}{
-		{[]record.Count{4, 8, 16}, 16, "still rising at the last level, 16"},
-		{[]record.Count{16, 64, 256}, 64, "only the last level, 256, was not worth having"},
-		{[]record.Count{8}, 8, "still rising"},
+		{[]spec.Count{4, 8, 16}, 16, "still rising at the last level, 16"},
+		{[]spec.Count{16, 64, 256}, 64, "only the last level, 256, was not worth having"},
+		{[]spec.Count{8}, 8, "still rising"},
 	} {
-		got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Levels: c.levels, Duration: short, Trials: 1}, newTries(t, g, 1).try)
+		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short, Trials: 1}, newTries(t, g, 1).try)
 		if err != nil || got.Settled || got.Chosen != c.chosen {
 			t.Errorf("%v: %+v, %v", c.levels, got, err)
 		}
 		say(t, got.Reason, c.why, "try more workers")
 	}
-	got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{From: 100, To: 1000, Duration: short, Trials: 1}, newTries(t, g, 1).try)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short, Trials: 1}, newTries(t, g, 1).try)
 	if err != nil || !got.Settled || got.Chosen != 100 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -131,8 +132,8 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 
 func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 	g := simulated.Target{Servers: 8, Think: 4 * time.Millisecond, Interval: 10 * time.Second}
-	limit := record.Duration(12 * time.Millisecond)
-	got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Latency: limit, Duration: short}, newTries(t, g, 1).try)
+	limit := spec.Duration(12 * time.Millisecond)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short}, newTries(t, g, 1).try)
 	if err != nil || !got.Settled {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -145,7 +146,7 @@ func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 		}
 	}
 	say(t, got.Rule, "p99 above 12.0 ms", "within the limit")
-	got, err = procedure.Threads(context.Background(), base(), record.ThreadsSpec{Latency: 1000, Duration: short}, newTries(t, g, 1).try)
+	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Latency: 1000, Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 1 || len(got.Points) != 2 {
 		t.Errorf("no level keeps the limit: %+v, %v", got, err)
 	}
@@ -157,7 +158,7 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 	g := simulated.Target{Servers: 8, Interval: 10 * time.Second, Trouble: func(_ int, r study.Request) simulated.Trouble {
 		return simulated.Trouble{ClientShare: min(0.95, float64(r.Spec.Load.Workers)/10)}
 	}}
-	got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Duration: short}, newTries(t, g, 1).try)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 8 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -168,7 +169,7 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 func TestThreadsOfANoisyTarget(t *testing.T) {
 	for seed := range uint64(20) {
 		g := simulated.Target{Servers: 4, Noise: 0.3, Interval: 10 * time.Second}
-		got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Duration: short}, newTries(t, g, seed).try)
+		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, seed).try)
 		if err != nil || got.Settled || got.Chosen < 1 {
 			t.Errorf("seed %d: %+v, %v", seed, got, err)
 		}
@@ -190,7 +191,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 		}
 		return simulated.Trouble{}
 	}}
-	got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Duration: short}, newTries(t, g, 1).try)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Chosen != 16 || len(got.Points) != 7 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -202,7 +203,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 	say(t, got.Points[1].Note, "30.0 % of its operations failed")
 	say(t, got.Points[5].Note, refused.Error())
 	all := simulated.Target{Trouble: func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: refused} }}
-	got, err = procedure.Threads(context.Background(), base(), record.ThreadsSpec{Duration: short}, newTries(t, all, 1).try)
+	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, all, 1).try)
 	if err != nil || got.Settled || got.Chosen != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -213,8 +214,8 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 func TestPointsOverTrials(t *testing.T) {
 	rates, times := []float64{100, 400, 200}, []int64{7, 5, 30}
 	n := 0
-	got, err := procedure.Threads(context.Background(), base(), record.ThreadsSpec{Levels: []record.Count{1}},
-		func(context.Context, record.RunSpec, string) (study.Result, record.Trial, error) {
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: []spec.Count{1}},
+		func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
 			p := record.PhaseResult{Phase: "measure", Ended: measure.Tally{Attempted: 1}, Rates: record.Rates{Achieved: rates[n]}}
 			p.All.Response = &record.Latency{P99: &times[n]}
 			n++

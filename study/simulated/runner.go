@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -93,8 +94,8 @@ func (r *Runner) begin(q study.Request) (*trial, Trouble) {
 }
 
 // dims are the classes and outcomes of the intervals.
-func (r *Runner) dims(spec record.RunSpec) measure.Dims {
-	d := measure.Dims{Scheduled: spec.Load.Open(), Outcomes: outcomes}
+func (r *Runner) dims(asked spec.Run) measure.Dims {
+	d := measure.Dims{Scheduled: asked.Load.Open(), Outcomes: outcomes}
 	for _, c := range r.target.Classes {
 		d.Classes = append(d.Classes, measure.Class{Name: c.Name})
 	}
@@ -146,13 +147,13 @@ func (r *Runner) result(t *trial, intervals []*measure.Interval, q study.Request
 }
 
 // judge says what a run would say of itself.
-func (r *Runner) judge(t *trial, s *measure.Summary, spec record.RunSpec) (record.Ending, error) {
+func (r *Runner) judge(t *trial, s *measure.Summary, asked spec.Run) (record.Ending, error) {
 	e := record.Ending{Status: record.Complete, Ended: t.started.Add(t.end)}
 	e.Course = record.Course{WindowStart: int64(t.warmup), WindowEnd: int64(t.end), Offered: s.Offered, Sent: s.Ended().Attempted, EndedBy: t.endedBy}
 	s.Unsent = t.unsent
 	e.Course.Unsent = t.unsent
 	e.Validity = measure.Judge(s, measure.Circumstances{Cores: cores, Cycle: r.target.Cycle})
-	objectives, err := measure.ParseObjectives(strings.Join(spec.Objectives, ","))
+	objectives, err := measure.ParseObjectives(strings.Join(asked.Objectives, ","))
 	e.Objectives = measure.EvaluateAll(objectives, s)
 	return e, err
 }
@@ -191,8 +192,8 @@ var (
 	environment = record.Environment{OS: "simulated", Arch: "simulated", Threads: cores, Cores: cores, Go: "simulated", MaxProc: cores}
 )
 
-func described(spec record.RunSpec) record.Target {
-	return record.Target{Address: spec.Target, Kind: "simulated", Notes: []string{"made up from programmed effects: nothing was loaded"}}
+func described(asked spec.Run) record.Target {
+	return record.Target{Address: asked.Target, Kind: "simulated", Notes: []string{"made up from programmed effects: nothing was loaded"}}
 }
 
 // seconds tells the course of the trial.

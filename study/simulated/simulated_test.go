@@ -12,26 +12,27 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // closed is a closed loop of so many workers for so long.
-func closed(workers int, d time.Duration) record.RunSpec {
-	spec := record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: record.Count(workers), Duration: record.Duration(d)}}
-	spec.Defaults()
-	return spec
+func closed(workers int, d time.Duration) spec.Run {
+	asked := spec.Run{Target: "null:", Load: spec.Load{Workers: spec.Count(workers), Duration: spec.Duration(d)}}
+	asked.Defaults()
+	return asked
 }
 
 // open is an open loop at a rate.
-func open(rate float64, workers int, d time.Duration) record.RunSpec {
-	spec := closed(workers, d)
-	spec.Load.Rate, spec.Load.Arrivals, spec.Load.Late = record.Rate(rate), "constant", "queue"
-	return spec
+func open(rate float64, workers int, d time.Duration) spec.Run {
+	asked := closed(workers, d)
+	asked.Load.Rate, asked.Load.Arrivals, asked.Load.Late = spec.Rate(rate), "constant", "queue"
+	return asked
 }
 
-func trialOf(t *testing.T, r *Runner, spec record.RunSpec) study.Result {
+func trialOf(t *testing.T, r *Runner, asked spec.Run) study.Result {
 	t.Helper()
-	got, err := r.Trial(context.Background(), study.Request{Spec: spec})
+	got, err := r.Trial(context.Background(), study.Request{Spec: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,10 +157,10 @@ func TestEndsByOperations(t *testing.T) {
 
 // What the course of a session does to throughput, each cause alone.
 func TestCourse(t *testing.T) {
-	rates := func(g Target, n int, spec record.RunSpec) (list []float64) {
+	rates := func(g Target, n int, asked spec.Run) (list []float64) {
 		r := New(g, 1)
 		for range n {
-			list = append(list, trialOf(t, r, spec).Run.Phase("measure").Rates.Achieved)
+			list = append(list, trialOf(t, r, asked).Run.Phase("measure").Rates.Achieved)
 		}
 		return list
 	}
@@ -169,7 +170,7 @@ func TestCourse(t *testing.T) {
 	near(t, "checkpoints", rates(Target{Checkpoint: 0.5}, 1, minute)[0], 8000*0.95, 1e-3)
 	near(t, "warm-up", rates(Target{Warmup: 0.3, WarmupTime: time.Minute}, 1, minute)[0], 8000*(1-0.3*(1-math.Exp(-1))), 1e-3)
 	warm := minute
-	warm.Load.Warmup = record.Duration(10 * time.Minute)
+	warm.Load.Warmup = spec.Duration(10 * time.Minute)
 	near(t, "after the warm-up", rates(Target{Warmup: 0.3, WarmupTime: time.Minute, Interval: 10 * time.Second}, 1, warm)[0], 8000, 1e-3)
 	near(t, "an effect", rates(Target{Effects: []Effect{{Durability("durable"), 1.05}}}, 1, minute)[0], 8400, 1e-3)
 	near(t, "no effect", rates(Target{Effects: []Effect{{Durability("balanced"), 1.05}, {Param("x", "1"), 2}}}, 1, minute)[0], 8000, 1e-3)
@@ -252,9 +253,9 @@ func TestTrouble(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	r := New(Target{Overhead: 3 * time.Second}, 1)
-	spec := closed(8, 10*time.Second)
-	spec.Load.Warmup = record.Duration(5 * time.Second)
-	run := trialOf(t, r, spec).Run
+	asked := closed(8, 10*time.Second)
+	asked.Load.Warmup = spec.Duration(5 * time.Second)
+	run := trialOf(t, r, asked).Run
 	if !run.Started.Equal(Epoch) || !run.Ended.Equal(Epoch.Add(15*time.Second)) {
 		t.Errorf("from %v to %v", run.Started, run.Ended)
 	}
@@ -303,7 +304,7 @@ func BenchmarkTrial(b *testing.B) {
 	for _, c := range []struct {
 		name     string
 		interval time.Duration
-		spec     record.RunSpec
+		spec     spec.Run
 	}{{"60s", time.Second, closed(8, time.Minute)}, {"once", time.Minute, closed(8, time.Minute)}, {"open", time.Minute, open(5000, 8, time.Minute)}} {
 		b.Run(c.name, func(b *testing.B) {
 			r := New(Target{Noise: 0.01, Interval: c.interval}, 1)

@@ -11,7 +11,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -66,7 +66,7 @@ type Class struct {
 
 // Effect multiplies the throughput of the runs for which When is true.
 type Effect struct {
-	When   func(record.RunSpec) bool
+	When   func(spec.Run) bool
 	Factor float64
 }
 
@@ -166,10 +166,10 @@ func (t Target) Capacity(q float64, limit time.Duration) float64 {
 }
 
 // effect is what the configuration of a run multiplies the throughput by.
-func (t Target) effect(spec record.RunSpec) float64 {
+func (t Target) effect(asked spec.Run) float64 {
 	x := 1.0
 	for _, e := range t.Effects {
-		if e.When == nil || e.When(spec) {
+		if e.When == nil || e.When(asked) {
 			x *= e.Factor
 		}
 	}
@@ -177,11 +177,11 @@ func (t Target) effect(spec record.RunSpec) float64 {
 }
 
 // Param is true for runs whose workload has a parameter of that value.
-func Param(name, value string) func(record.RunSpec) bool {
-	return func(s record.RunSpec) bool { return s.Workload.Params[name] == value }
+func Param(name, value string) func(spec.Run) bool {
+	return func(s spec.Run) bool { return s.Workload.Params[name] == value }
 }
 
 // Durability is true for runs at a durability level.
-func Durability(name string) func(record.RunSpec) bool {
-	return func(s record.RunSpec) bool { return s.Durability.Name == name }
+func Durability(name string) func(spec.Run) bool {
+	return func(s spec.Run) bool { return s.Durability.Name == name }
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // trial is one trial being made up.
 type trial struct {
 	target  Target
-	load    record.LoadSpec
+	load    spec.Load
 	rng     *rand.Rand
 	trouble Trouble
 	started time.Time
@@ -43,12 +43,12 @@ func next(rng *rand.Rand, last, sigma, phi float64, first bool) float64 {
 	return phi*last + math.Sqrt(1-phi*phi)*sigma*rng.NormFloat64()
 }
 
-func newTrial(r *Runner, spec record.RunSpec, rng *rand.Rand, trouble Trouble) *trial {
-	t := &trial{target: r.target, load: spec.Load, rng: rng, trouble: trouble, started: r.clock.Now(), warmup: spec.Load.Warmup.Std()}
+func newTrial(r *Runner, asked spec.Run, rng *rand.Rand, trouble Trouble) *trial {
+	t := &trial{target: r.target, load: asked.Load, rng: rng, trouble: trouble, started: r.clock.Now(), warmup: asked.Load.Warmup.Std()}
 	if t.load.Workers == 0 {
 		t.load.Workers = 1
 	}
-	factor := r.target.effect(spec) * math.Exp(r.noise)
+	factor := r.target.effect(asked) * math.Exp(r.noise)
 	if r.target.Session > 0 {
 		factor *= 1 + r.target.Drift*t.started.Sub(Epoch).Seconds()/r.target.Session.Seconds()
 	}
@@ -57,7 +57,7 @@ func newTrial(r *Runner, spec record.RunSpec, rng *rand.Rand, trouble Trouble) *
 	}
 	t.tail = math.Exp(next(rng, 0, r.target.TailNoise, 0, true))
 	t.second = next(rng, 0, r.target.SecondNoise, 0, true)
-	if spec.Load.Open() {
+	if asked.Load.Open() {
 		servers := min(r.target.Servers, int(t.load.Workers))
 		service := r.target.Service.Seconds() / factor
 		t.base = float64(servers) / service

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // batched is a study of two factors whose trials are batched by the first, which is the deadline of operations, as in
 // sweep. The second is how many load the data at once, which changes nothing either.
-func batched(trials int) record.StudySpec {
-	spec := sweep(2, trials)
-	spec.Factors = append(spec.Factors, record.FactorSpec{Path: "load_phase.parallel", Levels: []record.LevelSpec{{Value: 1}, {Value: 2}}})
-	spec.Order, spec.Batch, spec.Margin = record.OrderBatched, []string{"timeout"}, 0.001
-	return spec
+func batched(trials int) spec.Study {
+	asked := sweep(2, trials)
+	asked.Factors = append(asked.Factors, spec.Factor{Path: "load_phase.parallel", Levels: []spec.Level{{Value: 1}, {Value: 2}}})
+	asked.Order, asked.Batch, asked.Margin = spec.OrderBatched, []string{"timeout"}, 0.001
+	return asked
 }
 
 // What is batched by is compared between batches, where drift counts as an effect; the plan says so, and here it is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
@@ -20,22 +21,22 @@ import (
 
 // sweep is a study of one factor with so many levels. Which level it is shows in the deadline of operations, which
 // changes nothing in a simulation but for the effects that it is given.
-func sweep(levels, trials int) record.StudySpec {
-	spec := record.StudySpec{
-		Run:     record.RunSpec{Target: "null:", Load: record.LoadSpec{Workers: 8, Duration: record.Duration(30 * time.Second)}},
-		Factors: []record.FactorSpec{{Path: "load.timeout"}}, Trials: record.Count(trials), Metrics: []string{"throughput"}, Canary: -1,
+func sweep(levels, trials int) spec.Study {
+	asked := spec.Study{
+		Run:     spec.Run{Target: "null:", Load: spec.Load{Workers: 8, Duration: spec.Duration(30 * time.Second)}},
+		Factors: []spec.Factor{{Path: "load.timeout"}}, Trials: spec.Count(trials), Metrics: []string{"throughput"}, Canary: -1,
 	}
 	for i := range levels {
-		l := record.LevelSpec{Value: fmt.Sprintf("%ds", 10+i)}
-		spec.Factors[0].Levels = append(spec.Factors[0].Levels, l)
+		l := spec.Level{Value: fmt.Sprintf("%ds", 10+i)}
+		asked.Factors[0].Levels = append(asked.Factors[0].Levels, l)
 	}
-	return spec
+	return asked
 }
 
 // level is true for runs at the i-th level of a sweep, the baseline being 0.
-func level(i int) func(record.RunSpec) bool {
-	return func(s record.RunSpec) bool {
-		return s.Load.Timeout == record.Duration(10+i)*record.Duration(time.Second)
+func level(i int) func(spec.Run) bool {
+	return func(s spec.Run) bool {
+		return s.Load.Timeout == spec.Duration(10+i)*spec.Duration(time.Second)
 	}
 }
 
@@ -48,21 +49,21 @@ func cheap(g simulated.Target) simulated.Target {
 // planned is a plan with the runs of its configurations.
 type planned struct {
 	*study.Plan
-	specs map[string]record.RunSpec
+	specs map[string]spec.Run
 }
 
 // plansOf makes the plans of a study with so many orders of its trials, drawn with different seeds. Simulated studies
 // take turns with them: their trials are made up with a seed for each study.
-func plansOf(t *testing.T, spec record.StudySpec, orders int) []planned {
+func plansOf(t *testing.T, asked spec.Study, orders int) []planned {
 	t.Helper()
 	var plans []planned
 	for i := range orders {
-		spec.Seed = uint64(i + 1)
-		plan, err := study.NewPlan(spec, study.PlanOptions{})
+		asked.Seed = uint64(i + 1)
+		plan, err := study.NewPlan(asked, study.PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := planned{plan, map[string]record.RunSpec{}}
+		p := planned{plan, map[string]spec.Run{}}
 		for _, c := range plan.Configurations {
 			if p.specs[c.ID], err = plan.RunSpec(c.ID); err != nil {
 				t.Fatal(err)

@@ -10,22 +10,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
 // whole is a study with everything in it: procedures that find the baseline, a capacity, a factor.
-func whole() record.StudySpec {
-	return record.StudySpec{
+func whole() spec.Study {
+	return spec.Study{
 		Name: "whole",
-		Run:  record.RunSpec{Target: "null:", Workload: record.WorkloadSpec{Records: 1000}},
-		Procedures: &record.ProceduresSpec{
-			Threads:  &record.ThreadsSpec{To: 128, Trials: 2, Duration: record.Duration(10 * time.Second)},
-			Steady:   &record.SteadySpec{Cycle: record.Duration(10 * time.Second), Tolerance: 0.05},
-			Capacity: &record.CapacitySpec{},
+		Run:  spec.Run{Target: "null:", Workload: spec.Workload{Records: 1000}},
+		Procedures: &spec.Procedures{
+			Threads:  &spec.Threads{To: 128, Trials: 2, Duration: spec.Duration(10 * time.Second)},
+			Steady:   &spec.Steady{Cycle: spec.Duration(10 * time.Second), Tolerance: 0.05},
+			Capacity: &spec.Capacity{},
 		},
-		Factors: []record.FactorSpec{{Name: "deadline", Path: "load.timeout", Levels: []record.LevelSpec{{Value: "10s"}, {Value: "11s"}, {Value: "12s"}}}},
+		Factors: []spec.Factor{{Name: "deadline", Path: "load.timeout", Levels: []spec.Level{{Value: "10s"}, {Value: "11s"}, {Value: "12s"}}}},
 		Trials:  6, Objectives: []string{"p99<20ms"}, Metrics: []string{"throughput"}, Canary: -1,
 	}
 }
@@ -89,11 +90,11 @@ func TestWholeStudy(t *testing.T) {
 func TestWholeStudyResumed(t *testing.T) {
 	g := store()
 	g.Noise, g.SecondNoise, g.Checkpoint, g.Interval = 0, 0, 0, 10*time.Second
-	spec := whole()
-	spec.Procedures.Threads.Levels, spec.Procedures.Threads.To, spec.Procedures.Threads.Trials = []record.Count{4, 8, 32, 64, 128}, 0, 1
-	spec.Procedures.Capacity.From, spec.Trials = 5000, 2
+	asked := whole()
+	asked.Procedures.Threads.Levels, asked.Procedures.Threads.To, asked.Procedures.Threads.Trials = []spec.Count{4, 8, 32, 64, 128}, 0, 1
+	asked.Procedures.Capacity.From, asked.Trials = 5000, 2
 	o, all := conducted(t, g)
-	want, err := conduct.Run(context.Background(), spec, o)
+	want, err := conduct.Run(context.Background(), asked, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestWholeStudyResumed(t *testing.T) {
 		return simulated.Trouble{}
 	}
 	o, first := conducted(t, cut)
-	half, err := conduct.Run(ctx, spec, o)
+	half, err := conduct.Run(ctx, asked, o)
 	if !errors.Is(err, context.Canceled) || len(half.Procedures) != 2 || half.Capacity != nil {
 		t.Fatalf("cut off in trial %d: %v", after, err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // numbers are the limits of a number; 0 means that it was not said, and is always taken.
@@ -15,7 +15,7 @@ type numbers struct{ low, high float64 }
 // labNumbers are the limits of a lab's numbers, by type and key. A test holds them against the reader's.
 var labNumbers = map[string]map[string]numbers{
 	"HostsSpec":      {"count": {1, 64}, "cores": {0.05, 4096}, "memory": {64 << 20, 1 << 50}, "network": {10 << 10, 1 << 50}},
-	"HostLimits":     {"cores": {0.05, 4096}, "memory": {64 << 20, 1 << 50}},
+	"HostLimitsSpec": {"cores": {0.05, 4096}, "memory": {64 << 20, 1 << 50}},
 	"StorageSpec":    {"size": {256 << 20, 1 << 50}, "stripe": {1, 12}, "stripe_size": {4 << 10, 1 << 30}, "tolerate": {1, 3}},
 	"CacheTierSpec":  {"size": {1 << 20, 1 << 50}},
 	"EngineSpec":     {"cache": {1 << 20, 1 << 45}, "connections": {1, 10_000}},
@@ -42,10 +42,10 @@ func limitLab(s *jsonschema.Schema) {
 		}
 	}
 	name := property(s, "LabSpec", "name")
-	name.OneOf = []*jsonschema.Schema{{Type: "string", Pattern: record.LabNamePattern}, {Type: "integer", Minimum: "0"}, {Type: "boolean"}}
+	name.OneOf = []*jsonschema.Schema{{Type: "string", Pattern: spec.LabNamePattern}, {Type: "integer", Minimum: "0"}, {Type: "boolean"}}
 	for _, of := range []string{"StorageSpec", "CacheTierSpec"} {
 		p := property(s, of, "device")
-		for _, class := range record.DeviceClasses() {
+		for _, class := range spec.DeviceClasses() {
 			p.Enum = append(p.Enum, class)
 		}
 	}
@@ -106,7 +106,7 @@ func orNothing(p *jsonschema.Schema) *jsonschema.Schema {
 		forms = append(forms, &jsonschema.Schema{Const: 0})
 	case p.Type == "boolean":
 		forms = append(forms, &jsonschema.Schema{Type: "string", Pattern: oldTruth})
-	case len(p.Enum) > 0 || len(p.OneOf) > 0 && p.OneOf[0].Pattern == record.LabNamePattern:
+	case len(p.Enum) > 0 || len(p.OneOf) > 0 && p.OneOf[0].Pattern == spec.LabNamePattern:
 		forms = append(forms, &jsonschema.Schema{Const: ""})
 	}
 	out := &jsonschema.Schema{Description: p.Description, AnyOf: forms}

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	orderedmap "github.com/pb33f/ordered-map/v2"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const module = "github.com/plimsoll-bench/plimsoll"
@@ -42,32 +44,33 @@ func generate(root string) (map[string][]byte, error) {
 		open        bool
 	}{
 		"run.schema.json": {record.Run{}, "plimsoll run.json", "What one run of plimsoll left.", true},
-		"runspec.schema.json": {record.RunSpec{}, "plimsoll run specification",
+		"runspec.schema.json": {spec.Run{}, "plimsoll run specification",
 			"What a run of plimsoll is asked to do.", false},
 		"study.schema.json":       {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
 		"suitereport.schema.json": {record.SuiteReport{}, "plimsoll report of a suite", "What plimsoll report says of a suite: suite.json with each statement of the document held against what was measured.", true},
 		"suite.schema.json":       {record.Suite{}, "plimsoll suite.json", "What one suite of plimsoll left.", true},
-		"suitespec.schema.json":   {record.SuiteSpec{}, "plimsoll suite specification", "What a suite of plimsoll is asked to do.", false},
+		"suitespec.schema.json":   {spec.Suite{}, "plimsoll suite specification", "What a suite of plimsoll is asked to do.", false},
 		"comparison.schema.json":  {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
 		"history.schema.json":     {record.HistoryReport{}, "plimsoll history", "What plimsoll history found.", true},
 		"size.schema.json":        {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
-		"pricelist.schema.json":   {record.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
+		"pricelist.schema.json":   {spec.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
 		"probe.schema.json":       {record.Probe{}, "plimsoll probe.json", "What one probe of storage left.", true},
 		"doctor.schema.json":      {record.Doctor{}, "plimsoll doctor", "What plimsoll doctor found.", true},
 		"lab.schema.json":         {record.Lab{}, "plimsoll lab", "A lab of plimsoll as it is.", true},
 		"drill.schema.json":       {record.Drill{}, "plimsoll drill.json", "What one drill of plimsoll left.", true},
-		"drillspec.schema.json":   {record.DrillSpec{}, "plimsoll drill specification", "What a drill of plimsoll is asked to do.", false},
-		"labspec.schema.json":     {record.LabSpec{}, "plimsoll lab specification", "The lab that plimsoll is asked to make.", false},
-		"studyspec.schema.json": {record.StudySpec{}, "plimsoll study specification",
+		"drillspec.schema.json":   {spec.Drill{}, "plimsoll drill specification", "What a drill of plimsoll is asked to do.", false},
+		"labspec.schema.json":     {spec.Lab{}, "plimsoll lab specification", "The lab that plimsoll is asked to make.", false},
+		"studyspec.schema.json": {spec.Study{}, "plimsoll study specification",
 			"What a study of plimsoll is asked to do.", false},
 	} {
 		r := &jsonschema.Reflector{
 			Mapper: mapUnits,
+			Namer:  nameOf,
 			// Readers of results ignore what newer versions add; a specification must not have unknown keys.
 			AllowAdditionalProperties:  s.open,
 			RequiredFromJSONSchemaTags: !s.open,
 		}
-		for _, dir := range []string{"record", "measure"} {
+		for _, dir := range []string{"record", "spec", "measure"} {
 			if err := addComments(r, root, dir); err != nil {
 				return nil, err
 			}
@@ -135,6 +138,14 @@ func addComments(r *jsonschema.Reflector, root, dir string) error {
 	return err
 }
 
+// nameOf tells what is asked and what a run leaves apart: both packages have a type Run.
+func nameOf(t reflect.Type) string {
+	if strings.HasSuffix(t.PkgPath(), "/spec") {
+		return t.Name() + "Spec"
+	}
+	return t.Name()
+}
+
 // mapUnits describes the types that have a form of their own as text.
 func mapUnits(t reflect.Type) *jsonschema.Schema {
 	number := func(kind, pattern, example string) *jsonschema.Schema {
@@ -143,24 +154,22 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		}}
 	}
 	switch t {
-	case reflect.TypeFor[record.Duration]():
+	case reflect.TypeFor[spec.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
-	case reflect.TypeFor[record.Count]():
+	case reflect.TypeFor[spec.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
-	case reflect.TypeFor[record.Size]():
+	case reflect.TypeFor[spec.Size]():
 		return number("integer", `^\s*[0-9.]+\s*(B|kB|[KMGT]i?B)?\s*$`, "64GiB")
-	case reflect.TypeFor[record.Share]():
+	case reflect.TypeFor[spec.Share]():
 		return number("number", `^[-+0-9.eE]+\s*%?$`, "3%")
-	case reflect.TypeFor[record.Fraction]():
+	case reflect.TypeFor[spec.Fraction]():
 		return number("number", `^\s*[-+0-9.eE]+\s*(/\s*[-+0-9.eE]+\s*)?$`, "1/128")
-	case reflect.TypeFor[record.Fraction]():
-		return number("number", `^\s*[+0-9.eE]+\s*(/\s*[+0-9.eE]+\s*)?$`, "1/128")
-	case reflect.TypeFor[record.LevelSpec]():
+	case reflect.TypeFor[spec.Level]():
 		// A level may be written as its value alone.
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 			{Type: "string"}, {Type: "number"}, {Type: "boolean"}, {Type: "object", Properties: levelProperties(), AdditionalProperties: jsonschema.FalseSchema},
 		}}
-	case reflect.TypeFor[record.Rate]():
+	case reflect.TypeFor[spec.Rate]():
 		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")
 	}
 	return nil

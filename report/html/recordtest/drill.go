@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Drill says what a record of a drill is to look like: a primary that is killed in each round.
@@ -28,11 +29,11 @@ const (
 )
 
 // Specification is that of the drill.
-func (o Drill) Specification() record.DrillSpec {
-	s := record.DrillSpec{Name: "kill-primary", Repeat: record.Count(max(1, o.all())), Faults: []record.DrillFaultSpec{{Fault: "kill:primary", For: record.Duration(8 * time.Second)}}}
+func (o Drill) Specification() spec.Drill {
+	s := spec.Drill{Name: "kill-primary", Repeat: spec.Count(max(1, o.all())), Faults: []spec.DrillFault{{Fault: "kill:primary", For: spec.Duration(8 * time.Second)}}}
 	s.Run.Target, s.Run.Durability.W = "lab:three", "majority"
-	s.Run.Load.Duration = record.Duration(30 * time.Second)
-	s.Expect = &record.ExpectSpec{Outage: record.Duration(5 * time.Second)}
+	s.Run.Load.Duration = spec.Duration(30 * time.Second)
+	s.Expect = &spec.Expect{Outage: spec.Duration(5 * time.Second)}
 	s.Defaults()
 	return s
 }
@@ -89,7 +90,7 @@ func (o Drill) round(n int) record.DrillRound {
 	out := outage(n)
 	r := record.DrillRound{
 		Number: n, Record: roundDir(n), Status: record.Complete, Verdict: record.Holds, Level: "majority", Means: "synchronous_commit = remote_apply",
-		Reasons: []string{"4,210 acknowledged writes were all there afterwards"}, Expect: record.ExpectSpec{Loss: record.LossNone, Outage: record.Duration(5 * time.Second)},
+		Reasons: []string{"4,210 acknowledged writes were all there afterwards"}, Expect: spec.Expect{Loss: spec.LossNone, Outage: spec.Duration(5 * time.Second)},
 		Promise: "majority: a write is on most members when it is acknowledged, so no single failure may lose any", WindowStart: 2 * second, WindowEnd: 14 * second,
 		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, WrittenBytes: 5 << 20, ServiceCPUSeconds: 1.9, ClientCPUSeconds: 0.6, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
 		Faults: []record.DrillFault{{Fault: "kill:primary", Target: o.Name, Manner: "crash", Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,

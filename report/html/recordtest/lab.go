@@ -7,18 +7,19 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Lab is a lab of three hosts with mirrored volumes, whose second member has a name that somebody chose.
 func Lab(name string) record.Lab {
-	spec := record.LabSpec{Name: "three"}
-	spec.Hosts.Mode, spec.Hosts.Cores, spec.Hosts.Memory = "isolated", 1, 2<<30
-	spec.Storage.Size, spec.Storage.Tolerate = 4<<30, 1
-	spec.Topology.Members, spec.Topology.Election = 3, "elect-fast"
-	spec.Defaults()
+	asked := spec.Lab{Name: "three"}
+	asked.Hosts.Mode, asked.Hosts.Cores, asked.Hosts.Memory = "isolated", 1, 2<<30
+	asked.Storage.Size, asked.Storage.Tolerate = 4<<30, 1
+	asked.Topology.Members, asked.Topology.Election = 3, "elect-fast"
+	asked.Defaults()
 	l := record.Lab{
 		SchemaVersion: record.SchemaVersion, Name: "three", State: "up", Started: Started.Add(-time.Hour), UsableAfter: int64(4200 * time.Millisecond),
-		Specification: spec, URI: "mongodb://198.18.4.4:27017/", Engine: "documentdb", Version: "PostgreSQL 18.0, FerretDB 2.7.0",
+		Specification: asked, URI: "mongodb://198.18.4.4:27017/", Engine: "documentdb", Version: "PostgreSQL 18.0, FerretDB 2.7.0",
 		Notes: []string{"all disks are files on one disk of this machine: striping spreads work over loop devices, not over spindles"},
 	}
 	volume := func(member string) record.LabVolume {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Probe says what a record of a probe of storage is to look like: a disk whose flushes take a millisecond and grow with
@@ -74,16 +75,16 @@ func (o Probe) steps(p *record.Probe) error {
 	for i, n := range []int{1, 2, 4, 8, 16, 32} {
 		for k, op := range []string{"read", "write", "mixed"} {
 			rate := float64(4000*n) / (1 + float64(n*n)/200) / float64(k+1)
-			if err := add(record.ProbeStep{Profile: record.ProbeRandom, Operation: op, Threads: n, Rate: rate}, int64(k+1)*int64(n)*ms/8); err != nil {
+			if err := add(record.ProbeStep{Profile: spec.ProbeRandom, Operation: op, Threads: n, Rate: rate}, int64(k+1)*int64(n)*ms/8); err != nil {
 				return err
 			}
 		}
 		model := ms * int64(min(i+1, 2))
-		if err := add(record.ProbeStep{Profile: record.ProbeJournal, Operation: "commit", Threads: 1, Clients: n, Rate: 900 * float64(n), Model: &record.ProbeModel{Latency: model}}, model+int64(n)*ms/40); err != nil {
+		if err := add(record.ProbeStep{Profile: spec.ProbeJournal, Operation: "commit", Threads: 1, Clients: n, Rate: 900 * float64(n), Model: &record.ProbeModel{Latency: model}}, model+int64(n)*ms/40); err != nil {
 			return err
 		}
 	}
-	for _, profile := range []string{record.ProbeCheckpoint, record.ProbeSustained} {
+	for _, profile := range []string{spec.ProbeCheckpoint, spec.ProbeSustained} {
 		if err := add(record.ProbeStep{Profile: profile, Threads: 1, Rate: 900}, 2*ms); err != nil {
 			return err
 		}

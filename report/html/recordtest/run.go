@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Run says what a record of a run is to look like.
@@ -35,7 +36,7 @@ type Run struct {
 	// Service runs went through a REST service.
 	Service bool
 	// Change is called with what is known before the run.
-	Change func(*record.RunSpec)
+	Change func(*spec.Run)
 	// Objectives and Validity are stored with the result.
 	Objectives []measure.ObjectiveResult
 	Validity   []measure.Finding
@@ -92,17 +93,17 @@ func (o Run) Write(dir string) (*record.Run, error) {
 	return w.Finish(o.ending())
 }
 
-func (o Run) spec() record.RunSpec {
-	s := record.RunSpec{
+func (o Run) spec() spec.Run {
+	s := spec.Run{
 		Target:     "mongodb://" + o.Name + "/?replicaSet=rs0",
-		Workload:   record.WorkloadSpec{Name: "a", Seed: o.Seed + 1, Records: 100_000},
-		Load:       record.LoadSpec{Workers: 16, Warmup: record.Duration(time.Duration(o.Warmup) * time.Second), Duration: record.Duration(time.Duration(o.Seconds) * time.Second)},
-		Durability: record.DurabilitySpec{Name: "durable"},
+		Workload:   spec.Workload{Name: "a", Seed: o.Seed + 1, Records: 100_000},
+		Load:       spec.Load{Workers: 16, Warmup: spec.Duration(time.Duration(o.Warmup) * time.Second), Duration: spec.Duration(time.Duration(o.Seconds) * time.Second)},
+		Durability: spec.Durability{Name: "durable"},
 		Objectives: []string{"p99<20ms", "errors<0.1%"},
 		Labels:     map[string]string{"purpose": o.Name},
 	}
 	if o.Open {
-		s.Load.Rate = record.Rate(o.Rate)
+		s.Load.Rate = spec.Rate(o.Rate)
 	}
 	s.Defaults()
 	if o.Change != nil {

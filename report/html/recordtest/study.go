@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Study says what a study is to look like: one factor, the workers, in random blocks, after a search for the
@@ -37,20 +38,20 @@ func (o Study) Make() *record.Study {
 	if o.Name == "" {
 		o.Name = "threads"
 	}
-	spec := Run{Warmup: 10, Seconds: 60, Seed: o.Seed, Name: "db.example:27017"}.spec()
+	asked := Run{Warmup: 10, Seconds: 60, Seed: o.Seed, Name: "db.example:27017"}.spec()
 	s := &record.Study{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Environment: environment(), Base: spec,
+		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Environment: environment(), Base: asked,
 		Tool: record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, Command: []string{"plimsoll", "study", "run", "study.yaml"},
 		Started: Started, Ended: pointer(Started.Add(3 * time.Hour)), Validity: []measure.Finding{},
-		Specification: record.StudySpec{
-			Name: o.Name, Run: spec, Combine: "one-at-a-time", Trials: record.Count(o.Blocks), Seed: o.Seed + 7, Order: "blocks",
+		Specification: spec.Study{
+			Name: o.Name, Run: asked, Combine: "one-at-a-time", Trials: spec.Count(o.Blocks), Seed: o.Seed + 7, Order: "blocks",
 			Margin: 0.03, Confidence: 0.95, Objectives: []string{"p99<20ms"},
-			Factors: []record.FactorSpec{{Name: "workers", Path: "load.workers"}},
+			Factors: []spec.Factor{{Name: "workers", Path: "load.workers"}},
 		},
 	}
 	for i, w := range o.Workers {
 		f := &s.Specification.Factors[0]
-		f.Levels = append(f.Levels, record.LevelSpec{Value: w})
+		f.Levels = append(f.Levels, spec.Level{Value: w})
 		c := record.Configuration{ID: fmt.Sprintf("workers=%d", w), Levels: map[string]string{"workers": fmt.Sprint(w)}, Factor: "workers"}
 		if i == 0 {
 			c.ID, c.Factor, c.Baseline = "baseline", "", true

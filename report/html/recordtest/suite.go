@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Suite says what a record of a suite is to look like: it repeats some figures of the document policy-storage. One part
@@ -43,10 +44,10 @@ func Sweeps(name, workload string, factors ...Factor) *record.Study {
 	base := record.Configuration{ID: "baseline", Baseline: true, Levels: map[string]string{}}
 	s.Configurations = []record.Configuration{base}
 	for _, f := range factors {
-		spec := record.FactorSpec{Name: f.Name, Path: "load.workers"}
+		asked := spec.Factor{Name: f.Name, Path: "load.workers"}
 		base.Levels[f.Name] = f.Levels[0].Name
 		for i, l := range f.Levels {
-			spec.Levels = append(spec.Levels, record.LevelSpec{Name: l.Name, Value: i + 1, Baseline: i == 0})
+			asked.Levels = append(asked.Levels, spec.Level{Name: l.Name, Value: i + 1, Baseline: i == 0})
 			if i == 0 {
 				continue
 			}
@@ -54,7 +55,7 @@ func Sweeps(name, workload string, factors ...Factor) *record.Study {
 			s.Configurations = append(s.Configurations, c)
 			s.Comparisons = append(s.Comparisons, l.comparisons(c.ID)...)
 		}
-		s.Specification.Factors = append(s.Specification.Factors, spec)
+		s.Specification.Factors = append(s.Specification.Factors, asked)
 	}
 	trialsOf(s, 6)
 	return s
@@ -141,12 +142,12 @@ func (o Suite) Studies() []*record.Study {
 func (o Suite) Write(dir string) (*record.Suite, error) {
 	s := &record.Suite{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
 		Command: []string{"plimsoll", "study", "run", "examples/policy-storage", "--quick"}, Started: Started, Ended: pointer(Started.Add(9 * time.Minute)),
-		Environment: environment(), Budget: record.BudgetQuick, Scale: record.ScaleSpec{Data: 1. / 128, Workers: 1. / 8, Cores: 1. / 16}, Source: "examples/policy-storage",
+		Environment: environment(), Budget: record.BudgetQuick, Scale: spec.Scale{Data: 1. / 128, Workers: 1. / 8, Cores: 1. / 16}, Source: "examples/policy-storage",
 		Validity: []measure.Finding{{ID: "scaled-floor", Severity: measure.Note, Text: "members have 256 MiB, as less does not start"}},
-		Left: []record.Left{
+		Left: []spec.Left{
 			{What: "trials", From: "6", To: "3", Why: "to be done in ten minutes"}, {Part: "client-b", What: "client threads", From: "224", Why: "to be done in ten minutes: the ends and the baseline stay"},
-			{Part: "nodes-b", What: record.LeftPart, From: "nodes-b", Why: "there is no mongod here"}}}
-	s.Specification = record.SuiteSpec{Name: "policy-storage", Title: "MongoDB on policy storage", Published: "policy-storage", Parts: []record.PartSpec{
+			{Part: "nodes-b", What: spec.LeftPart, From: "nodes-b", Why: "there is no mongod here"}}}
+	s.Specification = spec.Suite{Name: "policy-storage", Title: "MongoDB on policy storage", Published: "policy-storage", Parts: []spec.Part{
 		{Study: "client.yaml", Each: map[string][]any{"workload.name": {"b"}}, Shows: []string{"figure-3"}}, {Study: "policy.yaml", Shows: []string{"figure-7", "figure-21", "figure-23"}},
 		{Drill: "rs1-host.yaml", Repeat: 3, Shows: []string{"table-7"}, Level: "rs=1, host"}, {Drill: "rs1-disk.yaml", Shows: []string{"table-7"}, Level: "rs=1, disk"},
 		{Study: "nodes.yaml", Needs: []string{"mongod"}, Shows: []string{"figure-11", "table-2"}}}}

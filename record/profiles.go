@@ -1,9 +1,0 @@
-package record
-
-// The profiles of a probe.
-const (
-	ProbeRandom     = "random"
-	ProbeJournal    = "journal"
-	ProbeCheckpoint = "checkpoint"
-	ProbeSustained  = "sustained"
-)

@@ -1,0 +1,79 @@
+package spec
+
+// Drill is what a drill is asked to do: a run, what is broken in it, and what may be lost.
+type Drill struct {
+	// Name is what the drill is called in tables and on pages.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+	// Run is the load. Its target is lab:NAME, or the address of a deployment that is broken by others.
+	Run Run `json:"run" yaml:"run"`
+	// Lab is what the drill brings up, loads and breaks, instead of a target that is there.
+	Lab *Lab `json:"lab,omitempty" yaml:"lab,omitempty"`
+	// Faults are what is broken, in order of time.
+	Faults []DrillFault `json:"faults,omitempty" yaml:"faults,omitempty"`
+	// External means that a person or another program breaks the target; the moment is marked by a key or a signal.
+	External bool `json:"external,omitempty" yaml:"external,omitempty"`
+	// Reads say how the reads of the workload ledger are sent, and that more of them are judged.
+	Reads *Reads `json:"reads,omitempty" yaml:"reads,omitempty"`
+	// Expect says what must not happen; absent, what the durability level promises.
+	Expect *Expect `json:"expect,omitempty" yaml:"expect,omitempty"`
+	// Recovery is how long after the last heal redundancy may take to come back before the drill goes on without it.
+	Recovery Duration `json:"recovery,omitempty" yaml:"recovery,omitempty"`
+	// Repeat is how often the whole is done.
+	Repeat Count `json:"repeat,omitempty" yaml:"repeat,omitempty"`
+	// Fresh brings the lab up anew for each repetition.
+	Fresh bool `json:"fresh,omitempty" yaml:"fresh,omitempty"`
+	// Out is the directory of the record.
+	Out string `json:"out,omitempty" yaml:"out,omitempty"`
+	// Labels are kept with the result.
+	Labels map[string]string `json:"labels,omitempty" yaml:"labels,omitempty"`
+}
+
+// DrillFault is one thing that is broken.
+type DrillFault struct {
+	// Fault is ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
+	Fault string `json:"fault" yaml:"fault"`
+	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
+	At        Duration `json:"at,omitempty" yaml:"at,omitempty"`
+	AtWorkers Count    `json:"at_workers,omitempty" yaml:"at_workers,omitempty"`
+	// For is how long until it is healed; absent, until the end of the measured time.
+	For Duration `json:"for,omitempty" yaml:"for,omitempty"`
+	// Stay leaves it unhealed until the audit of what is left is done.
+	Stay bool `json:"stay,omitempty" yaml:"stay,omitempty"`
+	// From, Direction, Rate, Delay, Errno, Ops, Probability, Keep and Seed are the details of some actions.
+	From        string   `json:"from,omitempty" yaml:"from,omitempty"`
+	Direction   string   `json:"direction,omitempty" yaml:"direction,omitempty" jsonschema:"enum=both,enum=in,enum=out"`
+	Rate        Size     `json:"rate,omitempty" yaml:"rate,omitempty"`
+	Delay       Duration `json:"delay,omitempty" yaml:"delay,omitempty"`
+	Errno       string   `json:"errno,omitempty" yaml:"errno,omitempty"`
+	Ops         []string `json:"ops,omitempty" yaml:"ops,omitempty"`
+	Probability Share    `json:"probability,omitempty" yaml:"probability,omitempty"`
+	// Keep is the share of unflushed writes that survives a power loss.
+	Keep Share  `json:"keep,omitempty" yaml:"keep,omitempty"`
+	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
+}
+
+// Reads says how a drill reads. Concern, Preference and Causal are short for the keys of run.durability, which win where they
+// say something.
+type Reads struct {
+	// Concern is the read concern level.
+	Concern string `json:"concern,omitempty" yaml:"concern,omitempty" jsonschema:"enum=local,enum=available,enum=majority,enum=linearizable,enum=snapshot"`
+	// Preference is which members may answer.
+	Preference string `json:"preference,omitempty" yaml:"preference,omitempty" jsonschema:"enum=primary,enum=primaryPreferred,enum=secondary,enum=secondaryPreferred,enum=nearest"`
+	// Causal makes the session of each worker causally consistent.
+	Causal bool `json:"causal,omitempty" yaml:"causal,omitempty"`
+	// Share is which part of the operations reads, 40 % if it is not said.
+	Share Share `json:"share,omitempty" yaml:"share,omitempty"`
+}
+
+// Expect says what a drill must hold.
+type Expect struct {
+	// Loss is "none", "any", or "window": acknowledged writes may be lost if they are no older than LossWindow at the fault. Of a round
+	// it may be "unknown": nobody knows what its writes promise.
+	Loss       string   `json:"loss,omitempty" yaml:"loss,omitempty" jsonschema:"enum=none,enum=window,enum=any,enum=unknown"`
+	LossWindow Duration `json:"loss_window,omitempty" yaml:"loss_window,omitempty"`
+	// Outage is the longest time without a success, Recovery the longest until 95 % of the throughput before.
+	Outage   Duration `json:"outage,omitempty" yaml:"outage,omitempty"`
+	Recovery Duration `json:"recovery,omitempty" yaml:"recovery,omitempty"`
+	// Errors must stay at 0 if true: the fault has to be invisible.
+	NoErrors bool `json:"no_errors,omitempty" yaml:"no_errors,omitempty"`
+}

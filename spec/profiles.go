@@ -1,0 +1,9 @@
+package spec
+
+// The profiles of a probe.
+const (
+	ProbeRandom     = "random"
+	ProbeJournal    = "journal"
+	ProbeCheckpoint = "checkpoint"
+	ProbeSustained  = "sustained"
+)

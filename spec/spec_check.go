@@ -1,0 +1,254 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// maxRecords is more than any data set has: at a million inserts per second, loading so many takes eleven days.
+const maxRecords = 1e12
+
+// ViaREST, in [Run.Via], puts a REST service between the load and the target.
+const ViaREST = "rest"
+
+// Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a
+// default for the same thing.
+func (s *Run) Defaults() {
+	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk the user stands on
+	def(&s.Database, "plimsoll")                      // never one that an application uses
+	if s.Via == ViaREST {
+		def(&s.Client, "driver") // is what the service has
+	}
+	def(&s.Client, "wire")     // a load generator must not be the bottleneck
+	def(&s.Workload.Name, "a") // half reads, half updates: the one that everybody knows
+	if s.Workload.Mode == "" {
+		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
+		if strings.HasPrefix(s.Workload.Name, "ycsb") {
+			s.Workload.Mode = "ycsb"
+		}
+	}
+	def(&s.Workload.Seed, 1)        // the same operations in every run, unless another seed is asked for
+	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+	s.Load.defaults()
+	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
+	if s.Load.Workers > 0 {
+		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
+	}
+	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
+	if s.Durability.Writes() == (Durability{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
+		!strings.HasPrefix(s.Target, "http") {
+		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
+		// defaults of its own, in its address and in its server; they are what applications get. So has a lab, and so has a service.
+		s.Durability.Name = "durable"
+	}
+}
+
+func (l *Load) defaults() {
+	if len(l.Stages) == 0 || l.Open() { // where stages bring the workers, there are none before them
+		def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
+	}
+	if l.Open() {
+		def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
+		def(&l.Late, "queue")       // late operations are sent late and their wait counts
+		if l.Late == "drop" {
+			def(&l.DropAfter, Duration(time.Second))
+		}
+	}
+	if l.Duration == 0 && l.Operations == 0 && len(l.Stages) == 0 {
+		l.Duration = Duration(time.Minute) // one checkpoint of WiredTiger; a claim needs several
+	}
+	def(&l.Timeout, Duration(10*time.Second)) // survives a failover of 2 to 12 s, and lets every run end
+}
+
+// Random reports whether it is left to chance, and so to the seed, when operations fall due.
+func (l *Load) Random() bool { return l.Open() && l.Arrivals != "constant" || l.Pace > 0 }
+
+// Open reports whether this is an open loop: operations fall due whether or not others are done.
+func (l *Load) Open() bool {
+	return l.Rate > 0 || slices.ContainsFunc(l.Stages, func(s Stage) bool { return s.Rate > 0 })
+}
+
+func def[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// Validate checks what can be checked without the target and without knowing the workloads. Its error
+// has one line per mistake, each of them naming the key.
+func (s *Run) Validate() error {
+	errs := []error{
+		oneOf("client", s.Client, "wire", "driver"),
+		oneOf("via", s.Via, ViaREST),
+		oneOf("workload.mode", s.Workload.Mode, "core", "ycsb"),
+		oneOf("load.arrivals", s.Load.Arrivals, "poisson", "constant"),
+		oneOf("load.late", s.Load.Late, "queue", "drop"),
+		durabilityName(s.Durability.Name),
+		oneOf("durability.read_concern", s.Durability.ReadConcern, "local", "available", "majority", "linearizable", "snapshot"),
+		oneOf("durability.read_preference", s.Durability.ReadPreference,
+			"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
+		s.Durability.causal(),
+		databaseName(s.Database), directory("out", s.Out),
+		between("workload.records", float64(s.Workload.Records), 0, maxRecords),
+		between("load_phase.batch", float64(s.LoadPhase.Batch), 0, 100_000),
+		between("load_phase.parallel", float64(s.LoadPhase.Parallel), 0, 65_536),
+		s.Load.validate(),
+		s.Durability.validate(),
+	}
+	if s.LoadPhase.Skip && s.LoadPhase.Drop {
+		errs = append(errs, errors.New("load_phase.skip and load_phase.drop exclude each other: the data cannot be dropped and taken as they are"))
+	}
+	if _, err := measure.ParseObjectives(strings.Join(s.Objectives, ",")); err != nil {
+		errs = append(errs, fmt.Errorf("objectives: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Load) validate() error {
+	errs := []error{
+		between("load.workers", float64(l.Workers), 0, 1<<20),
+		between("load.clients", float64(l.Clients), 0, 256),
+		between("load.rate", float64(l.Rate), 0, 1e8),
+		between("load.pace", float64(l.Pace), 0, 1e8),
+		between("load.operations", float64(l.Operations), 0, 1<<53),
+		notNegative("load.warmup", l.Warmup),
+		notNegative("load.duration", l.Duration),
+		notNegative("load.timeout", l.Timeout),
+		notNegative("load.drop_after", l.DropAfter),
+	}
+	if l.Open() && l.Pace > 0 {
+		errs = append(errs, errors.New("load.rate and load.pace exclude each other: a rate is for all workers together, a pace for each of them"))
+	}
+	if !l.Open() && (l.Late != "" || l.Arrivals != "" || l.DropAfter != 0) {
+		errs = append(errs, errors.New("load.arrivals, load.late and load.drop_after need a rate: without one nothing is due at a moment of its own"))
+	} else if l.DropAfter != 0 && l.Late != "drop" {
+		errs = append(errs, errors.New("load.drop_after needs late: drop; with late: queue every operation is sent"))
+	}
+	for i, s := range l.Stages {
+		if err := s.validate(l.Open()); err != nil {
+			errs = append(errs, fmt.Errorf("load.stages: stage %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s Stage) validate(open bool) error {
+	switch {
+	case s.Duration < 0:
+		return errors.New("the duration is negative")
+	case s.Duration == 0 && !s.Step:
+		return errors.New("a ramp needs a duration; say step: true for a change at once")
+	case open && s.Workers != 0:
+		return errors.New("it changes the workers, but the load has a rate: stages change one or the other")
+	}
+	return errors.Join(between("rate", float64(s.Rate), 0, 1e8), between("workers", float64(s.Workers), 0, 1<<20))
+}
+
+func (d *Durability) validate() error {
+	w, journal := d.W, d.Name == "durable"
+	if w == "" && d.Name == "throughput" {
+		w = "0"
+	}
+	if d.Journal != nil {
+		journal = *d.Journal
+	}
+	if w == "0" && journal {
+		return errors.New("durability: w: 0 with journal: true contradict each other: nobody waits for the journal when nobody answers")
+	}
+	return nil
+}
+
+// durabilityName knows the names of levels. How many members must confirm is no level but a write concern, although
+// the addresses of a lab are called after it.
+func durabilityName(name string) error {
+	switch name {
+	case "majority":
+		return errors.New("durability.name: a majority is asked for by the write concern: w: majority (--w majority), which waits for the journals unless journal is false")
+	case "majority-unjournaled":
+		return errors.New("durability.name: ask for it by the write concern: w: majority with journal: false (--w majority --journal=false)")
+	}
+	return oneOf("durability.name", name, "throughput", "balanced", "durable")
+}
+
+func oneOf(key, value string, known ...string) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: unknown value %q%s (known: %s)", key, value, nearest.DidYouMean(value, known), strings.Join(known, ", "))
+}
+
+func between(key string, x, low, high float64) error {
+	if x >= low && x <= high && !math.IsNaN(x) {
+		return nil
+	}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	return fmt.Errorf("%s: %s is not between %s and %s", key, text(x), text(low), text(high))
+}
+
+// directory refuses an address where a directory is expected: its password would become the name of one.
+func directory(key, path string) error {
+	if strings.Contains(path, "://") {
+		return fmt.Errorf("%s: a directory is expected here, not an address (%s)", key, redact.Addresses(path))
+	}
+	return nil
+}
+
+// zeros are the keys of a run at which nothing, or zero, would silently become the default, and what to write instead.
+var zeros = map[string]string{
+	"target":              "leave it out for documents on this machine's disk, or write mongodb://HOST/",
+	"workload.records":    "leave it out for 100k, or take the data as they are (load_phase.skip, --load skip)",
+	"load.workers":        "leave it out for the default, or write the number of workers",
+	"load.clients":        "leave it out for one load process",
+	"load.rate":           "leave it out for a closed loop, or write the operations per second",
+	"load.pace":           "leave it out, or write the operations per second of each worker",
+	"load.duration":       "leave it out for 1m, or write a time such as 30s",
+	"load.operations":     "leave it out, or write how many operations end the run",
+	"load.timeout":        "leave it out for the default, or write a time such as 2s; every operation has a deadline",
+	"load_phase.batch":    "leave it out for 1000",
+	"load_phase.parallel": "leave it out for 16",
+}
+
+// NotZero refuses nothing, or zero, as the value of a key of a run where that would silently become the default. The text
+// is the value as it was written.
+func NotZero[T comparable](key, text string, value T) error {
+	var zero T
+	if value != zero {
+		return nil
+	}
+	return refuseZero(key, text)
+}
+
+func refuseZero(key, text string) error {
+	instead, refused := zeros[strings.TrimPrefix(key, "run.")]
+	switch {
+	case !refused:
+		return nil
+	case text == "":
+		return fmt.Errorf("it is empty: %s", instead)
+	}
+	return fmt.Errorf("it cannot be %s: %s", text, instead)
+}
+
+func notNegative(key string, d Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%s: %v is negative", key, d)
+	}
+	return nil
+}
+
+func databaseName(name string) error {
+	if len(name) > 63 || strings.ContainsAny(name, "/\\. \"$*<>:|?\x00") {
+		return fmt.Errorf("database: %q is not a name for a database: at most 63 characters, none of /\\. \"$*<>:|?", name)
+	}
+	return nil
+}

@@ -1,0 +1,403 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A study that repeats a document is written in the document's hardware, and taken to the machine that is there by a scale:
+// what keeps its ratios is multiplied, and what has a meaning of its own (times, classes of devices, stripes, durability) is not.
+
+// scaled is how the value of a key is taken down.
+type scaled struct {
+	by    func(Scale) Fraction
+	round func(float64) float64
+	// least is the floor: no server starts, or nothing can be told, below it. Values that are written below it stay.
+	least float64
+	unit  scaledUnit
+	// why is what the floor is for.
+	why string
+	// spread values are of all shards together: fewer shards take the more of them away.
+	spread bool
+}
+
+// scaledUnit is the form in which the values of a key are written.
+type scaledUnit int
+
+const (
+	countUnit  scaledUnit = iota // a Count
+	sizeUnit                     // a Size
+	numberUnit                   // a plain number: cores
+	rateUnit                     // a Rate
+)
+
+const mebibyte = 1 << 20
+
+func byData(s Scale) Fraction    { return s.Data }
+func byWorkers(s Scale) Fraction { return s.Workers }
+func byCores(s Scale) Fraction   { return s.Cores }
+func byRates(s Scale) Fraction   { return s.Rates }
+func byServers(s Scale) Fraction { return s.Servers }
+
+// odd rounds down to an odd number, which config servers are.
+func odd(x float64) float64 { return max(1, 2*math.Floor((x-1)/2)+1) }
+
+// wholeMiB rounds to mebibytes, digits3 to three digits, so that values can be read and ratios stay within half a percent.
+func wholeMiB(x float64) float64 { return math.Round(x/mebibyte) * mebibyte }
+
+func digits3(x float64) float64 {
+	if x < 1000 {
+		return math.Round(x)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-2)
+	return math.Round(x/unit) * unit
+}
+
+func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
+
+// scaledKeys are the keys that a scale changes, by their paths. Floors: below 256 MiB no engine serves, below 64 MiB of cache
+// none keeps its indexes, a volume below 1 GiB has no room for logs, and 0.25 cores is where servers still start in time.
+var scaledKeys = map[string]scaled{
+	"workload.records":            {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
+	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations tell nothing", true},
+	"load.workers":                {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.stages.workers":         {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.rate":                   {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"load.stages.rate":            {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"lab.hosts.memory":            {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.hosts.router.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.hosts.config.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"lab.engine.cache":            {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache", false},
+	"lab.storage.size":            {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs", false},
+	"lab.storage.cache.size":      {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing", false},
+	"lab.hosts.cores":             {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.hosts.router.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.hosts.config.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"lab.topology.shards":         {byServers, math.Round, 1, countUnit, "one shard is the least", false},
+	"lab.topology.routers":        {byServers, math.Round, 1, countUnit, "one router is the least", false},
+	"lab.topology.config_servers": {byServers, odd, 1, countUnit, "one config server is the least", false},
+	"procedures.threads":          {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations tell nothing", false}, // where it is by operations
+	"procedures.capacity":         {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"probe.threads":               {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
+	"probe.size":                  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},
+}
+
+// mongodFloors are the floors of mongod that are higher: WiredTiger refuses a smaller cache, and a host with less memory than that
+// cache, a server and some connections need ends it.
+var mongodFloors = map[string]scaled{
+	"lab.engine.cache":        {least: 256 * mebibyte, why: "WiredTiger takes no smaller cache"},
+	"lab.hosts.memory":        {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
+	"lab.hosts.config.memory": {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
+}
+
+// scaler scales one specification and remembers what floors kept it from.
+type scaler struct {
+	by      Scale
+	engine  string
+	sharded bool
+	left    []Left
+	errs    []error
+}
+
+// how is how the value of a key is taken down, and by what factor; 1 for keys that stay.
+func (x *scaler) how(path string) (scaled, float64) {
+	how, ok := scaledKeys[path]
+	if !ok {
+		return how, 1
+	}
+	if floor, ok := mongodFloors[path]; ok && x.engine == LabMongod {
+		how.least, how.why = floor.least, floor.why
+	}
+	factor := how.by(x.by).Or1()
+	if how.spread && x.sharded {
+		factor *= x.by.Servers.Or1()
+	}
+	return how, factor
+}
+
+// Scaled returns the study with its scale applied: values are those of here, and Scale says what was applied, so that nobody
+// applies it twice; a study whose scale is applied already is returned as it is. Names of levels stay those of the document. The
+// list says which values a floor kept from the scale. It is an error if two levels of a factor become the same. The study itself
+// stays as it is. It is to be called before [Study.Defaults].
+func (s *Study) Scaled(by Scale) (Study, []Left, error) {
+	out := *s
+	if s.Scale != nil && s.Scale.Applied {
+		return out, nil, nil
+	}
+	x := scaler{by: by}
+	if s.Lab != nil {
+		x.engine, x.sharded = s.Lab.Engine.Name, s.Lab.Topology.Kind == LabSharded
+		out.Lab = x.lab(*s.Lab)
+	}
+	x.run(&out.Run)
+	if s.Procedures != nil {
+		out.Procedures = x.procedures(*s.Procedures)
+	}
+	out.Factors = nil
+	for _, f := range s.Factors {
+		out.Factors = append(out.Factors, x.factor(f))
+	}
+	by.Applied = true
+	out.Scale, out.Floors = &by, x.left
+	return out, x.left, errors.Join(x.errs...)
+}
+
+// value scales the number at a path. Zero, which means that nothing was said, stays.
+func (x *scaler) value(path, at string, from float64) float64 {
+	how, factor := x.how(path)
+	if factor == 1 || from <= 0 {
+		return from
+	}
+	to := how.round(from * factor)
+	if to < how.least && from <= how.least {
+		return from
+	}
+	if least := how.least; to < least {
+		x.left = append(x.left, Left{What: at, From: how.unit.text(from), To: how.unit.text(least),
+			Why: fmt.Sprintf("%s of %s is too little: %s", Fraction(factor), how.unit.text(from), how.why)})
+		to = least
+	}
+	return to
+}
+
+// text writes a value as a person does.
+func (u scaledUnit) text(v float64) string {
+	switch u {
+	case countUnit:
+		return Count(v).String()
+	case sizeUnit:
+		return Size(v).String()
+	}
+	return fmt.Sprint(v)
+}
+
+// plain writes a value in the form that levels have.
+func (u scaledUnit) plain(v float64) any {
+	if u == sizeUnit {
+		return Size(v).String()
+	}
+	return Plain(v)
+}
+
+// parse reads a value as it stands in a level.
+func (u scaledUnit) parse(v any) (float64, error) {
+	text := fmt.Sprint(v)
+	if f, ok := v.(float64); ok {
+		text = fmt.Sprintf("%.10g", f)
+	}
+	switch u {
+	case countUnit:
+		n, err := ParseCount(text)
+		return float64(n), err
+	case sizeUnit:
+		n, err := ParseSize(text)
+		return float64(n), err
+	}
+	n, err := ParseRate(text)
+	return float64(n), err
+}
+
+func (x *scaler) run(r *Run) {
+	r.Workload.Records = Count(x.value("workload.records", "workload.records", float64(r.Workload.Records)))
+	l := &r.Load
+	l.Operations = Count(x.value("load.operations", "load.operations", float64(l.Operations)))
+	l.Workers = Count(x.value("load.workers", "load.workers", float64(l.Workers)))
+	l.Rate = Rate(x.value("load.rate", "load.rate", float64(l.Rate)))
+	l.Stages = slices.Clone(l.Stages)
+	for i := range l.Stages {
+		s := &l.Stages[i]
+		s.Workers = Count(x.value("load.stages.workers", "load.stages.workers", float64(s.Workers)))
+		s.Rate = Rate(x.value("load.stages.rate", "load.stages.rate", float64(s.Rate)))
+	}
+}
+
+func (x *scaler) lab(l Lab) *Lab {
+	size := func(path string, s *Size) { *s = Size(x.value(path, path, float64(*s))) }
+	cores := func(path string, c *float64) { *c = x.value(path, path, *c) }
+	size("lab.hosts.memory", &l.Hosts.Memory)
+	cores("lab.hosts.cores", &l.Hosts.Cores)
+	for _, of := range []struct {
+		path   string
+		limits **HostLimits
+	}{{"lab.hosts.router", &l.Hosts.Router}, {"lab.hosts.config", &l.Hosts.Config}} {
+		if *of.limits != nil {
+			own := **of.limits
+			size(of.path+".memory", &own.Memory)
+			cores(of.path+".cores", &own.Cores)
+			*of.limits = &own
+		}
+	}
+	servers := func(path string, n *Count) { *n = Count(x.value(path, path, float64(*n))) }
+	servers("lab.topology.shards", &l.Topology.Shards)
+	servers("lab.topology.routers", &l.Topology.Routers)
+	servers("lab.topology.config_servers", &l.Topology.ConfigServers)
+	size("lab.engine.cache", &l.Engine.Cache)
+	size("lab.storage.size", &l.Storage.Size)
+	if l.Storage.Cache != nil {
+		own := *l.Storage.Cache
+		size("lab.storage.cache.size", &own.Size)
+		l.Storage.Cache = &own
+	}
+	return &l
+}
+
+func (x *scaler) procedures(p Procedures) *Procedures {
+	if p.Baseline != nil {
+		own := *p.Baseline
+		own.Threads, own.Steady = x.threads(own.Threads), x.steady(own.Steady)
+		p.Baseline = &own
+	}
+	p.Threads, p.Steady = x.threads(p.Threads), x.steady(p.Steady)
+	if p.Capacity != nil {
+		own := *p.Capacity
+		own.From = Rate(x.value("procedures.capacity", "procedures.capacity.from", float64(own.From)))
+		own.To = Rate(x.value("procedures.capacity", "procedures.capacity.to", float64(own.To)))
+		p.Capacity = &own
+	}
+	return &p
+}
+
+func (x *scaler) threads(t *Threads) *Threads {
+	if t == nil {
+		return nil
+	}
+	own := *t
+	own.From = Count(x.value("procedures.threads", "procedures.threads.from", float64(own.From)))
+	own.To = Count(x.value("procedures.threads", "procedures.threads.to", float64(own.To)))
+	own.Levels = slices.Clone(own.Levels)
+	for i, l := range own.Levels {
+		own.Levels[i] = Count(x.value("procedures.threads", "procedures.threads.levels", float64(l)))
+		if i > 0 && own.Levels[i] == own.Levels[i-1] {
+			x.errs = append(x.errs, fmt.Errorf("procedures.threads: the levels %v and %v both become %v at %v: take a larger scale, or leave one out",
+				t.Levels[i-1], t.Levels[i], own.Levels[i], x.by.Workers))
+		}
+	}
+	return &own
+}
+
+func (x *scaler) steady(s *Steady) *Steady {
+	if s == nil || s.By != "operations" {
+		return s
+	}
+	own := *s
+	own.From = Count(x.value("procedures.steady", "procedures.steady.from", float64(own.From)))
+	own.To = Count(x.value("procedures.steady", "procedures.steady.to", float64(own.To)))
+	return &own
+}
+
+// factor scales the levels of a factor, and refuses what could no longer be told apart.
+func (x *scaler) factor(f Factor) Factor {
+	f.Levels = slices.Clone(f.Levels)
+	before := slices.Clone(f.Levels)
+	for i := range f.Levels {
+		l := &f.Levels[i]
+		if l.Set != nil {
+			set := maps.Clone(l.Set)
+			for _, path := range slices.Sorted(maps.Keys(set)) {
+				set[path] = x.any(path, path, set[path])
+			}
+			l.Set = set
+			continue
+		}
+		value := x.any(f.Path, f.Path, l.Value)
+		if l.Name == "" && !reflect.DeepEqual(value, l.Value) {
+			l.Name = levelName(l.Value) // the document's, so that its figures find it
+		}
+		l.Value = value
+	}
+	x.errs = append(x.errs, x.collapsed(f, before))
+	return f
+}
+
+// collapsed says which two levels became the same.
+func (x *scaler) collapsed(f Factor, before []Level) error {
+	same := func(a, b Level) bool {
+		return reflect.DeepEqual(a.Value, b.Value) && reflect.DeepEqual(a.Set, b.Set)
+	}
+	name := f
+	name.Levels = before
+	name.Levels = slices.Clone(before)
+	name.defaults()
+	for i := range f.Levels {
+		for j := range i {
+			if same(f.Levels[i], f.Levels[j]) && !same(before[i], before[j]) {
+				return fmt.Errorf("factor %q: the levels %q and %q become the same at the scale %v: take a larger scale, or leave one of them out",
+					name.Name, name.Levels[j].Name, name.Levels[i].Name, x.by)
+			}
+		}
+	}
+	return nil
+}
+
+// any scales whatever a level sets at a path: a value, or keys and lists that hold some.
+func (x *scaler) any(path, at string, v any) any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = x.any(path+"."+k, at+"."+k, v[k])
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = x.any(path, at, v[i])
+		}
+		return out
+	}
+	how, factor := x.how(path)
+	if factor == 1 {
+		return v
+	}
+	from, err := how.unit.parse(v)
+	if err != nil {
+		return v // it is refused where it is read, with its place
+	}
+	if to := x.value(path, at, from); to != from {
+		return how.unit.plain(to)
+	}
+	return v
+}
+
+// String writes what is not 1: "data=1/128,workers=1/8".
+func (s Scale) String() string {
+	var parts []string
+	for _, of := range []struct {
+		name string
+		by   Fraction
+	}{{"data", s.Data}, {"workers", s.Workers}, {"cores", s.Cores}, {"rates", s.Rates}, {"servers", s.Servers}} {
+		if of.by.Or1() != 1 {
+			parts = append(parts, of.name+"="+of.by.String())
+		}
+	}
+	if len(parts) == 0 {
+		return "1"
+	}
+	return strings.Join(parts, ",")
+}
+
+// Scaled returns the probe with its threads and the size of its file scaled.
+func (p PartProbe) Scaled(by Scale) (PartProbe, []Left) {
+	x := scaler{by: by}
+	p.Storage.Size = Size(x.value("lab.storage.size", "storage.size", float64(p.Storage.Size)))
+	if p.Storage.Cache != nil {
+		own := *p.Storage.Cache
+		own.Size = Size(x.value("lab.storage.cache.size", "storage.cache.size", float64(own.Size)))
+		p.Storage.Cache = &own
+	}
+	p.Size = Size(x.value("probe.size", "size", float64(p.Size)))
+	p.Threads = slices.Clone(p.Threads)
+	for i, n := range p.Threads {
+		p.Threads[i] = Count(x.value("probe.threads", "threads", float64(n)))
+	}
+	p.Threads = slices.Compact(p.Threads)
+	return p, x.left
+}
