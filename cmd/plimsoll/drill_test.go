@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 // The shipped drills are drills, their labs can be planned, and they fit the schema.
@@ -45,6 +46,9 @@ func TestShippedDrills(t *testing.T) {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 			if _, err := topology.Plan(*of.Lab); err != nil && record.EngineLacks(engine, record.CapSharding) == "" {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
+			if err := run.CheckRoom(*of.Lab, of.Run); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 		}
