@@ -20,11 +20,14 @@ PARALLEL ?= 3
 # What takes long, and therefore begins first (tools/gotest.sh).
 LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
 	run/fleet fault/faultfs drill/ledger load disk
+# The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
+# are missing here).
+MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
 GOTEST   = GO="$(GO)" LONGEST="$(LONGEST)" tools/gotest.sh -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo test smoke fmt vet staticcheck vuln rules unit race bench man engine clean help
+.PHONY: all build demo test smoke mongod fmt vet staticcheck vuln rules unit race bench man engine clean help
 
 all: build
 
@@ -46,6 +49,10 @@ test: ## everything that must pass
 
 smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
 	@tools/smoke.sh $(BIN)
+
+mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
+	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
+	PATH="$$PLIMSOLL_TEST_MONGOD:$$PATH" $(GO) test -vet=off -count=1 -p 1 -timeout 60m -run '$(MONGOD_TESTS)' ./lab/engine ./lab/topology ./e2e
 
 fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi

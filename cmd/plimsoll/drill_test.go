@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -46,6 +47,9 @@ func TestShippedDrills(t *testing.T) {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 			if _, err := topology.Plan(*of.Lab); err != nil && spec.EngineLacks(engine, spec.CapSharding) == "" {
+				t.Errorf("%s on %s: %v", file, engine, err)
+			}
+			if err := run.CheckRoom(*of.Lab, of.Run); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 		}

@@ -222,7 +222,11 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 func studyError(err error) error {
 	var stop *conduct.Stop
 	if !errors.As(err, &stop) {
-		return runError(err)
+		err = runError(err)
+		if line := installLine(fmt.Sprint(err)); line != "" {
+			return withHint(exitCode(err), err, "install what is missing: "+line)
+		}
+		return err
 	}
 	switch {
 	case stop.Reason == conduct.Interrupted:

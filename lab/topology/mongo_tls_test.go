@@ -18,10 +18,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// secured is a set with an arbiter, or a sharded cluster, that speaks TLS and asks for a password.
-func secured(kind string) func(*spec.Lab) {
+// secured is a set with an arbiter, or a sharded cluster, that asks for a password, and speaks TLS only if tls.
+func secured(kind string, tls bool) func(*spec.Lab) {
 	return func(s *spec.Lab) {
-		s.Engine.TLS, s.Engine.Authentication, s.Engine.Cache = true, true, 256<<20
+		s.Engine.TLS, s.Engine.Authentication, s.Engine.Cache = tls, true, 256<<20
 		s.Topology = spec.Topology{Kind: kind, Members: 2, Arbiter: true, Election: "elect-fast"}
 		if kind == spec.LabSharded {
 			s.Topology = spec.Topology{Kind: kind, Shards: 2, Members: 1, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
@@ -29,7 +29,7 @@ func secured(kind string) func(*spec.Lab) {
 	}
 }
 
-// Clients need TLS, the lab's authority and the lab's user; members, config servers, arbiters and routers reach each other
+// Clients need the lab's user and, where the server has TLS, TLS and the lab's authority; members, config servers, arbiters and routers reach each other
 // by them, and so do members that come back.
 func TestMongoTLS(t *testing.T) {
 	programs := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
@@ -37,9 +37,10 @@ func TestMongoTLS(t *testing.T) {
 		programs["mongod"] = binary
 	}
 	for name, binary := range programs {
+		tls := enginetest.HasTLS(t, binary)
 		for _, kind := range []string{spec.LabReplicaSet, spec.LabSharded} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
-				l := newMongoLab(t, host.Plain, binary, secured(kind))
+				l := newMongoLab(t, host.Plain, binary, secured(kind, tls))
 				ctx := start(t, l)
 				uri := l.URIs()[""]
 				if err := insertAt(ctx, uri); err != nil {
@@ -49,12 +50,14 @@ func TestMongoTLS(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for what, change := range map[string]func(url.Values){
-					"without TLS":           func(q url.Values) { q.Del("tls"); q.Del("tlsCAFile") },
-					"without the authority": func(q url.Values) { q.Del("tlsCAFile") },
-				} {
+				changes := map[string]func(u *url.URL, q url.Values){"without a user": func(u *url.URL, _ url.Values) { u.User = nil }}
+				if tls {
+					changes["without TLS"] = func(_ *url.URL, q url.Values) { q.Del("tls"); q.Del("tlsCAFile") }
+					changes["without the authority"] = func(_ *url.URL, q url.Values) { q.Del("tlsCAFile") }
+				}
+				for what, change := range changes {
 					other, query := *u, u.Query()
-					change(query)
+					change(&other, query)
 					other.RawQuery = query.Encode()
 					if err := insertAt(ctx, other.String()); err == nil {
 						t.Errorf("%s a write is accepted", what)
@@ -101,7 +104,7 @@ func killAndReturn(t *testing.T, ctx context.Context, l *mongoLab) {
 
 // The key of the authority is nowhere, and only the owner reads the others.
 func TestMongoCertificateFiles(t *testing.T) {
-	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), secured(spec.LabReplicaSet))
+	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), secured(spec.LabReplicaSet, true))
 	dir := l.site.Dir + "/secrets/tls"
 	entries, err := os.ReadDir(dir)
 	if err != nil {

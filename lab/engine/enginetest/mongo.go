@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
 // mongoStandin is the program that plays mongod and mongos; its comment says how.
@@ -77,4 +79,23 @@ func RealMongo(t testing.TB) (path string, ok bool) {
 		t.Logf("not tested on a real mongod: none is on PATH, and %s names no directory with one", RealMongoVar)
 	}
 	return path, err == nil
+}
+
+// HasTLS says whether a mongod was built with TLS. A test does without it on a real one that was not, and says so.
+func HasTLS(t testing.TB, binary string) bool {
+	t.Helper()
+	programs, err := engine.FindMongo(t.Context(), t.TempDir(), binary, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = engine.TryMongo(t.Context(), programs, engine.MongoMember, nil, nil, true)
+	refused := (*engine.Refusal)(nil)
+	switch {
+	case err == nil:
+		return true
+	case !errors.As(err, &refused) || refused.About != engine.AboutTLS:
+		t.Fatal(err)
+	}
+	t.Logf("NOT TESTED: TLS on %s, which was built without it", binary)
+	return false
 }

@@ -273,17 +273,22 @@ func (r *replica) take(l *link, limit time.Duration, reply bson.D) error {
 	return nil
 }
 
-// common is the last entry that this member has of those that another one names.
+// common is the last entry that this member has of those that another one names. Both logs are in order, so one pass from their
+// ends finds it. It must not take long: nobody hears the primary meanwhile.
 func (r *replica) common(command bson.D) optime {
 	theirs, _ := get(command, "points").(bson.Binary)
-	best := optime{}
-	for b := theirs.Data; len(b) >= 16; b = b[16:] {
-		at := optime{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))}
-		if _, ok := r.place(at); ok && at.compare(best) > 0 {
-			best = at
+	n := len(r.log)
+	for b := theirs.Data; len(b) >= 16; b = b[:len(b)-16] {
+		last := b[len(b)-16:]
+		at := optime{binary.BigEndian.Uint64(last), int64(binary.BigEndian.Uint64(last[8:]))}
+		for n > 0 && r.log[n-1].at().compare(at) > 0 {
+			n--
+		}
+		if n > 0 && r.log[n-1].at() == at {
+			return at
 		}
 	}
-	return best
+	return optime{}
 }
 
 // rollBack gives up what the primary does not have, and keeps the documents in files (manual: "Rollbacks During Replica
