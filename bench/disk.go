@@ -124,7 +124,7 @@ func benchSpec(dir string) record.ProbeSpec {
 
 // probeWith runs a probe and calls a function before each of its steps.
 func probeWith(ctx context.Context, s record.ProbeSpec, before func(text string)) (*record.Probe, error) {
-	writer, err := record.CreateProbe("", &record.Probe{Specification: s, Environment: record.NewEnvironment(nil)})
+	writer, err := record.CreateProbe("", &record.Probe{Specification: s, Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		return nil, err
 	}

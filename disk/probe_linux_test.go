@@ -40,7 +40,7 @@ func small(dir string, profiles ...string) record.ProbeSpec {
 // probeOf runs a probe and checks that nothing is left.
 func probeOf(t *testing.T, s record.ProbeSpec, change func(*Options)) (*record.Probe, error) {
 	t.Helper()
-	w, err := record.CreateProbe("", &record.Probe{Specification: s, Environment: record.NewEnvironment(nil)})
+	w, err := record.CreateProbe("", &record.Probe{Specification: s, Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		t.Fatal(err)
 	}

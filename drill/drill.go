@@ -112,9 +112,8 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
 	c := &conductor{spec: asked, o: o, writer: w, drill: &record.Drill{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
-		Started: o.Run.Now().UTC(), Specification: asked, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
-		Validity: []measure.Finding{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
+			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
 	}}
 	if err := w.Write(c.drill); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}

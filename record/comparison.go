@@ -57,16 +57,12 @@ type Comparison struct {
 
 // ComparisonReport is what `plimsoll compare` found.
 type ComparisonReport struct {
-	SchemaVersion string `json:"schema_version"`
-	Kind          string `json:"kind"`
-	Tool          Tool   `json:"tool"`
+	Head
 	// Sides are what was compared; the first one is the baseline.
 	Sides []ComparisonSide `json:"sides"`
 	// Differences are what differs between the sides and what that means.
 	Differences []Difference `json:"differences"`
 	Comparisons []Comparison `json:"comparisons"`
-	// Validity lists the reasons why the comparison must not be believed.
-	Validity []measure.Finding `json:"validity"`
 }
 
 // ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's configuration.

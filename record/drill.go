@@ -1,9 +1,6 @@
 package record
 
 import (
-	"time"
-
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -19,15 +16,7 @@ const (
 
 // Drill is drill.json: what one drill found. Each repetition is a record of a run below it.
 type Drill struct {
-	SchemaVersion string `json:"schema_version"`
-	Kind          string `json:"kind"`
-	// Status says how far it came.
-	Status        Status     `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
-	Problem       string     `json:"problem,omitempty"`
-	Tool          Tool       `json:"tool"`
-	Command       []string   `json:"command,omitempty"`
-	Started       time.Time  `json:"started"`
-	Ended         *time.Time `json:"ended,omitempty"`
+	Head
 	Specification spec.Drill `json:"specification"`
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
@@ -42,8 +31,6 @@ type Drill struct {
 	Losses    *Spread       `json:"losses,omitempty"`
 	Statement string        `json:"statement,omitempty"`
 	Manners   []DrillManner `json:"manners,omitempty"`
-	// Validity lists the reasons why the result must not be believed, or only with care.
-	Validity []measure.Finding `json:"validity"`
 }
 
 // Spread is a distribution over few rounds: all values are kept, because a percentile of three says nothing.

@@ -77,7 +77,7 @@ func TestDrillFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Drill{SchemaVersion: SchemaVersion, Kind: KindDrill, Status: Running, Specification: spec, Verdict: Unknown,
+	d := Drill{Head: Head{SchemaVersion: SchemaVersion, Kind: KindDrill, Status: Running}, Specification: spec, Verdict: Unknown,
 		Reasons: []string{"cannot reach secret-word"}, Rounds: []DrillRound{{Number: 1, Verdict: Unknown}}}
 	if err := w.Write(&d); err != nil {
 		t.Fatal(err)

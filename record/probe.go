@@ -1,8 +1,6 @@
 package record
 
 import (
-	"time"
-
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -23,22 +21,9 @@ const (
 
 // Probe is probe.json: what storage was measured to do, and whether it tells the truth.
 type Probe struct {
-	// SchemaVersion is the version of this format.
-	SchemaVersion string `json:"schema_version"`
-	// Kind is the kind of record, "probe" here.
-	Kind   string `json:"kind"`
-	Status Status `json:"status"`
-	// Problem is why it failed, if it did.
-	Problem string `json:"problem,omitempty"`
-	Tool    Tool   `json:"tool"`
-	// Command is the command line.
-	Command []string   `json:"command,omitempty"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended,omitempty"`
+	Head
 	// Specification is what was asked for, with all defaults.
 	Specification ProbeSpec `json:"specification"`
-	// Environment is the machine.
-	Environment Environment `json:"environment"`
 	// Volume is what a lab made, in a few words, where the directory is a volume of one.
 	Volume string `json:"volume,omitempty"`
 	// Storage is what the directory stands on.
@@ -59,8 +44,6 @@ type Probe struct {
 	Class *ProbeClass `json:"class,omitempty"`
 	// Objectives are the objectives and whether they were met.
 	Objectives []measure.ObjectiveResult `json:"objectives,omitempty"`
-	// Validity lists the reasons why the result must not be believed, or only with care.
-	Validity []measure.Finding `json:"validity"`
 	// Files lists the other files of the record.
 	Files []File `json:"files"`
 }

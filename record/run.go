@@ -1,60 +1,22 @@
 package record
 
 import (
-	"time"
-
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SchemaVersion is the version of the format of run.json. Readers refuse another major version.
-const SchemaVersion = "1.0"
-
 // KindRun is the kind of record that one run leaves.
 const KindRun = "run"
 
-// Status says how far a run came.
-type Status string
-
-const (
-	// Running: it has not ended, or was killed.
-	Running Status = "running"
-	// Complete: it ended as it should.
-	Complete Status = "complete"
-	// Interrupted: it was asked to end early. What was measured is there.
-	Interrupted Status = "interrupted"
-	// Failed: it ended because of an error, which is in Run.Problem.
-	Failed Status = "failed"
-	// Killed: the process was gone before it could say so. [Open] sets it after recovering the results.
-	Killed Status = "killed"
-)
-
 // Run is run.json: everything about one run but its course in time.
 type Run struct {
-	// SchemaVersion is the version of this format.
-	SchemaVersion string `json:"schema_version"`
-	// Kind is the kind of record, "run" here.
-	Kind string `json:"kind"`
-	// Status says how far the run came.
-	Status Status `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
-	// Problem is why the run failed or what else went wrong with it.
-	Problem string `json:"problem,omitempty"`
-	// Tool is the program that wrote the record.
-	Tool Tool `json:"tool"`
-	// Command is the command line, without credentials.
-	Command []string `json:"command,omitempty"`
-	// Started is the wall clock at run time zero; all other times count from there.
-	Started time.Time `json:"started"`
-	// Ended is when the record was finished, absent as long as the run goes on.
-	Ended *time.Time `json:"ended,omitempty"`
+	Head
 	// Specification is what was asked for, without credentials.
 	Specification spec.Run `json:"specification"`
 	// Target is what was loaded, as it really was.
 	Target Target `json:"target"`
 	// ClientSettings are the effective settings of the client: pool sizes, compression, retries, …
 	ClientSettings map[string]string `json:"client_settings,omitempty"`
-	// Environment is the machine that made the load.
-	Environment Environment `json:"environment"`
 	// Classes are the operation classes of the workload.
 	Classes []measure.Class `json:"classes"`
 	// Outcomes are the possible outcomes of an operation.
@@ -69,8 +31,6 @@ type Run struct {
 	Phases []PhaseResult `json:"phases"`
 	// Objectives are the objectives and whether they were met.
 	Objectives []measure.ObjectiveResult `json:"objectives,omitempty"`
-	// Validity lists the reasons why the result must not be believed, or only with care.
-	Validity []measure.Finding `json:"validity"`
 	// Clients are the load processes, where there were several.
 	Clients []ClientShare `json:"clients,omitempty"`
 	// Series describe what the machines and the server did beside the load; the values are in samples.ndjson.zst.

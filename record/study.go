@@ -22,24 +22,13 @@ const (
 
 // Study is study.json: everything about a study but the records of its trials.
 type Study struct {
-	SchemaVersion string `json:"schema_version"`
-	// Kind is the kind of record, "study" here.
-	Kind   string `json:"kind"`
-	Status Status `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
-	// Problem is why the study stopped.
-	Problem string   `json:"problem,omitempty"`
-	Tool    Tool     `json:"tool"`
-	Command []string `json:"command,omitempty"`
-	// Started is when the first trial began; Ended is absent as long as the study is not complete.
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended,omitempty"`
+	Head
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
 	Specification spec.Study `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
-	Asked       *spec.Study `json:"asked,omitempty"`
-	Environment Environment `json:"environment"`
+	Asked *spec.Study `json:"asked,omitempty"`
 	// Base is the run specification after the procedures chose what was left to them.
 	Base spec.Run `json:"base"`
 	// Procedures are what was found before the comparison.
@@ -58,8 +47,6 @@ type Study struct {
 	Effects []Effect `json:"effects,omitempty"`
 	// Objectives are those of the study, for each configuration.
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
-	// Validity lists the reasons why the result must not be believed, or only with care.
-	Validity []measure.Finding `json:"validity"`
 }
 
 // Configuration is one point of a study: the base run with some keys changed.

@@ -29,7 +29,7 @@ func testStudySpec() spec.Study {
 }
 
 func testStudy() *Study {
-	s := &Study{SchemaVersion: SchemaVersion, Kind: KindStudy, Status: Running, Started: testStart, Specification: testStudySpec()}
+	s := &Study{Head: Head{SchemaVersion: SchemaVersion, Kind: KindStudy, Status: Running, Started: testStart}, Specification: testStudySpec()}
 	s.Base = s.Specification.Run
 	s.Configurations = []Configuration{{ID: "baseline", Baseline: true}, {ID: "where=mongodb://root:other-word@db2/"}}
 	for n := 1; n <= 4; n++ {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -29,22 +28,12 @@ const (
 
 // Suite is suite.json: everything about a suite but the records of its parts.
 type Suite struct {
-	SchemaVersion string `json:"schema_version"`
-	// Kind is the kind of record, "suite" here.
-	Kind   string `json:"kind"`
-	Status Status `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
-	// Problem is why it stopped.
-	Problem string     `json:"problem,omitempty"`
-	Tool    Tool       `json:"tool"`
-	Command []string   `json:"command,omitempty"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended,omitempty"`
+	Head
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
-	Specification spec.Suite  `json:"specification"`
-	Source        string      `json:"source,omitempty"`
-	Environment   Environment `json:"environment"`
+	Specification spec.Suite `json:"specification"`
+	Source        string     `json:"source,omitempty"`
 	// Budget is full, time, quick or smoke, and Limit the time that it was fitted into; absent where it is full.
 	Budget string        `json:"budget" jsonschema:"enum=full,enum=time,enum=quick,enum=smoke"`
 	Limit  spec.Duration `json:"limit,omitempty"`
@@ -55,8 +44,6 @@ type Suite struct {
 	Parts []Part `json:"parts"`
 	// Left says what was scaled or left out, why, and what it was before.
 	Left []spec.Left `json:"left,omitempty"`
-	// Validity lists the reasons why the result must not be believed, or only with care.
-	Validity []measure.Finding `json:"validity"`
 }
 
 // PartStatus says what became of a part.

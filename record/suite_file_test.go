@@ -20,7 +20,7 @@ func testSuite() *Suite {
 	began := testStart.Add(time.Second)
 	scale := spec.Scale{Data: 1.0 / 128, Workers: 0.125}
 	return &Suite{
-		SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended,
+		Head: Head{SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended, Validity: []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}}},
 		Specification: spec.Suite{
 			Name: "policy-storage", Title: "sharded cluster on policy storage", Published: "policy-storage", Scale: &scale,
 			Parts: []spec.Part{
@@ -41,7 +41,6 @@ func testSuite() *Suite {
 			{Part: "client-a", What: "trials", From: "6", To: "2", Why: "to fit into ten minutes"},
 			{Part: "rs1-host-failure", What: "the part", Why: "needs root"},
 		},
-		Validity: []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}},
 	}
 }
 

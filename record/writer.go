@@ -69,7 +69,7 @@ func Create(dir string, tool Tool, asked spec.Run) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, run: Run{
-		SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC(), Files: files(),
+		Head: Head{SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC()}, Files: files(),
 	}}
 	w.SetSpec(asked)
 	if err := w.create(); err != nil {

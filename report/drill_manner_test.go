@@ -17,7 +17,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 			Faults:  []record.DrillFault{{Fault: "random:primary", Manner: manner, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{
 		round(1, "crash", 1e9, 0), round(2, "black-hole", 12e9, 0), round(3, "crash", 3e9, 0), round(4, "black-hole", -1, 0), round(5, "slow", 0, 250)}}
 	for i := range d.Rounds[:4] {
 		d.Rounds[i].Ledger = &record.LedgerResult{Acknowledged: 100, LossWindow: -1, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}
@@ -45,7 +45,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 
 // An outage that did not end stands in the first line, also where there is but one round.
 func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{{
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{
 		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: "power-off:host1", Manner: "crash", Injected: 1e9, Hit: true}},
 		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
 	if got, want := DrillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
@@ -57,7 +57,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 	fault := record.DrillFault{Fault: "kill:gateway-9", Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
 	struck := record.DrillFault{Fault: "kill:primary", Target: "rs0-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Status: record.Complete, Verdict: record.Unknown, Rounds: []record.DrillRound{
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Unknown, Rounds: []record.DrillRound{
 		{Number: 1, Status: record.Complete, Verdict: record.Unknown, Faults: []record.DrillFault{fault}},
 		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
 		{Number: 3, Status: record.Failed, Verdict: record.Unknown}}}

@@ -12,7 +12,7 @@ import (
 
 // audited is a drill whose audit read all members and lost three writes, two of which are still somewhere.
 func audited() *record.Drill {
-	return &record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{{
+	return &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{{
 		Number: 1, Status: record.Complete, Verdict: record.Violated, Record: "rounds/1",
 		Effects: []record.DrillEffect{{Client: -1, Outage: 2.5e9, Recovery: -1, Failed: 4}},
 		Ledger: &record.LedgerResult{Attempted: 12, Acknowledged: 10, LossWindow: 12e6, Inserts: map[string]int64{record.WriteLost: 3, record.WriteOK: 7},

@@ -33,7 +33,7 @@ func probeForTest() *record.Probe {
 	commit.Flush, commit.Model = latency(500), &record.ProbeModel{Latency: 950_000, Rate: 4000, Error: 0.05}
 	x := 9e6
 	return &record.Probe{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindProbe, Status: record.Complete, Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+		Head:          record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindProbe, Status: record.Complete, Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Validity: []measure.Finding{{ID: "other-load", Severity: measure.Warning, Text: "somebody else"}}},
 		Specification: record.ProbeSpec{Directory: "/data"},
 		Storage: record.ProbeStorage{Filesystem: "xfs", Options: "rw,noatime", Bytes: 100 << 30, Free: 60 << 30, Direct: true, OffsetAlign: 512, AlignFrom: "statx", Preallocated: "fallocate",
 			Devices: []record.ProbeBlock{{Name: "loop0", Kind: "loop", WriteCache: "write back", Bytes: 100 << 30}, {Name: "sda", Kind: "disk", Above: []string{"loop0"}, Leaf: true, Rotational: true, Vendor: "ACME", Model: "x"}}},
@@ -45,7 +45,6 @@ func probeForTest() *record.Probe {
 		Durability: []record.ProbeDurability{{Grade: "A", Verdict: record.Honest, Text: "100 syncs with new data caused 100 flushes of loop0", Covers: "the filesystem", Blind: "the device"}},
 		Verdict:    record.Honest, Class: &record.ProbeClass{Name: "a class", Text: "journal flush p50 of 500 µs: like a class", Provenance: "a test"},
 		Objectives: []measure.ObjectiveResult{{Objective: "flush.p99<10ms", Measured: &x, Limit: 1e7, Unit: "ns", Met: true}, {Objective: "read.rate>9", Unit: "1/s", Unknown: true, Why: "nothing of it was measured"}},
-		Validity:   []measure.Finding{{ID: "other-load", Severity: measure.Warning, Text: "somebody else"}},
 	}
 }
 

@@ -28,11 +28,10 @@ func ptr(ns int64) *int64 { return &ns }
 // any success.
 func sample() *record.Run {
 	return &record.Run{
-		Status: record.Complete, Started: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Scheduled: true,
+		Head: record.Head{Status: record.Complete, Started: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
+			Validity: []measure.Finding{{ID: "too-short", Severity: measure.Note}, {ID: "client-cpu", Severity: measure.Warning}}}, Scheduled: true,
 		Specification: spec.Run{Workload: spec.Workload{Name: "a"}},
 		Target:        record.Target{Address: "mongodb://db1,db2/?replicaSet=rs0"},
-		Environment:   record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
-		Validity:      []measure.Finding{{ID: "too-short", Severity: measure.Note}, {ID: "client-cpu", Severity: measure.Warning}},
 		Phases: []record.PhaseResult{{Phase: "load", Classes: []record.ClassResult{{Name: "insert"}}}, {
 			Phase: "measure", Seconds: 60, Workers: 16, Rates: record.Rates{Offered: 1000, Achieved: 990},
 			Classes: []record.ClassResult{

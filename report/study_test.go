@@ -27,8 +27,8 @@ func num(x float64) *float64 { return &x }
 func sampleStudy() *record.Study {
 	start := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	s := &record.Study{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Interrupted, Problem: "ended by Ctrl-C", Started: start,
-		Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Interrupted, Problem: "ended by Ctrl-C", Started: start,
+			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"}, Validity: []measure.Finding{{ID: "failed-trials", Severity: measure.Warning, Text: "2 trials of 9 failed"}, {ID: "outliers", Severity: measure.Note, Text: "one"}}},
 		Specification: spec.Study{Name: "threads and durability", Factors: []spec.Factor{
 			{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
 			{Name: "durability", Exploratory: true, Levels: []spec.Level{{Name: "throughput"}, {Name: "durable"}}},
@@ -48,7 +48,6 @@ func sampleStudy() *record.Study {
 		Canary: &record.CanaryResult{Metric: "throughput", N: 8, Drift: -0.042, P: num(0.0123), Spread: 0.061},
 		Objectives: []record.ConfigurationObjective{{Configuration: "baseline", Objective: "p99<20ms", Met: 6, N: 6, Holds: true},
 			{Configuration: "workers=32", Objective: "p99<20ms", Met: 4, N: 6}, {Configuration: "durability=throughput", Objective: "p99<20ms", Exploratory: true}},
-		Validity: []measure.Finding{{ID: "failed-trials", Severity: measure.Warning, Text: "2 trials of 9 failed"}, {ID: "outliers", Severity: measure.Note, Text: "one"}},
 	}
 	for i, c := range s.Configurations {
 		began := start.Add(time.Duration(i) * time.Minute)
@@ -96,13 +95,13 @@ func sampleComparisons(s *record.Study) {
 
 func sampleComparison() *record.ComparisonReport {
 	s := sampleStudy()
-	r := &record.ComparisonReport{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison,
+	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{{ID: "not-comparable", Severity: measure.Invalid, Text: "the sides differ"}}},
 		Sides: []record.ComparisonSide{
 			{Name: "old", Records: []string{"old/1", "old/2", "old/3", "old/4"}, N: 4, Values: map[string][]float64{"throughput": {1000, 1010, 990, 1005}, "read.p99": {1e6, 2e6}}},
 			{Name: "new", Records: []string{"new"}, N: 1, Values: map[string][]float64{"throughput": {2000}}}},
 		Differences: []record.Difference{{What: "durability.name", Values: []string{"durable", "balanced"}, Severity: measure.Invalid, Why: "safer is slower"},
 			{What: "load.workers", Values: []string{"8", "16"}, Severity: measure.Note}},
-		Validity: []measure.Finding{{ID: "not-comparable", Severity: measure.Invalid, Text: "the sides differ"}}}
+	}
 	for _, c := range s.Comparisons[:3] {
 		c.Configuration, c.Baseline = "new", "old"
 		r.Comparisons = append(r.Comparisons, c)
@@ -146,7 +145,7 @@ func outputs() map[string]func(io.Writer) error {
 		"history.csv":     func(w io.Writer) error { return HistoryCSV(w, sampleHistory()) },
 		"sample.md":       func(w io.Writer) error { return Markdown(w, sample()) },
 		"sample-nothing.md": func(w io.Writer) error {
-			return Markdown(w, &record.Run{Status: record.Failed, Problem: "the disk is full"})
+			return Markdown(w, &record.Run{Head: record.Head{Status: record.Failed, Problem: "the disk is full"}})
 		},
 	}
 }

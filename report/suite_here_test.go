@@ -34,7 +34,7 @@ func TestWhyNotMeasured(t *testing.T) {
 // The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and not how often.
 func TestChanceOfLoss(t *testing.T) {
 	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) report.SuitePart {
-		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
 			Rounds: []record.DrillRound{{Number: 1, Ledger: &ledger}}}
 		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
 	}
@@ -171,7 +171,7 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 // equal. Nothing is said of a failure that did not come about.
 func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
-		return &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),
+		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),
 			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: "power-off:host1", Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
 	const notStruck = "the failure did not come about in every round"

@@ -38,7 +38,7 @@ func policySuite(t *testing.T) *report.Suite {
 
 // suiteOf makes a suite of parts in memory.
 func suiteOf(document string, parts ...report.SuitePart) *report.Suite {
-	r := &record.Suite{Kind: record.KindSuite, Status: record.Complete, Budget: record.BudgetFull, Specification: spec.Suite{Name: "x", Published: document}}
+	r := &record.Suite{Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Budget: record.BudgetFull, Specification: spec.Suite{Name: "x", Published: document}}
 	for _, p := range parts {
 		p.Part.Record = record.PartsDir + "/" + p.Name
 		if p.Study == nil && p.Drill == nil && p.Probe == nil {
@@ -171,7 +171,7 @@ func TestMultipliersAndEquivalentServers(t *testing.T) {
 // Drills that are one level each are held against the one that is the document's baseline, by rounds.
 func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	drill := func(name, level string, outages []float64, records int64, members int) report.SuitePart {
-		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
 		for i := range outages {
 			d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Members: members, Seeds: 2, SeedsFound: 2, Ledger: &record.LedgerResult{Acknowledged: records + int64(i)}})
 		}
@@ -203,7 +203,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 // What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a baseline of their own.
 func TestWhatDrillsUsed(t *testing.T) {
 	drill := func(name, level, via string, cpu, service float64, writes int64) report.SuitePart {
-		d := &record.Drill{Kind: record.KindDrill, Status: record.Complete, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
 			ServiceCPUSeconds: service, ClientCPUSeconds: 1, WrittenBytes: 1 << 20, Ledger: &record.LedgerResult{Acknowledged: writes}}}}
 		p := &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results", "resources"}, Level: level}
 		if via != "" {
@@ -236,7 +236,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 // A ramp of threads is held against its own first step, with a tenth up and down for an interval.
 func TestThreadRampsOfVolumes(t *testing.T) {
 	probe := func(name string, shows []string, rates ...float64) report.SuitePart {
-		p := &record.Probe{Kind: record.KindProbe, Status: record.Complete, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
+		p := &record.Probe{Head: record.Head{Kind: record.KindProbe, Status: record.Complete}, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
 		for i, rate := range rates {
 			p.Steps = append(p.Steps, record.ProbeStep{Profile: spec.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
 				Devices: []record.ProbeDevice{{Name: "md0", Reads: 7, Writes: 7}, {Name: "loop7", Reads: rate / 2, Writes: rate, WriteKB: rate * 4, Flushes: rate / 4, FlushCount: 9, Util: 98}}})
@@ -288,7 +288,7 @@ func TestTimesOfCalls(t *testing.T) {
 	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
 	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
 		report.SuitePart{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
-			Drill: &record.Drill{Status: record.Complete, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
+			Drill: &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
 		report.SuitePart{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
 	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
 		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
@@ -304,7 +304,7 @@ func TestTimesOfCalls(t *testing.T) {
 // A suite without a document, with one that is not known, and with a part that cannot be read is shown all the same.
 func TestSuitesThatLackSomething(t *testing.T) {
 	for document, want := range map[string]string{"": "1 of 1 part", "nonsense": "no published document"} {
-		r := &record.Suite{Status: record.Running, Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
+		r := &record.Suite{Head: record.Head{Status: record.Running}, Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
 		s := report.NewSuite(r, func(*record.Part) (report.SuitePart, error) { return report.SuitePart{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer

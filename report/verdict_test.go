@@ -24,12 +24,12 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 		{[]measure.ObjectiveResult{met, unknown}, nil, record.Complete, "cannot be told: 1 of 2 objectives unknown; valid"},
 		{[]measure.ObjectiveResult{met, missed}, invalid, record.Complete, "INVALID: do not use these figures; the reasons are below; 1 of 2 objectives met"},
 	} {
-		r := &record.Run{Objectives: c.objectives, Validity: c.findings, Status: c.status}
+		r := &record.Run{Objectives: c.objectives, Head: record.Head{Validity: c.findings, Status: c.status}}
 		if got := RunVerdict(r); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	s := &record.Study{Status: record.Complete, Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
+	s := &record.Study{Head: record.Head{Status: record.Complete}, Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
 	if got, want := StudyVerdict(s), "does not hold: 1 of 2 objectives missed; valid"; got != want || !StudyMissed(s) {
 		t.Errorf("got %q, want %q", got, want)
 	}

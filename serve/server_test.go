@@ -233,7 +233,7 @@ func TestPagesOfAFolder(t *testing.T) {
 
 // twice is a comparer to whom everything is twice as fast as the first side.
 func twice(sides []html.Side) (*record.ComparisonReport, error) {
-	c := &record.ComparisonReport{Kind: record.KindComparison}
+	c := &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison}}
 	low, ratio, high := 1.9, 2.0, 2.1
 	for i, s := range sides {
 		c.Sides = append(c.Sides, record.ComparisonSide{Name: s.Name, N: 5, Records: []string{s.Dir}, Values: map[string][]float64{"throughput": {100, 101}}})

@@ -107,7 +107,7 @@ func TestLiveProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: "/data"}, Started: recordtest.Started})
+	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: "/data"}, Head: record.Head{Started: recordtest.Started}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,9 +103,10 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	defer w.Close()
 	w.AddSecrets(spec.Run{Target: plan.Against})
 	c := newConductor(o, &record.Suite{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
-		Specification: plan.Folder.Spec, Source: plan.Folder.Dir, Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
-		Budget: plan.Budget, Limit: spec.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left, Validity: []measure.Finding{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
+			Environment: record.NewEnvironment(map[string]string{"record": o.Dir}), Validity: []measure.Finding{}},
+		Specification: plan.Folder.Spec, Source: plan.Folder.Dir,
+		Budget: plan.Budget, Limit: spec.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left,
 	})
 	c.w, c.fresh = w, true
 	for _, p := range plan.Parts {

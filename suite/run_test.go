@@ -88,7 +88,7 @@ func (f *fake) study(j Job) (*record.Study, error) {
 		return nil, err
 	}
 	defer w.Close()
-	s := &record.Study{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Specification: *j.Plan.Study}
+	s := &record.Study{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running}, Specification: *j.Plan.Study}
 	if x := f.chose[j.Plan.Name]; x > 0 {
 		s.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: x}, {Name: "steady", Path: "load.duration", Chosen: 90}}
 	}
@@ -110,7 +110,7 @@ func (f *fake) drill(j Job) (*record.Drill, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Specification: *j.Plan.Drill, Verdict: record.Holds}
+	d := &record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running}, Specification: *j.Plan.Drill, Verdict: record.Holds}
 	if err := w.Write(d); err != nil {
 		return nil, err
 	}

@@ -134,8 +134,9 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 		return Outcome{Err: err}
 	}
 	defer release()
-	w, err := record.CreateProbe(j.Dir, &record.Probe{Tool: p.Conduct.Tool, Command: p.Conduct.Command, Started: time.Now().UTC(),
-		Specification: spec, Environment: record.NewEnvironment(map[string]string{"probe": dir})})
+	w, err := record.CreateProbe(j.Dir, &record.Probe{Head: record.Head{Tool: p.Conduct.Tool, Command: p.Conduct.Command, Started: time.Now().UTC(),
+		Environment: record.NewEnvironment(map[string]string{"probe": dir})},
+		Specification: spec})
 	if err != nil {
 		return Outcome{Err: err}
 	}

@@ -215,8 +215,9 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if err := files.Refuse(dir); err != nil && !f.force {
 		return withExit(exitUsage, err)
 	}
-	p := &record.Probe{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(), Specification: spec,
-		Environment: record.NewEnvironment(map[string]string{"probe": dir}), Volume: place.volume}
+	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(),
+		Environment: record.NewEnvironment(map[string]string{"probe": dir})}, Specification: spec,
+		Volume: place.volume}
 	w, end, err := f.begin(env, out, p)
 	if err != nil {
 		return err

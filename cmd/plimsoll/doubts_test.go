@@ -28,9 +28,9 @@ var recordKinds = map[string]func(dir string) error{
 	record.DrillFile: func(dir string) error { _, err := recordtest.Drill{Rounds: 1}.Write(dir); return err },
 	record.ProbeFile: func(dir string) error { _, err := recordtest.Probe{}.Write(dir); return err },
 	record.ComparisonFile: func(dir string) error {
-		return record.WriteComparison(dir, &record.ComparisonReport{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison,
+		return record.WriteComparison(dir, &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{}},
 			Sides: []record.ComparisonSide{{Name: "a", N: 1}, {Name: "b", N: 1}}, Differences: []record.Difference{},
-			Comparisons: []record.Comparison{{Metric: "throughput", Verdict: record.Inconclusive}}, Validity: []measure.Finding{}})
+			Comparisons: []record.Comparison{{Metric: "throughput", Verdict: record.Inconclusive}}})
 	},
 }
 

@@ -70,15 +70,15 @@ func TestExitCodesOfDrills(t *testing.T) {
 		d    record.Drill
 		want int
 	}{
-		{record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{late}}, exitObjective},
-		{record.Drill{Status: record.Complete, Verdict: record.Holds}, exitSuccess},
-		{record.Drill{Status: record.Complete, Verdict: record.Unknown}, exitInvalid},
-		{record.Drill{Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
-		{record.Drill{Status: record.Interrupted, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
-		{record.Drill{Status: record.Complete, Verdict: record.Violated}, exitObjective},
-		{record.Drill{Status: record.Interrupted, Verdict: record.Unknown}, exitInterrupted},
-		{record.Drill{Status: record.Killed, Verdict: record.Unknown}, exitInterrupted},
-		{record.Drill{Status: record.Failed, Verdict: record.Unknown}, exitFailure},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{late}}, exitObjective},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}, exitSuccess},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Unknown}, exitInvalid},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated}, exitObjective},
+		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Unknown}, exitInterrupted},
+		{record.Drill{Head: record.Head{Status: record.Killed}, Verdict: record.Unknown}, exitInterrupted},
+		{record.Drill{Head: record.Head{Status: record.Failed}, Verdict: record.Unknown}, exitFailure},
 	} {
 		if got := exitCode(verdictOfDrill(&c.d)); got != c.want {
 			t.Errorf("%s %s ends with %d, want %d", c.d.Status, c.d.Verdict, got, c.want)

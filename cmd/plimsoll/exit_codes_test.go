@@ -87,6 +87,6 @@ func makeCases(t *testing.T) {
 	must(w.Begin(measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}, time.Now()))
 	d, err := record.CreateDrill("lost", spec.Drill{Run: asked})
 	must(err)
-	must(d.Write(&record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete, Verdict: record.Violated, Rounds: []record.DrillRound{
+	must(d.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{
 		{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone}, Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}}}))
 }

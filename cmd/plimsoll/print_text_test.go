@@ -26,7 +26,10 @@ func troubled() *record.Run {
 			P99: ptr(5 * ns), P999: ptr(20 * ns), Max: 100 * ns}
 	}
 	return &record.Run{
-		Status: record.Interrupted, Scheduled: true,
+		Head: record.Head{Status: record.Interrupted, Validity: []measure.Finding{
+			{ID: "failures", Severity: measure.Warning, Text: "3.01 % of the operations did not succeed, so latencies are those of the lucky ones; see the failures and remove their cause"},
+			{ID: "too-short", Severity: measure.Note, Text: "60 s is too short to tell"},
+		}}, Scheduled: true,
 		Specification: spec.Run{
 			Out:      "records/one",
 			Workload: spec.Workload{Name: "f", Mode: "core", Seed: 7, Params: map[string]string{"theta": "1.1", "fieldlength": "20"}},
@@ -61,15 +64,11 @@ func troubled() *record.Run {
 			{Objective: "errors<0.1%", Measured: ptr(0.03), Limit: 0.001, Unit: measure.UnitShare},
 			{Objective: "scan.p99.9<1s", Limit: 1e9, Unit: measure.UnitTime, Unknown: true, Why: "too few samples"},
 		},
-		Validity: []measure.Finding{
-			{ID: "failures", Severity: measure.Warning, Text: "3.01 % of the operations did not succeed, so latencies are those of the lucky ones; see the failures and remove their cause"},
-			{ID: "too-short", Severity: measure.Note, Text: "60 s is too short to tell"},
-		},
 	}
 }
 
 func TestTextOfResults(t *testing.T) {
-	nothing := &record.Run{Status: record.Failed, Problem: "the disk is full",
+	nothing := &record.Run{Head: record.Head{Status: record.Failed, Problem: "the disk is full"},
 		Target:        record.Target{Address: "embedded:data", Kind: "embedded"},
 		Specification: spec.Run{Workload: spec.Workload{Name: "a"}}}
 	invalid := troubled()

@@ -16,7 +16,7 @@ func TestPageAndTerminalSayTheSame(t *testing.T) {
 	yes, no := true, false
 	runs := []record.Run{
 		{},
-		{Specification: spec.Run{Durability: spec.Durability{Name: "durable", ReadConcern: "majority", ReadPreference: "nearest"}}, Status: record.Complete},
+		{Specification: spec.Run{Durability: spec.Durability{Name: "durable", ReadConcern: "majority", ReadPreference: "nearest"}}, Head: record.Head{Status: record.Complete}},
 		{Specification: spec.Run{Durability: spec.Durability{Name: "balanced", W: "majority", Journal: &yes}}, Fill: &record.FillResult{Records: 1e5, Inserted: 1e5, Seconds: 12.5}},
 		{Specification: spec.Run{Durability: spec.Durability{W: "2", Journal: &no}}, Fill: &record.FillResult{Records: 10, Skipped: true, Counted: 9}},
 		{Specification: spec.Run{Durability: spec.Durability{Journal: &yes}}, Fill: &record.FillResult{Records: 10, Counted: 10}},

@@ -25,7 +25,7 @@ import (
 func judgedStudy() *record.Study {
 	start := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	s := &record.Study{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Started: start,
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Started: start},
 		Specification: spec.Study{Name: "threads and durability", Margin: 0.03, Confidence: 0.95, Objectives: []string{"read.p99<20ms"},
 			Factors: []spec.Factor{
 				{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},

@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Wri
 	for _, key := range c.Unknown {
 		notes(fmt.Sprintf("the key %q is not known and ignored", key))
 	}
-	writer, err := record.CreateProbe("", &record.Probe{Specification: spec, Environment: record.NewEnvironment(nil)})
+	writer, err := record.CreateProbe("", &record.Probe{Specification: spec, Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	page := compared(t, func(sides []Side) (*record.ComparisonReport, error) {
 		got = sides
 		var low, ratio, high = 1.1, 1.2, 1.3
-		return &record.ComparisonReport{Kind: record.KindComparison, Sides: []record.ComparisonSide{{Name: sides[0].Name, N: 6}, {Name: sides[1].Name, N: 6}},
+		return &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison}, Sides: []record.ComparisonSide{{Name: sides[0].Name, N: 6}, {Name: sides[1].Name, N: 6}},
 			Differences: []record.Difference{{What: "load.workers", Values: []string{"16", "40"}, Severity: "note", Why: "more workers"}},
 			Comparisons: []record.Comparison{{Configuration: sides[1].Name, Baseline: sides[0].Name, Metric: "throughput", Unit: "1/s", Higher: true,
 				N: 6, NBase: 6, Ratio: &ratio, Low: &low, High: &high, Verdict: record.Better, Margin: 0.03}}}, nil

@@ -23,7 +23,7 @@ func TestNotOkCountsWhatWasNeverDone(t *testing.T) {
 }
 
 func TestMissedObjectivesAreRed(t *testing.T) {
-	r := &record.Run{Status: record.Complete, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}
+	r := &record.Run{Head: record.Head{Status: record.Complete}, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}
 	if a := answerOf(r); a.Kind != "bad" || !strings.HasPrefix(a.Verdict, "does not hold") {
 		t.Errorf("a run: %s, %s", a.Kind, a.Verdict)
 	}
@@ -56,7 +56,7 @@ func TestTargetsAreNamedOnce(t *testing.T) {
 }
 
 func TestLatenessIsABadgeOfItsOwn(t *testing.T) {
-	r := &record.Run{Validity: []measure.Finding{{ID: "schedule-lateness", Severity: measure.Note}}}
+	r := &record.Run{Head: record.Head{Validity: []measure.Finding{{ID: "schedule-lateness", Severity: measure.Note}}}}
 	found := map[string]string{}
 	for _, b := range badges(r, &record.PhaseResult{Offered: 10}) {
 		found[b.Text] = b.Mark

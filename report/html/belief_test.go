@@ -31,11 +31,11 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 			t.Errorf("%s: %v", verdict, got)
 		}
 	}
-	text = fmt.Sprint(probeBadges(&record.Probe{Status: record.Complete, Verdict: record.Honest, Steps: make([]record.ProbeStep, 3)}))
+	text = fmt.Sprint(probeBadges(&record.Probe{Head: record.Head{Status: record.Complete}, Verdict: record.Honest, Steps: make([]record.ProbeStep, 3)}))
 	if strings.ContainsAny(text, "✗!") || !strings.Contains(text, "3 steps measured") {
 		t.Errorf("an honest disk: %s", text)
 	}
-	text = fmt.Sprint(probeBadges(&record.Probe{Status: record.Complete, Verdict: record.Lying, Validity: []measure.Finding{{}}}))
+	text = fmt.Sprint(probeBadges(&record.Probe{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{{}}}, Verdict: record.Lying}))
 	if !strings.Contains(text, "✗ flushes do not reach the device") || !strings.Contains(text, "! 1 finding about it") {
 		t.Errorf("a lying disk: %s", text)
 	}

@@ -66,7 +66,7 @@ func TestPageOfADrillThatGoesOn(t *testing.T) {
 
 // What clients notice of a broken connection and of one that hangs is told apart: in the tiles, and in the charts.
 func TestDrillPartsByManner(t *testing.T) {
-	d := &record.Drill{Status: record.Complete, Verdict: record.Holds}
+	d := &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}
 	for n := range 12 {
 		r := record.DrillRound{Number: n + 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Manner: []string{"crash", "black-hole"}[n%2], Injected: 1}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(1+n%2*9) * 1e9}},

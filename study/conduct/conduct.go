@@ -136,8 +136,8 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 	defer w.Close()
 	c := newConductor(o, w, want)
 	c.study = &record.Study{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
-		Started: o.Clock.Now().UTC(), Environment: c.environment(), Validity: []measure.Finding{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
+			Started: o.Clock.Now().UTC(), Environment: c.environment(), Validity: []measure.Finding{}},
 	}
 	if c.study.Specification, err = record.RedactedStudy(plan.Spec); err != nil {
 		return nil, wrong(err)

@@ -22,7 +22,7 @@ func (instant) Trial(_ context.Context, q study.Request) (study.Result, error) {
 	class := func(name string) record.ClassResult {
 		return record.ClassResult{Name: name, Counts: measure.Tally{Attempted: 1e6, Succeeded: 1e6}, Response: l, Service: l}
 	}
-	r := &record.Run{Status: record.Complete, Specification: q.Spec, Started: time.Now()}
+	r := &record.Run{Head: record.Head{Status: record.Complete, Started: time.Now()}, Specification: q.Spec}
 	r.Phases = []record.PhaseResult{{
 		Phase: "measure", Seconds: 60, Counts: measure.Tally{Attempted: 2e6, Succeeded: 2e6}, Ended: measure.Tally{Attempted: 2e6, Succeeded: 2e6},
 		Rates: record.Rates{Achieved: 33333}, All: class("all"), Classes: []record.ClassResult{class("read"), class("update")},

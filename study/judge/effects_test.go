@@ -16,7 +16,7 @@ import (
 // the throughput, engines do so less, sizes not at all, and each block has a level of its own.
 func madeGrid(seed uint64, blocks int, noise float64, combine string, keep func(e, w, s int) bool) *record.Study {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	s := &record.Study{Status: record.Complete, Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Combine: combine,
+	s := &record.Study{Head: record.Head{Status: record.Complete}, Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Combine: combine,
 		Factors: []spec.Factor{{Name: "workers"}, {Name: "engine"}, {Name: "size"}}}}
 	var effects []float64
 	for e := range 2 {

@@ -21,7 +21,7 @@ var begin = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 // made is a study whose trials are made up: the throughput of trial i of a block is 1000 times a factor and noise.
 func made(seed uint64, blocks int, noise float64, factors ...float64) *record.Study {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	s := &record.Study{Status: record.Complete, Specification: spec.Study{Margin: 0.03, Confidence: 0.95}}
+	s := &record.Study{Head: record.Head{Status: record.Complete}, Specification: spec.Study{Margin: 0.03, Confidence: 0.95}}
 	for i := range factors {
 		c := record.Configuration{ID: fmt.Sprintf("level=%d", i), Levels: map[string]string{"level": fmt.Sprint(i)}, Factor: "level"}
 		if i == 0 {

@@ -25,7 +25,7 @@ func TestSpectraOfSides(t *testing.T) {
 	}
 	a, b := made("a", recordtest.Run{Open: true, Median: time.Millisecond, Seed: 1}), made("b", recordtest.Run{Open: true, Median: 5 * time.Millisecond, Seed: 2})
 	closed := made("closed", recordtest.Run{Median: time.Millisecond, Seed: 3})
-	r := &record.ComparisonReport{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Differences: []record.Difference{}, Comparisons: []record.Comparison{}, Validity: []measure.Finding{}}
+	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{}}, Differences: []record.Difference{}, Comparisons: []record.Comparison{}}
 	for _, dirs := range [][]string{{a}, {a, b, filepath.Join(top, "gone")}, {a, closed}, {filepath.Join(top, "gone")}, {}, {}, {a}} {
 		r.Sides = append(r.Sides, record.ComparisonSide{Name: "x", Records: dirs, N: len(dirs), Values: map[string][]float64{}})
 	}

@@ -34,7 +34,7 @@ func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 		case pick(0.05):
 			return study.Result{}, trial, nil
 		}
-		run := &record.Run{Status: record.Complete, Specification: asked}
+		run := &record.Run{Head: record.Head{Status: record.Complete}, Specification: asked}
 		for _, text := range asked.Objectives {
 			x := rng.Float64() * 1e7
 			if pick(0.95) {

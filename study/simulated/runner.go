@@ -115,8 +115,8 @@ func (r *Runner) result(t *trial, intervals []*measure.Interval, q study.Request
 	}
 	d := r.dims(q.Spec)
 	run := &record.Run{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Tool: tool, Started: t.started,
-		Specification: q.Spec, Target: described(q.Spec), Environment: environment, Classes: d.Classes, Outcomes: d.Outcomes,
+		Head:          record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Tool: tool, Started: t.started, Environment: environment},
+		Specification: q.Spec, Target: described(q.Spec), Classes: d.Classes, Outcomes: d.Outcomes,
 		Scheduled: d.Scheduled, Phases: []record.PhaseResult{}, Files: []record.File{},
 	}
 	ended := t.started.Add(t.end)

@@ -55,9 +55,9 @@ func (o Drill) Write(dir string) (*record.Drill, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &record.Drill{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
-		Command: []string{"plimsoll", "drill", "lab:three", "--fault", "kill:primary"}, Started: Started, Specification: spec, Verdict: record.Holds,
-		Reasons: []string{}, Rounds: []record.DrillRound{}, Validity: []measure.Finding{}}
+	d := &record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
+		Command: []string{"plimsoll", "drill", "lab:three", "--fault", "kill:primary"}, Started: Started, Validity: []measure.Finding{}}, Specification: spec, Verdict: record.Holds,
+		Reasons: []string{}, Rounds: []record.DrillRound{}}
 	for n := 1; n <= o.Rounds; n++ {
 		d.Rounds = append(d.Rounds, o.round(n))
 	}

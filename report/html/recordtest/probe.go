@@ -20,7 +20,7 @@ func (o Probe) Write(dir string) (*record.Probe, error) {
 	if o.Name == "" {
 		o.Name = "/data"
 	}
-	w, err := record.CreateProbe(dir, &record.Probe{Specification: record.ProbeSpec{Directory: o.Name}, Started: Started, Command: []string{"plimsoll", "disk", o.Name}})
+	w, err := record.CreateProbe(dir, &record.Probe{Specification: record.ProbeSpec{Directory: o.Name}, Head: record.Head{Started: Started, Command: []string{"plimsoll", "disk", o.Name}}})
 	if err != nil {
 		return nil, err
 	}

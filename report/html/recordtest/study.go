@@ -40,9 +40,8 @@ func (o Study) Make() *record.Study {
 	}
 	asked := Run{Warmup: 10, Seconds: 60, Seed: o.Seed, Name: "db.example:27017"}.spec()
 	s := &record.Study{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Environment: environment(), Base: asked,
-		Tool: record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, Command: []string{"plimsoll", "study", "run", "study.yaml"},
-		Started: Started, Ended: pointer(Started.Add(3 * time.Hour)), Validity: []measure.Finding{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Environment: environment(), Tool: record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, Command: []string{"plimsoll", "study", "run", "study.yaml"},
+			Started: Started, Ended: pointer(Started.Add(3 * time.Hour)), Validity: []measure.Finding{}}, Base: asked,
 		Specification: spec.Study{
 			Name: o.Name, Run: asked, Combine: "one-at-a-time", Trials: spec.Count(o.Blocks), Seed: o.Seed + 7, Order: "blocks",
 			Margin: 0.03, Confidence: 0.95, Objectives: []string{"p99<20ms"},
@@ -165,7 +164,7 @@ func (o Study) Write(dir string) (*record.Study, error) {
 func Comparison(path, name string) (*record.ComparisonReport, error) {
 	s := Study{Workers: []int{8, 16}, Blocks: 5, Seed: 3}.Make()
 	c := &record.ComparisonReport{
-		SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: s.Tool, Comparisons: s.Comparisons, Validity: []measure.Finding{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: s.Tool, Validity: []measure.Finding{}}, Comparisons: s.Comparisons,
 		Differences: []record.Difference{
 			{What: "load.workers", Values: []string{"8", "16"}, Severity: measure.Note, Why: "it is what was changed"},
 			{What: "environment.kernel", Values: []string{"6.1.0-28-amd64", "6.1.0-29-amd64"}, Severity: measure.Warning, Why: "another kernel may be faster by itself"},
