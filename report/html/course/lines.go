@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,7 +125,7 @@ type batch struct {
 	done  chan struct{}
 }
 
-const batchSize = 1 << 20 // bytes
+const batchSize = 1 << 18 // bytes; a line is kept in 150 bytes, and may be one of three
 
 // readLines reads the lines of the intervals, on all processors. complete is false if the file ends early.
 func readLines(dir string, r *record.Run) (lines []line, complete bool, err error) {
@@ -136,7 +137,8 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		return nil, false, err
 	}
 	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	var expansion safeopen.Expansion
+	z, err := zstd.NewReader(expansion.Packed(f), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return nil, false, damaged(record.IntervalsFile, dir, err)
 	}
@@ -156,7 +158,7 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		defer close(order)
 		defer close(work)
 		err = contain.Panic("the course of the run", func() (err error) {
-			complete, err = cutLines(z, batchSize, nil, func(text []byte) {
+			complete, err = cutLines(expansion.Unpacked(z), batchSize, nil, func(text []byte) {
 				b := &batch{text: text, done: make(chan struct{})}
 				order <- b
 				work <- b
@@ -165,14 +167,20 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 		})
 	}()
 	var failed error
+	var parts [][]line // put together once, because a list that grows takes more than twice the memory
+	n := 0
 	for b := range order {
 		<-b.done
+		if n += len(b.lines); failed == nil && n > safeopen.MaxLines {
+			failed = &safeopen.LimitError{What: "the file", Most: safeopen.MaxLines, Unit: "lines"}
+		}
 		if failed == nil {
-			lines = append(lines, b.lines...)
+			parts = append(parts, b.lines)
 			failed = b.err
 		}
 	}
 	workers.Wait()
+	lines = slices.Concat(parts...)
 	if failed = errors.Join(failed, err); failed != nil {
 		return lines, false, damaged(record.IntervalsFile, dir, failed)
 	}
@@ -182,6 +190,7 @@ func readLines(dir string, r *record.Run) (lines []line, complete bool, err erro
 func (b *batch) parse(names *reader) {
 	defer close(b.done)
 	b.err = contain.Panic("the course of the run", func() error {
+		b.lines = make([]line, 0, bytes.Count(b.text, []byte("}\n")))
 		for text := range bytes.Lines(b.text) {
 			l, err := names.line(text)
 			if err != nil {
@@ -189,6 +198,7 @@ func (b *batch) parse(names *reader) {
 			}
 			b.lines = append(b.lines, l)
 		}
+		b.text = nil // the list outlives it
 		return nil
 	})
 }
