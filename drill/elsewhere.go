@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // elsewhere are the places in which lost writes may still be: the log that members of documentdb gave up in this round, and
@@ -146,7 +145,7 @@ func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) er
 		}
 		for len(data) >= 5 {
 			n := int64(binary.LittleEndian.Uint32(data))
-			if n < 5 || n > int64(len(data)) || bson.Raw(data[:n]).Validate() != nil {
+			if n < 5 || n > int64(len(data)) || server.Valid(data[:n]) != nil {
 				return fmt.Errorf("%s ends with %d bytes that are no BSON", file, len(data))
 			}
 			if err := errors.Join(each(data[:n]), ctx.Err()); err != nil {

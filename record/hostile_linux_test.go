@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
@@ -56,6 +59,74 @@ func TestReadersRefuseWhatIsNoFile(t *testing.T) {
 					t.Errorf("%s as a %s: %v does not say that it is no regular file", file, kind, err)
 				}
 			}
+		}
+	}
+}
+
+// Files of a few kilobytes that stand for gigabytes, and lines that are many and not long, are refused before they fill
+// the memory or take minutes.
+func TestReadersBoundWholeFiles(t *testing.T) {
+	line := func(pad int) string {
+		return "{" + strings.Repeat(" ", pad) + `"phase":"measure","at_ns":1,"source":"host:x"}` + "\n"
+	}
+	for _, file := range []string{IntervalsFile, SamplesFile} {
+		for _, pad := range []int{0, 8 << 20} {
+			dir := t.TempDir()
+			var b bytes.Buffer
+			z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for one, n := []byte(line(pad)), 0; n < 48<<20; n += len(one) {
+				if _, err := z.Write(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := z.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var limit *safeopen.LimitError
+			if err := readers[file](dir); !errors.As(err, &limit) {
+				t.Errorf("%s: %d bytes, in lines of %d bytes, were read: %v", file, b.Len(), pad, err)
+			}
+		}
+	}
+	for file, c := range map[string]struct {
+		lines int
+		line  string
+		read  func(dir string) error
+	}{
+		JournalFile:  {1 << 19, `{"event":"begin","trial":{"number":1,"attempt":1}}`, func(dir string) error { _, _, err := ReadJournal(dir); return err }},
+		SuiteJournal: {1 << 19, `{"event":"begin","part":{"name":"one","kind":"study"}}`, func(dir string) error { _, _, err := ReadSuiteJournal(dir); return err }},
+		EventsFile:   {safeopen.MaxLines, `{"at_ns":1,"kind":"a","text":"x"}`, readers[EventsFile]},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, file), bytes.Repeat([]byte(c.line+"\n"), c.lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var limit *safeopen.LimitError
+		if err := c.read(dir); !errors.As(err, &limit) {
+			t.Errorf("%s: %d lines were kept: %v", file, c.lines, err)
+		}
+	}
+}
+
+// The last step of a path is not followed either where lines are added.
+func TestJournalsFollowNoLink(t *testing.T) {
+	for _, name := range []string{JournalFile, SuiteJournal} {
+		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := openLines(dir, name); err == nil {
+			f.Close()
+			t.Errorf("%s was opened through a link", name)
+		}
+		if _, err := os.Lstat(victim); err == nil {
+			t.Errorf("what the link of %s leads to was made", name)
 		}
 	}
 }

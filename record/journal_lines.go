@@ -37,6 +37,7 @@ func readLines[E any](path, of string, whole func(*E) bool) (events []E, unreada
 		return nil, 0, fmt.Errorf("cannot read %s: %w", of, cause(err))
 	}
 	defer f.Close()
+	var kept safeopen.Kept
 	for lines := safeopen.NewLines(f); ; {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -49,7 +50,11 @@ func readLines[E any](path, of string, whole func(*E) bool) (events []E, unreada
 			continue
 		}
 		var e E
-		if safeopen.Unmarshal(line, &e) != nil || !whole(&e) {
+		err = kept.Unmarshal(line, &e)
+		if errors.As(err, new(*safeopen.LimitError)) {
+			return events, unreadable, fmt.Errorf("cannot read %s: %w", of, err)
+		}
+		if err != nil || !whole(&e) {
 			unreadable++
 			continue
 		}

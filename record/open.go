@@ -199,12 +199,13 @@ func eachLine[L any](dir, name string, f func(*L) error) (complete bool, err err
 		return false, fmt.Errorf("cannot read the record in %s: %w", dir, err)
 	}
 	defer file.Close()
-	z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	var expansion safeopen.Expansion
+	z, err := zstd.NewReader(expansion.Packed(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return false, fmt.Errorf("cannot read %s: %w", file.Name(), err)
 	}
 	defer z.Close()
-	for lines := safeopen.NewLines(z); ; {
+	for lines := safeopen.NewLines(expansion.Unpacked(z)); ; {
 		b, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -241,18 +242,15 @@ func plainLines[L any](dir, name string) ([]L, error) {
 	}
 	defer f.Close()
 	var list []L
-	size, lines := 0, safeopen.NewLines(f)
-	for {
+	var kept safeopen.Kept
+	for lines := safeopen.NewLines(f); ; {
 		b, err := lines.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, safeopen.ErrTorn) {
 			return list, nil
 		}
-		if size += len(b); err == nil && size > maxPlain {
-			err = &safeopen.LimitError{What: "the file", Most: maxPlain, Unit: "bytes"}
-		}
 		var l L
 		if err == nil {
-			err = safeopen.Unmarshal(b, &l)
+			err = kept.Unmarshal(b, &l)
 		}
 		if c, ok := any(&l).(interface{ check() error }); ok && err == nil {
 			err = c.check()
@@ -260,14 +258,6 @@ func plainLines[L any](dir, name string) ([]L, error) {
 		if err != nil {
 			return list, fmt.Errorf("%s is damaged: %w", f.Name(), err)
 		}
-		if list = append(list, l); len(list) > maxPlainLines {
-			return list, fmt.Errorf("%s is damaged: %w", f.Name(), &safeopen.LimitError{What: "the file", Most: maxPlainLines, Unit: "lines"})
-		}
+		list = append(list, l)
 	}
 }
-
-// What [plainLines] holds at most: half a million events, or a day of seconds of a probe.
-const (
-	maxPlain      = 64 << 20 // bytes
-	maxPlainLines = 1 << 19
-)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // The kinds of lines in the journal of a study.
@@ -78,7 +80,7 @@ func openJournal(dir string) (*os.File, error) { return openLines(dir, JournalFi
 
 // openLines opens a file of lines to append to it.
 func openLines(dir, name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND|safeopen.NoLink, 0o644)
 	if err != nil {
 		return nil, err
 	}

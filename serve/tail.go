@@ -68,12 +68,13 @@ func tailIntervals(ctx context.Context, dir string, f func([]byte), idle func())
 	}
 	defer file.Close()
 	// Without concurrency the decoder hands out what it has before it asks for more.
-	z, err := zstd.NewReader(&growing{ctx, file, idle}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	var expansion safeopen.Expansion
+	z, err := zstd.NewReader(expansion.Packed(&growing{ctx, file, idle}), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return err
 	}
 	defer z.Close()
-	return eachLine(z, f)
+	return eachLine(expansion.Unpacked(z), f)
 }
 
 // tailLog does the same with the lines of the histogram log.

@@ -43,7 +43,7 @@ func AskOf(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, e
 	if err != nil {
 		return nil, err
 	}
-	if err := bson.Raw(reply).Validate(); err != nil {
+	if err := Valid(reply); err != nil {
 		return nil, fmt.Errorf("the server's answer is not a BSON document: %w", err)
 	}
 	return reply, nil

@@ -25,7 +25,7 @@ type Commander interface {
 // refused, one of its writes failed, or its write concern was not met. It returns nil for a success.
 func CheckReply(reply []byte) error {
 	raw := bson.Raw(reply)
-	if err := raw.Validate(); err != nil {
+	if err := server.Valid(raw); err != nil {
 		return fmt.Errorf("the server's answer is not a BSON document: %w", err)
 	}
 	if !truthy(raw.Lookup("ok")) {

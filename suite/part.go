@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -260,7 +261,11 @@ func complete(dir, kind string) bool {
 // clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports whether
 // there is something to go on with.
 func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
-	kind := kindOf(plan)
+	kind, name := kindOf(plan), path.Join(record.PartsDir, filepath.Base(dir))
+	// A part that is a link would be written, or gone on with, where the link leads.
+	if _, err := record.Below(c.o.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("the part cannot be written: %w", err)
+	}
 	if complete(dir, kind) {
 		return true, nil
 	}
@@ -272,7 +277,7 @@ func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan)
 	if err := c.sweep(ctx, dir, plan); err != nil {
 		return false, err
 	}
-	if err := record.Remove(c.o.Dir, path.Join(record.PartsDir, filepath.Base(dir))); err != nil {
+	if err := record.Remove(c.o.Dir, name); err != nil {
 		return false, fmt.Errorf("what was left of an earlier attempt cannot be removed: %w", err)
 	}
 	return false, nil

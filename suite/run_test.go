@@ -505,3 +505,41 @@ func TestResumeRemovesOnlyItsRecords(t *testing.T) {
 		t.Errorf("the file outside is %q, %v", b, err)
 	}
 }
+
+// A part that is a link to a record elsewhere is neither gone on with nor taken for done.
+func TestResumeFollowsNoLinkToAPart(t *testing.T) {
+	dir := newDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{}
+	f.pause = func() {
+		if len(f.jobs) == 3 {
+			cancel()
+		}
+	}
+	var stop *Interrupted
+	if _, err := Run(ctx, planOf("study1", "drill2", "study3"), Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
+		t.Fatal(err)
+	}
+	part := filepath.Join(dir, record.PartsDir, "study3")
+	foreign := filepath.Join(t.TempDir(), "study")
+	plan := planOf("study3").Parts[0].Plan
+	if _, err := (&fake{}).study(Job{Plan: plan, Dir: foreign}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(part); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(foreign, part); err != nil {
+		t.Fatal(err)
+	}
+	again := &fake{}
+	s, err := Resume(t.Context(), dir, Options{Runner: again})
+	if err == nil && Exit(s) == 0 {
+		t.Error("the suite went on through the link as if nothing were wrong")
+	}
+	for _, j := range again.jobs {
+		if strings.Contains(j, "study3") {
+			t.Errorf("the part was done where the link leads: %s", j)
+		}
+	}
+}

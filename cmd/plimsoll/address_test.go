@@ -53,5 +53,8 @@ func TestHelpSaysHowToHideAddresses(t *testing.T) {
 				t.Errorf("plimsoll %s --help does not show %s", command, form)
 			}
 		}
+		if command == "run" && !strings.Contains(help, "-f -") {
+			t.Error("plimsoll run --help does not show -f -")
+		}
 	}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -218,6 +221,9 @@ func (m *mutator) text(path string) (string, error) {
 		parts = bytes.SplitAfter(b, []byte("\n"))
 	}
 	at := m.r.IntN(len(parts))
+	if len(parts[at]) > 1 && len(parts) > 1 && m.r.IntN(4) == 0 {
+		return m.many(path, parts[at], packed)
+	}
 	var v any
 	if json.Unmarshal(parts[at], &v) != nil {
 		return m.bytes(path)
@@ -242,6 +248,38 @@ func (m *mutator) text(path string) (string, error) {
 		b = z.EncodeAll(b, nil)
 	}
 	return what, os.WriteFile(path, b, 0o644)
+}
+
+// many makes a file of one line over and over. Compressed, it is short, and stands for a gigabyte.
+func (m *mutator) many(path string, line []byte, packed bool) (what string, err error) {
+	what, most := "one line for ever", 64<<20
+	if packed {
+		most = 1 << 30
+		if m.r.IntN(2) == 0 {
+			what, line = "one line with many spaces for ever", slices.Concat(line[:1], bytes.Repeat([]byte(" "), 4<<20), line[1:])
+		}
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return what, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	to := bufio.NewWriterSize(f, 1<<20)
+	out := io.Writer(to)
+	if packed {
+		z, err := zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return what, err
+		}
+		defer func() { err = errors.Join(err, z.Close(), to.Flush()) }()
+		out = z
+	}
+	for range min(1_000_000, most/len(line)) {
+		if _, err := out.Write(line); err != nil {
+			return what, err
+		}
+	}
+	return what, to.Flush()
 }
 
 // value changes one value in a tree of them and says which.

@@ -25,11 +25,11 @@ type costly struct {
 	left int64
 }
 
-// affordable reports whether a document can be read into v within [maxCost].
-func affordable(text []byte, v any) bool {
-	c := costly{text: text, left: maxCost}
+// costOf returns the memory that a document takes when it is read into v, and whether that is at most most.
+func costOf(text []byte, v any, most int64) (cost int64, ok bool) {
+	c := costly{text: text, left: most}
 	c.value(reflect.TypeOf(v))
-	return c.left >= 0
+	return most - c.left, c.left >= 0
 }
 
 // next skips white space and returns what comes, 0 at the end or when the bound is passed.

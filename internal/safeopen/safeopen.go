@@ -8,7 +8,6 @@ package safeopen
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,11 +71,12 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 		return nil, err
 	}
 	// Somebody may have put another file there in between.
-	if after, err := f.Stat(); err != nil || !after.Mode().IsRegular() || !os.SameFile(before, after) {
+	after, err := f.Stat()
+	if err != nil || !after.Mode().IsRegular() || !os.SameFile(before, after) {
 		f.Close()
 		return nil, refuse()
 	}
-	return f, nil
+	return solid(f, after.Size())
 }
 
 // OpenFile opens a regular file by the path that a user gave. The path may be a link, but not a pipe or a device.
@@ -85,11 +85,12 @@ func OpenFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		f.Close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	}
-	return f, nil
+	return solid(f, info.Size())
 }
 
 // OpenInput opens a file that a user named as input: a regular file, or a pipe, as `<(command)` makes one. Reading more than
@@ -235,18 +236,6 @@ func torn(b []byte, err error) ([]byte, error) {
 		return b, ErrTorn
 	}
 	return b, err
-}
-
-// Unmarshal is [json.Unmarshal] for documents of strangers: it counts the values, and the memory that they take, before
-// anything is allocated for them.
-func Unmarshal(b []byte, v any) error {
-	if err := count(b); err != nil {
-		return err
-	}
-	if len(b) > shortDocument && !affordable(b, v) {
-		return &LimitError{What: "the document", Most: maxCost, Unit: "bytes in memory"}
-	}
-	return json.Unmarshal(b, v)
 }
 
 // count bounds the values of a JSON document and their depth. A document that is not well formed is left to the parser.
