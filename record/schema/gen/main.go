@@ -78,6 +78,11 @@ func generate(root string) (map[string][]byte, error) {
 		schema := r.Reflect(s.value)
 		schema.ID = jsonschema.ID("https://github.com/plimsoll-bench/plimsoll/record/schema/" + name)
 		loosen(schema)
+		for of, keys := range whole {
+			if d := schema.Definitions[of]; d != nil && s.open {
+				d.Required = append(d.Required, keys...)
+			}
+		}
 		if name == "labspec.schema.json" {
 			limitLab(schema)
 		}
@@ -89,6 +94,12 @@ func generate(root string) (map[string][]byte, error) {
 		schemas[name] = b
 	}
 	return schemas, nil
+}
+
+// whole are the keys of the head that all records of these kinds have. A comparison that is printed has none of them.
+var whole = map[string][]string{
+	"Run": {"status", "started", "environment"}, "Study": {"status", "started", "environment"}, "Probe": {"status", "started", "environment"},
+	"Suite": {"status", "started", "environment"}, "Drill": {"status", "started"},
 }
 
 // loosen lets values that are kept as text be written as YAML reads them best: w: 1, fieldcount: 10.
