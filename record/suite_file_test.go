@@ -20,7 +20,8 @@ func testSuite() *Suite {
 	began := testStart.Add(time.Second)
 	scale := spec.Scale{Data: 1.0 / 128, Workers: 0.125}
 	return &Suite{
-		Head: Head{SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended, Validity: []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}}},
+		Head: Head{SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended,
+			Environment: Environment{Host: "db", OS: "linux", Arch: "amd64", Threads: 2, Cores: 2, Go: "go1.26", MaxProc: 2}, Validity: []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}}},
 		Specification: spec.Suite{
 			Name: "policy-storage", Title: "sharded cluster on policy storage", Published: "policy-storage", Scale: &scale,
 			Parts: []spec.Part{
