@@ -88,7 +88,7 @@ func gather(dirs []string) (*gathered, error) {
 			err = g.addStudy(dir)
 		} else {
 			var r *record.Run
-			if r, err = record.Open(dir); err == nil {
+			if r, err = record.OpenRun(dir); err == nil {
 				err = g.addRun(trial{dir: dir, run: r}, nil)
 			}
 		}
@@ -274,7 +274,7 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 			continue
 		}
 		path := filepath.Join(dir, step.Trial)
-		r, err := record.Open(path)
+		r, err := record.OpenRun(path)
 		if err != nil {
 			return err
 		}

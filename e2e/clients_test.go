@@ -62,7 +62,7 @@ func allGone(t *testing.T, pids []int) {
 func (e ended) ofClients(t *testing.T, r *record.Run) (inserted int64) {
 	t.Helper()
 	for _, c := range r.Clients {
-		own, err := record.Open(filepath.Join(e.dir, out, filepath.FromSlash(c.Record)))
+		own, err := record.OpenRun(filepath.Join(e.dir, out, filepath.FromSlash(c.Record)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func testClientsEnded(t *testing.T, s *server) {
 		}
 		c.wait(t)
 		allGone(t, pids)
-		r, err := record.Open(filepath.Join(c.dir, out))
+		r, err := record.OpenRun(filepath.Join(c.dir, out))
 		if err != nil || r.Status != record.Killed || r.Phase("measure").Counts.Succeeded == 0 {
 			t.Errorf("the record of a killed run: %v, %v", r, err)
 		}

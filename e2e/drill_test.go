@@ -137,7 +137,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
-	r, err := record.Open(filepath.Join(c.dir, out, "rounds", "1"))
+	r, err := record.OpenRun(filepath.Join(c.dir, out, "rounds", "1"))
 	if err != nil || len(r.Clients) != 2 {
 		t.Fatalf("the clients of the round are not known: %v", err)
 	}

@@ -64,7 +64,7 @@ func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) b
 			t.Fatalf("the run has ended:\n%s", c.stderr.String())
 		default:
 		}
-		r, err := record.Open(filepath.Join(c.dir, out))
+		r, err := record.OpenRun(filepath.Join(c.dir, out))
 		return err == nil && is(r) // before the record there is an error
 	})
 }

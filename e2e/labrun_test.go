@@ -28,7 +28,7 @@ func (e ended) valid(t *testing.T) *record.Run {
 // onDisk is the record that a run left.
 func (e ended) onDisk(t *testing.T) *record.Run {
 	t.Helper()
-	r, err := record.Open(filepath.Join(e.dir, out))
+	r, err := record.OpenRun(filepath.Join(e.dir, out))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, e.stderr)
 	}
@@ -119,7 +119,7 @@ func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
 	c := start(t, append(load, "--duration", "600s")...)
 	dir := filepath.Join(c.dir, out)
 	until(t, "something is measured", func() bool {
-		r, err := record.Open(dir)
+		r, err := record.OpenRun(dir)
 		return err == nil && r.Phase("measure") != nil && r.Phase("measure").Counts.Succeeded > 0
 	})
 	plimsoll(t, "lab", "fail", name, "kill", standby).must(t, 0)
@@ -192,7 +192,7 @@ func checkCores(t *testing.T, study *record.Study, dir, name string) {
 		if tr.Status != record.TrialDone {
 			continue
 		}
-		r, err := record.Open(filepath.Join(dir, tr.Record))
+		r, err := record.OpenRun(filepath.Join(dir, tr.Record))
 		if err != nil || r.Lab == nil {
 			t.Fatalf("trial %d: %v, lab %v", tr.Number, err, r.Lab)
 		}

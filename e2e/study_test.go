@@ -102,7 +102,7 @@ func completeRecords(t *testing.T, dir string) []string {
 	var list []string
 	for _, e := range entries {
 		rec := record.TrialsDir + "/" + e.Name()
-		if r, err := record.Open(filepath.Join(dir, rec)); err == nil && r.Status == record.Complete {
+		if r, err := record.OpenRun(filepath.Join(dir, rec)); err == nil && r.Status == record.Complete {
 			list = append(list, rec)
 		}
 	}
@@ -212,7 +212,7 @@ func TestStudyAtOnce(t *testing.T) {
 	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 8", "trials: 1", 1))
 	c := start(t, "study", "run", file, "--out", dir)
 	until(t, "a trial under way", func() bool {
-		r, err := record.Open(filepath.Join(dir, "trials/0001-1"))
+		r, err := record.OpenRun(filepath.Join(dir, "trials/0001-1"))
 		return err == nil && r.Phase("measure") != nil
 	})
 	status := plimsoll(t, "study", "status", dir).must(t, 0).stdout
@@ -233,7 +233,7 @@ func TestStudyAtOnce(t *testing.T) {
 	if err != nil || s.Status != record.Interrupted || s.Trials[0].Status != record.TrialLost {
 		t.Fatalf("%v, study %+v", err, s)
 	}
-	if r, err := record.Open(filepath.Join(dir, s.Trials[0].Record)); err != nil || r.Status != record.Interrupted {
+	if r, err := record.OpenRun(filepath.Join(dir, s.Trials[0].Record)); err != nil || r.Status != record.Interrupted {
 		t.Errorf("the record of the trial that was under way: %v", err)
 	}
 	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "go on with: plimsoll study resume "+dir) {
@@ -242,7 +242,7 @@ func TestStudyAtOnce(t *testing.T) {
 	// Twice is at once.
 	c = start(t, "study", "resume", dir)
 	until(t, "the trial under way again", func() bool {
-		r, err := record.Open(filepath.Join(dir, "trials/0001-2"))
+		r, err := record.OpenRun(filepath.Join(dir, "trials/0001-2"))
 		return err == nil && r.Phase("measure") != nil
 	})
 	c.signal(t, syscall.SIGTERM)
@@ -273,7 +273,7 @@ canary: -1
 		study := e.judged(t).study(t, dir)
 		checkDone(t, study, dir, 6)
 		for _, tr := range study.Trials {
-			r, err := record.Open(filepath.Join(dir, tr.Record))
+			r, err := record.OpenRun(filepath.Join(dir, tr.Record))
 			if err != nil {
 				t.Fatal(err)
 			}

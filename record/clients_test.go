@@ -25,7 +25,7 @@ func TestClientsAreChecked(t *testing.T) {
 	w.SetClients([]ClientShare{{Number: 0, Status: "complete"}, {Number: 1, Status: "lost", Problem: "told the secret " + secret}})
 	finishTest(t, w)
 	altered := func() string {
-		r, err := Open(dir)
+		r, err := OpenRun(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestChecksumsStayInTheRecord(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, SumsFile), []byte(line), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "not a line of checksums") {
+		if _, err := OpenRun(dir); err == nil || !strings.Contains(err.Error(), "not a line of checksums") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

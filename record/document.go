@@ -63,7 +63,7 @@ func OpenBelow(top, name string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(dir)
+	return OpenRun(dir)
 }
 
 // Below returns the directory name below top, as a suite names those of its parts. It follows no link below top.

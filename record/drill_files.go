@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -72,27 +71,11 @@ func (w *DrillWriter) Write(d *Drill) error {
 	return nil
 }
 
-// OpenDrill reads the record of a drill. One that is being written has status running; one that was left so by a process
-// that is gone has status killed, and its verdict is unknown unless a write was found lost before.
-func OpenDrill(dir string) (*Drill, error) {
-	var d Drill
-	if err := readDocument(dir, DrillFile, KindDrill, "drill", &d); err != nil {
-		return nil, err
+func (d *Drill) complete(_ string, held bool) error {
+	if d.Status == Running && !held {
+		d.killed()
 	}
-	doubts, err := doubtsOf(dir, DrillFile, &d)
-	if err != nil {
-		return nil, err
-	}
-	d.Validity = append(d.Validity, doubts...)
-	measure.SortFindings(d.Validity)
-	if d.Status != Running {
-		return &d, nil
-	}
-	if _, held := Holder(dir); held {
-		return &d, nil
-	}
-	d.killed()
-	return &d, nil
+	return nil
 }
 
 // killed says what is known of a drill whose process is gone.

@@ -48,7 +48,7 @@ func TestOpenRefusesWhatItCannotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenRun(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", content, err, want)
 		}
 	}

@@ -64,12 +64,12 @@ func unpacked(f *testing.F, name string) []byte {
 }
 
 func FuzzRun(f *testing.F) {
-	fuzzFile(f, RunFile, nil, func(dir string) error { _, err := Open(dir); return err })
+	fuzzFile(f, RunFile, nil, func(dir string) error { _, err := OpenRun(dir); return err })
 }
 
 // A run that was killed is put together from all of its files.
 func FuzzKilledRun(f *testing.F) {
-	fuzzFile(f, RunFile, []string{LatencyFile, IntervalsFile, SamplesFile, EventsFile}, func(dir string) error { _, err := Open(dir); return err },
+	fuzzFile(f, RunFile, []string{LatencyFile, IntervalsFile, SamplesFile, EventsFile}, func(dir string) error { _, err := OpenRun(dir); return err },
 		`{"schema_version":"1.0","kind":"run","status":"running","classes":[{"Name":"read"}],"outcomes":["ok"]}`)
 }
 

@@ -21,7 +21,7 @@ const (
 	Interrupted Status = "interrupted"
 	// Failed: it ended because of an error, which is in Head.Problem.
 	Failed Status = "failed"
-	// Killed: the process was gone before it could say so. [Open] sets it after recovering the results.
+	// Killed: the process was gone before it could say so. [OpenRun] sets it after recovering the results.
 	Killed Status = "killed"
 )
 
@@ -49,3 +49,6 @@ type Head struct {
 	// Validity lists the reasons why the result must not be believed, or only with care.
 	Validity []measure.Finding `json:"validity"`
 }
+
+// Common returns the head, so that records of all kinds can be treated alike.
+func (h *Head) Common() *Head { return h }

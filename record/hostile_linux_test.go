@@ -18,7 +18,7 @@ import (
 
 // readers are all ways to read a directory that somebody else may have written.
 var readers = map[string]func(dir string) error{
-	RunFile:        func(dir string) error { _, err := Open(dir); return err },
+	RunFile:        func(dir string) error { _, err := OpenRun(dir); return err },
 	StudyFile:      func(dir string) error { _, err := OpenStudy(dir); return err },
 	DrillFile:      func(dir string) error { _, err := OpenDrill(dir); return err },
 	ProbeFile:      func(dir string) error { _, err := OpenProbe(dir); return err },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -14,25 +15,144 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// Open reads a record. If files were changed after the run the result says so in its validity. The
-// results of a run that was killed are recovered from what it left, to its last complete interval.
-func Open(dir string) (*Run, error) {
-	r, err := readRun(dir)
-	if err != nil {
-		return nil, err
+// Result is a record of any kind as it was read.
+type Result interface {
+	// Common is what records of all kinds have.
+	Common() *Head
+	// measured reports whether anything was measured.
+	measured() bool
+	// complete adds what other files of the record say. held tells that a process is writing the record. A record whose process
+	// is gone becomes one that was killed.
+	complete(dir string, held bool) error
+}
+
+// kind is a kind of record.
+type kind struct {
+	name, file string
+	noun       string // in errors
+	empty      func() Result
+}
+
+// kinds are all kinds of records. A directory is a record of the first kind whose file is in it: a suite and a drill have the
+// records of others below them.
+var kinds = []kind{
+	{KindSuite, SuiteFile, "suite", func() Result { return new(Suite) }},
+	{KindStudy, StudyFile, "study", func() Result { return new(Study) }},
+	{KindDrill, DrillFile, "drill", func() Result { return new(Drill) }},
+	{KindProbe, ProbeFile, "probe", func() Result { return new(Probe) }},
+	{KindComparison, ComparisonFile, "comparison", func() Result { return new(ComparisonReport) }},
+	{KindRun, RunFile, "record", func() Result { return new(Run) }},
+}
+
+// MainFiles are the files of which each record has one.
+func MainFiles() []string {
+	var files []string
+	for _, k := range kinds {
+		files = append(files, k.file)
 	}
-	doubts, err := doubtsOf(dir, RunFile, r)
-	if err != nil {
-		return nil, err
-	}
-	if r.Status == Running {
-		if err := recoverRun(dir, r); err != nil {
-			return nil, err
+	return files
+}
+
+// KindOf returns the kind of record that has a main file called file, "" if there is none.
+func KindOf(file string) string {
+	for _, k := range kinds {
+		if k.file == file {
+			return k.name
 		}
 	}
-	r.Validity = append(r.Validity, doubts...)
-	measure.SortFindings(r.Validity)
+	return ""
+}
+
+// KindIn returns the kind of the record in a directory by its main file, "" if there is none.
+func KindIn(dir string) string {
+	for _, k := range kinds {
+		if safeopen.Exists(dir, k.file) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// Open reads the record in a directory, of whatever kind. If files were changed after the end of the record, the result says so
+// in its validity. Of a record whose process is gone, what it left is read.
+func Open(dir string) (Result, error) {
+	name := KindIn(dir)
+	if name == "" {
+		name = KindRun // whose error says what is missing
+	}
+	return open(dir, name)
+}
+
+func open(dir, name string) (Result, error) {
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+	_, held := Holder(dir) // before anything is read: what ends in between is in the files
+	r := k.empty()
+	if err := readDocument(dir, k.file, k.name, k.noun, r); err != nil {
+		return nil, err
+	}
+	doubts, err := doubtsOf(dir, k.file, r, held)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.complete(dir, held); err != nil {
+		return nil, err
+	}
+	h := r.Common()
+	h.Validity = append(h.Validity, doubts...)
+	measure.SortFindings(h.Validity)
 	return r, nil
+}
+
+// openAs is [Open] for a record that has to be of one kind.
+func openAs[R Result](dir, name string) (none R, err error) {
+	r, err := open(dir, name)
+	if err != nil {
+		return none, err
+	}
+	return r.(R), nil
+}
+
+// OpenRun reads the record of a run. The results of one that was killed are recovered to its last complete interval.
+func OpenRun(dir string) (*Run, error) { return openAs[*Run](dir, KindRun) }
+
+// OpenStudy reads a study with everything that its journal says. The trial that was under way when it was killed is lost.
+func OpenStudy(dir string) (*Study, error) { return openAs[*Study](dir, KindStudy) }
+
+// OpenDrill reads a drill. The verdict of one that was killed is unknown unless a write was found lost before.
+func OpenDrill(dir string) (*Drill, error) { return openAs[*Drill](dir, KindDrill) }
+
+// OpenProbe reads a probe. One that was killed has the steps that were finished.
+func OpenProbe(dir string) (*Probe, error) { return openAs[*Probe](dir, KindProbe) }
+
+// OpenSuite reads a suite with everything that its journal says.
+func OpenSuite(dir string) (*Suite, error) { return openAs[*Suite](dir, KindSuite) }
+
+// OpenComparison reads a comparison that was kept.
+func OpenComparison(dir string) (*ComparisonReport, error) {
+	return openAs[*ComparisonReport](dir, KindComparison)
+}
+
+// Decode reads the text of the main file called file, without the rest of the record and without checking its version.
+func Decode(file string, text []byte) (Result, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.file == file })
+	if i < 0 {
+		return nil, fmt.Errorf("%s is the main file of no record", file)
+	}
+	r := kinds[i].empty()
+	if err := safeopen.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	h := r.Common()
+	h.Kind = kinds[i].name
+	h.Validity = append(h.Validity, Empty(r)...)
+	return r, nil
+}
+
+func (r *Run) complete(dir string, _ bool) error {
+	if r.Status != Running {
+		return nil
+	}
+	return recoverRun(dir, r)
 }
 
 func readRun(dir string) (*Run, error) {

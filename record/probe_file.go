@@ -101,25 +101,13 @@ func (w *ProbeWriter) Finish(status Status, problem string, ended time.Time) err
 	return w.failed
 }
 
-// OpenProbe reads the record of a probe. One that goes on (see [Hold]) has status running; one that did not end properly
-// has what was measured before.
-func OpenProbe(dir string) (*Probe, error) {
-	var p Probe
-	if err := readDocument(dir, ProbeFile, KindProbe, "probe", &p); err != nil {
-		return nil, err
-	}
-	doubts, err := doubtsOf(dir, ProbeFile, &p)
-	if err != nil {
-		return nil, err
-	}
-	if _, held := Holder(dir); p.Status == Running && !held {
+func (p *Probe) complete(_ string, held bool) error {
+	if p.Status == Running && !held {
 		p.Status = Killed
 		p.Validity = append(p.Validity, measure.Finding{ID: "incomplete", Severity: measure.Warning,
 			Text: "the probe did not end properly, so this is what its finished steps measured; run it again"})
 	}
-	p.Validity = append(p.Validity, doubts...)
-	measure.SortFindings(p.Validity)
-	return &p, nil
+	return nil
 }
 
 // ProbeTimeline reads the seconds of a probe. A torn last line is left out.

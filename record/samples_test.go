@@ -59,7 +59,7 @@ func wantSeries(rate float64) []Series {
 
 func checkSeries(t *testing.T, dir string) *Run {
 	t.Helper()
-	r, err := Open(dir)
+	r, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestSamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SamplesFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Open(dir); err != nil || r.Validity[0].ID != "altered" || !strings.Contains(r.Validity[0].Text, SamplesFile) {
+	if r, err := OpenRun(dir); err != nil || r.Validity[0].ID != "altered" || !strings.Contains(r.Validity[0].Text, SamplesFile) {
 		t.Errorf("the samples were changed, and the record says %v, %v", r.Validity, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestSecondBeginIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := Open(dir) // without Finish
+	r, err := OpenRun(dir) // without Finish
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -150,27 +149,14 @@ func (w *StudyWriter) SyncTrials(record string) error {
 // Close closes the journal.
 func (w *StudyWriter) Close() error { return w.journal.Close() }
 
-// OpenStudy reads a study with everything that its journal says. One that is being written has status running; one
-// that was left so by a process that is gone has status killed, and its trial that was under way is lost.
-func OpenStudy(dir string) (*Study, error) {
-	s, err := readStudy(dir)
-	if err != nil {
-		return nil, err
-	}
-	_, held := Holder(dir) // before the journal is read: what ends in between is in it
+func (s *Study) complete(dir string, held bool) error {
 	events, _, err := ReadJournal(dir)
 	if err != nil {
-		return nil, err
-	}
-	doubts, err := doubtsOf(dir, StudyFile, s)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	s.placeAll(events)
-	s.Validity = append(s.Validity, doubts...)
-	measure.SortFindings(s.Validity)
 	if held {
-		return s, nil
+		return nil
 	}
 	if s.Status == Running {
 		s.Status = Killed
@@ -180,7 +166,7 @@ func OpenStudy(dir string) (*Study, error) {
 			t.Status, t.Problem = TrialLost, "the study was killed while it was under way"
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // ReadHeldStudy is [OpenStudy] for the process that holds the study (see [Hold]), also where the file system cannot
@@ -190,12 +176,7 @@ func ReadHeldStudy(dir string) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, _, err := ReadJournal(dir)
-	if err != nil {
-		return nil, err
-	}
-	s.placeAll(events)
-	return s, nil
+	return s, s.complete(dir, true)
 }
 
 // placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there already;

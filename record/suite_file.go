@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -118,36 +117,20 @@ func (w *SuiteWriter) Append(e SuiteEvent) error {
 // Close closes the journal.
 func (w *SuiteWriter) Close() error { return w.journal.Close() }
 
-// OpenSuite reads a suite with everything that its journal says. One that is being written has status running; one that
-// was left so by a process that is gone has status killed.
-func OpenSuite(dir string) (*Suite, error) {
-	s, err := readSuite(dir)
-	if err != nil {
-		return nil, err
-	}
-	_, held := Holder(dir) // before the journal is read: what ends in between is in it
-	doubts, err := doubtsOf(dir, SuiteFile, s)
-	if err != nil {
-		return nil, err
-	}
-	s.Validity = append(s.Validity, doubts...)
-	measure.SortFindings(s.Validity)
-	if err := s.recall(dir); err != nil {
-		return nil, err
-	}
+func (s *Suite) complete(dir string, held bool) error {
 	if s.Status == Running && !held {
 		s.Status = Killed
 	}
-	return s, nil
+	return s.recall(dir)
 }
 
 // ReadHeldSuite is [OpenSuite] for the process that holds the suite (see [Hold]), also where the file system cannot say so.
 func ReadHeldSuite(dir string) (*Suite, error) {
-	s, err := readSuite(dir)
-	if err != nil {
+	var s Suite
+	if err := readDocument(dir, SuiteFile, KindSuite, "suite", &s); err != nil {
 		return nil, err
 	}
-	return s, s.recall(dir)
+	return &s, s.recall(dir)
 }
 
 // recall takes over what the journal says of parts and suite.json does not say yet.
@@ -165,21 +148,18 @@ func (s *Suite) recall(dir string) error {
 	return err
 }
 
-func readSuite(dir string) (*Suite, error) {
-	var s Suite
-	if err := readDocument(dir, SuiteFile, KindSuite, "suite", &s); err != nil {
-		return nil, err
-	}
+// check makes sure that the parts have names of their own and are below the suite.
+func (s *Suite) check() error {
 	seen := map[string]bool{}
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		if err := p.inside(); err != nil || seen[p.Name] {
-			return nil, fmt.Errorf("%s is damaged: part %d: %w", filepath.Join(dir, SuiteFile), i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
+			return fmt.Errorf("part %d: %w", i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
 		}
 		seen[p.Name] = true
 		spec.Plain(p.Set)
 	}
-	return &s, nil
+	return nil
 }
 
 // inside makes sure that the files of a part are below the directory of its suite: what is not whole there is removed.

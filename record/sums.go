@@ -87,23 +87,15 @@ func checksum(dir, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// judged is a record of any kind, as [doubtsOf] and [Empty] need to know it.
-type judged interface {
-	// stands is the status, and whether anything was measured.
-	stands() (status Status, measured bool)
-}
-
 // doubtsOf returns why the record in dir is not what was measured: a file was changed, there are no checksums although the
 // record is complete, or nothing was measured at all. What is being written has no checksums yet.
-func doubtsOf(dir, main string, r judged) ([]measure.Finding, error) {
-	_, held := Holder(dir) // before the checksums are read: they are written before the lock is released
+func doubtsOf(dir, main string, r Result, held bool) ([]measure.Finding, error) {
 	changed, err := altered(dir, main)
 	unsummed := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !unsummed {
 		return nil, fmt.Errorf("checking the record %s: %w", dir, err)
 	}
 	var doubts []measure.Finding
-	status, _ := r.stands()
 	switch {
 	case held:
 		return nil, nil
@@ -111,7 +103,7 @@ func doubtsOf(dir, main string, r judged) ([]measure.Finding, error) {
 		doubts = append(doubts, measure.Finding{ID: "altered", Severity: measure.Invalid,
 			Text: fmt.Sprintf("%s changed after the record was completed, so this is no longer what was measured; get the original record, or measure again",
 				strings.Join(changed, ", "))})
-	case unsummed && ended(status):
+	case unsummed && ended(r.Common().Status):
 		doubts = append(doubts, measure.Finding{ID: "unsummed", Severity: measure.Warning,
 			Text: "the record is complete but has no checksums (" + SumsFile + "), so a change after the measurement cannot be detected; " +
 				"get the original record, unless an earlier version of Plimsoll wrote it"})
@@ -120,8 +112,8 @@ func doubtsOf(dir, main string, r judged) ([]measure.Finding, error) {
 }
 
 // Empty returns a finding if a record is said to have ended properly and has no results.
-func Empty(r judged) []measure.Finding {
-	if status, measured := r.stands(); measured || !ended(status) {
+func Empty(r Result) []measure.Finding {
+	if r.measured() || !ended(r.Common().Status) {
 		return nil
 	}
 	return []measure.Finding{{ID: "nothing-measured", Severity: measure.Invalid,
@@ -186,28 +178,28 @@ func alteredBelow(dir, name, want string) ([]string, error) {
 	return changed, err
 }
 
-func (r *Run) stands() (Status, bool) {
+func (r *Run) measured() bool {
 	// A run that only loads has no phase where all documents are there already.
 	measured := r.Specification.LoadPhase.Only && r.Fill != nil
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		measured = measured || p.Counts.Attempted > 0 || p.Ended.Attempted > 0 || p.Rates.Achieved > 0
 	}
-	return r.Status, measured
+	return measured
 }
 
-func (s *Study) stands() (Status, bool) {
-	return s.Status, slices.ContainsFunc(s.Trials, func(t Trial) bool { return t.Status == TrialDone })
+func (s *Study) measured() bool {
+	return slices.ContainsFunc(s.Trials, func(t Trial) bool { return t.Status == TrialDone })
 }
 
-func (d *Drill) stands() (Status, bool) { return d.Status, len(d.Rounds) > 0 }
+func (d *Drill) measured() bool { return len(d.Rounds) > 0 }
 
-func (p *Probe) stands() (Status, bool) { return p.Status, len(p.Steps) > 0 || len(p.Durability) > 0 }
+func (p *Probe) measured() bool { return len(p.Steps) > 0 || len(p.Durability) > 0 }
 
-func (r *ComparisonReport) stands() (Status, bool) {
-	return Complete, len(r.Sides) > 0 && len(r.Comparisons) > 0
+func (r *ComparisonReport) measured() bool {
+	return len(r.Sides) > 0 && len(r.Comparisons) > 0
 }
 
-func (s *Suite) stands() (Status, bool) {
-	return s.Status, slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Status == PartDone || p.Status == PartFailed })
+func (s *Suite) measured() bool {
+	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Status == PartDone || p.Status == PartFailed })
 }

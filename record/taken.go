@@ -22,7 +22,7 @@ func taken(dir, name string) error {
 
 // Vacant refuses a directory that holds a record of any kind, with an error that wraps [ErrTaken]. It changes nothing.
 func Vacant(dir string) error {
-	for _, name := range mainFiles {
+	for _, name := range MainFiles() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return taken(dir, name)
 		}

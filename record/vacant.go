@@ -9,9 +9,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// mainFiles are the files of which each record has one.
-var mainFiles = []string{RunFile, StudyFile, DrillFile, ProbeFile, ComparisonFile, SuiteFile}
-
 // vacate makes sure that a directory holds no record of any kind. What a record left that could not be begun, for example
 // because the disk was full, is removed: empty files and directories, and files that were to replace a main file.
 func vacate(dir string) error {
@@ -32,7 +29,7 @@ func vacate(dir string) error {
 			return taken(dir, name)
 		}
 	}
-	for _, name := range append(slices.Clone(mainFiles), SuitePlan) {
+	for _, name := range append(MainFiles(), SuitePlan) {
 		left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "."+name+".*")) // the pattern is well-formed
 		for _, path := range left {
 			_ = os.Remove(path) // it disturbs nobody

@@ -50,7 +50,7 @@ func TestDirectoriesOfRecordsThatWereNotBegun(t *testing.T) {
 		if err := create(dir); err != nil {
 			t.Errorf("%s: what a full disk left keeps it from being begun: %v", kind, err)
 		}
-		for _, name := range append(mainFiles[:len(mainFiles):len(mainFiles)], EventsFile, "rounds/1/run.json") {
+		for _, name := range append(MainFiles()[:len(MainFiles()):len(MainFiles())], EventsFile, "rounds/1/run.json") {
 			dir := t.TempDir()
 			path := filepath.Join(dir, filepath.FromSlash(name))
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -184,7 +184,7 @@ func TestResultsAreRebuiltExactly(t *testing.T) {
 	if diff := cmp.Diff(r.Phases, results); diff != "" {
 		t.Errorf("results from the files (-written +rebuilt):\n%s", diff)
 	}
-	opened, err := Open(dir)
+	opened, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestKilledRunKeepsAllButTheLastInterval(t *testing.T) {
 		}
 		sizes = append(sizes, map[string]int64{IntervalsFile: size(t, dir, IntervalsFile), LatencyFile: size(t, dir, LatencyFile)})
 	}
-	r, err := Open(dir)
+	r, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestRunFileIsThereFromTheBeginning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(dir)
+	r, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestAlteredFilesAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	r, err := Open(dir)
+	r, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func TestDiskFull(t *testing.T) {
 	if _, err := w.Finish(Ending{Status: Complete, Ended: testStart}); err == nil {
 		t.Error("Finish reports success")
 	}
-	r, err := Open(dir)
+	r, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,29 +48,39 @@ type SuiteFigure struct {
 	Lines []string
 }
 
+// PartIn returns what reads the record of a part of the suite in dir, for [NewSuite].
+func PartIn(dir string) func(*record.Part) (SuitePart, error) {
+	return func(p *record.Part) (x SuitePart, err error) {
+		at, err := record.Below(dir, p.Record)
+		if err != nil {
+			return x, err
+		}
+		r, err := record.Open(at)
+		if err != nil {
+			return x, err
+		}
+		switch r := r.(type) {
+		case *record.Study:
+			x.Study = r
+		case *record.Drill:
+			x.Drill = r
+		case *record.Probe:
+			x.Probe = r
+		}
+		if have := r.Common().Kind; have != p.Kind || x == (SuitePart{}) {
+			return SuitePart{}, fmt.Errorf("%s is the record of a %s, and the part is a %s", p.Record, have, p.Kind)
+		}
+		return x, nil
+	}
+}
+
 // OpenSuite reads a suite and the records of its parts. A part that cannot be read says so; the others are shown.
 func OpenSuite(dir string) (*Suite, error) {
 	s, err := record.OpenSuite(dir)
 	if err != nil {
 		return nil, err
 	}
-	return NewSuite(s, func(p *record.Part) (x SuitePart, err error) {
-		at, err := record.Below(dir, p.Record)
-		if err != nil {
-			return x, err
-		}
-		switch p.Kind {
-		case record.KindStudy:
-			x.Study, err = record.OpenStudy(at)
-		case record.KindDrill:
-			x.Drill, err = record.OpenDrill(at)
-		case record.KindProbe:
-			x.Probe, err = record.OpenProbe(at)
-		default:
-			err = fmt.Errorf("a part of kind %q is not known", p.Kind)
-		}
-		return x, err
-	}), nil
+	return NewSuite(s, PartIn(dir)), nil
 }
 
 // NewSuite holds a document against the parts of a suite. open reads the record of a part that has one.

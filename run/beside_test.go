@@ -47,7 +47,7 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 	if _, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(err) {
 		t.Fatal(err)
 	}
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestRecordOnAFullDisk(t *testing.T) {
 	if err := os.Remove(filepath.Join(disk, "everything")); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := record.Open(dir)
+	kept, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestRecordIsHeldWhileItIsWritten(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, record.LockFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file is left: %v", err)
 	}
-	if r, err := record.Open(dir); err != nil || has(r.Validity, "altered") {
+	if r, err := record.OpenRun(dir); err != nil || has(r.Validity, "altered") {
 		t.Errorf("the record: %v", err)
 	}
 }

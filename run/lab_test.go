@@ -151,7 +151,7 @@ func labRun(t *testing.T, f *fakeLab, atEnd func()) (*record.Run, string) {
 	if !interrupted(err) {
 		t.Fatal(err)
 	}
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestCompleteRun(t *testing.T) {
 	if !slices.Equal(result.Command, []string{"plimsoll", "run"}) {
 		t.Errorf("command %q", result.Command)
 	}
-	again, err := record.Open(dir)
+	again, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestInterruptedRun(t *testing.T) {
 	if p.Counts.Attempted != result.Course.Sent || result.Course.Offered != result.Course.Sent+result.Course.Unsent {
 		t.Errorf("%d operations counted, course %+v", p.Counts.Attempted, result.Course)
 	}
-	if again, err := record.Open(opts.Dir); err != nil || again.Status != record.Interrupted {
+	if again, err := record.OpenRun(opts.Dir); err != nil || again.Status != record.Interrupted {
 		t.Errorf("the record: %v", err)
 	}
 }

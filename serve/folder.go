@@ -181,7 +181,7 @@ func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 	if err != nil {
 		return
 	}
-	for _, file := range []string{record.RunFile, record.SuiteFile, record.StudyFile, record.DrillFile, record.ProbeFile, html.ComparisonFile} {
+	for _, file := range record.MainFiles() {
 		if s, ok := f.look(dir, file); ok {
 			found[dir] = s
 			if file == record.RunFile || file == record.ProbeFile {

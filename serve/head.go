@@ -30,60 +30,34 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	}
 	e, names, err := entryOf(file, b, in)
 	if err != nil {
-		return Entry{Kind: kinds[file], Verdict: "damaged"}, nil, nil
+		return Entry{Kind: record.KindOf(file), Verdict: "damaged"}, nil, nil
 	}
 	return e, names, nil
 }
 
-// kinds are the kinds of records by their main files.
-var kinds = map[string]string{record.RunFile: record.KindRun, record.SuiteFile: record.KindSuite, record.StudyFile: record.KindStudy,
-	record.DrillFile: record.KindDrill, record.ProbeFile: record.KindProbe, html.ComparisonFile: record.KindComparison}
-
 // entryOf makes an entry of the text of a main file.
 func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, error) {
-	switch file {
-	case record.RunFile:
-		var r record.Run
-		if err := safeopen.Unmarshal(b, &r); err != nil {
-			return Entry{}, nil, err
-		}
-		r.Validity = append(r.Validity, record.Empty(&r)...)
-		return entryOfRun(&r), nil, nil
-	case record.SuiteFile:
-		var s record.Suite
-		if err := safeopen.Unmarshal(b, &s); err != nil {
-			return Entry{}, nil, err
-		}
-		return entryOfSuite(&s), partNames(&s), nil
-	case record.StudyFile:
-		var s record.Study
-		if err := safeopen.Unmarshal(b, &s); err != nil {
-			return Entry{}, nil, err
-		}
-		s.Validity = append(s.Validity, record.Empty(&s)...)
-		return Entry{Kind: record.KindStudy, Title: s.Specification.Name, Status: s.Status, Verdict: report.Brief(report.StudyVerdict(&s)),
-			Started: s.Started, Labels: s.Specification.Labels, Lab: labOf(s.Specification.Run.Target)}, trialNames(&s), nil
-	case record.DrillFile:
-		var d record.Drill
-		if err := safeopen.Unmarshal(b, &d); err != nil {
-			return Entry{}, nil, err
-		}
-		d.Validity = append(d.Validity, record.Empty(&d)...)
-		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(&d), Status: d.Status, Verdict: report.Brief(report.DrillVerdict(&d)), Started: d.Started,
-			Labels: d.Specification.Labels, Lab: labOf(d.Specification.Run.Target)}, nil, nil
-	case record.ProbeFile:
-		var p record.Probe
-		if err := safeopen.Unmarshal(b, &p); err != nil {
-			return Entry{}, nil, err
-		}
-		p.Validity = append(p.Validity, record.Empty(&p)...)
-		return entryOfProbe(&p), nil, nil
-	}
-	var c record.ComparisonReport
-	if err := safeopen.Unmarshal(b, &c); err != nil {
+	r, err := record.Decode(file, b)
+	if err != nil {
 		return Entry{}, nil, err
 	}
-	return entryOfComparison(&c, in), nil, nil
+	switch r := r.(type) {
+	case *record.Run:
+		return entryOfRun(r), nil, nil
+	case *record.Suite:
+		return entryOfSuite(r), partNames(r), nil
+	case *record.Study:
+		return Entry{Kind: record.KindStudy, Title: r.Specification.Name, Status: r.Status, Verdict: report.Brief(report.StudyVerdict(r)),
+			Started: r.Started, Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, trialNames(r), nil
+	case *record.Drill:
+		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(r), Status: r.Status, Verdict: report.Brief(report.DrillVerdict(r)), Started: r.Started,
+			Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, nil, nil
+	case *record.Probe:
+		return entryOfProbe(r), nil, nil
+	case *record.ComparisonReport:
+		return entryOfComparison(r, in), nil, nil
+	}
+	return Entry{}, nil, fmt.Errorf("records of kind %s are not listed", r.Common().Kind)
 }
 
 func entryOfRun(r *record.Run) Entry {

@@ -198,7 +198,7 @@ func TestStopping(t *testing.T) {
 		t.Errorf("pressed: %d", got)
 	}
 	await(t, "the run ends", func() bool { _, held := record.Holder(filepath.Join(dir, "r")); return !held })
-	r, err := record.Open(filepath.Join(dir, "r"))
+	r, err := record.OpenRun(filepath.Join(dir, "r"))
 	if err != nil || r.Status != record.Interrupted {
 		t.Errorf("the run is %v (%v)", r, err)
 	}

@@ -125,7 +125,7 @@ func TestStopBehindAProxyWithTLS(t *testing.T) {
 		t.Fatalf("stopping is %d: %s", resp.StatusCode, body)
 	}
 	_ = cmd.Wait() // a run that was interrupted may end with any code
-	r, err := record.Open(filepath.Join(dir, "r"))
+	r, err := record.OpenRun(filepath.Join(dir, "r"))
 	if err != nil || r.Status != record.Interrupted {
 		t.Errorf("the run is %+v, %v, want it interrupted", r, err)
 	}

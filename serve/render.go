@@ -197,7 +197,7 @@ func goesOn(r *record.Run) {
 func stateOf(dir string, held bool) string {
 	var b strings.Builder
 	fmt.Fprint(&b, held)
-	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, html.ComparisonFile} {
+	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, record.ComparisonFile} {
 		b.WriteString(stateOfFile(dir, name))
 	}
 	if held {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -76,14 +77,6 @@ func over(dir string) bool {
 			return false
 		}
 	}
-	for _, open := range []func() error{
-		func() error { _, err := record.OpenStudy(dir); return err },
-		func() error { _, err := record.OpenDrill(dir); return err },
-		func() error { _, err := record.OpenProbe(dir); return err },
-	} {
-		if open() == nil {
-			return true
-		}
-	}
-	return false
+	r, err := record.Open(dir)
+	return err == nil && slices.Contains([]string{record.KindStudy, record.KindDrill, record.KindProbe}, r.Common().Kind)
 }

@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // drillMarks returns the moments that somebody marks: by Enter, or by SIGUSR1 where there is one.
@@ -41,16 +40,4 @@ func drillMarks(env *environment) (<-chan time.Time, func()) {
 		}
 	}()
 	return marks, func() { signal.Stop(signals); close(done) }
-}
-
-// showDrill prints the record of a drill again.
-func showDrill(env *environment, dir, format string) error {
-	d, err := record.OpenDrill(dir)
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	if err := drillForms(d).print(env.stdout, format); err != nil {
-		return err
-	}
-	return verdictOfDrill(d)
 }

@@ -27,32 +27,14 @@ func writeRecord(w io.Writer, s *html.Source, format string) error {
 
 // recordForms reads a record again, with all that it has.
 func recordForms(s *html.Source) (forms, error) {
-	switch {
-	case s.Suite != nil:
-		x, err := report.OpenSuite(s.Dir)
-		if err != nil {
-			return forms{}, err
-		}
-		return suiteForms(x), nil
-	case s.Study != nil:
-		x, err := record.OpenStudy(s.Dir)
-		return studyForms(x), err
-	case s.Drill != nil:
-		x, err := record.OpenDrill(s.Dir)
-		return drillForms(x), err
-	case s.Probe != nil:
-		x, err := record.OpenProbe(s.Dir)
-		return probeForms(x), err
-	case s.Comparison != nil:
+	if s.Comparison != nil { // it may be a file by itself
 		return comparisonForms(s.Comparison), nil
 	}
 	r, err := record.Open(s.Dir)
 	if err != nil {
 		return forms{}, err
 	}
-	r.Specification.Out = s.Dir
-	f := runForms(r)
-	f.by["ycsb"] = func(w io.Writer) error { return writeYCSBText(w, s.Dir, r) }
+	f, _ := resultForms(s.Dir, r)
 	return f, nil
 }
 

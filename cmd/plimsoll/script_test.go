@@ -131,7 +131,7 @@ func signalIn(signal os.Signal, phase, dir string, cmd *exec.Cmd, done <-chan st
 			return
 		case <-look.C:
 		}
-		r, err := record.Open(dir)
+		r, err := record.OpenRun(dir)
 		if err == nil && r.Phase(phase) != nil && r.Phase(phase).Counts.Attempted > 0 {
 			_ = cmd.Process.Signal(signal) // it may have ended, and the exit code says so
 			return

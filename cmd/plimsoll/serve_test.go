@@ -205,7 +205,7 @@ func TestRunOutlivesItsPage(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("the run does not end: %s", b.stderr.String())
 	}
-	kept, err := record.Open(dir)
+	kept, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,20 +31,7 @@ must not be believed (also: altered, or nothing was measured), 130 interrupted o
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			switch dir := args[0]; {
-			case holds(dir, record.SuiteFile):
-				return showSuite(env, dir, format)
-			case holds(dir, record.DrillFile):
-				return showDrill(env, dir, format)
-			case holds(dir, record.StudyFile):
-				return showStudy(env, dir, format)
-			case holds(dir, record.ProbeFile):
-				return showProbe(env, dir, format)
-			case holds(dir, record.ComparisonFile):
-				return showComparison(env, dir, format)
-			default:
-				return showRun(env, dir, format)
-			}
+			return show(env, args[0], format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
@@ -55,42 +43,47 @@ func holds(dir, file string) bool {
 	return err == nil
 }
 
-func showRun(env *environment, dir, format string) error {
+// show prints a record and returns what the command that made it would have ended with.
+func show(env *environment, dir, format string) error {
 	r, err := record.Open(dir)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	r.Specification.Out = dir
-	if err := runForms(r).print(env.stdout, format); err != nil {
+	f, verdict := resultForms(dir, r)
+	if err := f.print(env.stdout, format); err != nil {
 		return err
 	}
-	return verdictOf(r, nil)
+	return verdict()
 }
 
-// showStudy prints a study. One that did not end may have no verdicts yet, so that it is judged as far as it came.
-func showStudy(env *environment, dir, format string) error {
-	s, err := record.OpenStudy(dir)
-	if err != nil {
-		return withExit(exitUsage, err)
+// resultForms are the forms in which a record is printed, and its exit code.
+func resultForms(dir string, r record.Result) (forms, func() error) {
+	switch r := r.(type) {
+	case *record.Study:
+		if r.Status != record.Complete || len(r.Comparisons) == 0 {
+			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
+		}
+		return studyForms(r), func() error { return verdictOfStudy(r) }
+	case *record.Suite:
+		s := report.NewSuite(r, report.PartIn(dir))
+		return suiteForms(s), func() error { return verdictOfSuite(s) }
+	case *record.Drill:
+		return drillForms(r), func() error { return verdictOfDrill(r) }
+	case *record.Probe:
+		return probeForms(r), func() error { return verdictOfProbe(r) }
+	case *record.ComparisonReport:
+		return comparisonForms(r), func() error { return verdictOfComparison(r) }
+	case *record.Run:
+		r.Specification.Out = dir
+		f := runForms(r)
+		f.by["ycsb"] = func(w io.Writer) error { return writeYCSBText(w, dir, r) }
+		return f, func() error { return verdictOf(r, nil) }
 	}
-	if s.Status != record.Complete || len(s.Comparisons) == 0 {
-		judge.Study(s)
-	}
-	if err := studyForms(s).print(env.stdout, format); err != nil {
-		return err
-	}
-	return verdictOfStudy(s)
+	panic("there is a kind of record that is not printed")
 }
 
-// showSuite prints a suite. Its exit code is that of its worst part; one with a doubt that came up since is invalid.
-func showSuite(env *environment, dir, format string) error {
-	s, err := report.OpenSuite(dir)
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	if err := suiteForms(s).print(env.stdout, format); err != nil {
-		return err
-	}
+// verdictOfSuite is the exit code of the worst part; a suite with a doubt that came up since is invalid.
+func verdictOfSuite(s *report.Suite) error {
 	code := suite.Exit(s.Record)
 	if s.Worst() == measure.Invalid && (code == exitSuccess || code == exitObjective) {
 		code = exitInvalid
@@ -101,14 +94,7 @@ func showSuite(env *environment, dir, format string) error {
 	return nil
 }
 
-func showComparison(env *environment, dir, format string) error {
-	r, err := record.OpenComparison(dir)
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	if err := comparisonForms(r).print(env.stdout, format); err != nil {
-		return err
-	}
+func verdictOfComparison(r *record.ComparisonReport) error {
 	if measure.Worst(r.Validity) == measure.Invalid {
 		return withExit(exitInvalid, errSilent)
 	}

@@ -45,7 +45,7 @@ func TestRunThatLosesItsTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the load goes on without anybody who reads", func() bool {
-		r, err := record.Open(dir)
+		r, err := record.OpenRun(dir)
 		return err == nil && r.Phase("measure") != nil && r.Phase("measure").Seconds > 2
 	})
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -61,7 +61,7 @@ func TestRunThatLosesItsTerminal(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("it ended with %v", cmd.ProcessState)
 	}
-	if r, err := record.Open(dir); err != nil || r.Status != record.Interrupted {
+	if r, err := record.OpenRun(dir); err != nil || r.Status != record.Interrupted {
 		t.Errorf("the record: %v, %v", r, err)
 	}
 }

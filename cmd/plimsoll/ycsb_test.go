@@ -445,7 +445,7 @@ func TestYCSBRecord(t *testing.T) {
 	callYCSB(t, "load"+target+" -P workloada").want(t, exitSuccess)
 	dir := filepath.Join(t.TempDir(), "record")
 	callYCSB(t, "run"+target+" -P workloada -p db.password=hunter2 -p plimsoll.out="+dir).want(t, exitSuccess).says(t, "plimsoll show "+dir)
-	run, err := record.Open(dir)
+	run, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestGoldenPages(t *testing.T) {
 
 func TestResources(t *testing.T) {
 	dir := run(t, small())
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestHostileNames(t *testing.T) {
 // The numbers of a page are those of the record, written as everywhere.
 func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 	dir := run(t, small())
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,9 +63,6 @@ type Source struct {
 	Problems []string
 }
 
-// ComparisonFile is the file of a comparison that was kept.
-const ComparisonFile = "comparison.json"
-
 // Open reads a record of any kind that a page can show: the directory of a run or a study, or a comparison, as a
 // file or in a directory.
 func Open(path string) (*Source, error) {
@@ -74,22 +71,17 @@ func Open(path string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the record %s: %w", path, cause(err))
 	}
+	open := map[string]func(string) error{
+		record.KindSuite: s.openSuite, record.KindStudy: s.openStudy, record.KindDrill: s.openDrill, record.KindProbe: s.openProbe,
+		record.KindComparison: s.openComparison,
+	}[record.KindIn(path)]
 	switch {
 	case !info.IsDir():
-		err = s.openComparison(path)
-	case safeopen.Exists(path, record.SuiteFile):
-		err = s.openSuite(path)
-	case safeopen.Exists(path, record.StudyFile):
-		err = s.openStudy(path)
-	case safeopen.Exists(path, record.DrillFile):
-		err = s.openDrill(path)
-	case safeopen.Exists(path, record.ProbeFile):
-		err = s.openProbe(path)
-	case safeopen.Exists(path, ComparisonFile):
-		err = s.openComparison(path)
-	default:
-		err = s.openRun(path)
+		open = s.openComparison
+	case open == nil:
+		open = s.openRun
 	}
+	err = open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +101,7 @@ func cause(err error) error {
 
 func (s *Source) openRun(dir string) error {
 	early := courseOf(dir)
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		return err
 	}
@@ -195,8 +187,8 @@ func (s *Source) openStudy(dir string) error {
 func (s *Source) openComparison(path string) error {
 	open := record.OpenComparison
 	switch {
-	case safeopen.Exists(path, ComparisonFile):
-	case filepath.Base(path) == ComparisonFile:
+	case safeopen.Exists(path, record.ComparisonFile):
+	case filepath.Base(path) == record.ComparisonFile:
 		path = filepath.Dir(path)
 	default:
 		open = record.OpenComparisonFile

@@ -108,7 +108,7 @@ func execute(t *testing.T, ctx context.Context, asked spec.Run, o run.Options, s
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Fatalf("the run did not end within %v", patience)
 	}
-	r, openErr := record.Open(o.Dir)
+	r, openErr := record.OpenRun(o.Dir)
 	if openErr != nil {
 		t.Fatal(errors.Join(err, openErr))
 	}
@@ -175,7 +175,7 @@ func checkParts(t *testing.T, dir string, r *record.Run) {
 	var measured, warm measure.Tally
 	workers := 0
 	for i, c := range r.Clients {
-		own, err := record.Open(filepath.Join(dir, filepath.FromSlash(c.Record)))
+		own, err := record.OpenRun(filepath.Join(dir, filepath.FromSlash(c.Record)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func checkAltered(t *testing.T, dir string) {
 	if err := os.WriteFile(changed, []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

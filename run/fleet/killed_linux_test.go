@@ -46,7 +46,7 @@ func TestParentKilled(t *testing.T) {
 			}
 		}
 	}
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

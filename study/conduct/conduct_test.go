@@ -116,7 +116,7 @@ func finished(t *testing.T, dir string, s *record.Study, trials int) {
 			continue
 		}
 		done[tr.Number]++
-		r, err := record.Open(filepath.Join(dir, tr.Record))
+		r, err := record.OpenRun(filepath.Join(dir, tr.Record))
 		if err != nil || r.Status != record.Complete {
 			t.Errorf("the record of trial %d: %v", tr.Number, err)
 		} else if got := r.Phase("measure").Rates.Achieved; tr.Values["throughput"] != got {

@@ -216,7 +216,7 @@ func (c *conductor) replay(j job) (study.Result, record.Trial, bool, error) {
 			break
 		}
 		dir := filepath.Join(c.o.Dir, last.Record)
-		r, err := record.Open(dir)
+		r, err := record.OpenRun(dir)
 		if err != nil || !sameRun(r.Specification, j.spec) {
 			return study.Result{}, record.Trial{}, false, nil // it must be measured again
 		}

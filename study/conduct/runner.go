@@ -31,7 +31,7 @@ func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error)
 
 // Seconds returns the course of a recorded run, but for its load phase: one entry per interval.
 func Seconds(dir string) ([]study.Second, error) {
-	r, err := record.Open(dir)
+	r, err := record.OpenRun(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestArrivalsOfBlocks(t *testing.T) {
 	}
 	blocks, seen := map[int]uint64{}, map[uint64]int{}
 	for _, tr := range s.Trials {
-		r, err := record.Open(filepath.Join(dir, tr.Record))
+		r, err := record.OpenRun(filepath.Join(dir, tr.Record))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestArrivalsDiffer(t *testing.T) {
 	}
 	offered := map[int64]bool{}
 	for _, tr := range s.Trials {
-		r, err := record.Open(filepath.Join(dir, tr.Record))
+		r, err := record.OpenRun(filepath.Join(dir, tr.Record))
 		if err != nil {
 			t.Fatal(err)
 		}

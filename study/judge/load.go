@@ -59,7 +59,7 @@ func Open(name string) (Source, error) {
 		return s, fmt.Errorf("%s is no study, so it has no configuration %q", s.Path, s.Configuration)
 	}
 	if has(s.Path, record.RunFile) {
-		r, err := record.Open(s.Path)
+		r, err := record.OpenRun(s.Path)
 		s.Runs = []Run{{s.Path, r}}
 		return s, err
 	}
@@ -111,7 +111,7 @@ func (s Source) openAll() (Source, error) {
 		return s, fmt.Errorf("%s holds no record: there is no %s in it or below", s.Path, record.RunFile)
 	}
 	for _, dir := range runs {
-		r, err := record.Open(dir)
+		r, err := record.OpenRun(dir)
 		if err != nil {
 			s.Skipped = append(s.Skipped, record.SkippedRecord{Record: dir, Problem: err.Error()})
 			continue

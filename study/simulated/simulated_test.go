@@ -283,7 +283,7 @@ func TestWrittenRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := record.Open(dir)
+	read, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
