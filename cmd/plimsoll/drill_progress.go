@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"time"
-
 )
 
 // drillMarks returns the moments that somebody marks: by Enter, or by SIGUSR1 where there is one.
