@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"iter"
 	"math"
 
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -99,30 +100,53 @@ func count(c course, from, to int64) int64 {
 	return n
 }
 
-// longestGap returns the longest time without a success that reached into the time since the fault, from the last success
-// before it to the first one after it. back is false if there was none until the end: then to is the end.
+// gap is a time without a success. If none came until the end of the measured time, back is false and to is that end.
+type gap struct {
+	from, to int64
+	back     bool
+}
+
+// gaps are the times without a success that reached into the time since the fault, from one success to the next.
+func gaps(c course, w window) iter.Seq[gap] {
+	return func(yield func(gap) bool) {
+		last := int64(-1)
+		for _, s := range c.slices {
+			if s.ok == 0 {
+				continue
+			}
+			if last >= 0 && s.okFirst >= w.fault && last <= w.until && !yield(gap{last, s.okFirst, true}) {
+				return
+			}
+			last = max(last, s.okLast) // those of several processes may overlap
+		}
+		if last >= 0 && last < w.until {
+			yield(gap{last, w.until, false})
+		}
+	}
+}
+
+// longestGap returns the longest of the gaps; from is -1 if there is none.
 func longestGap(c course, w window) (from, to int64, back bool) {
-	last := int64(-1)
-	from, to, back = -1, -1, false
-	consider := func(next int64, ended bool) {
-		if last < 0 || next < w.fault || last > w.until {
-			return
-		}
-		if from < 0 || next-last > to-from {
-			from, to, back = last, next, ended
+	longest := gap{-1, -1, false}
+	for g := range gaps(c, w) {
+		if longest.from < 0 || g.to-g.from > longest.to-longest.from {
+			longest = g
 		}
 	}
-	for _, s := range c.slices {
-		if s.ok == 0 {
-			continue
+	return longest.from, longest.to, longest.back
+}
+
+// stops are the gaps that the timeline tells: the longest one, and every other one of at least [gapSure] in which twenty operations
+// would have succeeded at the rate before. Between operations that come at random so long a gap has a probability of e^-20.
+func stops(c course, w window, e record.DrillEffect) (list []gap) {
+	for g := range gaps(c, w) {
+		length := g.to - g.from
+		if g.back && ceased(g.from, g.to, e.Before, w.until) &&
+			(g.from == e.OutageFrom || length >= gapSure && float64(length)*e.Before >= 20e9) {
+			list = append(list, g)
 		}
-		consider(s.okFirst, true)
-		last = max(last, s.okLast) // those of several processes may overlap
 	}
-	if last >= 0 && last < w.until {
-		consider(w.until, false)
-	}
-	return from, to, back
+	return list
 }
 
 // startsAt is which share of the throughput before a time has to begin with that counts as recovered. What waited while

@@ -61,10 +61,11 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		}
 		for _, k := range kinds {
 			w := window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift}
-			e := effectOf(ofKind(s.courses, k.writes), w)
-			if ceased(e.OutageFrom, e.OutageFrom+e.Outage, e.Before, w.until) && e.Outage >= 0 {
-				at := e.OutageFrom + e.Outage + shift
-				add(k.first, s.shard, at, lastBefore(r.Faults, at), fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(e.Outage))))
+			c := ofKind(s.courses, k.writes)
+			e := effectOf(c, w)
+			for _, g := range stops(c, w, e) {
+				at := g.to + shift
+				add(k.first, s.shard, at, lastBefore(r.Faults, at), fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(g.to-g.from))))
 			}
 			if e.Recovery > 0 { // otherwise it never fell below
 				add(k.back, s.shard, first+e.Recovery, lastBefore(r.Faults, first+e.Recovery),

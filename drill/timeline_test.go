@@ -51,3 +51,43 @@ func TestClockThatWasSetIsTold(t *testing.T) {
 		t.Errorf("a clock that was set back by a second gives %+v", f)
 	}
 }
+
+// TestEveryStopIsTold has writes stop for 1.2 s at the fault and for 2 s half a minute later, as after a second election. The second
+// one is longer, and the first one is what the fault did.
+func TestEveryStopIsTold(t *testing.T) {
+	at := func(s float64) int64 { return int64(s * 1e9) }
+	c := course{class: "update", shard: -1, writes: true}
+	for ms := int64(0); ms < 60_000; ms += 10 {
+		s := float64(ms) / 1000
+		if s >= 10 && s < 11.2 || s >= 40 && s < 42 {
+			continue
+		}
+		c.slices = append(c.slices, slice{number: ms / 10, ok: 5, okFirst: at(s), okLast: at(s + 0.009)})
+	}
+	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: "kill:primary", Injected: at(10), Hit: true}}}
+	var told []string
+	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, clock{time.Now()}, 0) {
+		if m.Kind == record.MomentFirstWrite {
+			told = append(told, m.Text)
+		}
+	}
+	want := []string{"none succeeded for 1.20 s before", "none succeeded for 2.00 s before"}
+	if len(told) != 2 || !strings.HasPrefix(told[0], "none succeeded for 1.2") || !strings.HasPrefix(told[1], "none succeeded for 2") {
+		t.Errorf("the timeline tells %q, want %q", told, want)
+	}
+	for i := range c.slices { // one write a second: gaps are nothing special
+		c.slices[i].ok = 0
+		if i%100 == 0 {
+			c.slices[i].ok = 1
+		}
+	}
+	told = nil
+	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, clock{time.Now()}, 0) {
+		if m.Kind == record.MomentFirstWrite {
+			told = append(told, m.Text)
+		}
+	}
+	if len(told) > 1 {
+		t.Errorf("of a write a second the timeline tells %q", told)
+	}
+}
