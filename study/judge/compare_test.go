@@ -299,7 +299,7 @@ func TestCompareLeavesOut(t *testing.T) {
 // keepStudy writes a study without the records of its trials.
 func keepStudy(t *testing.T, dir string, s *record.Study) string {
 	t.Helper()
-	s.SchemaVersion, s.Kind = record.SchemaVersion, record.KindStudy
+	s.SchemaVersion, s.Kind, s.Started = record.SchemaVersion, record.KindStudy, begin
 	s.Base = measured().Specification
 	s.Environment, s.Tool = measured().Environment, measured().Tool
 	for i := range s.Configurations[1:] {
@@ -456,7 +456,7 @@ func BenchmarkCompareStudies(b *testing.B) {
 	var dirs []string
 	for i := range 2 {
 		s := made(uint64(i), 10, 0.02, factors...)
-		s.SchemaVersion, s.Kind = record.SchemaVersion, record.KindStudy
+		s.SchemaVersion, s.Kind, s.Started = record.SchemaVersion, record.KindStudy, begin
 		content, err := json.Marshal(s)
 		if err != nil {
 			b.Fatal(err)
