@@ -1,13 +1,14 @@
 package record
 
 import (
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestErrorsSayWhatToDo(t *testing.T) {

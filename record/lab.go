@@ -1,9 +1,10 @@
 package record
 
 import (
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Lab is a lab as it is: what was asked for, what was made of it, and how it stands.

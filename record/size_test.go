@@ -1,9 +1,10 @@
 package record
 
 import (
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const goodPrices = `currency: EUR

@@ -1,9 +1,10 @@
 package record
 
 import (
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // SuiteEvent is a line of the journal of a suite. The journal only grows, and a line is on the disk before the suite goes
