@@ -21,7 +21,7 @@ const (
 	Interrupted Status = "interrupted"
 	// Failed: it ended because of an error, which is in Head.Problem.
 	Failed Status = "failed"
-	// Killed: the process was gone before it could say so. [OpenRun] sets it after recovering the results.
+	// Killed: the process was gone before it could say so. [Open] sets it.
 	Killed Status = "killed"
 )
 

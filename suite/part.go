@@ -246,16 +246,8 @@ func found(s *record.Study) map[string]any {
 
 // complete reports whether a directory holds the whole record of a part.
 func complete(dir, kind string) bool {
-	switch kind {
-	case record.KindStudy:
-		s, err := record.OpenStudy(dir)
-		return err == nil && s.Status == record.Complete
-	case record.KindDrill:
-		d, err := record.OpenDrill(dir)
-		return err == nil && d.Status == record.Complete
-	}
-	p, err := record.OpenProbe(dir)
-	return err == nil && p.Status == record.Complete
+	r, err := record.Open(dir)
+	return err == nil && r.Common().Kind == kind && r.Common().Status == record.Complete
 }
 
 // clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports whether

@@ -468,8 +468,9 @@ func checkKilled(t *testing.T, dir string) {
 	}
 }
 
-// What a suite removes before it does a part anew is that part's record: a link in its place may lead to anything.
-func TestResumeRemovesOnlyItsRecords(t *testing.T) {
+// interruptedInThe3rd returns the directory of a suite that was interrupted while its third part was under way.
+func interruptedInThe3rd(t *testing.T, plan *Plan) string {
+	t.Helper()
 	dir := newDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{}
@@ -479,9 +480,15 @@ func TestResumeRemovesOnlyItsRecords(t *testing.T) {
 		}
 	}
 	var stop *Interrupted
-	if _, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
+	if _, err := Run(ctx, plan, Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// What a suite removes before it does a part anew is that part's record: a link in its place may lead to anything.
+func TestResumeRemovesOnlyItsRecords(t *testing.T) {
+	dir := interruptedInThe3rd(t, planOf("study1", "drill2", "probe3"))
 	victim := t.TempDir()
 	precious := filepath.Join(victim, "drill2", "file")
 	if err := os.Mkdir(filepath.Dir(precious), 0o755); err != nil {
@@ -508,18 +515,7 @@ func TestResumeRemovesOnlyItsRecords(t *testing.T) {
 
 // A part that is a link to a record elsewhere is neither gone on with nor taken for done.
 func TestResumeFollowsNoLinkToAPart(t *testing.T) {
-	dir := newDir(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	f := &fake{}
-	f.pause = func() {
-		if len(f.jobs) == 3 {
-			cancel()
-		}
-	}
-	var stop *Interrupted
-	if _, err := Run(ctx, planOf("study1", "drill2", "study3"), Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
-		t.Fatal(err)
-	}
+	dir := interruptedInThe3rd(t, planOf("study1", "drill2", "study3"))
 	part := filepath.Join(dir, record.PartsDir, "study3")
 	foreign := filepath.Join(t.TempDir(), "study")
 	plan := planOf("study3").Parts[0].Plan
