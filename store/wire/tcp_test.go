@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
