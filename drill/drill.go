@@ -25,16 +25,6 @@ type Lab interface {
 	Close() error
 }
 
-// Labs brings up and removes the labs of drills that have one in their specification.
-type Labs interface {
-	// Find returns a lab as it is; nil if there is none.
-	Find(ctx context.Context, name string) (*record.Lab, error)
-	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, asked spec.Lab) error
-	// Down removes a lab, whatever state it is in. There being none is no error.
-	Down(ctx context.Context, name string) error
-}
-
 // Progress is told how a drill goes. Calls come from several goroutines and must return soon.
 type Progress interface {
 	run.Progress
@@ -52,7 +42,7 @@ type Options struct {
 	Progress Progress // nil for none
 	// Open finds the lab that a target lab:NAME means.
 	Open func(ctx context.Context, name string) (Lab, error)
-	Labs Labs // nil where labs cannot be brought up
+	Labs run.Labs // nil where labs cannot be brought up
 	// Launch starts the load processes of drills that have several; nil where there cannot be more than one.
 	Launch fleet.Launcher
 	// Mark gets the moments at which somebody else breaks and heals the target, of an external drill.
