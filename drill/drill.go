@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -56,8 +57,8 @@ func Check(asked spec.Drill) error {
 	}
 	errs := []error{run.CheckClients(asked.Run)}
 	for _, f := range asked.Faults {
-		if _, err := fault.Parse(f); err != nil {
-			errs = append(errs, err)
+		if err := action.Check(f); err != nil {
+			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -52,7 +52,7 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	b := &bench{h: h, home: home}
 	l := b.until(t, "its volume is there", func(l record.Lab) bool { return len(l.Volumes) == 1 && l.Volumes[0].Mount != "" })
 	writer := startWriter(t, filepath.Join(l.Volumes[0].Mount, "file"))
-	if _, err := h.Fail(t.Context(), lab.Fault{Action: lab.DiskHang, Target: l.Volumes[0].Name}); err != nil {
+	if _, err := h.Fail(t.Context(), spec.Fault{Strike: spec.ParseStrike("disk-hang:" + l.Volumes[0].Name)}, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.waits(t)
@@ -93,7 +93,7 @@ func startWriter(t *testing.T, file string) map[int]uint64 {
 func (b *bench) waits(t *testing.T) {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		w, err := b.h.Witness(t.Context())
+		w, err := b.h.Counters(t.Context())
 		for _, d := range w.Disks {
 			if d.Stats.Waiting > 0 {
 				return

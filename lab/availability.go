@@ -39,12 +39,12 @@ func (s *supervisor) evacuate(x *fault) {
 
 // evacuateOnce tries each member of a dead host once, and says whether some are left.
 func (s *supervisor) evacuateOnce(x *fault, told map[string]string) (left bool) {
-	defer s.locks.lock(x.keys()...)()
-	if x.host.State() != host.Off || !s.listed(x) {
+	defer s.locks.lock(keys(x.job)...)()
+	if x.job.Host.State() != host.Off || !s.listed(x) {
 		return false
 	}
-	for _, name := range s.standingOn(x.host) {
-		err := s.restartElsewhere(name, x.host)
+	for _, name := range s.standingOn(x.job.Host) {
+		err := s.restartElsewhere(name, x.job.Host)
 		if err == nil {
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *supervisor) evacuateOnce(x *fault, told map[string]string) (left bool) 
 		if told[name] != err.Error() {
 			told[name] = err.Error()
 			s.event("problem", fmt.Sprintf("%s could not be started on another host, and is tried again: %v", name, err),
-				map[string]string{"member": name, "host": x.host.Name()})
+				map[string]string{"member": name, "host": x.job.Host.Name()})
 		}
 	}
 	return left
@@ -154,7 +154,7 @@ func (s *supervisor) dropFaultsOf(member string) {
 	s.mu.Lock()
 	var gone []*fault
 	for _, f := range s.faults {
-		if f.node != nil && f.node.Name() == member {
+		if f.job.Node != nil && f.job.Node.Name() == member {
 			gone = append(gone, f)
 		}
 	}

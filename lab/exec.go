@@ -92,9 +92,9 @@ func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engin
 	lab := s.order.Spec.Name
 	switch h.State() {
 	case host.Off:
-		return nil, nil, &refusal{fmt.Sprintf("%s has no power, so nothing can be run on it; this gives it back: plimsoll lab heal %s %[1]s", h.Name(), lab), true}
+		return nil, nil, unreachable(fmt.Sprintf("%s has no power, so nothing can be run on it; this gives it back: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	case host.Paused:
-		return nil, nil, &refusal{fmt.Sprintf("%s is paused, so nothing can be run on it; this lets it go on: plimsoll lab heal %s %[1]s", h.Name(), lab), true}
+		return nil, nil, unreachable(fmt.Sprintf("%s is paused, so nothing can be run on it; this lets it go on: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	}
 	return h, n, nil
 }

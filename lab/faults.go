@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -18,181 +20,107 @@ import (
 // fault is something that was broken and is not healed yet.
 type fault struct {
 	record.LabFault
-	target
-	asked string      // the target as it was named, which may be a role
-	other host.Host   // of a cut
-	held  []faultDisk // that have a fault of the fault filesystem
-	gone  []string    // disks that were replaced since
+	job   *action.Job
+	asked string   // the target as it was named, which may be a role
+	gone  []string // disks that were replaced since
 	timer *time.Timer
 }
 
 // healLimit bounds the healing of one fault: a member may have to copy its data again.
 const healLimit = 5 * time.Minute
 
-// fail breaks something and returns when it is broken.
-func (s *supervisor) fail(ctx context.Context, f Fault) (record.LabFault, error) {
-	if err := f.Check(); err != nil {
+// fail breaks something and returns when it is broken. After the limit it is healed; 0 is never.
+func (s *supervisor) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
+	if err := action.Check(f); err != nil {
 		return record.LabFault{}, err
 	}
-	kind := actions[f.Action]
+	if limit < 0 {
+		return record.LabFault{}, refuse("the time after which it is healed cannot be negative")
+	}
 	if s.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
 	}
-	t, err := s.resolve(ctx, f, kind.onHost)
+	x, err := s.prepare(ctx, f)
 	if err != nil {
 		return record.LabFault{}, err
 	}
-	x := &fault{target: t, asked: presentName(f.Target), LabFault: record.LabFault{Action: f.Action, Target: t.name(), From: f.From}}
-	if err := s.suits(ctx, x, f); err != nil {
-		return record.LabFault{}, err
-	}
-	defer s.locks.lock(x.keys()...)()
-	if err := s.possible(x, f); err != nil {
+	defer s.locks.lock(keys(x.job)...)()
+	if err := s.possible(x); err != nil {
 		return record.LabFault{}, err
 	}
 	x.Since = time.Now().UTC()
-	if err := s.apply(ctx, x, f); err != nil {
+	if err := x.job.Action.Apply(ctx, x.job); err != nil {
 		if errors.Is(err, host.ErrUnsupported) {
 			return record.LabFault{}, refuse("%s", err)
 		}
-		return record.LabFault{}, fmt.Errorf("cannot %s %s: %w", f.Action, x.Target, err)
+		return record.LabFault{}, fmt.Errorf("cannot %s %s: %w", x.Action, x.Target, err)
 	}
-	s.register(x, f, kind.lasts)
+	s.register(x, limit)
 	return x.LabFault, nil
 }
 
-// suits says whether an action can be done to this kind of target, and completes the fault.
-func (s *supervisor) suits(ctx context.Context, x *fault, f Fault) error {
-	switch f.Action {
-	case Kill, Stop, StepDown:
-		if x.node == nil {
-			return refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)", f.Action, x.Target,
-				strings.Join(s.standingOn(x.host), ", "), PowerOff)
-		}
-		if x.node.Kind() == topology.KindVolume {
-			return noServer(f.Action, x)
-		}
-	case PowerLoss:
-		return s.losesPower(x)
-	case Pause:
-		if x.volume != nil {
-			return refuse("a disk cannot be paused; %s makes it answer with errors", DiskFail)
-		}
-		if x.node != nil && x.node.Kind() == topology.KindVolume {
-			return noServer(f.Action, x)
-		}
+// prepare finds what a fault is done to, and refuses what cannot be done to that.
+func (s *supervisor) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
+	a := action.Find(f.Strike.Action)
+	t, err := s.resolve(ctx, f.Strike, a.On, f.Seed)
+	if err != nil {
+		return nil, err
 	}
-	if x.volume != nil && !onDisk(f.Action) {
-		return refuse("%s is not done to a disk; %s is", f.Action, DiskFail)
+	j := &action.Job{Action: a, Fault: f, Target: t, Site: site{s}}
+	x := &fault{job: j, asked: presentName(f.Strike.Target), LabFault: record.LabFault{Action: a.Name, Target: t.Name()}}
+	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
+	case a.On == action.Member && t.Node == nil:
+		return nil, refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)", a.Name, x.Target,
+			strings.Join(s.standingOn(t.Host), ", "), action.PowerOff)
+	case t.Volume != nil && a.On != action.Disk:
+		return nil, refuse("%s is not done to a disk; %s is", a.Name, action.DiskFail)
+	case a.On&action.Member != 0 && !server:
+		return nil, refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s", a.Name, x.Target, t.Host.Name())
 	}
 	if f.From != "" {
-		other, err := s.resolve(ctx, Fault{Target: f.From}, true)
+		other, err := s.resolve(ctx, spec.Strike{Target: f.From}, action.Host, 0)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if other.host == x.host {
-			return refuse("%s cannot be cut off from itself", x.Target)
-		}
-		x.other, x.From = other.host, other.host.Name()
+		j.Other, x.From = other.Host, other.Host.Name()
 	}
-	return nil
-}
-
-// noServer refuses what is done to servers where there is none.
-func noServer(action string, x *fault) error {
-	return refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s", action, x.Target, x.host.Name())
+	if a.Suits == nil {
+		return x, nil
+	}
+	return x, a.Suits(j)
 }
 
 // keys are what must not change while a fault is done.
-func (x *fault) keys() []string {
-	if x.volume != nil {
-		return []string{"disks/" + x.volume.Name()}
+func keys(j *action.Job) []string {
+	switch {
+	case j.Volume != nil:
+		return []string{"disks/" + j.Volume.Name()}
+	case j.Node != nil:
+		return []string{"member/" + j.Node.Name()}
+	case j.Other != nil:
+		return []string{"host/" + j.Host.Name(), "host/" + j.Other.Name()}
 	}
-	if x.node != nil {
-		return []string{"member/" + x.node.Name()}
-	}
-	if x.other != nil {
-		return []string{"host/" + x.host.Name(), "host/" + x.other.Name()}
-	}
-	return []string{"host/" + x.host.Name()}
+	return []string{"host/" + j.Host.Name()}
 }
 
 // possible refuses what makes no sense as things stand now.
-func (s *supervisor) possible(x *fault, f Fault) error {
-	state := x.host.State()
-	if x.volume == nil && state == host.Off {
-		return refuse("%s has no power, so there is nothing to %s", x.host.Name(), f.Action)
+func (s *supervisor) possible(x *fault) error {
+	j := x.job
+	if j.Volume == nil && j.Host.State() == host.Off {
+		return refuse("%s has no power, so there is nothing to %s", j.Host.Name(), x.Action)
 	}
-	if x.node != nil && !x.node.Status().Running {
-		return refuse("%s does not run, so there is nothing to %s", x.Target, f.Action)
+	if j.Node != nil && !j.Node.Status().Running {
+		return refuse("%s does not run, so there is nothing to %s", x.Target, x.Action)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.faults {
-		if other.same(x) {
+		if other.job.Same(j) {
 			text, _ := other.told(other.Since)
 			return refuse("%s is in place already, as fault %d; heal it first: plimsoll lab heal %s %[2]d", text, other.ID, s.lab.Name)
 		}
 	}
 	return nil
-}
-
-// same says whether two faults are about the same thing.
-func (x *fault) same(y *fault) bool {
-	if x.Action != y.Action {
-		return false
-	}
-	if x.Action != Cut {
-		return x.name() == y.name()
-	}
-	return x.host == y.host && x.other == y.other || x.host == y.other && x.other == y.host
-}
-
-// apply does what a fault says.
-func (s *supervisor) apply(ctx context.Context, x *fault, f Fault) error {
-	switch f.Action {
-	case PowerLoss:
-		return s.losePower(ctx, x, f)
-	case PowerOff:
-		s.ends(s.standingOn(x.host), "its host lost power")
-		err := x.host.PowerOff(ctx)
-		return errors.Join(err, s.builder.diskPower(ctx, x.host.Name(), false))
-	case Cut:
-		d := f.Direction
-		if d == "" {
-			d = host.Both
-		}
-		return x.host.Cut(ctx, x.other, d)
-	case Slow:
-		return x.host.Slow(ctx, f.Rate)
-	case Pause:
-		if x.node != nil {
-			return x.node.Pause()
-		}
-		return x.host.Pause(ctx)
-	case Kill:
-		s.ends([]string{x.node.Name()}, "it was killed")
-		return x.node.Kill()
-	case Stop:
-		s.ends([]string{x.node.Name()}, "it was stopped")
-		return x.node.Stop(ctx)
-	case StepDown:
-		return s.stepDown(ctx, x)
-	}
-	return s.failDisks(ctx, x, f)
-}
-
-// stepDown hands over from a primary. Naming another member is a mistake.
-func (s *supervisor) stepDown(ctx context.Context, x *fault) error {
-	set := s.setOf(x.node.Name())
-	primary, err := s.running().Primary(ctx, set)
-	if err != nil {
-		return err
-	}
-	if primary != x.node.Name() {
-		return refuse("%s is not the primary, %s is", x.node.Name(), primary)
-	}
-	return s.running().StepDown(ctx, set)
 }
 
 func (s *supervisor) setOf(member string) string {
@@ -207,44 +135,39 @@ func (s *supervisor) setOf(member string) string {
 }
 
 // register lists a fault and sets the clock that heals it.
-func (s *supervisor) register(x *fault, f Fault, lasts bool) {
-	data := map[string]string{"action": x.Action, "target": x.Target, "began": x.Since.Format(time.RFC3339Nano)}
-	if x.From != "" {
-		data["from"] = x.From
+func (s *supervisor) register(x *fault, limit time.Duration) {
+	text, data := x.told(x.Since)
+	if !x.job.Action.Lasts {
+		delete(data, "id")
+		s.event("fault", text, data)
+		return
 	}
-	text := x.Action + " " + x.Target
-	if x.From != "" {
-		text += " from " + x.From
+	s.mu.Lock()
+	s.lastID++
+	x.ID = s.lastID
+	data["id"] = strconv.Itoa(x.ID)
+	ended := s.superseded(x)
+	s.faults = append(s.faults, x)
+	if limit > 0 {
+		until := x.Since.Add(limit)
+		x.Until = &until
+		x.timer = time.AfterFunc(time.Until(until), func() { s.healLater(x) })
 	}
-	if lasts {
-		s.mu.Lock()
-		s.lastID++
-		x.ID = s.lastID
-		ended := s.superseded(x)
-		s.faults = append(s.faults, x)
-		if f.Limit > 0 {
-			until := x.Since.Add(f.Limit)
-			x.Until = &until
-			x.timer = time.AfterFunc(time.Until(until), func() { s.healLater(x) })
-		}
-		s.mu.Unlock()
-		text += f.times()
-		data["id"] = strconv.Itoa(x.ID)
-		defer s.tellEnded(ended, x)
-	}
-	s.event("fault", text, data)
-	if takesPower(x.Action) {
+	s.mu.Unlock()
+	s.event("fault", text+times(x.job.Fault.For.Std(), limit), data)
+	if x.job.Action.Fate == action.NoPower {
 		s.lost(x)
 	}
+	s.tellEnded(ended, x)
 }
 
 // times tells how long a fault shall last and, where that is another time, after which one the lab heals it by itself.
-func (f Fault) times() (text string) {
-	if f.For > 0 {
-		text = " for " + spec.Duration(f.For.Round(time.Millisecond)).String()
+func times(last, limit time.Duration) (text string) {
+	if last > 0 {
+		text = " for " + spec.Duration(last.Round(time.Millisecond)).String()
 	}
-	if f.Limit > 0 && f.Limit != f.For {
-		text += fmt.Sprintf(" (limit %s)", spec.Duration(f.Limit.Round(time.Second)))
+	if limit > 0 && limit != last {
+		text += fmt.Sprintf(" (limit %s)", spec.Duration(limit.Round(time.Second)))
 	}
 	return text
 }
@@ -260,12 +183,13 @@ func (s *supervisor) tellEnded(ended []*fault, by *fault) {
 
 // superseded drops the faults that a stronger one ended: a process that is killed is not paused any more. s.mu is held.
 func (s *supervisor) superseded(x *fault) (over []*fault) {
-	if x.Action != Kill && x.Action != Stop && !takesPower(x.Action) {
+	fate, j := x.job.Action.Fate, x.job
+	if fate < action.End {
 		return nil
 	}
 	s.faults = slices.DeleteFunc(s.faults, func(f *fault) bool {
-		ended := f.Action == Pause && (x.node != nil && f.node == x.node || x.node == nil && f.host == x.host) ||
-			(f.Action == Kill || f.Action == Stop) && (x.node != nil && f.node == x.node)
+		same := j.Node != nil && f.job.Node == j.Node
+		ended := f.job.Action.Fate == action.Stand && (same || j.Node == nil && f.job.Host == j.Host) || f.job.Action.Fate == action.End && same
 		if ended {
 			over = append(over, f)
 		}
@@ -300,4 +224,40 @@ func (s *supervisor) running() topology.Cluster {
 		return nil
 	}
 	return s.cluster
+}
+
+// site is the lab as the actions that are done to it see it.
+type site struct{ s *supervisor }
+
+func (l site) Cluster() topology.Cluster           { return l.s.running() }
+func (l site) SetOf(member string) string          { return l.s.setOf(member) }
+func (l site) Standing(h host.Host) []string       { return l.s.standingOn(h) }
+func (l site) Ending(members []string, why string) { l.s.ends(members, why) }
+func (l site) Return(member string) error          { return l.s.giveBack(member) }
+
+func (l site) Storage() spec.Storage {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return l.s.planned.Spec.Storage
+}
+
+func (l site) DiskPowerOff(ctx context.Context, h host.Host) error {
+	return l.s.builder.diskPower(ctx, h.Name(), false)
+}
+
+func (l site) PowerOn(ctx context.Context, h host.Host) error { return l.s.powerOn(ctx, h) }
+
+func (l site) LosePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
+	return l.s.losePower(ctx, h, members, cut)
+}
+
+func (l site) FaultDisk(volume, disk string) (*faultfs.Client, string, error) {
+	return l.s.builder.faultDisk(volume, disk)
+}
+
+func (l site) DisksWork(ctx context.Context, volume string) error {
+	l.s.mu.Lock()
+	l.s.healed[volume] = time.Now()
+	l.s.mu.Unlock()
+	return l.s.recover(ctx, volume)
 }

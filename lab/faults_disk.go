@@ -2,77 +2,15 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
-
-// faultDisk is a disk of the fault filesystem: its control, and its name there. Faults keep it, so that nothing that
-// hangs has to be asked when they are healed.
-type faultDisk struct {
-	client *faultfs.Client
-	name   string
-}
-
-// takesPower says whether an action takes the power of a host away.
-func takesPower(action string) bool { return action == PowerOff || action == PowerLoss }
-
-// failDisks does something to disks of one volume. What it did before it failed is undone.
-func (s *supervisor) failDisks(ctx context.Context, x *fault, f Fault) error {
-	if f.Action == DiskFail {
-		for _, d := range x.disks {
-			if err := x.volume.FailDisk(ctx, d); err != nil {
-				return errors.Join(err, s.clearDisks(context.WithoutCancel(ctx), x))
-			}
-		}
-		return nil
-	}
-	for _, d := range x.disks {
-		client, name, err := s.builder.faultDisk(x.volume.Name(), d)
-		if err != nil {
-			return refuse("%s: %v", f.Action, err)
-		}
-		x.held = append(x.held, faultDisk{client, name})
-	}
-	for i, d := range x.held {
-		one := f.ofDisk()
-		one.Seed += uint64(i) // two disks do not lose the same blocks
-		if err := d.client.Set(ctx, d.name, one); err != nil {
-			return errors.Join(err, s.clearDisks(context.WithoutCancel(ctx), x))
-		}
-	}
-	return nil
-}
-
-// clearDisks lets the disks of a fault work again, whatever became of what stands on them.
-func (s *supervisor) clearDisks(ctx context.Context, x *fault) error {
-	var all error
-	for _, d := range x.held {
-		all = errors.Join(all, d.client.Clear(ctx, d.name, actions[x.Action].disk))
-	}
-	if x.Action == DiskFail {
-		for _, d := range x.disks {
-			all = errors.Join(all, x.volume.HealDisk(ctx, d))
-		}
-	}
-	return all
-}
-
-// healDisks lets disks work again, and then the filesystem and the member above them, if these had given up.
-func (s *supervisor) healDisks(ctx context.Context, x *fault) error {
-	if err := s.clearDisks(ctx, x); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.healed[x.volume.Name()] = time.Now()
-	s.mu.Unlock()
-	return s.recover(ctx, x.volume.Name())
-}
 
 // relapseLimit is how long after the end of a fault of its disks a volume is watched: a request that failed before that
 // may come to the filesystem's notice only now, and make it give up.
@@ -84,7 +22,7 @@ func (s *supervisor) relapses(known map[string]string) {
 		s.mu.Lock()
 		recent := time.Since(s.healed[name]) < relapseLimit
 		broken := slices.ContainsFunc(s.faults, func(x *fault) bool {
-			return takesPower(x.Action) || x.volume != nil && x.volume.Name() == name
+			return x.job.Action.Fate == action.NoPower || x.job.Volume != nil && x.job.Volume.Name() == name
 		})
 		s.mu.Unlock()
 		if health != "failed" || !recent || broken {
@@ -151,27 +89,14 @@ func (s *supervisor) recover(ctx context.Context, member string) error {
 // stillLimit is how long the processes of a host may take to stop before its power is cut.
 const stillLimit = time.Second
 
-// losesPower says whether the disks of a host can lose what was not flushed.
-func (s *supervisor) losesPower(x *fault) error {
-	s.mu.Lock()
-	storage := s.planned.Spec.Storage
-	s.mu.Unlock()
-	if storage.Faults || storage.Device != "" || storage.Cache != nil {
-		return nil
-	}
-	return refuse("%s needs disks that know what was flushed: bring the lab up with --size and --faults (storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
-}
-
 // losePower takes the power of a host away with all that was not flushed. Its processes stop first, so that no client
 // is told of errors of disks, then the disks die, and only then the processes: a filesystem that writes back what it
 // has in memory must not reach them.
-func (s *supervisor) losePower(ctx context.Context, x *fault, f Fault) error {
-	members := s.standingOn(x.host)
-	s.ends(members, "its host lost power")
+func (s *supervisor) losePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
 	still, cancel := context.WithTimeout(ctx, stillLimit)
-	_ = x.host.Pause(still) // what waits for a disk cannot stop, and does not answer anybody either
+	_ = h.Pause(still) // what waits for a disk cannot stop, and does not answer anybody either
 	cancel()
-	err := s.builder.losePower(ctx, x.host.Name(), members, f.cut(), func() error { return x.host.PowerOff(ctx) })
+	err := s.builder.losePower(ctx, h.Name(), members, cut, func() error { return h.PowerOff(ctx) })
 	if err != nil {
 		return fmt.Errorf("after its power was cut: %w", err)
 	}
@@ -189,8 +114,6 @@ func (s *supervisor) calmDisks(ctx context.Context) {
 	faults := slices.Clone(s.faults)
 	s.mu.Unlock()
 	for _, x := range faults {
-		for _, d := range x.held {
-			_ = d.client.Clear(ctx, d.name) // one whose server has ended answers nothing any more
-		}
+		x.job.Calm(ctx)
 	}
 }

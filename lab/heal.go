@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -116,7 +117,7 @@ func (s *supervisor) meant(what Healing) ([]*fault, error) {
 	var found []*fault
 	target := presentName(what.Target)
 	for _, x := range s.faults {
-		byTarget := target != "" && (x.Target == target || x.asked == target || x.node == nil && x.volume == nil && x.host.Name() == target)
+		byTarget := target != "" && (x.Target == target || x.asked == target || x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target)
 		if what.All || what.ID != 0 && x.ID == what.ID || byTarget {
 			found = append(found, x)
 		}
@@ -151,9 +152,9 @@ func (s *supervisor) healLater(x *fault) {
 func (s *supervisor) healOne(x *fault, byItself bool) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
-	keys := x.keys()
-	if takesPower(x.Action) {
-		for _, m := range s.standingOn(x.host) {
+	keys := keys(x.job)
+	if x.job.Action.Fate == action.NoPower {
+		for _, m := range s.standingOn(x.job.Host) {
 			keys = append(keys, "member/"+m)
 		}
 	}
@@ -162,7 +163,7 @@ func (s *supervisor) healOne(x *fault, byItself bool) error {
 		return nil
 	}
 	began := time.Now().UTC()
-	if err := s.undo(ctx, x); err != nil {
+	if err := x.job.Action.Undo(ctx, x.job); err != nil {
 		return fmt.Errorf("cannot heal %s %s: %w", x.Action, x.Target, err)
 	}
 	s.delist(x)
@@ -201,29 +202,6 @@ func (s *supervisor) delist(x *fault) {
 	}
 }
 
-// undo does the opposite of a fault.
-func (s *supervisor) undo(ctx context.Context, x *fault) error {
-	switch x.Action {
-	case PowerOff, PowerLoss:
-		return s.powerOn(ctx, x.host)
-	case Cut:
-		return x.host.Mend(ctx, x.other)
-	case Slow:
-		return x.host.Slow(ctx, 0)
-	case Pause:
-		if x.node != nil {
-			return x.node.Resume()
-		}
-		return x.host.Resume(ctx)
-	case Kill, Stop:
-		if x.node.Host().State() == host.Off {
-			return refuse("its host %s has no power; heal that first", x.node.Host().Name())
-		}
-		return s.giveBack(x.node.Name())
-	}
-	return s.healDisks(ctx, x)
-}
-
 // powerOn gives a host and its disks power again and starts the members that still stand on it.
 func (s *supervisor) powerOn(ctx context.Context, h host.Host) error {
 	if err := h.PowerOn(ctx); err != nil && h.State() != host.On {
@@ -254,7 +232,7 @@ func (s *supervisor) endedByFault(member string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.faults, func(f *fault) bool {
-		return f.node != nil && f.node.Name() == member && (f.Action == Kill || f.Action == Stop)
+		return f.job.Node != nil && f.job.Node.Name() == member && f.job.Action.Fate == action.End
 	})
 }
 

@@ -29,15 +29,15 @@ func (s *supervisor) handler() http.Handler {
 		u, err := s.usage()
 		writeAnswer(w, u, err)
 	})
-	mux.HandleFunc("GET "+pathWitness, func(w http.ResponseWriter, r *http.Request) {
-		seen, err := s.witness(r.Context())
+	mux.HandleFunc("GET "+pathCounters, func(w http.ResponseWriter, r *http.Request) {
+		seen, err := s.counters(r.Context())
 		writeAnswer(w, seen, err)
 	})
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
 	mux.HandleFunc("POST "+pathRead, s.serveRead)
-	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f Fault) (record.LabFault, error) {
-		return s.fail(context.WithoutCancel(r.Context()), f)
+	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f failRequest) (record.LabFault, error) {
+		return s.fail(context.WithoutCancel(r.Context()), f.Fault, f.Limit)
 	}))
 	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) { return s.heal(h) }))
 	mux.HandleFunc("POST "+pathRepair, answer(func(_ *http.Request, v repairRequest) (repairAnswer, error) {

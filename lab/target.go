@@ -11,61 +11,36 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
-	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
-
-// target is what a fault is done to: a host, a member, or disks of a volume.
-type target struct {
-	host   host.Host
-	node   engine.Node
-	volume volume.Volume
-	disks  []string
-	whole  bool // all disks of the volume
-}
-
-// name is how the target is called in lists.
-func (t target) name() string {
-	switch {
-	case t.volume != nil && t.whole:
-		return t.volume.Name()
-	case t.volume != nil:
-		return t.volume.Name() + "/" + t.disks[0]
-	case t.node != nil:
-		return t.node.Name()
-	}
-	return t.host.Name()
-}
 
 // roles are the words that stand for a member.
 var roles = []string{"primary", "secondary", "standalone", "arbiter", "router", "gateway", "config", "random"}
 
-// resolve finds what a target means. Members and roles mean the host they stand on where onHost says so.
-func (s *supervisor) resolve(ctx context.Context, f Fault, onHost bool) (target, error) {
-	if f.Target == "" {
-		return target{}, refuse("what is to be broken? Name a host, a member, a role such as primary, or MEMBER/DISK")
-	}
-	if h := s.hostNamed(f.Target); h != nil {
-		if onDisk(f.Action) {
-			return target{}, hostHasNoDisk(f)
+// resolve finds what a target of a kind means. Where it is a host, members and roles mean the one that they stand on.
+func (s *supervisor) resolve(ctx context.Context, what spec.Strike, on action.Kind, seed uint64) (action.Target, error) {
+	if h := s.hostNamed(what.Target); h != nil {
+		if on == action.Disk {
+			return action.Target{}, hostHasNoDisk(what)
 		}
-		return target{host: h}, nil
+		return action.Target{Host: h}, nil
 	}
-	member, disk := splitTarget(f.Target)
-	if disk != "" || onDisk(f.Action) {
-		return s.resolveDisks(ctx, member, disk, f.Seed)
+	member, disk := splitTarget(what.Target)
+	if disk != "" || on == action.Disk {
+		return s.resolveDisks(ctx, member, disk, seed)
 	}
-	node, err := s.resolveMember(ctx, member, f.Seed)
+	node, err := s.resolveMember(ctx, member, seed)
 	if err != nil {
-		return target{}, err
+		return action.Target{}, err
 	}
-	if onHost {
-		return target{host: node.Host()}, nil
+	if on == action.Host {
+		return action.Target{Host: node.Host()}, nil
 	}
-	return target{node: node, host: node.Host()}, nil
+	return action.Target{Node: node, Host: node.Host()}, nil
 }
 
 // splitTarget parts MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is "" where
@@ -91,39 +66,39 @@ func presentName(name string) string {
 }
 
 // resolveDisks finds a disk of the volume of a member, which is named or has a role; all of them where disk is "".
-func (s *supervisor) resolveDisks(ctx context.Context, member, disk string, seed uint64) (target, error) {
+func (s *supervisor) resolveDisks(ctx context.Context, member, disk string, seed uint64) (action.Target, error) {
 	s.mu.Lock()
 	v := s.volumes[member]
 	s.mu.Unlock()
 	if v == nil {
 		node, err := s.resolveMember(ctx, member, seed)
 		if err != nil {
-			return target{}, err
+			return action.Target{}, err
 		}
 		s.mu.Lock()
 		v = s.volumes[node.Name()]
 		s.mu.Unlock()
 		if v == nil {
-			return target{}, refuse("%s keeps no data, so it has no disks", node.Name())
+			return action.Target{}, refuse("%s keeps no data, so it has no disks", node.Name())
 		}
 	}
-	t := target{volume: v, whole: disk == ""}
+	t := action.Target{Volume: v, Whole: disk == ""}
 	var names []string
 	for _, d := range v.Describe(ctx, false).Disks {
 		names = append(names, d.Name)
 		if disk != "" && d.Name != disk && strings.TrimPrefix(d.Name, v.Name()+"-") != disk {
 			continue
 		}
-		t.disks = append(t.disks, d.Name)
-		if t.host == nil {
-			t.host = s.hostNamed(d.Host)
+		t.Disks = append(t.Disks, d.Name)
+		if t.Host == nil {
+			t.Host = s.hostNamed(d.Host)
 		}
 	}
 	switch {
 	case len(names) == 0:
-		return target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", v.Name())
-	case len(t.disks) == 0:
-		return target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
+		return action.Target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", v.Name())
+	case len(t.Disks) == 0:
+		return action.Target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
 	}
 	return t, nil
 }

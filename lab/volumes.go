@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -42,7 +43,7 @@ func (s *supervisor) volumesInDoubt(known map[string]string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.faults, func(x *fault) bool { return x.volume != nil || takesPower(x.Action) })
+	return slices.ContainsFunc(s.faults, func(x *fault) bool { return x.job.Volume != nil || x.job.Action.Fate == action.NoPower })
 }
 
 // healthy is the health of a volume that needs nothing.
@@ -116,11 +117,11 @@ func (s *supervisor) endWithDisks(volume string, before, after []record.LabDisk)
 	s.mu.Lock()
 	var over []*fault
 	for _, x := range s.faults {
-		if x.volume == nil || x.volume.Name() != volume {
+		if x.job.Volume == nil || x.job.Volume.Name() != volume {
 			continue
 		}
-		x.gone = append(x.gone, slices.DeleteFunc(slices.Clone(x.disks), func(d string) bool { return !replaced[d] })...)
-		if !slices.ContainsFunc(x.disks, func(d string) bool { return !slices.Contains(x.gone, d) }) {
+		x.gone = append(x.gone, slices.DeleteFunc(slices.Clone(x.job.Disks), func(d string) bool { return !replaced[d] })...)
+		if !slices.ContainsFunc(x.job.Disks, func(d string) bool { return !slices.Contains(x.gone, d) }) {
 			over = append(over, x)
 		}
 	}
