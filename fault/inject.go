@@ -27,10 +27,7 @@ func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	if err != nil {
 		return Injection{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
 	}
-	i.done = Injection{Asked: asked, Done: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner, Hosts: i.before.Hosts(f.Target)}
-	if f.Until != nil {
-		i.done.Until = *f.Until
-	}
+	i.done = Injection{Asked: asked, Done: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner}
 	if i.action.Isolated != "" && i.before.Isolated(f.Target) {
 		i.done.Manner = i.action.Isolated
 	}

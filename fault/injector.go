@@ -44,15 +44,12 @@ type Injector interface {
 type Injection struct {
 	// Asked is when the lab was told, Done when it had answered that the fault is in effect.
 	Asked, Done time.Time
-	// Target is what was meant by the target's words, and Hosts the hosts that it stands on.
+	// Target is what was meant by the target's words.
 	Target string
-	Hosts  []string
 	// Manner is what clients notice on this kind of host.
 	Manner string
 	// ID is the lab's number of the fault; 0 if it is one that does not last, or not of a lab.
 	ID int
-	// Until is when the lab heals it by itself; zero if there is nothing to heal.
-	Until time.Time
 }
 
 // Proof says whether a fault had an effect, in words of what saw it.

@@ -117,11 +117,11 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, mean
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner || len(done.Hosts) == 0 {
+	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner {
 		t.Errorf("the injection is %+v, want manner %q", done, manner)
 	}
-	if (done.ID != 0) == done.Until.IsZero() {
-		t.Errorf("a fault that lasts must have a limit: %+v", done)
+	if (done.ID != 0) != action.Find(s.Strike.Action).Lasts {
+		t.Errorf("a fault that lasts has a number, and no other: %+v", done)
 	}
 	if meanwhile != nil {
 		meanwhile(done)

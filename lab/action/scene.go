@@ -101,34 +101,6 @@ func (s Sight) Members(target string) []record.LabMember {
 	return found
 }
 
-// Hosts are the hosts that a target stands on: itself, that of a member, those of disks.
-func (s Sight) Hosts(target string) []string {
-	var hosts []string
-	add := func(name string) {
-		if !slices.Contains(hosts, name) {
-			hosts = append(hosts, name)
-		}
-	}
-	for _, h := range s.Lab.Hosts {
-		if h.Name == target {
-			add(h.Name)
-		}
-	}
-	for _, v := range s.Lab.Volumes {
-		for _, d := range v.Disks {
-			if v.Name+"/"+d.Name == target {
-				add(d.Host)
-			}
-		}
-	}
-	for _, m := range s.Lab.Members {
-		if m.Name == target {
-			add(m.Host)
-		}
-	}
-	return hosts
-}
-
 // Isolated says whether a host has a link of its own.
 func (s Sight) Isolated(name string) bool {
 	return slices.ContainsFunc(s.Lab.Hosts, func(h record.LabHost) bool { return h.Name == name && h.Mode == host.Isolated })
