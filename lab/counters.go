@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/action"
@@ -18,9 +17,7 @@ func (s *supervisor) counters(ctx context.Context) (action.Counters, error) {
 	ctx, cancel := context.WithTimeout(ctx, countersLimit)
 	defer cancel()
 	var c action.Counters
-	s.mu.Lock()
-	layout, volumes := s.planned.Layout, maps.Clone(s.volumes)
-	s.mu.Unlock()
+	layout, volumes := s.inventory.layout(), s.storage.all()
 	for _, m := range layout.Members {
 		if v := volumes[m.Name]; v != nil {
 			disks, err := s.diskCounters(ctx, v)
@@ -31,7 +28,7 @@ func (s *supervisor) counters(ctx context.Context) (action.Counters, error) {
 		}
 	}
 	for _, plan := range layout.Hosts {
-		link, ok := s.hostNamed(plan.Name).(host.Link)
+		link, ok := s.inventory.host(plan.Name).(host.Link)
 		if !ok {
 			continue
 		}

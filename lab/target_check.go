@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,28 @@ func checkNeeds(l record.Lab, a *action.Action) error {
 	return nil
 }
 
+// splitTarget parts MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is "" where
+// none is named: shard2/primary is a member.
+func splitTarget(name string) (member, disk string) {
+	name = presentName(name)
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 || slices.Contains(roles, name[at+1:]) {
+		return name, ""
+	}
+	return name[:at], name[at+1:]
+}
+
+// formerName matches what members were called before all engines had the same names; accepted for one release.
+var formerName = regexp.MustCompile(`^(?:pg|mongod)-([0-9]+)(/|$)`)
+
+// presentName is the name that a member has now.
+func presentName(name string) string {
+	if rest, ok := strings.CutPrefix(name, "pg/"); ok {
+		return "rs0/" + rest
+	}
+	return formerName.ReplaceAllString(name, "rs0-$1$2")
+}
+
 // hostHasNoDisk refuses a fault of disks on a host.
 func hostHasNoDisk(what spec.Strike) error {
 	return refuse("%s is done to disks, and %s is a host: name MEMBER/DISK such as primary/d1, or a member for all disks of its volume", what.Action, what.Target)
@@ -66,4 +89,13 @@ func hostHasNoDisk(what spec.Strike) error {
 func noTarget(name string, known []string) error {
 	return refuse("there is no %q in this lab%s (hosts and members: %s; roles: %s)", name,
 		nearest.DidYouMean(name, append(slices.Clone(known), roles...)), strings.Join(known, ", "), strings.Join(roles, ", "))
+}
+
+// amongst ends a sentence about a name that is not there.
+func amongst(name string, names []string) string {
+	slices.Sort(names)
+	if len(names) == 0 {
+		return ""
+	}
+	return nearest.DidYouMean(name, names) + " (there are: " + strings.Join(names, ", ") + ")"
 }
