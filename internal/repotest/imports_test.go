@@ -139,6 +139,8 @@ func TestImportRulesAreChecked(t *testing.T) {
 		{"run/a.go", "published", true},
 		{"published/a.go", "record", true},
 		{"lab/engine/a.go", "load", true},
+		{"lab/a.go", "fault", true},
+		{"lab/action/a.go", "lab", true},
 		{"lab/topology/a.go", "lab/engine", false},
 		{"cmd/plimsoll/a.go", "lab/engine", false},
 		{"kitchen/a.go", "measure", true},
