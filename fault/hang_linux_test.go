@@ -22,8 +22,8 @@ import (
 // writesUntilItFails writes to a file, each block to the disk, as the process that waits for a disk that hangs.
 const writesUntilItFails = `echo; while dd if=/dev/zero of="$0" bs=64k count=1 conv=fsync 2>/dev/null; do :; done`
 
-// A disk hangs with a process in it that the kernel cannot end, and the supervisor of its lab is killed. The process comes back,
-// with an error, and the lab is removed at once with all that it was made of.
+// A disk hangs with a process in it that the kernel cannot end, and the supervisor of its lab is killed. The process
+// comes back, with an error, and the lab is removed at once with all that it was made of.
 func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not tested: virtual disks need root")

@@ -1,9 +1,10 @@
 // Package fault breaks something in a lab, looks whether that had an effect, and heals it.
 //
-// An [Injector] does a fault to a lab; the lab's supervisor knows until when, and heals it at that time by itself, also if the
-// process that asked for it is gone. Whether it hit is judged by what the supervisor did not say: processes, connections,
-// counters of the kernel and of the disks. What can be done, and who sees it, stands in lab/action. Only labs are broken: what a
-// person or another program does to any other target is marked by an injector of [External].
+// An [Injector] does a fault to a lab; the lab's supervisor knows until when, and heals it at that time by itself,
+// also if the process that asked for it is gone. Whether it hit is judged by what the supervisor did not say:
+// processes, connections, counters of the kernel and of the disks. What can be done, and who sees it, stands in
+// lab/action. Only labs are broken: what a person or another program does to any other target is marked by an
+// injector of [External].
 package fault
 
 import (
@@ -35,8 +36,8 @@ type Injector interface {
 	// Verify looks until something other than the injector has seen an effect, or ctx ends; then it says that nothing
 	// was seen. It may be called while load goes on, and again later. An error is that it could not look.
 	Verify(ctx context.Context) (Proof, error)
-	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by its time
-	// limit, or by a person.
+	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by
+	// its time limit, or by a person.
 	Heal(ctx context.Context) (time.Time, error)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// availability watches the members, tells how they end, and starts them again where that was asked for: on their host, or on
-// another one when that is dead.
+// availability watches the members, tells how they end, and starts them again where that was asked for: on their
+// host, or on another one when that is dead.
 type availability struct {
 	*core
 	asked     spec.Availability

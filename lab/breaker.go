@@ -70,15 +70,16 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 		return nil, err
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
-	x := &fault{job: j, asked: presentName(f.Strike.Target), LabFault: record.LabFault{Action: a.Name, Target: t.Name()}}
+	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j, asked: presentName(f.Strike.Target)}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
 	case a.On == action.Member && t.Node == nil:
-		return nil, refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)", a.Name, x.Target,
-			strings.Join(b.inventory.standingOn(t.Host), ", "), action.PowerOff)
+		return nil, refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)",
+			a.Name, x.Target, strings.Join(b.inventory.standingOn(t.Host), ", "), action.PowerOff)
 	case t.Volume != nil && a.On != action.Disk:
 		return nil, refuse("%s is not done to a disk; %s is", a.Name, action.DiskFail)
 	case a.On&action.Member != 0 && !server:
-		return nil, refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s", a.Name, x.Target, t.Host.Name())
+		return nil, refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s",
+			a.Name, x.Target, t.Host.Name())
 	}
 	if f.From != "" {
 		other, err := b.resolve(ctx, spec.Strike{Target: f.From}, action.Host, 0)
@@ -117,7 +118,8 @@ func (b *breaker) possible(x *fault) error {
 	}
 	for _, other := range b.inPlace.all(func(f *fault) bool { return f.job.Same(j) }) {
 		text, _ := other.told(other.Since)
-		return refuse("%s is in place already, as fault %d; heal it first: plimsoll lab heal %s %[2]d", text, other.ID, b.lab)
+		return refuse("%s is in place already, as fault %d; heal it first: plimsoll lab heal %s %[2]d",
+			text, other.ID, b.lab)
 	}
 	return nil
 }
@@ -207,9 +209,11 @@ func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed ui
 	}
 	switch {
 	case len(names) == 0:
-		return action.Target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size", v.Name())
+		return action.Target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size",
+			v.Name())
 	case len(t.Disks) == 0:
-		return action.Target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk, nearest.DidYouMean(disk, names), strings.Join(names, ", "))
+		return action.Target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk,
+			nearest.DidYouMean(disk, names), strings.Join(names, ", "))
 	}
 	return t, nil
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// core is what the parts of a supervisor share: until when they work, what they tell, and the locks of what they change.
+// core is what the parts of a supervisor share: until when they work, what they tell, and the locks of what they
+// change.
 type core struct {
 	ctx    context.Context // of everything that they do; ends when the lab is to stop
 	events *eventLog

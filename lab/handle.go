@@ -87,8 +87,8 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	return h.describe(ctx, topology.Known)
 }
 
-// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It costs
-// them a command or two, so it may be called often while something is measured.
+// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It
+// costs them a command or two, so it may be called often while something is measured.
 func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
 	return h.describe(ctx, topology.Standing)
 }
@@ -135,8 +135,9 @@ func (h *Handle) EventsSince(ctx context.Context, after int64) ([]record.LabEven
 	return h.Events(ctx, after, 0)
 }
 
-// Fail breaks something and returns when it is broken, with the target that was meant. After the limit the lab heals it by itself,
-// 0 being never; for how long it shall last is told and not kept to, and when it is due is known to who asks.
+// Fail breaks something and returns when it is broken, with the target that was meant. After the limit the lab heals
+// it by itself, 0 being never; for how long it shall last is told and not kept to, and when it is due is known to who
+// asks.
 func (h *Handle) Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	var done record.LabFault
 	err := h.post(ctx, pathFail, failRequest{f, limit}, &done)

@@ -22,7 +22,8 @@ type fault struct {
 
 // told is a fault in words and as the data of an event about its end, which began at a time.
 func (x *fault) told(began time.Time) (string, map[string]string) {
-	data := map[string]string{"action": x.Action, "target": x.Target, "id": strconv.Itoa(x.ID), "began": began.Format(time.RFC3339Nano)}
+	data := map[string]string{"action": x.Action, "target": x.Target, "id": strconv.Itoa(x.ID),
+		"began": began.Format(time.RFC3339Nano)}
 	if x.From == "" {
 		return x.Action + " " + x.Target, data
 	}
@@ -37,8 +38,8 @@ type inPlace struct {
 	lastID int
 }
 
-// add lists a fault, gives it its number and drops those that it ended: a process that is killed is not paused any more. Where
-// there is a limit, heal is called after it, unless the fault was removed.
+// add lists a fault, gives it its number and drops those that it ended: a process that is killed is not paused any
+// more. Where there is a limit, heal is called after it, unless the fault was removed.
 func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +132,8 @@ func (p *inPlace) strikes(volume string) bool {
 	})) > 0
 }
 
-// replaced notes that disks of a volume were replaced, and drops and returns the faults that ended with that: one that is done to
-// all disks of a volume ends with the last of them.
+// replaced notes that disks of a volume were replaced, and drops and returns the faults that ended with that: one
+// that is done to all disks of a volume ends with the last of them.
 func (p *inPlace) replaced(volume string, disks map[string]bool) (over []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +157,8 @@ func (p *inPlace) meant(what Healing) ([]*fault, error) {
 	var found []*fault
 	target := presentName(what.Target)
 	for _, x := range p.list {
-		byTarget := target != "" && (x.Target == target || x.asked == target || x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target)
+		onHost := x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target
+		byTarget := target != "" && (x.Target == target || x.asked == target || onHost)
 		if what.All || what.ID != 0 && x.ID == what.ID || byTarget {
 			found = append(found, x)
 		}

@@ -67,8 +67,8 @@ func (r *roster) giveBack(member string) error {
 		r.returned(member)
 		return nil
 	}
-	// The time for healing does not bound it: one that copies its data again takes as long as that takes, and a cluster gives
-	// a member up that makes no progress.
+	// The time for healing does not bound it: one that copies its data again takes as long as that takes, and a
+	// cluster gives a member up that makes no progress.
 	if err := cluster.Return(r.ctx, member); err != nil {
 		return fmt.Errorf("%s did not come back: %w", member, err)
 	}

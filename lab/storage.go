@@ -74,12 +74,12 @@ func (s *storage) disksWork(ctx context.Context, volume string) error {
 	return s.recover(ctx, volume)
 }
 
-// answerLimit is how long a filesystem that is silent may take before its member is ended for that: its disks work, so it
-// answers as soon as the machine has the time.
+// answerLimit is how long a filesystem that is silent may take before its member is ended for that: its disks work,
+// so it answers as soon as the machine has the time.
 const answerLimit = 30 * time.Second
 
-// gaveUp says whether the filesystem of a volume is gone, can only be read, or cannot be read; one that is only slow has not
-// given up.
+// gaveUp says whether the filesystem of a volume is gone, can only be read, or cannot be read; one that is only slow
+// has not given up.
 func gaveUp(ctx context.Context, v volume.Volume) bool {
 	if v.Describe(ctx, false).Health != "failed" {
 		return false
@@ -155,7 +155,8 @@ func (s *storage) reachable(ctx context.Context, member string) error {
 		return s.remount(ctx, member)
 	}
 	if d := v.Describe(ctx, true); d.Health == "failed" {
-		return fmt.Errorf("its volume cannot be reached, because too many of its disks are on hosts without power (%s); a policy that tolerates a failure keeps it", d.Detail)
+		return fmt.Errorf("its volume cannot be reached, because too many of its disks are on hosts without power (%s); "+
+			"a policy that tolerates a failure keeps it", d.Detail)
 	}
 	return s.remount(ctx, member)
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// lookEvery is how often volumes are looked at while a disk or a host is broken, or one of them is not healthy: an array
-// finds out about a dead disk when it uses it, which may be later than the fault.
+// lookEvery is how often volumes are looked at while a disk or a host is broken, or one of them is not healthy: an
+// array finds out about a dead disk when it uses it, which may be later than the fault.
 const lookEvery = time.Second
 
-// watch tells when the health of a volume changes, until the lab stops. While nothing is broken, or was until a moment ago, it
-// asks nobody. Nobody waits for it: a volume whose disks hang may not answer before they are calmed.
+// watch tells when the health of a volume changes, until the lab stops. While nothing is broken, or was until a
+// moment ago, it asks nobody. Nobody waits for it: a volume whose disks hang may not answer before they are calmed.
 func (s *storage) watch() {
 	known := map[string]string{}
 	for s.pause(lookEvery) {
@@ -87,7 +87,8 @@ func (s *storage) relapses(known map[string]string) {
 		err := s.recover(ctx, name)
 		cancel()
 		if err != nil && s.ctx.Err() == nil {
-			s.event("problem", fmt.Sprintf("the volume %s has given up after its disks were healed, and %s could not be brought back: %v", name, name, err), map[string]string{"volume": name})
+			s.event("problem", fmt.Sprintf("the volume %s has given up after its disks were healed, and %[1]s could not be brought back: %v",
+				name, err), map[string]string{"volume": name})
 		}
 	}
 }

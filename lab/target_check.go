@@ -58,8 +58,8 @@ func checkNeeds(l record.Lab, a *action.Action) error {
 	return nil
 }
 
-// splitTarget parts MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is "" where
-// none is named: shard2/primary is a member.
+// splitTarget parts MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is
+// "" where none is named: shard2/primary is a member.
 func splitTarget(name string) (member, disk string) {
 	name = presentName(name)
 	at := strings.LastIndexByte(name, '/')

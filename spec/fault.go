@@ -30,13 +30,14 @@ type Fault struct {
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 }
 
-// Strike is what is done to what. As text it is ACTION:TARGET, or a word alone where nothing is named that it is done to.
+// Strike is what is done to what. As text it is ACTION:TARGET, or a word alone where nothing is named that it is done
+// to.
 type Strike struct {
 	// Action is the name of an action.
 	Action string
-	// Target is a host, a member, or a disk as MEMBER/DISK by its name, or a role: "primary", "secondary", "router", "gateway",
-	// "config", also SET/primary; "random" with a seed chooses a member with data. For actions on hosts, a member or a role means
-	// the host that it stands on; for those on disks, all disks of its volume.
+	// Target is a host, a member, or a disk as MEMBER/DISK by its name, or a role: "primary", "secondary", "router",
+	// "gateway", "config", also SET/primary; "random" with a seed chooses a member with data. For actions on hosts, a
+	// member or a role means the host that it stands on; for those on disks, all disks of its volume.
 	Target string
 }
 

@@ -1,9 +1,9 @@
-// Package action is the table of what can be done to a lab: one value per action, with everything that help, documentation,
-// validation, the supervisor, promises and verification have to know of it.
+// Package action is the table of what can be done to a lab: one value per action, with everything that help,
+// documentation, validation, the supervisor, promises and verification have to know of it.
 //
-// A further action is a file with its value, and its line in [All]. ACTION:TARGET is read by package spec. Which faults are in
-// place, and until when, is known to the supervisor (package lab). Package fault decides for how long a witness is looked for,
-// and what a loss of writes means is judged by package drill.
+// A further action is a file with its value, and its line in [All]. ACTION:TARGET is read by package spec. Which
+// faults are in place, and until when, is known to the supervisor (package lab). Package fault decides for how long a
+// witness is looked for, and what a loss of writes means is judged by package drill.
 package action
 
 import (
@@ -32,7 +32,8 @@ type Action struct {
 	Needs Need
 	// Lasts says that it is in place until it is healed.
 	Lasts bool
-	// Manner is what clients notice, as in [record.DrillFault]; Isolated what they notice on an isolated host, where that differs.
+	// Manner is what clients notice, as in [record.DrillFault]; Isolated what they notice on an isolated host, where
+	// that differs.
 	Manner, Isolated string
 	// Fate is what becomes of the processes of the target.
 	Fate Fate
@@ -50,8 +51,8 @@ type Action struct {
 	Apply func(ctx context.Context, j *Job) error
 	// Undo heals it, and returns when that is done; nil for an action that does not last.
 	Undo func(ctx context.Context, j *Job) error
-	// Witness looks once whether somebody other than the lab's supervisor sees an effect. No evidence and no error is that
-	// nothing is to be seen yet.
+	// Witness looks once whether somebody other than the lab's supervisor sees an effect. No evidence and no error is
+	// that nothing is to be seen yet.
 	Witness func(ctx context.Context, s *Scene) (evidence string, err error)
 }
 
@@ -118,7 +119,8 @@ var Details = []Detail{
 	{"delay", "how much longer requests take, such as 20ms", func(f spec.Fault) bool { return f.Delay != 0 }},
 	{"errno", "EIO (default), ENOSPC, EROFS, …", func(f spec.Fault) bool { return f.Errno != "" }},
 	{"ops", "only these requests: read, write, flush", func(f spec.Fault) bool { return len(f.Ops) > 0 }},
-	{"probability", "the share of requests or blocks that is hit; 0 is all", func(f spec.Fault) bool { return f.Probability != 0 }},
+	{"probability", "the share of requests or blocks that is hit; 0 is all",
+		func(f spec.Fault) bool { return f.Probability != 0 }},
 	{"keep", "the share of what was not flushed that survives", func(f spec.Fault) bool { return f.Keep != 0 }},
 }
 
@@ -175,7 +177,8 @@ func Check(f spec.Fault) error {
 	a := Find(f.Strike.Action)
 	switch {
 	case a == nil:
-		return Refuse("there is no action %q%s (actions: %s)", f.Strike.Action, nearest.DidYouMean(f.Strike.Action, Names()), strings.Join(Names(), ", "))
+		return Refuse("there is no action %q%s (actions: %s)", f.Strike.Action, nearest.DidYouMean(f.Strike.Action, Names()),
+			strings.Join(Names(), ", "))
 	case f.Strike.Target == "":
 		return Refuse("what is to be broken? Name a host, a member, a role such as primary, or MEMBER/DISK")
 	case f.For < 0 || f.Rate < 0 || f.Delay < 0:

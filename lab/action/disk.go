@@ -63,14 +63,14 @@ var (
 	diskSlow  = ofDisk(DiskSlow, faultfs.Slow, "requests take --delay longer", "delay")
 	diskHang  = ofDisk(DiskHang, faultfs.Hang, "requests wait until it is healed")
 
-	diskCorrupt = damaging(ofDisk(DiskCorrupt, faultfs.Corrupt, "blocks are read with other bytes than were written (--ops write: stored with other bytes)"),
-		func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") })
-	diskTorn = damaging(ofDisk(DiskTorn, faultfs.Torn, "only a part of a write reaches the disk, and it is reported as done"),
-		func(spec.Fault) bool { return true })
+	diskCorrupt = damaging(func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") }, ofDisk(DiskCorrupt, faultfs.Corrupt,
+		"blocks are read with other bytes than were written (--ops write: stored with other bytes)"))
+	diskTorn = damaging(func(spec.Fault) bool { return true }, ofDisk(DiskTorn, faultfs.Torn,
+		"only a part of a write reaches the disk, and it is reported as done"))
 	diskLie = ofDisk(DiskLie, faultfs.Lie, "flushes are acknowledged and do nothing")
 )
 
-func damaging(a *Action, when func(spec.Fault) bool) *Action {
+func damaging(when func(spec.Fault) bool, a *Action) *Action {
 	a.Damages = when
 	return a
 }
@@ -103,7 +103,8 @@ func ofDisk(name, kind, help string, takes ...string) *Action {
 
 // faultOf is a fault as the fault filesystem knows it. The supervisor keeps its limit.
 func faultOf(kind string, f spec.Fault) faultfs.Fault {
-	return faultfs.Fault{Kind: kind, Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(), Probability: float64(f.Probability), Seed: f.Seed}
+	return faultfs.Fault{Kind: kind, Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(), Probability: float64(f.Probability),
+		Seed: f.Seed}
 }
 
 // heldDisk is a disk of the fault filesystem: its control, and its name there.
@@ -139,7 +140,8 @@ func (j *Job) clear(ctx context.Context, kinds ...string) (all error) {
 	return all
 }
 
-// Calm takes all faults from the disks of a job, before a lab is removed: a process that waits for a disk cannot be killed.
+// Calm takes all faults from the disks of a job, before a lab is removed: a process that waits for a disk cannot be
+// killed.
 func (j *Job) Calm(ctx context.Context) {
 	_ = j.clear(ctx) // a disk whose server has ended answers nothing any more
 }

@@ -19,8 +19,8 @@ type Job struct {
 	// Other is the other host of a fault between two; nil for all others.
 	Other host.Host
 	Site  Site
-	// held are the disks of the fault filesystem that have the fault. The job keeps them, so that nothing that hangs has to be
-	// asked when it is healed.
+	// held are the disks of the fault filesystem that have the fault. The job keeps them, so that nothing that hangs
+	// has to be asked when it is healed.
 	held []heldDisk
 }
 
@@ -47,7 +47,8 @@ func (t Target) Name() string {
 	return t.Host.Name()
 }
 
-// Same says whether two jobs do the same to the same. Of a fault between two hosts it does not matter which was named first.
+// Same says whether two jobs do the same to the same. Of a fault between two hosts it does not matter which was named
+// first.
 func (j *Job) Same(k *Job) bool {
 	if j.Action != k.Action {
 		return false

@@ -51,7 +51,8 @@ var powerLoss = &Action{
 		if CanFail(j.Site.Storage()) {
 			return nil
 		}
-		return Refuse("%s needs disks that know what was flushed: bring the lab up with --size and --faults (storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
+		return Refuse("%s needs disks that know what was flushed: bring the lab up with --size and --faults "+
+			"(storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
 	},
 	Apply: func(ctx context.Context, j *Job) error {
 		members := j.Site.Standing(j.Host)
@@ -120,7 +121,8 @@ func lostPower(ctx context.Context, s *Scene) (string, error) {
 	if disks == 0 {
 		return gone, nil
 	}
-	text := fmt.Sprintf("%s; %s undid %s that were not flushed (%s)", gone, figure.Plural(disks, "disk"), figure.Plural(int(writes), "write"), figure.Bytes(bytes))
+	text := fmt.Sprintf("%s; %s undid %s that were not flushed (%s)", gone, figure.Plural(disks, "disk"),
+		figure.Plural(int(writes), "write"), figure.Bytes(bytes))
 	if kept > 0 {
 		text += fmt.Sprintf(" and kept %s of them", figure.Bytes(kept))
 	}
