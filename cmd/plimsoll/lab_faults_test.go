@@ -24,7 +24,7 @@ func TestHelpHasEveryAction(t *testing.T) {
 		}) {
 			t.Errorf("the help of lab fail has no line for %s", a.Name)
 		}
-		if !slices.Contains(strings.FieldsFunc(drill.Long, func(r rune) bool { return strings.ContainsRune(" ,\n", r) }), a.Name) {
+		if !slices.Contains(strings.FieldsFunc(drill.Long, func(r rune) bool { return strings.ContainsRune(" ,.\n", r) }), a.Name) {
 			t.Errorf("the help of drill lacks %s", a.Name)
 		}
 		if !slices.Contains(completed, cobra.Completion(a.Name)) {
