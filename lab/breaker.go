@@ -72,11 +72,11 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
 	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j, asked: presentName(f.Strike.Target)}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
+	case t.Volume != nil && a.On != action.Disk:
+		return nil, isADisk(f.Strike)
 	case a.On == action.Member && t.Node == nil:
 		return nil, refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)",
 			a.Name, x.Target, strings.Join(b.inventory.standingOn(t.Host), ", "), action.PowerOff)
-	case t.Volume != nil && a.On != action.Disk:
-		return nil, refuse("%s is not done to a disk; %s is", a.Name, action.DiskFail)
 	case a.On&action.Member != 0 && !server:
 		return nil, refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s",
 			a.Name, x.Target, t.Host.Name())

@@ -33,7 +33,7 @@ func CheckTarget(l record.Lab, f spec.Fault) error {
 	case !slices.Contains(known, member) && !slices.Contains(roles, role):
 		return noTarget(what.Target, known)
 	case disk != "" && a.On != action.Disk:
-		return refuse("%s is done to a host or a member, and %s is a disk: name %s for the member of that volume", what.Action, what.Target, member)
+		return isADisk(what)
 	}
 	return checkNeeds(l, a)
 }
@@ -78,6 +78,13 @@ func presentName(name string) string {
 		return "rs0/" + rest
 	}
 	return formerName.ReplaceAllString(name, "rs0-$1$2")
+}
+
+// isADisk refuses what is not done to disks on one.
+func isADisk(what spec.Strike) error {
+	member, _ := splitTarget(what.Target)
+	return refuse("%s is done to a host or a member, and %s is a disk: name %s for the member of that volume, or use %s",
+		what.Action, what.Target, member, action.DiskFail)
 }
 
 // hostHasNoDisk refuses a fault of disks on a host.
