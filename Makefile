@@ -19,7 +19,7 @@ UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCa
 PARALLEL ?= 3
 # What takes long, and therefore begins first (tools/gotest.sh).
 LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
-	run/fleet fault/faultfs drill/ledger load disk
+	run/fleet lab/faultfs drill/ledger load disk
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
 // deviceClasses are those whose latencies are measured: the fast ones show what the machine adds, the slow one waits for long.

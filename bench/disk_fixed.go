@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
 // roleFaults is a faultfs in a process of its own, which ends with its standard input.

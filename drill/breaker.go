@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -38,7 +39,7 @@ type breaker struct {
 
 // broken is one fault of a round.
 type broken struct {
-	spec     spec.DrillFault
+	spec     spec.Fault
 	injector fault.Injector
 	injected bool
 	before   record.Lab
@@ -98,7 +99,7 @@ func (b *breaker) until(ctx context.Context, at time.Time) bool {
 }
 
 // one does one fault: breaks, looks, waits, heals.
-func (b *breaker) one(ctx context.Context, asked spec.DrillFault, due, until time.Time) {
+func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Time) {
 	if !b.until(ctx, due.Add(-lookBefore)) {
 		return
 	}
@@ -106,15 +107,12 @@ func (b *breaker) one(ctx context.Context, asked spec.DrillFault, due, until tim
 	if !b.until(ctx, due) {
 		return
 	}
-	f, err := fault.Parse(asked)
 	limit := time.Until(until) + healLate
 	if asked.Stay {
 		limit += b.x.c.spec.Recovery.Std() + 10*time.Minute
 	}
-	if err == nil {
-		x.injector, err = fault.New(b.x.lab, f, limit)
-	}
-	if err == nil {
+	var err error
+	if x.injector, err = fault.New(b.x.lab, asked, limit); err == nil {
 		err = b.inject(ctx, x)
 	}
 	b.add(x)
@@ -127,7 +125,7 @@ func (b *breaker) one(ctx context.Context, asked spec.DrillFault, due, until tim
 		until = x.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
 	}
 	b.x.c.stands.enter(record.StageBroken)
-	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", asked.Fault, x.what.Target))
+	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, x.what.Target))
 	b.verify(ctx, x, until)
 	if x.what.ID == 0 { // it does not last, so there is nothing to heal
 		b.set(func() { x.healed = x.what.Done })
@@ -208,10 +206,10 @@ func (b *breaker) heal(ctx context.Context, x *broken) {
 		}
 	})
 	if err != nil {
-		b.note("%s could not be healed: %v", x.spec.Fault, err)
+		b.note("%s could not be healed: %v", x.spec.Strike, err)
 		return
 	}
-	b.healed(x.spec.Fault + " is healed")
+	b.healed(x.spec.Strike.String() + " is healed")
 }
 
 // healed tells that a fault is undone.
@@ -242,7 +240,7 @@ func (b *breaker) healRest(ctx context.Context) {
 }
 
 // externalFault is what a fault is called that somebody else causes.
-const externalFault = "external"
+var externalFault = spec.ParseStrike("external")
 
 // external waits for the moments that somebody marks.
 func (b *breaker) external(ctx context.Context, end time.Time) {
@@ -255,9 +253,9 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	x := &broken{spec: spec.DrillFault{Fault: externalFault}}
+	x := &broken{spec: spec.Fault{Strike: externalFault}}
 	var err error
-	if x.injector, err = fault.External(externalFault, true, b.x.c.o.Mark); err != nil {
+	if x.injector, err = fault.External(externalFault.String(), true, b.x.c.o.Mark); err != nil {
 		return
 	}
 	if x.what, err = x.injector.Inject(ctx); err != nil {
@@ -312,7 +310,7 @@ func (b *breaker) faults() []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, x := range b.list() {
 		b.mu.Lock()
-		f := record.DrillFault{Fault: x.spec.Fault, Target: cmp.Or(x.what.Target, x.spec.Fault), Manner: x.what.Manner,
+		f := record.DrillFault{Fault: x.spec.Strike, Target: cmp.Or(x.what.Target, x.spec.Strike.String()), Manner: x.what.Manner,
 			Shards: b.x.shardsOf(x), Hit: x.proof.Hit, Evidence: x.proof.Evidence, Problem: x.problem}
 		if x.injected && !b.clock.zero.IsZero() {
 			f.Injected, f.Done = b.clock.at(x.what.Asked), b.clock.at(x.what.Done)
@@ -326,11 +324,14 @@ func (b *breaker) faults() []record.DrillFault {
 	return list
 }
 
-// actionOf is what is done by a fault, "" for one that is none of ours.
-func actionOf(s spec.DrillFault) string {
-	f, err := fault.Parse(s)
-	if err != nil {
-		return ""
-	}
-	return f.Action
+// unseats says whether a primary that it struck had to stop being one; of what somebody else broke that is not known.
+func (x *broken) unseats() bool {
+	a := action.Find(x.spec.Strike.Action)
+	return a != nil && a.Unseats()
+}
+
+// takesDown says whether what it struck was down or away.
+func (x *broken) takesDown() bool {
+	a := action.Find(x.spec.Strike.Action)
+	return a != nil && a.TakesDown
 }

@@ -202,7 +202,7 @@ func TestGatherWithoutOneClient(t *testing.T) {
 // Each client is judged by its own operations: an outage that one of them had is not one of the other.
 func TestEffectsPerClient(t *testing.T) {
 	x := roundOf(t, 2, 8)
-	x.r.Faults = []record.DrillFault{{Fault: "cut:n1", Injected: int64(10 * time.Second)}}
+	x.r.Faults = []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}
 	x.r.WindowEnd = int64(20 * time.Second)
 	named := func(c course) []course { c.class, c.writes = "insert", true; return []course{c} }
 	x.perClient = [][]course{

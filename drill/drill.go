@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -23,16 +24,6 @@ type Lab interface {
 	// Repair rebuilds a volume and says what it did.
 	Repair(ctx context.Context, volume string) (string, error)
 	Close() error
-}
-
-// Labs brings up and removes the labs of drills that have one in their specification.
-type Labs interface {
-	// Find returns a lab as it is; nil if there is none.
-	Find(ctx context.Context, name string) (*record.Lab, error)
-	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, asked spec.Lab) error
-	// Down removes a lab, whatever state it is in. There being none is no error.
-	Down(ctx context.Context, name string) error
 }
 
 // Progress is told how a drill goes. Calls come from several goroutines and must return soon.
@@ -52,7 +43,7 @@ type Options struct {
 	Progress Progress // nil for none
 	// Open finds the lab that a target lab:NAME means.
 	Open func(ctx context.Context, name string) (Lab, error)
-	Labs Labs // nil where labs cannot be brought up
+	Labs run.Labs // nil where labs cannot be brought up
 	// Launch starts the load processes of drills that have several; nil where there cannot be more than one.
 	Launch fleet.Launcher
 	// Mark gets the moments at which somebody else breaks and heals the target, of an external drill.
@@ -66,8 +57,8 @@ func Check(asked spec.Drill) error {
 	}
 	errs := []error{run.CheckClients(asked.Run)}
 	for _, f := range asked.Faults {
-		if _, err := fault.Parse(f); err != nil {
-			errs = append(errs, err)
+		if err := action.Check(f); err != nil {
+			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
 		}
 	}
 	return errors.Join(errs...)

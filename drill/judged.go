@@ -3,7 +3,6 @@ package drill
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
@@ -35,7 +34,7 @@ func (x *round) majorityLasts() bool {
 func (b *breaker) targets(set string) int {
 	away := map[string]bool{}
 	for _, x := range b.list() {
-		if x.injected && slices.Contains(takesDown, actionOf(x.spec)) {
+		if x.injected && x.takesDown() {
 			x.addData(set, away)
 		}
 	}

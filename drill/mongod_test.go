@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -43,8 +43,8 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
 	x := &round{r: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
 	x.breaks = newBreaker(x)
-	for _, action := range []string{lab.StepDown, lab.Kill} {
-		b := &broken{spec: spec.DrillFault{Fault: action + ":primary"}, injected: true, struck: x.before.Members[:1]}
+	for _, name := range []string{action.StepDown, action.Kill} {
+		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true, struck: x.before.Members[:1]}
 		b.what.Asked = began
 		x.breaks.add(b)
 	}

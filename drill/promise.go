@@ -3,11 +3,9 @@ package drill
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -196,12 +194,4 @@ func (c circumstances) asked() string {
 		text += " is a name of this deployment, and how many members it means is not known"
 	}
 	return text
-}
-
-// takesDown are the actions that keep a member from being the primary.
-var takesDown = []string{lab.PowerOff, lab.PowerLoss, lab.Kill, lab.Stop, lab.Cut, lab.Pause}
-
-// mustChange says whether an action on a primary makes another member the primary, if there is one.
-func mustChange(action string) bool {
-	return action == lab.StepDown || slices.Contains(takesDown, action)
 }

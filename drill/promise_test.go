@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -124,7 +124,7 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 		x := &round{r: &record.DrillRound{}, before: l, lab: noLab{}}
 		x.breaks = newBreaker(x)
 		for _, m := range members {
-			x.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
+			x.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true, struck: []record.LabMember{m}})
 		}
 		return x
 	}

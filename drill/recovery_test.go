@@ -48,7 +48,7 @@ func TestWholeNeedsThatFaultsAreHealed(t *testing.T) {
 	if got, want := x.notWhole(now, noLag), "pause rs0-1 is still in place"; got != want {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
-	stays := &broken{spec: spec.DrillFault{Fault: "pause:rs0-1", Stay: true}, injected: true}
+	stays := &broken{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true}, injected: true}
 	stays.what.ID = 3
 	x.breaks.add(stays)
 	if got := x.notWhole(now, noLag); got != "" {

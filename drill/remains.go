@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -13,15 +13,12 @@ import (
 
 // stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does not
 // bring the bytes back.
-func stored(faults []record.DrillFault, specs []spec.DrillFault) []string {
+func stored(faults []record.DrillFault, specs []spec.Fault) []string {
 	var targets []string
 	for _, f := range faults {
-		action, _, _ := strings.Cut(f.Fault, ":")
-		writes := action == lab.DiskTorn
-		for _, s := range specs {
-			writes = writes || s.Fault == f.Fault && action == lab.DiskCorrupt && slices.Contains(s.Ops, "write")
-		}
-		if writes && f.Injected > 0 && !slices.Contains(targets, f.Target) {
+		a := action.Find(f.Fault.Action)
+		damages := a != nil && a.Damages != nil && slices.ContainsFunc(specs, func(s spec.Fault) bool { return s.Strike == f.Fault && a.Damages(s) })
+		if damages && f.Injected > 0 && !slices.Contains(targets, f.Target) {
 			targets = append(targets, f.Target)
 		}
 	}

@@ -66,7 +66,7 @@ func clusterRound(t *testing.T, unspread bool) *round {
 	}
 	w.streams = []*watched{s}
 	x := &round{c: &conductor{drill: &record.Drill{}}, r: &record.DrillRound{WindowEnd: int64(40 * time.Second),
-		Faults: []record.DrillFault{{Fault: "kill:shard2/primary", Target: "shard2-1", Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1", Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
 		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}}
 	x.books.placed = m
 	x.parts = w.courses()
@@ -132,7 +132,7 @@ func TestShardWithoutWrites(t *testing.T) {
 // Where no shard was struck, such as with a router, none has to have had writes.
 func TestRouterStrikesNoShard(t *testing.T) {
 	x := clusterRound(t, true)
-	x.r.Faults[0] = record.DrillFault{Fault: "kill:router-1", Target: "router-1", Injected: int64(10 * time.Second), Hit: true}
+	x.r.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1", Injected: int64(10 * time.Second), Hit: true}
 	x.r.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
 	x.struckShards()
 	if v, why := judge(evidence{round: x.r, acknowledged: 200, sharded: true}); v != record.Holds {

@@ -30,7 +30,7 @@ func (x *broken) addData(set string, to map[string]bool) {
 // tookPrimary says whether something was broken that takes a primary away, or somebody else broke something.
 func (b *breaker) tookPrimary() bool {
 	for _, x := range b.list() {
-		if x.injected && (x.spec.Fault == externalFault || x.anyPrimary() && mustChange(actionOf(x.spec))) {
+		if x.injected && (x.spec.Strike == externalFault || x.anyPrimary() && x.unseats()) {
 			return true
 		}
 	}
@@ -48,7 +48,7 @@ func (b *breaker) mustChange() (sets []string) {
 			continue
 		}
 		for _, x := range b.list() {
-			if x.injected && x.primary(set) && mustChange(actionOf(x.spec)) {
+			if x.injected && x.primary(set) && x.unseats() {
 				sets = append(sets, set)
 				break
 			}
@@ -75,7 +75,7 @@ func (b *breaker) struck(set string) int {
 	for _, x := range list {
 		away := map[string]bool{} // one that is struck twice is away once
 		for _, y := range list {
-			if !y.injected || !slices.Contains(takesDown, actionOf(y.spec)) {
+			if !y.injected || !y.takesDown() {
 				continue
 			}
 			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {

@@ -49,9 +49,9 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		if f.Injected <= 0 {
 			continue // it could not be done
 		}
-		add(record.MomentFault, "", f.Injected, i, f.Fault+" "+f.Target)
+		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" "+f.Target)
 		if f.Healed > f.Done { // what does not last ends as soon as it is done
-			add(record.MomentHealed, "", f.Healed, i, f.Fault+" "+f.Target)
+			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" "+f.Target)
 		}
 	}
 	first := r.Faults[0].Injected

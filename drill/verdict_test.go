@@ -14,7 +14,7 @@ func goodRound() *record.DrillRound {
 	return &record.DrillRound{
 		Number: 1, Expect: spec.Expect{Loss: spec.LossNone}, Promise: "majority",
 		WindowStart: int64(time.Second), WindowEnd: int64(61 * time.Second),
-		Faults: []record.DrillFault{{Fault: "kill:primary", Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
 		Effects: []record.DrillEffect{{Class: "", Client: -1, Before: 200, OutageFrom: int64(21 * time.Second), Outage: int64(2 * time.Second),
 			Recovery: int64(3 * time.Second), Failed: 7}},
 		Ledger: &record.LedgerResult{Acknowledged: 1000, Inserts: map[string]int64{record.WriteOK: 1000}, LossWindow: -1,

@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -212,7 +213,7 @@ func testProbeKilled(t *testing.T, b *between, name string) {
 	close(begun)
 	p.ends(t).must(t, -1)
 	if !slices.ContainsFunc(eventsOf(t, name), func(e record.LabEvent) bool {
-		return e.Kind == "fault" && strings.HasPrefix(e.Text, lab.PowerLoss)
+		return e.Kind == "fault" && strings.HasPrefix(e.Text, action.PowerLoss)
 	}) {
 		t.Fatal("no power was cut")
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // External is an injector for what a person or another program does, on any target: it breaks nothing and only takes
@@ -52,7 +54,7 @@ func (e *external) Inject(ctx context.Context) (Injection, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.marked = true
-	return Injection{Asked: at, Done: at, Target: e.what, Manner: Unknown}, nil
+	return Injection{Asked: at, Done: at, Target: e.what, Manner: record.MannerUnknown}, nil
 }
 
 // Verify implements [Injector]: only who broke it knows.

@@ -22,8 +22,8 @@ import (
 // writesUntilItFails writes to a file, each block to the disk, as the process that waits for a disk that hangs.
 const writesUntilItFails = `echo; while dd if=/dev/zero of="$0" bs=64k count=1 conv=fsync 2>/dev/null; do :; done`
 
-// A disk hangs with a process in it that the kernel cannot end, and the supervisor of its lab is killed. The process comes back,
-// with an error, and the lab is removed at once with all that it was made of.
+// A disk hangs with a process in it that the kernel cannot end, and the supervisor of its lab is killed. The process
+// comes back, with an error, and the lab is removed at once with all that it was made of.
 func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not tested: virtual disks need root")
@@ -52,7 +52,7 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	b := &bench{h: h, home: home}
 	l := b.until(t, "its volume is there", func(l record.Lab) bool { return len(l.Volumes) == 1 && l.Volumes[0].Mount != "" })
 	writer := startWriter(t, filepath.Join(l.Volumes[0].Mount, "file"))
-	if _, err := h.Fail(t.Context(), lab.Fault{Action: lab.DiskHang, Target: l.Volumes[0].Name}); err != nil {
+	if _, err := h.Fail(t.Context(), spec.Fault{Strike: spec.ParseStrike("disk-hang:" + l.Volumes[0].Name)}, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.waits(t)
@@ -93,7 +93,7 @@ func startWriter(t *testing.T, file string) map[int]uint64 {
 func (b *bench) waits(t *testing.T) {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		w, err := b.h.Witness(t.Context())
+		w, err := b.h.Counters(t.Context())
 		for _, d := range w.Disks {
 			if d.Stats.Waiting > 0 {
 				return

@@ -1,3 +1,10 @@
+// Package fault breaks something in a lab, looks whether that had an effect, and heals it.
+//
+// An [Injector] does a fault to a lab; the lab's supervisor knows until when, and heals it at that time by itself,
+// also if the process that asked for it is gone. Whether it hit is judged by what the supervisor did not say:
+// processes, connections, counters of the kernel and of the disks. What can be done, and who sees it, stands in
+// lab/action. Only labs are broken: what a person or another program does to any other target is marked by an
+// injector of [External].
 package fault
 
 import (
@@ -7,21 +14,19 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Lab is what an injector needs of a lab; [lab.Handle] is one.
 type Lab interface {
+	action.Lab
 	Name() string
-	Fail(ctx context.Context, f lab.Fault) (record.LabFault, error)
+	Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error)
 	Heal(ctx context.Context, what lab.Healing) ([]record.LabFault, error)
 	// EventsSince are those after the event of that number.
 	EventsSince(ctx context.Context, seq int64) ([]record.LabEvent, error)
-	Describe(ctx context.Context, deep bool) (record.Lab, error)
-	// Look is Describe without settings, at a cost that disturbs nothing.
-	Look(ctx context.Context) (record.Lab, error)
-	// Witness is what the kernel and the disks counted.
-	Witness(ctx context.Context) (lab.Witness, error)
 }
 
 // Injector breaks one thing once. Its methods are called one after the other.
@@ -31,8 +36,8 @@ type Injector interface {
 	// Verify looks until something other than the injector has seen an effect, or ctx ends; then it says that nothing
 	// was seen. It may be called while load goes on, and again later. An error is that it could not look.
 	Verify(ctx context.Context) (Proof, error)
-	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by its time
-	// limit, or by a person.
+	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by
+	// its time limit, or by a person.
 	Heal(ctx context.Context) (time.Time, error)
 }
 
@@ -40,15 +45,12 @@ type Injector interface {
 type Injection struct {
 	// Asked is when the lab was told, Done when it had answered that the fault is in effect.
 	Asked, Done time.Time
-	// Target is what was meant by the target's words, and Hosts the hosts that it stands on.
+	// Target is what was meant by the target's words.
 	Target string
-	Hosts  []string
 	// Manner is what clients notice on this kind of host.
 	Manner string
 	// ID is the lab's number of the fault; 0 if it is one that does not last, or not of a lab.
 	ID int
-	// Until is when the lab heals it by itself; zero if there is nothing to heal.
-	Until time.Time
 }
 
 // Proof says whether a fault had an effect, in words of what saw it.
@@ -65,24 +67,27 @@ var ErrNotALab = errors.New("only labs are broken")
 
 // New prepares to break something in a lab. limit is after what time the lab heals it by itself, also when this process
 // is gone; 0 is [DefaultLimit]. Without a lab it is refused.
-func New(l Lab, f Fault, limit time.Duration) (Injector, error) {
-	if l == nil {
-		return nil, fmt.Errorf("%s: %w: the target is none; use lab:NAME as the target, or --external and break it yourself", f.Text, ErrNotALab)
-	}
-	if limit < 0 {
-		return nil, fmt.Errorf("%s: the time after which it heals is negative", f.Text)
-	}
-	if limit == 0 {
+func New(l Lab, f spec.Fault, limit time.Duration) (Injector, error) {
+	a := action.Find(f.Strike.Action)
+	switch {
+	case l == nil:
+		return nil, fmt.Errorf("%s: %w: the target is none; use lab:NAME as the target, or --external and break it yourself", f.Strike, ErrNotALab)
+	case limit < 0:
+		return nil, fmt.Errorf("%s: the time after which it heals is negative", f.Strike)
+	case a == nil:
+		return nil, fmt.Errorf("%s: %w", f.Strike, action.Check(f))
+	case limit == 0:
 		limit = DefaultLimit
 	}
-	f.Limit = limit
-	return &injector{lab: l, fault: f}, nil
+	return &injector{lab: l, action: a, fault: f, limit: limit}, nil
 }
 
 // injector breaks something in a lab.
 type injector struct {
 	lab    Lab
-	fault  Fault
-	before sight // what was seen before
+	action *action.Action
+	fault  spec.Fault
+	limit  time.Duration
+	before action.Sight
 	done   Injection
 }

@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -94,13 +95,9 @@ func whole(l record.Lab) bool {
 }
 
 // injector prepares a fault.
-func (b *bench) injector(t *testing.T, s spec.DrillFault) Injector {
+func (b *bench) injector(t *testing.T, s spec.Fault) Injector {
 	t.Helper()
-	f, err := Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := New(b.h, f, 5*time.Minute)
+	i, err := New(b.h, s, 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +105,7 @@ func (b *bench) injector(t *testing.T, s spec.DrillFault) Injector {
 }
 
 // breaks injects a fault, sees that it hit, and heals it. meanwhile makes what it hits happen, and may be nil.
-func (b *bench) breaks(t *testing.T, s spec.DrillFault, manner, evidence string, meanwhile func(Injection)) Injection {
+func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, meanwhile func(Injection)) Injection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -120,11 +117,11 @@ func (b *bench) breaks(t *testing.T, s spec.DrillFault, manner, evidence string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner || len(done.Hosts) == 0 {
+	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner {
 		t.Errorf("the injection is %+v, want manner %q", done, manner)
 	}
-	if (done.ID != 0) == done.Until.IsZero() {
-		t.Errorf("a fault that lasts must have a limit: %+v", done)
+	if (done.ID != 0) != action.Find(s.Strike.Action).Lasts {
+		t.Errorf("a fault that lasts has a number, and no other: %+v", done)
 	}
 	if meanwhile != nil {
 		meanwhile(done)
@@ -133,15 +130,14 @@ func (b *bench) breaks(t *testing.T, s spec.DrillFault, manner, evidence string,
 	if err != nil || !proof.Hit || !strings.Contains(proof.Evidence, evidence) {
 		t.Errorf("hit %v: %q, %v; want %q", proof.Hit, proof.Evidence, err, evidence)
 	}
-	t.Logf("%s on %s: %s", s.Fault, done.Target, proof.Evidence)
+	t.Logf("%s on %s: %s", s.Strike, done.Target, proof.Evidence)
 	for range 2 { // healing what is healed succeeds
 		if _, err := i.Heal(ctx); err != nil {
 			t.Fatalf("heal: %v", err)
 		}
 	}
-	b.until(t, "everything is whole after "+s.Fault, whole)
-	action, _, _ := strings.Cut(s.Fault, ":")
-	b.done[action] = true
+	b.until(t, "everything is whole after "+s.Strike.String(), whole)
+	b.done[s.Strike.Action] = true
 	return done
 }
 
@@ -166,27 +162,29 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	}
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
-	fault := func(text string) spec.DrillFault { return spec.DrillFault{Fault: text} }
-	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), Crash, "gone", nil) })
-	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), Planned, "gone", nil) })
-	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), BlackHole, "", nil) })
-	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), BlackHole, "", nil) })
-	t.Run("step-down", func(t *testing.T) { b.breaks(t, fault("step-down"), Planned, "is the primary after", nil) })
-	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), BlackHole, "hangs", nil) })
+	fault := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), record.MannerCrash, "gone", nil) })
+	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), record.MannerPlanned, "gone", nil) })
+	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), record.MannerBlackHole, "", nil) })
+	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), record.MannerBlackHole, "", nil) })
+	t.Run("step-down", func(t *testing.T) {
+		b.breaks(t, fault("step-down:primary"), record.MannerPlanned, "is the primary after", nil)
+	})
+	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), record.MannerBlackHole, "hangs", nil) })
 	t.Run("cut a pair in one direction", func(t *testing.T) {
-		b.breaks(t, spec.DrillFault{Fault: "cut:primary", From: "secondary", Direction: "out"}, BlackHole, "dropped", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, record.MannerBlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
-		b.breaks(t, spec.DrillFault{Fault: "slow:primary", Rate: 20_000}, Slow, "held packets up", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, record.MannerSlow, "held packets up", nil)
 	})
-	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), BlackHole, "hangs", nil) })
+	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), record.MannerBlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
-		b.breaks(t, spec.DrillFault{Fault: "power-loss:primary", Keep: 0.5, Seed: 3}, BlackHole, "undid", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, record.MannerBlackHole, "undid", nil)
 	})
 	testDiskFaults(t, b)
-	for _, action := range Actions() {
-		if part := flag.Lookup("test.run").Value.String(); !b.done[action] && !t.Failed() && !strings.Contains(part, "/") {
-			t.Errorf("nothing shows that %s fires and heals", action)
+	for _, name := range action.Names() {
+		if part := flag.Lookup("test.run").Value.String(); !b.done[name] && !t.Failed() && !strings.Contains(part, "/") {
+			t.Errorf("nothing shows that %s fires and heals", name)
 		}
 	}
 	testInjectorThatIsKilled(t, b)
@@ -194,27 +192,27 @@ func TestFaultsHitAndHeal(t *testing.T) {
 
 func testDiskFaults(t *testing.T, b *bench) {
 	for _, c := range []struct {
-		spec   spec.DrillFault
+		spec   spec.Fault
 		manner string
 	}{
-		{spec.DrillFault{Fault: "disk-slow:primary", Delay: spec.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, Slow},
-		{spec.DrillFault{Fault: "disk-lie:primary"}, Disk},
-		{spec.DrillFault{Fault: "disk-hang:primary"}, Disk},
-		{spec.DrillFault{Fault: "disk-full:secondary"}, Disk},
-		{spec.DrillFault{Fault: "disk-error:primary", Errno: "EIO", Ops: []string{"flush"}}, Disk},
-		{spec.DrillFault{Fault: "disk-fail:secondary"}, Disk},
+		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, record.MannerSlow},
+		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, record.MannerDisk},
+		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, record.MannerDisk},
+		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, record.MannerDisk},
+		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, record.MannerDisk},
+		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, record.MannerDisk},
 	} {
-		t.Run(c.spec.Fault, func(t *testing.T) { b.breaks(t, c.spec, c.manner, "felt it", nil) })
+		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.manner, "felt it", nil) })
 	}
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
-		b.breaks(t, spec.DrillFault{Fault: "disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name, Seed: 1}, Disk, "felt it", func(Injection) {
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1}, record.MannerDisk, "felt it", func(Injection) {
 			b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
 		})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
-		b.breaks(t, spec.DrillFault{Fault: "disk-torn:secondary", Probability: 0.01, Seed: 2}, Disk, "felt it", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, record.MannerDisk, "felt it", nil)
 	})
 }
 

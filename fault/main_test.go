@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -68,11 +69,7 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 		return err
 	}
 	for _, text := range what {
-		f, err := Parse(spec.DrillFault{Fault: text, Delay: delayOf(text)})
-		if err != nil {
-			return err
-		}
-		i, err := New(h, f, 3*time.Second)
+		i, err := New(h, spec.Fault{Strike: spec.ParseStrike(text), Delay: delayOf(text)}, 3*time.Second)
 		if err != nil {
 			return err
 		}
@@ -87,7 +84,7 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 
 // delayOf is how much later a slow disk answers.
 func delayOf(text string) spec.Duration {
-	if strings.HasPrefix(text, lab.DiskSlow) {
+	if strings.HasPrefix(text, action.DiskSlow) {
 		return spec.Duration(50 * time.Millisecond)
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -132,7 +134,7 @@ func (s *single) losePower(t *testing.T, during func(context.Context)) Proof {
 	if during != nil {
 		all.Go(func() { during(writing) })
 	}
-	i := s.injector(t, spec.DrillFault{Fault: "power-loss:random"})
+	i := s.injector(t, spec.Fault{Strike: spec.ParseStrike("power-loss:random")})
 	_, err := i.Inject(ctx)
 	stop()
 	all.Wait()
@@ -188,7 +190,7 @@ func TestLossOfPower(t *testing.T) {
 	})
 	t.Run("a disk that lies loses durable writes", func(t *testing.T) {
 		before := s.must(t, "durable", 5)
-		lie := s.injector(t, spec.DrillFault{Fault: "disk-lie:random"})
+		lie := s.injector(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:random")})
 		if _, err := lie.Inject(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -213,15 +215,15 @@ func TestLossOfPower(t *testing.T) {
 
 // Only labs are broken.
 func TestOnlyLabsAreBroken(t *testing.T) {
-	f, err := Parse(spec.DrillFault{Fault: "kill:primary"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := spec.Fault{Strike: spec.ParseStrike("kill:primary")}
 	if _, err := New(nil, f, 0); !errors.Is(err, ErrNotALab) {
 		t.Errorf("without a lab: %v", err)
 	}
 	if _, err := New((*lab.Handle)(nil), f, -1); err == nil {
 		t.Error("a negative limit is taken")
+	}
+	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil || !strings.Contains(err.Error(), "did you mean kill?") {
+		t.Errorf("what nobody can do: %v", err)
 	}
 	if _, err := External("pulled the cable", false, nil); !errors.Is(err, ErrNotALab) {
 		t.Errorf("a mark that nobody allowed: %v", err)
@@ -242,7 +244,7 @@ func TestExternal(t *testing.T) {
 	marks <- first
 	marks <- second
 	done, err := e.Inject(t.Context())
-	if err != nil || !done.Done.Equal(first) || done.Manner != Unknown {
+	if err != nil || !done.Done.Equal(first) || done.Manner != record.MannerUnknown {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if proof, err := e.Verify(t.Context()); !proof.Hit || err != nil {

@@ -2,7 +2,7 @@ package lab
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,12 +22,9 @@ func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.
 	defer cancel()
 	s.mu.Lock()
 	l := s.lab
-	cluster, layout := s.cluster, s.planned.Layout
-	volumes := maps.Clone(s.volumes)
-	for _, f := range s.faults {
-		l.Faults = append(l.Faults, f.LabFault)
-	}
 	s.mu.Unlock()
+	cluster, layout, volumes := s.inventory.cluster(), s.inventory.layout(), s.storage.all()
+	l.Faults = s.inPlace.records()
 	l.Hosts, l.Members, l.Volumes = []record.LabHost{}, []record.LabMember{}, nil
 	var all sync.WaitGroup
 	if cluster != nil {
@@ -44,7 +41,12 @@ func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.
 	all.Wait()
 	l.Volumes = found
 	l.Hosts = s.describeHosts(layout, l.Members)
-	s.addCauses(&l)
+	for i, m := range l.Members {
+		if why := s.roster.cause(m.Name); why != "" && m.State == "dead" {
+			l.Members[i].Problem = why
+		}
+	}
+	l.Notes = append(slices.Clip(l.Notes), s.memory.notes()...)
 	explainGateways(&l)
 	return l
 }
@@ -106,7 +108,7 @@ func describeVolumes(ctx context.Context, deep bool, layout topology.Layout, vol
 func (s *supervisor) describeHosts(layout topology.Layout, members []record.LabMember) []record.LabHost {
 	hosts := []record.LabHost{}
 	for _, plan := range layout.Hosts {
-		h := s.hostNamed(plan.Name)
+		h := s.inventory.host(plan.Name)
 		if h == nil {
 			continue
 		}
@@ -127,31 +129,22 @@ func describeHost(h host.Host, members []record.LabMember) record.LabHost {
 	return d
 }
 
-func (s *supervisor) hostNamed(name string) host.Host {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hosts[name]
-}
-
 // addresses are the URIs with credentials.
 func (s *supervisor) addresses() (map[string]string, error) {
-	s.mu.Lock()
-	cluster, state := s.cluster, s.lab.State
-	s.mu.Unlock()
-	if cluster == nil || state != stateUp {
-		return nil, refuse("the lab is %s and has no address for clients", state)
+	cluster := s.inventory.running()
+	if cluster == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return nil, refuse("the lab is %s and has no address for clients", s.lab.State)
 	}
 	return cluster.URIs(), nil
 }
 
 // usage is what each host used, in the order of the layout.
 func (s *supervisor) usage() ([]record.LabUsage, error) {
-	s.mu.Lock()
-	layout := s.planned.Layout
-	s.mu.Unlock()
 	all := []record.LabUsage{}
-	for _, plan := range layout.Hosts {
-		if h := s.hostNamed(plan.Name); h != nil {
+	for _, plan := range s.inventory.layout().Hosts {
+		if h := s.inventory.host(plan.Name); h != nil {
 			u, err := h.Usage()
 			if err != nil {
 				return nil, err

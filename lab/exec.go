@@ -80,11 +80,11 @@ func sendOutput(frames *json.Encoder, flush *http.ResponseController, in *os.Fil
 // placeOf finds the host on which a program is to run, by its name or by that or the role of a member, which is then
 // returned too.
 func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engine.Node, error) {
-	h := s.hostNamed(name)
+	h := s.inventory.host(name)
 	var n engine.Node
 	if h == nil {
 		var err error
-		if n, err = s.resolveMember(ctx, name, 0); err != nil {
+		if n, err = s.inventory.member(ctx, name, 0); err != nil {
 			return nil, nil, err
 		}
 		h = n.Host()
@@ -92,9 +92,9 @@ func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engin
 	lab := s.order.Spec.Name
 	switch h.State() {
 	case host.Off:
-		return nil, nil, &refusal{fmt.Sprintf("%s has no power, so nothing can be run on it; this gives it back: plimsoll lab heal %s %[1]s", h.Name(), lab), true}
+		return nil, nil, unreachable(fmt.Sprintf("%s has no power, so nothing can be run on it; this gives it back: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	case host.Paused:
-		return nil, nil, &refusal{fmt.Sprintf("%s is paused, so nothing can be run on it; this lets it go on: plimsoll lab heal %s %[1]s", h.Name(), lab), true}
+		return nil, nil, unreachable(fmt.Sprintf("%s is paused, so nothing can be run on it; this lets it go on: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	}
 	return h, n, nil
 }

@@ -57,8 +57,8 @@ func TestExec(t *testing.T) {
 	if _, _, err := run("host9", "/bin/true"); !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "host1") {
 		t.Errorf("a host that is not there: %v", err)
 	}
-	l.mustFail(t, Fault{Action: PowerOff, Target: "host2"})
-	l.mustFail(t, Fault{Action: Pause, Target: "host3"})
+	l.mustFail(t, broken("power-off:host2"))
+	l.mustFail(t, broken("pause:host3"))
 	for host, part := range map[string]string{"rs0-2": "host2 has no power", "host3": "plimsoll lab heal fake host3"} {
 		if _, _, err := run(host, "/bin/true"); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), part) {
 			t.Errorf("on %s: %v", host, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -24,18 +25,22 @@ func makeDir(t *testing.T, dir string) {
 	}
 }
 
-func (l *fakeLab) mustFail(t *testing.T, f Fault) record.LabFault {
+// broken is a fault without details.
+func broken(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+
+// mustFail breaks something, with a limit if there is one.
+func (l *fakeLab) mustFail(t *testing.T, f spec.Fault, limit ...time.Duration) record.LabFault {
 	t.Helper()
-	done, err := l.h.Fail(t.Context(), f)
+	done, err := l.h.Fail(t.Context(), f, append(limit, 0)[0])
 	if err != nil {
 		t.Fatalf("%+v: %v", f, err)
 	}
 	return done
 }
 
-func (l *fakeLab) mustRefuse(t *testing.T, f Fault, part string) {
+func (l *fakeLab) mustRefuse(t *testing.T, f spec.Fault, part string) {
 	t.Helper()
-	_, err := l.h.Fail(t.Context(), f)
+	_, err := l.h.Fail(t.Context(), f, 0)
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
 		t.Errorf("%+v: got %v, want a refusal that says %q", f, err, part)
 	}
@@ -44,38 +49,38 @@ func (l *fakeLab) mustRefuse(t *testing.T, f Fault, part string) {
 func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 	l := upFake(t, nil)
 	for _, c := range []struct {
-		action, target, want string
-		seed                 uint64
+		name, target, want string
+		seed               uint64
 	}{
-		{Pause, "rs0-2", "rs0-2", 0},
-		{Pause, "primary", "rs0-1", 0},
-		{Pause, "rs0/secondary", "rs0-2", 0},
-		{Pause, "gateway", "gateway-durable", 0},
-		{Pause, "host3", "host3", 0},
-		{PowerOff, "secondary", "host2", 0},
-		{DiskFail, "rs0-1/d2", "rs0-1/d2", 0},
-		{DiskFail, "rs0-2", "rs0-2", 0},
-		{DiskFail, "primary", "rs0-1", 0},
-		{DiskFail, "primary/d2", "rs0-1/d2", 0},
-		{DiskFail, "secondary/d1", "rs0-2/d1", 0},
-		{DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
-		{DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
-		{Pause, "pg-2", "rs0-2", 0},
-		{StepDown, "primary", "rs0-1", 0},
+		{action.Pause, "rs0-2", "rs0-2", 0},
+		{action.Pause, "primary", "rs0-1", 0},
+		{action.Pause, "rs0/secondary", "rs0-2", 0},
+		{action.Pause, "gateway", "gateway-durable", 0},
+		{action.Pause, "host3", "host3", 0},
+		{action.PowerOff, "secondary", "host2", 0},
+		{action.DiskFail, "rs0-1/d2", "rs0-1/d2", 0},
+		{action.DiskFail, "rs0-2", "rs0-2", 0},
+		{action.DiskFail, "primary", "rs0-1", 0},
+		{action.DiskFail, "primary/d2", "rs0-1/d2", 0},
+		{action.DiskFail, "secondary/d1", "rs0-2/d1", 0},
+		{action.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
+		{action.DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
+		{action.Pause, "pg-2", "rs0-2", 0},
+		{action.StepDown, "primary", "rs0-1", 0},
 	} {
-		f := l.mustFail(t, Fault{Action: c.action, Target: c.target, Seed: c.seed})
+		f := l.mustFail(t, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}, Seed: c.seed})
 		if f.Target != c.want {
-			t.Errorf("%s %s was done to %s, want %s", c.action, c.target, f.Target, c.want)
+			t.Errorf("%s %s was done to %s, want %s", c.name, c.target, f.Target, c.want)
 		}
 		if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 			t.Error(err)
 		}
 	}
-	first := l.mustFail(t, Fault{Action: Pause, Target: "random", Seed: 7})
+	first := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("pause:random"), Seed: 7})
 	if _, err := l.h.Heal(t.Context(), Healing{ID: first.ID}); err != nil {
 		t.Error(err)
 	}
-	if again := l.mustFail(t, Fault{Action: Pause, Target: "random", Seed: 7}); again.Target != first.Target {
+	if again := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("pause:random"), Seed: 7}); again.Target != first.Target {
 		t.Errorf("the same seed chose %s and %s", first.Target, again.Target)
 	}
 }
@@ -92,7 +97,7 @@ func TestFaultWaitsForAPrimary(t *testing.T) {
 	elect("")
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		f, err := l.h.Fail(t.Context(), Fault{Action: Pause, Target: "primary"})
+		f, err := l.h.Fail(t.Context(), broken("pause:primary"), 0)
 		if err != nil || f.Target != "rs0-2" {
 			t.Errorf("%q was paused, and not the primary that was elected: %v", f.Target, err)
 		}
@@ -104,38 +109,40 @@ func TestFaultWaitsForAPrimary(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustRefuse(t, Fault{Action: "kil", Target: "rs0-1"}, "did you mean kill?")
-	l.mustRefuse(t, Fault{Action: Kill}, "what is to be broken?")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-9"}, "did you mean rs0-1?")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "host1"}, "on it stand: rs0-1")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "host1"}, "MEMBER/DISK")
-	l.mustRefuse(t, Fault{Action: DiskLie, Target: "gateway"}, "keeps no data")
-	l.mustRefuse(t, Fault{Action: DiskLie, Target: "rs0-1"}, "plain")
-	l.mustRefuse(t, Fault{Action: DiskSlow, Target: "rs0-1"}, "needs a delay")
-	l.mustRefuse(t, Fault{Action: DiskLie, Target: "rs0-1", Ops: []string{"read"}}, "never about read")
-	l.mustRefuse(t, Fault{Action: DiskError, Target: "rs0-1", Probability: 2}, "probability")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1", Errno: "EIO"}, "faults of disks")
-	l.mustRefuse(t, Fault{Action: PowerOff, Target: "rs0-1", Keep: 0.5}, "power-loss")
-	l.mustRefuse(t, Fault{Action: PowerLoss, Target: "rs0-1"}, "--faults")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "rs0-1/d7"}, "disks: d1, d2")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "primary/d7"}, "disks: d1, d2")
-	l.mustRefuse(t, Fault{Action: DiskFail, Target: "gateway/d1"}, "keeps no data")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1/d1"}, "member")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "router"}, "no router that runs")
-	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host1"}, "from itself")
-	l.mustRefuse(t, Fault{Action: Slow, Target: "host1"}, "rate")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-1", Limit: -1}, "negative")
-	l.mustRefuse(t, Fault{Action: StepDown, Target: "rs0-2"}, "not the primary")
-	l.mustFail(t, Fault{Action: Kill, Target: "rs0-2"})
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-2"}, "does not run")
-	l.mustFail(t, Fault{Action: Cut, Target: "host1"})
-	l.mustRefuse(t, Fault{Action: Cut, Target: "host1"}, "in place already")
-	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"}) // it stays when the other is healed
-	l.mustFail(t, Fault{Action: Cut, Target: "host3", From: "host1"})
-	l.mustRefuse(t, Fault{Action: Cut, Target: "host1", From: "host3"}, "cut host3 from host1 is in place already")
-	l.mustFail(t, Fault{Action: PowerOff, Target: "host3"})
-	l.mustRefuse(t, Fault{Action: PowerOff, Target: "host3"}, "no power")
-	l.mustRefuse(t, Fault{Action: Kill, Target: "rs0-3"}, "no power")
+	l.mustRefuse(t, broken("kil:rs0-1"), "did you mean kill?")
+	l.mustRefuse(t, broken("kill"), "what is to be broken?")
+	l.mustRefuse(t, broken("kill:rs0-9"), "did you mean rs0-1?")
+	l.mustRefuse(t, broken("kill:host1"), "on it stand: rs0-1")
+	l.mustRefuse(t, broken("disk-fail:host1"), "MEMBER/DISK")
+	l.mustRefuse(t, broken("disk-lie:gateway"), "keeps no data")
+	l.mustRefuse(t, broken("disk-lie:rs0-1"), "plain")
+	l.mustRefuse(t, broken("disk-slow:rs0-1"), "needs a delay")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never about read")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Probability: 2}, "probability")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "which is for disk-error")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("power-off:rs0-1"), Keep: 0.5}, "power-loss")
+	l.mustRefuse(t, broken("power-loss:rs0-1"), "--faults")
+	l.mustRefuse(t, broken("disk-fail:rs0-1/d7"), "disks: d1, d2")
+	l.mustRefuse(t, broken("disk-fail:primary/d7"), "disks: d1, d2")
+	l.mustRefuse(t, broken("disk-fail:gateway/d1"), "keeps no data")
+	l.mustRefuse(t, broken("kill:rs0-1/d1"), "member")
+	l.mustRefuse(t, broken("kill:router"), "no router that runs")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host1"}, "from itself")
+	l.mustRefuse(t, broken("slow:host1"), "rate")
+	if _, err := l.h.Fail(t.Context(), broken("kill:rs0-1"), -1); !errors.Is(err, ErrRefused) {
+		t.Errorf("a negative limit: %v", err)
+	}
+	l.mustRefuse(t, broken("step-down:rs0-2"), "not the primary")
+	l.mustFail(t, broken("kill:rs0-2"))
+	l.mustRefuse(t, broken("kill:rs0-2"), "does not run")
+	l.mustFail(t, broken("cut:host1"))
+	l.mustRefuse(t, broken("cut:host1"), "in place already")
+	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"}) // it stays when the other is healed
+	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host3"), From: "host1"})
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host3"}, "cut host3 from host1 is in place already")
+	l.mustFail(t, broken("power-off:host3"))
+	l.mustRefuse(t, broken("power-off:host3"), "no power")
+	l.mustRefuse(t, broken("kill:rs0-3"), "no power")
 	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "rs0-1"}: "nothing is broken on"} {
 		if _, err := l.h.Heal(t.Context(), what); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
 			t.Errorf("heal %+v: %v, want %q", what, err, part)
@@ -146,8 +153,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 // A power failure takes members, disks and what had been done to them before; all of it comes back.
 func TestPowerOffAndOn(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: Pause, Target: "rs0-2"})
-	l.mustFail(t, Fault{Action: PowerOff, Target: "rs0-2"})
+	l.mustFail(t, broken("pause:rs0-2"))
+	l.mustFail(t, broken("power-off:rs0-2"))
 	d, err := l.h.Describe(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +178,7 @@ func TestPowerOffAndOn(t *testing.T) {
 // A fault with a limit heals by itself.
 func TestFaultsHealThemselves(t *testing.T) {
 	l := upFake(t, nil)
-	f := l.mustFail(t, Fault{Action: Kill, Target: "rs0-3", Limit: 20 * time.Millisecond})
+	f := l.mustFail(t, broken("kill:rs0-3"), 20*time.Millisecond)
 	if f.Until == nil || !f.Until.After(f.Since) {
 		t.Errorf("the fault does not say until when: %+v", f)
 	}
@@ -192,7 +199,7 @@ func TestEventsTellHowLongFaultsLast(t *testing.T) {
 		{1500 * time.Millisecond, 1500 * time.Millisecond, "kill rs0-2 for 1.5s"},
 		{0, 0, "kill rs0-2"},
 	} {
-		f := l.mustFail(t, Fault{Action: Kill, Target: "rs0-2", For: c.last, Limit: c.limit})
+		f := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-2"), For: spec.Duration(c.last)}, c.limit)
 		events, err := l.h.EventsSince(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -224,9 +231,9 @@ func TestRestartOnAnotherHost(t *testing.T) {
 	l := upFake(t, func(o *order) {
 		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
-	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.mustFail(t, broken("power-off:host1"))
 	l.event(t, "restart", "rs0-1 was started on host2, because host1 is dead")
-	l.mustFail(t, Fault{Action: PowerOff, Target: "gateway1"})
+	l.mustFail(t, broken("power-off:gateway1"))
 	l.event(t, "problem", "no other host of the role gateway has power")
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
@@ -248,7 +255,7 @@ func TestVolumeThatIsGoneKeepsAMemberDown(t *testing.T) {
 	l.volumes["rs0-1"].mu.Lock()
 	l.volumes["rs0-1"].health = "failed"
 	l.volumes["rs0-1"].mu.Unlock()
-	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.mustFail(t, broken("power-off:host1"))
 	l.event(t, "problem", "its volume cannot be reached")
 }
 

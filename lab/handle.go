@@ -15,8 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Handle speaks with the supervisor of one lab. Its methods may be called from several goroutines.
@@ -85,8 +87,8 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	return h.describe(ctx, topology.Known)
 }
 
-// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It costs
-// them a command or two, so it may be called often while something is measured.
+// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It
+// costs them a command or two, so it may be called often while something is measured.
 func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
 	return h.describe(ctx, topology.Standing)
 }
@@ -112,11 +114,11 @@ func (h *Handle) Usage(ctx context.Context) ([]record.LabUsage, error) {
 	return u, err
 }
 
-// Witness is what the kernel and the disks counted up to now.
-func (h *Handle) Witness(ctx context.Context) (Witness, error) {
-	var w Witness
-	err := h.get(ctx, pathWitness, nil, &w)
-	return w, err
+// Counters are what the kernel and the disks counted of faults up to now.
+func (h *Handle) Counters(ctx context.Context) (action.Counters, error) {
+	var c action.Counters
+	err := h.get(ctx, pathCounters, nil, &c)
+	return c, err
 }
 
 // Events returns what happened after the event with a sequence number, 0 for all. If there is nothing yet, it waits for
@@ -133,10 +135,12 @@ func (h *Handle) EventsSince(ctx context.Context, after int64) ([]record.LabEven
 	return h.Events(ctx, after, 0)
 }
 
-// Fail breaks something and returns when it is broken, with the target that was meant.
-func (h *Handle) Fail(ctx context.Context, f Fault) (record.LabFault, error) {
+// Fail breaks something and returns when it is broken, with the target that was meant. After the limit the lab heals
+// it by itself, 0 being never; for how long it shall last is told and not kept to, and when it is due is known to who
+// asks.
+func (h *Handle) Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	var done record.LabFault
-	err := h.post(ctx, pathFail, f, &done)
+	err := h.post(ctx, pathFail, failRequest{f, limit}, &done)
 	return done, err
 }
 

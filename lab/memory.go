@@ -2,12 +2,12 @@ package lab
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // memoryEvery is how often hosts are asked whether the kernel killed something on them.
@@ -23,27 +23,36 @@ type shortage struct {
 	at    time.Time // when the last one was seen
 }
 
-// watchMemory tells when the kernel kills something on a host because there is no memory left, until the lab stops. A
+// memoryWatch sees what the kernel kills on hosts.
+type memoryWatch struct {
+	*core
+	inventory *inventory
+
+	mu        sync.Mutex
+	shortages map[string]shortage // by host
+}
+
+// watch tells when the kernel kills something on a host because there is no memory left, until the lab stops. A
 // server may survive that: PostgreSQL ends all sessions and recovers when one of its processes is killed.
-func (s *supervisor) watchMemory() {
-	for s.pause(memoryEvery) {
-		for _, name := range s.hostNames() {
-			if h := s.hostNamed(name); h != nil {
-				s.lookAtMemory(h)
+func (w *memoryWatch) watch() {
+	for w.pause(memoryEvery) {
+		for _, plan := range w.inventory.layout().Hosts {
+			if h := w.inventory.host(plan.Name); h != nil {
+				w.look(h)
 			}
 		}
 	}
 }
 
-// lookAtMemory tells what the kernel killed on a host since the last look, and returns when that was last seen.
-func (s *supervisor) lookAtMemory(h host.Host) (last time.Time) {
+// look tells what the kernel killed on a host since the last look, and returns when that was last seen.
+func (w *memoryWatch) look(h host.Host) (last time.Time) {
 	m, ok := h.(host.Memory)
 	if !ok {
 		return last
 	}
-	s.mu.Lock()
+	w.mu.Lock()
 	kills := m.OutOfMemory() // one look at a time, so that none is told twice
-	known := s.shortages[h.Name()]
+	known := w.shortages[h.Name()]
 	more := kills - known.kills
 	if kills < known.kills { // it had no power meanwhile
 		more = kills
@@ -52,10 +61,10 @@ func (s *supervisor) lookAtMemory(h host.Host) (last time.Time) {
 		known.at, known.all = time.Now(), known.all+more
 	}
 	known.kills = kills
-	s.shortages[h.Name()] = known
-	s.mu.Unlock()
+	w.shortages[h.Name()] = known
+	w.mu.Unlock()
 	if more > 0 {
-		s.event("problem", fmt.Sprintf("on %s %s", h.Name(), killedText(more, h)), map[string]string{"host": h.Name(), "cause": outOfMemory})
+		w.event("problem", fmt.Sprintf("on %s %s", h.Name(), killedText(more, h)), map[string]string{"host": h.Name(), "cause": outOfMemory})
 	}
 	return known.at
 }
@@ -81,8 +90,8 @@ func memoryText(h host.Host) string {
 }
 
 // blame says whether a member has ended because its host had no memory left, in words; empty if not.
-func (s *supervisor) blame(n engine.Node) string {
-	at := s.lookAtMemory(n.Host())
+func (w *memoryWatch) blame(n engine.Node) string {
+	at := w.look(n.Host())
 	if at.IsZero() || time.Since(at) > blameFor {
 		return ""
 	}
@@ -94,27 +103,16 @@ func (s *supervisor) blame(n engine.Node) string {
 	return howEnded(n) + ", after the kernel killed a process of its host: " + memoryText(n.Host())
 }
 
-// setCause notes why a member ended by itself, empty when it runs again.
-func (s *supervisor) setCause(member, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.causes[member] = why
-}
-
-// addCauses completes what members say of themselves with why they ended, and the notes with what hosts had no memory
-// for.
-func (s *supervisor) addCauses(l *record.Lab) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, m := range l.Members {
-		if why := s.causes[m.Name]; why != "" && m.State == "dead" {
-			l.Members[i].Problem = why
+// notes say what hosts had no memory for.
+func (w *memoryWatch) notes() (notes []string) {
+	for _, plan := range w.inventory.layout().Hosts {
+		w.mu.Lock()
+		known := w.shortages[plan.Name]
+		w.mu.Unlock()
+		if known.all > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s; the last time at %s", plan.Name,
+				killedText(known.all, w.inventory.host(plan.Name)), known.at.UTC().Format(time.RFC3339)))
 		}
 	}
-	for _, plan := range s.planned.Layout.Hosts {
-		if known := s.shortages[plan.Name]; known.all > 0 {
-			l.Notes = append(l.Notes[:len(l.Notes):len(l.Notes)], fmt.Sprintf("%s: %s; the last time at %s", plan.Name,
-				killedText(known.all, s.hosts[plan.Name]), known.at.UTC().Format(time.RFC3339)))
-		}
-	}
+	return notes
 }

@@ -85,7 +85,7 @@ func TestRestartIsTriedAgain(t *testing.T) {
 	l.c.mu.Lock()
 	l.c.failing = 3 // both other hosts, and the first of them again
 	l.c.mu.Unlock()
-	l.mustFail(t, Fault{Action: PowerOff, Target: "host1"})
+	l.mustFail(t, broken("power-off:host1"))
 	l.event(t, "problem", "is tried again: on host2: rs0-1 did not come back: no space left")
 	l.event(t, "restart", "rs0-1 was started on host3, because host1 is dead")
 }
@@ -110,7 +110,7 @@ func TestHealStartsWhatIsDead(t *testing.T) {
 // What becomes of a volume is told, and a replaced disk takes its fault with it.
 func TestVolumesAreToldOf(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: DiskFail, Target: "rs0-1/d2"})
+	l.mustFail(t, broken("disk-fail:rs0-1/d2"))
 	l.event(t, "volume", "the volume rs0-1 is degraded, after healthy")
 	l.volumes["rs0-1"].mu.Lock()
 	l.volumes["rs0-1"].refuse = errors.New("no space for a new disk")
@@ -127,7 +127,7 @@ func TestVolumesAreToldOf(t *testing.T) {
 	}
 	l.event(t, "heal", "disk-fail rs0-1/d2 has ended, because the disk was replaced")
 	l.event(t, "volume", "the volume rs0-1 is healthy, after degraded")
-	l.mustFail(t, Fault{Action: DiskFail, Target: "rs0-1/d2"}) // it can fail again
+	l.mustFail(t, broken("disk-fail:rs0-1/d2")) // it can fail again
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +137,11 @@ func TestVolumesAreToldOf(t *testing.T) {
 // A fault that another one takes the place of does not vanish without a word.
 func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l := upFake(t, nil)
-	l.mustFail(t, Fault{Action: Pause, Target: "rs0-2"})
-	l.mustFail(t, Fault{Action: Kill, Target: "rs0-2", Limit: 10 * time.Millisecond})
+	l.mustFail(t, broken("pause:rs0-2"))
+	l.mustFail(t, broken("kill:rs0-2"), 10*time.Millisecond)
 	l.event(t, "heal", "pause rs0-2 has ended, because kill rs0-2 took its place")
 	l.event(t, "heal", "kill rs0-2 is healed, because its time is over")
-	l.mustFail(t, Fault{Action: Cut, Target: "host1", From: "host2"})
+	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"})
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (s *supervisor) serveRead(w http.ResponseWriter, r *http.Request) {
 
 // read starts the reading of a member.
 func (s *supervisor) read(ctx context.Context, member string) (topology.Reading, error) {
-	cluster := s.running()
+	cluster := s.inventory.running()
 	if cluster == nil {
 		return topology.Reading{}, refuse("the lab is not up")
 	}

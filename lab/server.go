@@ -29,19 +29,19 @@ func (s *supervisor) handler() http.Handler {
 		u, err := s.usage()
 		writeAnswer(w, u, err)
 	})
-	mux.HandleFunc("GET "+pathWitness, func(w http.ResponseWriter, r *http.Request) {
-		seen, err := s.witness(r.Context())
+	mux.HandleFunc("GET "+pathCounters, func(w http.ResponseWriter, r *http.Request) {
+		seen, err := s.counters(r.Context())
 		writeAnswer(w, seen, err)
 	})
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
 	mux.HandleFunc("POST "+pathRead, s.serveRead)
-	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f Fault) (record.LabFault, error) {
-		return s.fail(context.WithoutCancel(r.Context()), f)
+	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f failRequest) (record.LabFault, error) {
+		return s.breaker.fail(context.WithoutCancel(r.Context()), f.Fault, f.Limit)
 	}))
-	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) { return s.heal(h) }))
+	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) { return s.breaker.heal(h) }))
 	mux.HandleFunc("POST "+pathRepair, answer(func(_ *http.Request, v repairRequest) (repairAnswer, error) {
-		text, err := s.repair(v.Volume)
+		text, err := s.storage.repair(v.Volume)
 		return repairAnswer{text}, err
 	}))
 	mux.HandleFunc("POST "+pathStop, func(w http.ResponseWriter, _ *http.Request) {
@@ -76,14 +76,4 @@ func (s *supervisor) serveEvents(w http.ResponseWriter, r *http.Request) {
 		events = []record.LabEvent{}
 	}
 	writeAnswer(w, events, nil)
-}
-
-func (s *supervisor) hostNames() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var names []string
-	for _, h := range s.planned.Layout.Hosts {
-		names = append(names, h.Name)
-	}
-	return names
 }

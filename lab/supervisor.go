@@ -13,9 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
-	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
-	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -31,33 +29,25 @@ const (
 // teardownLimit is how long the supervisor takes to remove what it made in order. What is left then is in the journal.
 const teardownLimit = 25 * time.Second
 
-// supervisor is the parent of everything in one lab.
+// supervisor is the parent of everything in one lab: it makes its parts, answers for them, and removes what was made.
 type supervisor struct {
+	*core
 	dir     string
 	order   order
 	builder builder
 	journal *journal.Journal
-	events  *eventLog
-	ctx     context.Context // of everything that it does; ends when it is to stop
 	stop    context.CancelFunc
-	locks   keyed
 
-	mu      sync.Mutex // guards what follows
-	lab     record.Lab // what does not change while it is up
-	planned Planned
-	hosts   map[string]host.Host
-	volumes map[string]volume.Volume // by member
-	cluster topology.Cluster
-	faults  []*fault
-	lastID  int
-	down    map[string]string // members that were ended on purpose, and by what
-	// unmounted are the members whose filesystem went with the power of their host.
-	unmounted map[string]bool
-	// shortages are by host; causes say why members ended that ended by themselves.
-	shortages map[string]shortage
-	causes    map[string]string
-	// healed is when the last fault of the disks of a member's volume ended.
-	healed map[string]time.Time
+	inventory    *inventory
+	inPlace      *inPlace
+	roster       *roster
+	memory       *memoryWatch
+	storage      *storage
+	availability *availability
+	breaker      *breaker
+
+	mu  sync.Mutex
+	lab record.Lab // what changes with its state only
 }
 
 // Supervise keeps one lab, from making it until it is told to stop or ctx ends; then it removes what it made. It is
@@ -98,10 +88,16 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 	if err != nil {
 		return nil, err
 	}
-	s := &supervisor{dir: dir, order: o, builder: b, journal: j, events: events,
-		hosts: map[string]host.Host{}, volumes: map[string]volume.Volume{}, down: map[string]string{},
-		unmounted: map[string]bool{}, healed: map[string]time.Time{}, shortages: map[string]shortage{}, causes: map[string]string{}}
+	s := &supervisor{core: &core{events: events}, dir: dir, order: o, builder: b, journal: j}
 	s.ctx, s.stop = context.WithCancel(ctx)
+	s.inventory, s.inPlace = &inventory{hosts: map[string]host.Host{}}, &inPlace{}
+	s.roster = newRoster(s.core, s.inventory)
+	s.memory = &memoryWatch{core: s.core, inventory: s.inventory, shortages: map[string]shortage{}}
+	s.storage = newStorage(s.core, b, s.inventory, s.roster, s.inPlace)
+	s.availability = &availability{core: s.core, asked: o.Spec.Availability, inventory: s.inventory, roster: s.roster, memory: s.memory,
+		storage: s.storage, inPlace: s.inPlace}
+	s.breaker = &breaker{core: s.core, lab: o.Spec.Name, builder: b, inventory: s.inventory, roster: s.roster, storage: s.storage,
+		availability: s.availability, inPlace: s.inPlace}
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}
 	return s, nil
@@ -132,10 +128,11 @@ func (s *supervisor) keep() error {
 	if err == nil {
 		s.becomes(stateUp, nil)
 		var watch sync.WaitGroup
-		watch.Go(func() { s.cluster.Watch(s.ctx) })
-		s.watchMembers(&watch)
-		watch.Go(s.watchMemory)
-		go s.watchVolumes()
+		cluster := s.inventory.running()
+		watch.Go(func() { cluster.Watch(s.ctx) })
+		s.availability.watch(&watch, cluster)
+		watch.Go(s.memory.watch)
+		go s.storage.watch()
 		<-s.ctx.Done()
 		watch.Wait()
 	} else if s.ctx.Err() == nil && s.order.Keep {
@@ -166,8 +163,8 @@ func (s *supervisor) make() error {
 	if err != nil {
 		return err
 	}
+	s.inventory.change(func(v *inventory) { v.planned = p })
 	s.mu.Lock()
-	s.planned = p
 	s.lab.Specification, s.lab.Engine, s.lab.Version, s.lab.Notes = p.Spec, p.Spec.Engine.Name, p.Engine.Version, p.Layout.Notes
 	s.mu.Unlock()
 	if err := s.builder.ready(ctx, p); err != nil {
@@ -177,13 +174,11 @@ func (s *supervisor) make() error {
 		return s.because(ctx, err)
 	}
 	cluster, err := s.builder.cluster(topology.Site{Spec: p.Spec, Layout: p.Layout, Home: s.order.Home, Dir: s.dir,
-		Journal: s.journal, Hosts: s.hosts, Volume: s.volume, Event: s.event})
+		Journal: s.journal, Hosts: s.inventory.hosts, Volume: s.storage.make, Event: s.event})
 	if err != nil {
 		return s.because(ctx, err)
 	}
-	s.mu.Lock()
-	s.cluster = cluster
-	s.mu.Unlock()
+	s.inventory.change(func(v *inventory) { v.made = cluster })
 	what := "starting %d servers"
 	if p.Spec.Engine.Name == engine.None {
 		what = "making %d volumes"
@@ -207,41 +202,16 @@ func (s *supervisor) makeHosts(ctx context.Context, p Planned) error {
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.hosts[plan.Name] = h
-		s.mu.Unlock()
+		s.inventory.change(func(v *inventory) { v.hosts[plan.Name] = h })
 	}
 	return nil
-}
-
-// volume makes the storage of a member, or finds it.
-func (s *supervisor) volume(ctx context.Context, member string) (string, error) {
-	defer s.locks.lock("volume/" + member)()
-	s.mu.Lock()
-	v, groups := s.volumes[member], diskGroups(s.planned.Layout, member)
-	s.mu.Unlock()
-	if v != nil {
-		return v.Dir(), nil
-	}
-	v, err := s.builder.volume(ctx, member, groups)
-	if err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	s.volumes[member] = v
-	s.mu.Unlock()
-	return v.Dir(), nil
-}
-
-// event tells that something happened. Of the ends of logs that errors bring along it tells one line.
-func (s *supervisor) event(kind, text string, data map[string]string) {
-	s.events.add(kind, process.Brief(text), data)
 }
 
 // becomes changes the state of the lab, in memory, in its file and for those who wait for events.
 func (s *supervisor) becomes(state string, why error) {
 	l := s.describe(s.ctx, topology.Known)
 	l.State = state
+	s.inventory.change(func(v *inventory) { v.up = state == stateUp })
 	s.mu.Lock()
 	s.lab.State = state
 	if state == stateUp {
@@ -269,11 +239,8 @@ func (s *supervisor) becomes(state string, why error) {
 
 // teardown removes what was made, in order as far as that works, and then what the journal still has.
 func (s *supervisor) teardown(ctx context.Context) error {
-	s.mu.Lock()
-	cluster := s.cluster
-	s.mu.Unlock()
-	s.calmDisks(ctx)
-	if cluster != nil {
+	s.breaker.calm(ctx)
+	if cluster := s.inventory.cluster(); cluster != nil {
 		// Nothing of it will be needed again, so servers are not asked to end in order.
 		now, cancel := context.WithCancel(ctx)
 		cancel()

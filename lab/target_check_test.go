@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -26,43 +27,43 @@ func TestCheckTarget(t *testing.T) {
 	apart := l
 	apart.Specification.Hosts.Mode = "isolated"
 	for _, c := range []struct {
-		lab            record.Lab
-		action, target string
-		want           string
+		lab          record.Lab
+		name, target string
+		want         string
 	}{
-		{l, Kill, "primary", ""},
-		{l, Kill, "rs0/primary", ""},
-		{l, Kill, "pg-2", ""}, // the former name
-		{sized, DiskFail, "primary/d1", ""},
-		{sized, DiskFail, "rs0/secondary/d1", ""},
-		{sized, Kill, "primary/d1", "name primary for the member"},
-		{sized, DiskFail, "primry/d1", "there is no \"primry/d1\""},
-		{sized, DiskFail, "host1/d1", "host1/d1 is a host"},
-		{l, Kill, "rs0-2", ""},
-		{l, PowerOff, "host2", ""},
-		{l, PowerOff, "primary", ""},
-		{l, Kill, "primry", "did you mean primary?"},
-		{l, Kill, "host3", `there is no "host3"`},
-		{l, Cut, "host1", "--hosts isolated"},
-		{apart, Cut, "host1", ""},
-		{apart, Slow, "primary", ""},
-		{l, DiskFail, "host1", "host1 is a host"},
-		{l, DiskFail, "primary", "are directories: bring it up with --size (storage"},
-		{l, DiskLie, "primary", "--size and --faults"},
-		{l, PowerLoss, "host1", "--size and --faults"},
-		{sized, DiskFail, "rs0-1/d1", ""},
-		{sized, Kill, "rs0-1/d1", "name rs0-1 for the member"},
-		{sized, DiskLie, "rs0-1/d1", "--size and --faults"},
-		{faulty, DiskLie, "rs0-1/d1", ""},
-		{faulty, PowerLoss, "host1", ""},
-		{classed, PowerLoss, "host1", ""},
+		{l, action.Kill, "primary", ""},
+		{l, action.Kill, "rs0/primary", ""},
+		{l, action.Kill, "pg-2", ""}, // the former name
+		{sized, action.DiskFail, "primary/d1", ""},
+		{sized, action.DiskFail, "rs0/secondary/d1", ""},
+		{sized, action.Kill, "primary/d1", "name primary for the member"},
+		{sized, action.DiskFail, "primry/d1", "there is no \"primry/d1\""},
+		{sized, action.DiskFail, "host1/d1", "host1/d1 is a host"},
+		{l, action.Kill, "rs0-2", ""},
+		{l, action.PowerOff, "host2", ""},
+		{l, action.PowerOff, "primary", ""},
+		{l, action.Kill, "primry", "did you mean primary?"},
+		{l, action.Kill, "host3", `there is no "host3"`},
+		{l, action.Cut, "host1", "--hosts isolated"},
+		{apart, action.Cut, "host1", ""},
+		{apart, action.Slow, "primary", ""},
+		{l, action.DiskFail, "host1", "host1 is a host"},
+		{l, action.DiskFail, "primary", "are directories: bring it up with --size (storage"},
+		{l, action.DiskLie, "primary", "--size and --faults"},
+		{l, action.PowerLoss, "host1", "--size and --faults"},
+		{sized, action.DiskFail, "rs0-1/d1", ""},
+		{sized, action.Kill, "rs0-1/d1", "name rs0-1 for the member"},
+		{sized, action.DiskLie, "rs0-1/d1", "--size and --faults"},
+		{faulty, action.DiskLie, "rs0-1/d1", ""},
+		{faulty, action.PowerLoss, "host1", ""},
+		{classed, action.PowerLoss, "host1", ""},
 	} {
-		err := CheckTarget(c.lab, Fault{Action: c.action, Target: c.target})
+		err := CheckTarget(c.lab, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}})
 		switch {
 		case c.want == "" && err != nil, c.want != "" && err == nil:
-			t.Errorf("%s:%s: error %v, want %q", c.action, c.target, err, c.want)
+			t.Errorf("%s:%s: error %v, want %q", c.name, c.target, err, c.want)
 		case err != nil && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%s:%s: error %v, want one with %q", c.action, c.target, err, c.want)
+			t.Errorf("%s:%s: error %v, want one with %q", c.name, c.target, err, c.want)
 		}
 	}
 }

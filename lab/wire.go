@@ -3,9 +3,11 @@ package lab
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // What goes over the socket is HTTP with JSON: one path for each thing that a [Handle] can do.
@@ -14,7 +16,7 @@ const (
 	pathAddresses = "/addresses"
 	pathUsage     = "/usage"
 	pathEvents    = "/events"
-	pathWitness   = "/witness"
+	pathCounters  = "/counters"
 	pathExec      = "/exec"
 	pathFail      = "/fail"
 	pathHeal      = "/heal"
@@ -43,6 +45,12 @@ type execFrame struct {
 	Error  string `json:"error,omitempty"`
 }
 
+// failRequest is something to break, and after what time the supervisor heals it by itself; 0 for never.
+type failRequest struct {
+	Fault spec.Fault    `json:"fault"`
+	Limit time.Duration `json:"limit,omitempty"`
+}
+
 // Healing says what to heal: the fault with an ID, all of a target (a host, member or disk), or all there are.
 type Healing struct {
 	ID     int    `json:"id,omitempty"`
@@ -59,23 +67,20 @@ type repairAnswer struct {
 }
 
 // ErrRefused says that a request made no sense; nothing was done.
-var ErrRefused = errors.New("refused")
+var ErrRefused = action.ErrRefused
 
 // ErrUnreachable says that a request was refused because its host is off or paused.
 var ErrUnreachable = errors.New("unreachable")
 
-// refusal is an error whose text is the reason alone.
-type refusal struct {
-	text        string
-	unreachable bool
+// unreachable is a refusal that is [ErrUnreachable].
+type unreachable string
+
+func (u unreachable) Error() string { return string(u) }
+func (u unreachable) Is(target error) bool {
+	return target == ErrRefused || target == ErrUnreachable
 }
 
-func (r *refusal) Error() string { return r.text }
-func (r *refusal) Is(target error) bool {
-	return target == ErrRefused || target == ErrUnreachable && r.unreachable
-}
-
-func refuse(format string, a ...any) error { return &refusal{text: fmt.Sprintf(format, a...)} }
+func refuse(format string, a ...any) error { return action.Refuse(format, a...) }
 
 // answerError is how an error travels.
 type answerError struct {
@@ -86,8 +91,11 @@ type answerError struct {
 }
 
 func (e answerError) err() error {
-	if e.Refused {
-		return &refusal{e.Error, e.Unreachable}
+	switch {
+	case e.Unreachable:
+		return unreachable(e.Error)
+	case e.Refused:
+		return refuse("%s", e.Error)
 	}
 	return errors.New(e.Error)
 }

@@ -102,8 +102,8 @@ type DrillShard struct {
 
 // DrillFault is one fault as it happened, on the clock of the run.
 type DrillFault struct {
-	Fault  string `json:"fault"`
-	Target string `json:"target"` // what it was resolved to
+	Fault  spec.Strike `json:"fault"`  // what was asked for
+	Target string      `json:"target"` // what it was resolved to
 	// Shards are those that have a member with data on the target, of a sharded cluster.
 	Shards []string `json:"shards,omitempty"`
 	// Manner is "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow": outages of

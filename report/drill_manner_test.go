@@ -14,7 +14,7 @@ import (
 func TestDrillTellsMannersApart(t *testing.T) {
 	round := func(n int, manner string, outage, during float64) record.DrillRound {
 		return record.DrillRound{Number: n, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Fault: "random:primary", Manner: manner, Injected: 1e9, Hit: true}},
+			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("random:primary"), Manner: manner, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{
@@ -46,7 +46,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 // An outage that did not end stands in the first line, also where there is but one round.
 func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{
-		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: "power-off:host1", Manner: "crash", Injected: 1e9, Hit: true}},
+		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
 		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
 	if got, want := DrillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
 		t.Errorf("the title is %q, want %q", got, want)
@@ -55,8 +55,8 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 
 // A fault that could not be done has no manner: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
-	fault := record.DrillFault{Fault: "kill:gateway-9", Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
-	struck := record.DrillFault{Fault: "kill:primary", Target: "rs0-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
+	fault := record.DrillFault{Fault: spec.ParseStrike("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
+	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Unknown, Rounds: []record.DrillRound{
 		{Number: 1, Status: record.Complete, Verdict: record.Unknown, Faults: []record.DrillFault{fault}},
 		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Why statements were not measured is told in a few words, since the reasons stand far below.
@@ -172,7 +173,7 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
 		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),
-			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: "power-off:host1", Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
+			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
 	const notStruck = "the failure did not come about in every round"
 	for _, x := range []struct {

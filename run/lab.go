@@ -27,6 +27,17 @@ type Lab interface {
 	Address(ctx context.Context, d spec.Durability) (LabAddress, error)
 }
 
+// Labs brings up and removes the labs of drills, studies and suites. A lab goes on when this program ends: whoever
+// left it finds it again by its name, and knows it by its labels.
+type Labs interface {
+	// Find returns a lab as it is, also one that is half made or whose supervisor is gone; nil if there is none.
+	Find(ctx context.Context, name string) (*record.Lab, error)
+	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
+	Up(ctx context.Context, asked spec.Lab) error
+	// Down removes a lab, whatever state it is in. There being none is no error.
+	Down(ctx context.Context, name string) error
+}
+
 // LabAddress is where a lab is reached.
 type LabAddress struct {
 	// URI has credentials.
@@ -326,8 +337,8 @@ func MemberURI(uri, member string) (string, error) {
 	return "mongodb://" + user + member + path + "?" + options.Encode(), nil
 }
 
-// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin, which
-// is what its TXT record says wherever it says anything.
+// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin,
+// which is what its TXT record says wherever it says anything.
 func seedList(options url.Values, user bool) {
 	has := func(names ...string) bool {
 		for name := range options {

@@ -52,14 +52,11 @@ func (s *Drill) Defaults() {
 	s.loadDefaults()
 	s.Run.Defaults()
 	length := s.Run.Load.measured()
-	s.Faults = append([]DrillFault(nil), s.Faults...)
+	s.Faults = append([]Fault(nil), s.Faults...)
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		if f.At == 0 && f.AtWorkers == 0 {
 			f.At = min(Duration(20*time.Second), length/4) // what was normal before has to be known
-		}
-		if f.Fault != "" && strings.HasPrefix(f.Fault, "random:") {
-			def(&f.Seed, 1)
 		}
 	}
 }
@@ -139,7 +136,7 @@ func (s *Drill) Measured() time.Duration { return s.Run.Load.measured().Std() }
 
 // Moment is when a fault is due, since the measured time began; ok is false if the number of virtual users that it
 // waits for is never reached.
-func (s *Drill) Moment(f DrillFault) (at time.Duration, ok bool) {
+func (s *Drill) Moment(f Fault) (at time.Duration, ok bool) {
 	if f.AtWorkers == 0 {
 		return f.At.Std(), true
 	}
@@ -228,9 +225,8 @@ func (s *Drill) checkFaults() error {
 	length := s.Measured()
 	for i, f := range s.Faults {
 		key := fmt.Sprintf("faults[%d]", i)
-		action, target, ok := strings.Cut(f.Fault, ":")
-		if !ok || action == "" || target == "" {
-			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:TARGET, such as kill:primary", key, f.Fault))
+		if f.Strike.Action == "" || f.Strike.Target == "" {
+			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:TARGET, such as kill:primary", key, f.Strike))
 		}
 		errs = append(errs, notNegative(key+".at", f.At), notNegative(key+".for", f.For), notNegative(key+".delay", f.Delay),
 			oneOf(key+".direction", f.Direction, "both", "in", "out"),

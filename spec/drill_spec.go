@@ -9,7 +9,7 @@ type Drill struct {
 	// Lab is what the drill brings up, loads and breaks, instead of a target that is there.
 	Lab *Lab `json:"lab,omitempty" yaml:"lab,omitempty"`
 	// Faults are what is broken, in order of time.
-	Faults []DrillFault `json:"faults,omitempty" yaml:"faults,omitempty"`
+	Faults []Fault `json:"faults,omitempty" yaml:"faults,omitempty"`
 	// External means that a person or another program breaks the target; the moment is marked by a key or a signal.
 	External bool `json:"external,omitempty" yaml:"external,omitempty"`
 	// Reads say how the reads of the workload ledger are sent, and that more of them are judged.
@@ -26,30 +26,6 @@ type Drill struct {
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`
 	// Labels are kept with the result.
 	Labels map[string]string `json:"labels,omitempty" yaml:"labels,omitempty"`
-}
-
-// DrillFault is one thing that is broken.
-type DrillFault struct {
-	// Fault is ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
-	Fault string `json:"fault" yaml:"fault"`
-	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
-	At        Duration `json:"at,omitempty" yaml:"at,omitempty"`
-	AtWorkers Count    `json:"at_workers,omitempty" yaml:"at_workers,omitempty"`
-	// For is how long until it is healed; absent, until the end of the measured time.
-	For Duration `json:"for,omitempty" yaml:"for,omitempty"`
-	// Stay leaves it unhealed until the audit of what is left is done.
-	Stay bool `json:"stay,omitempty" yaml:"stay,omitempty"`
-	// From, Direction, Rate, Delay, Errno, Ops, Probability, Keep and Seed are the details of some actions.
-	From        string   `json:"from,omitempty" yaml:"from,omitempty"`
-	Direction   string   `json:"direction,omitempty" yaml:"direction,omitempty" jsonschema:"enum=both,enum=in,enum=out"`
-	Rate        Size     `json:"rate,omitempty" yaml:"rate,omitempty"`
-	Delay       Duration `json:"delay,omitempty" yaml:"delay,omitempty"`
-	Errno       string   `json:"errno,omitempty" yaml:"errno,omitempty"`
-	Ops         []string `json:"ops,omitempty" yaml:"ops,omitempty"`
-	Probability Share    `json:"probability,omitempty" yaml:"probability,omitempty"`
-	// Keep is the share of unflushed writes that survives a power loss.
-	Keep Share  `json:"keep,omitempty" yaml:"keep,omitempty"`
-	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 }
 
 // Reads says how a drill reads. Concern, Preference and Causal are short for the keys of run.durability, which win where they

@@ -25,7 +25,7 @@ const LabNamePattern = `^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`
 var labName = regexp.MustCompile(LabNamePattern)
 
 // DeviceClasses are the names of the classes of devices that disks can be made as slow as. What they mean is described
-// in fault/faultfs.
+// in lab/faultfs.
 func DeviceClasses() []string {
 	return []string{"hdd-7200", "hdd-10k", "hdd-15k", "azure-premium", "ebs-gp3", "sata-ssd", "ebs-io2", "nvme", "sas-ssd", "nvme-plp"}
 }

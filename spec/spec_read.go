@@ -117,7 +117,7 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 			return k.checkZero(n, path) // a variable that is not set leaves this
 		}
 		return nil // as if it were not there
-	case t.Kind() == reflect.Struct:
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[Strike](): // which is written as text
 		return k.checkStruct(n, t, path, depth)
 	case t.Kind() == reflect.Slice:
 		return k.checkList(n, t, path, depth)

@@ -205,9 +205,9 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		if f.AtWorkers == 0 {
-			part("at of "+f.Fault, &f.At, 3*time.Second)
+			part("at of "+f.Strike.String(), &f.At, 3*time.Second)
 		}
-		part("for of "+f.Fault, &f.For, 3*time.Second)
+		part("for of "+f.Strike.String(), &f.For, 3*time.Second)
 	}
 	if s.Lab != nil {
 		least := 3 * time.Second

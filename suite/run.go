@@ -20,7 +20,7 @@ type Options struct {
 	Dir    string // of the suite; [Resume] has its own argument for it
 	Runner Runner
 	// Labs removes labs that drills and probes left which were killed; nil where there can be none.
-	Labs     Labs
+	Labs     run.Labs
 	Progress Progress // nil for none
 	Abort    <-chan struct{}
 	Tool     record.Tool

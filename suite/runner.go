@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
@@ -21,7 +22,7 @@ type Parts struct {
 	// Probe hears how probes go; nil for nobody.
 	Probe disk.Progress
 	// Labs and Volumes make the storage that probes look at; nil where there can be none.
-	Labs    Labs
+	Labs    run.Labs
 	Volumes Volumes
 	// Verdict is the exit code of a record that is complete, as the command of the part alone has it.
 	Verdict func(Outcome) int

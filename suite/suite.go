@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
@@ -26,16 +25,6 @@ type Machine interface {
 	// Lacks returns why a need of a part (root, md, lvm) is not met here, in a sentence without a full stop; "" if it is.
 	// What the engine is able to do is not asked of the machine.
 	Lacks(need string) string
-}
-
-// Labs brings labs up and removes them, and finds those that somebody left.
-type Labs interface {
-	// Find returns a lab as it is; nil if there is none.
-	Find(ctx context.Context, name string) (*record.Lab, error)
-	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, asked spec.Lab) error
-	// Down removes a lab, whatever state it is in. There being none is no error.
-	Down(ctx context.Context, name string) error
 }
 
 // Volumes finds the volumes of labs that have no servers, for probes.

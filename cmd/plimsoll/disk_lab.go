@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -91,7 +92,7 @@ const outOfPower = 10 * time.Second
 
 // Cut implements disk.PowerCutter.
 func (c *labCutter) Cut(ctx context.Context, _ string) error {
-	f, err := c.h.Fail(ctx, lab.Fault{Action: lab.PowerLoss, Target: c.host, Limit: outOfPower})
+	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: action.PowerLoss, Target: c.host}}, outOfPower)
 	c.id = f.ID
 	return err
 }

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
-	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -74,7 +74,7 @@ not hit, the final read failed, …), 130 interrupted, 1 anything else.` + addre
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(lab.Actions(), ", "), 92, "  "), 1)
+	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(action.Names(), ", "), 92, "  "), 1)
 	fs := cmd.Flags()
 	o.spec = addSpecFlags(fs)
 	for name, usage := range drillUsage {
@@ -167,13 +167,9 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 		if err != nil {
 			return err
 		}
-		for _, s := range asked.Faults {
-			f, err := fault.Parse(s)
-			if err == nil {
-				err = lab.CheckTarget(l, f.Fault)
-			}
-			if err != nil {
-				return withExit(exitUsage, fmt.Errorf("%s: %w", s.Fault, err))
+		for _, f := range asked.Faults {
+			if err := lab.CheckTarget(l, f); err != nil {
+				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
 			}
 		}
 		return nil
@@ -289,7 +285,7 @@ func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spe
 
 // applyDrill puts the flags of a drill into its specification.
 func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
-	var times spec.DrillFault
+	var times spec.Fault
 	var err error
 	if n, ok := strings.CutPrefix(o.at, "workers="); ok {
 		times.AtWorkers, err = spec.ParseCount(n)
@@ -308,7 +304,7 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	if len(o.faults) > 0 {
 		asked.Faults = nil
 		for _, f := range o.faults {
-			times.Fault = f
+			times.Strike = spec.ParseStrike(f)
 			asked.Faults = append(asked.Faults, times)
 		}
 	} else {
@@ -327,7 +323,7 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	return o.applyExpect(cmd, asked)
 }
 
-func overrideTimes(f *spec.DrillFault, times spec.DrillFault) {
+func overrideTimes(f *spec.Fault, times spec.Fault) {
 	if times.At > 0 || times.AtWorkers > 0 {
 		f.At, f.AtWorkers = times.At, times.AtWorkers
 	}

@@ -57,7 +57,7 @@ func TestExternalDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := d.Rounds[0]
-	if f := r.Faults; len(f) != 1 || f[0].Fault != "external" || !f[0].Hit || f[0].Healed <= f[0].Injected || r.Manner() != "unknown" {
+	if f := r.Faults; len(f) != 1 || f[0].Fault.String() != "external" || !f[0].Hit || f[0].Healed <= f[0].Injected || r.Manner() != "unknown" {
 		t.Errorf("the marked fault is %+v", f)
 	}
 	if r.Ledger == nil || r.Ledger.LostWrites() == 0 || r.Ledger.LostWrites() != r.Ledger.Acknowledged || len(r.Ledger.LostRanges) == 0 {

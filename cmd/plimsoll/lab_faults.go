@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -26,43 +26,20 @@ func newLabFailCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fail NAME ACTION [TARGET]",
 		Short: "Break something in a lab",
-		Long: `Break something in a lab. Where --for is given the lab heals it by itself, also when nobody waits any more.
-
-  power-off HOST    everything on it is killed at once, its link is gone, its disks do not answer
-  power-loss HOST   the same, and what was not flushed to its disks is gone (--keep: a share of it survives)
-  cut HOST          its packets to all others are dropped (--from: to one; --direction in or out)
-  slow HOST         its link carries --rate bytes per second
-  pause HOST|MEMBER all its processes stop where they are
-  kill MEMBER       SIGKILL
-  stop MEMBER       a clean end
-  step-down         a planned hand-over from the primary
-  disk-fail DISK    every request is answered with an error
-  disk-error DISK   requests fail with --errno
-  disk-full DISK    writes fail, because there is no space
-  disk-slow DISK    requests take --delay longer
-  disk-hang DISK    requests wait until it is healed
-  disk-corrupt DISK blocks are read with other bytes than were written (--ops write: stored with other bytes)
-  disk-torn DISK    only a part of a write reaches the disk, and it is reported as done
-  disk-lie DISK     flushes are acknowledged and do nothing
-
-TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
-SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
-DISK is MEMBER/DISK, such as rs0-1/d1 or primary/d1, or MEMBER alone for all disks of its volume. --ops limits a fault to some requests,
---probability to a share of them. cut and slow need isolated hosts; power-loss and disk faults other than disk-fail
-need a lab that was brought up with --faults.`,
+		Long:  failHelp(),
 		Example: `  plimsoll lab fail three kill primary --for 10s
   plimsoll lab fail three power-off host2
   plimsoll lab fail three cut primary --from host2 --direction in --for 30s
   plimsoll lab fail three disk-fail rs0-1/d1
   plimsoll lab fail three disk-slow primary --delay 20ms --ops flush --for 30s
   plimsoll lab fail three power-loss primary --keep 0.5`,
-		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(lab.Actions(), ", ")),
+		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(action.Names(), ", ")),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
 				return allLabs(env), cobra.ShellCompDirectiveNoFileComp
 			case 1:
-				return lab.Actions(), cobra.ShellCompDirectiveNoFileComp
+				return action.Names(), cobra.ShellCompDirectiveNoFileComp
 			case 2:
 				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames), cobra.ShellCompDirectiveNoFileComp
 			}
@@ -74,58 +51,76 @@ need a lab that was brought up with --faults.`,
 	return cmd
 }
 
+// failHelp explains all actions, from their table.
+func failHelp() string {
+	var b strings.Builder
+	b.WriteString("Break something in a lab. Where --for is given the lab heals it by itself, also when nobody waits any more.\n\n")
+	needs := map[action.Need][]string{}
+	for _, a := range action.All() {
+		fmt.Fprintf(&b, "  %-17s %s\n", a.Usage(), a.Help)
+		needs[a.Needs] = append(needs[a.Needs], a.Name)
+	}
+	b.WriteString(`
+TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
+SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
+DISK is MEMBER/DISK, such as rs0-1/d1 or primary/d1, or MEMBER alone for all disks of its volume. --ops limits a fault to some requests,
+--probability to a share of them.
+`)
+	b.WriteString(wrap("Isolated hosts are needed for: "+strings.Join(needs[action.NeedsIsolated], ", ")+
+		". A lab that was brought up with --faults is needed for: "+strings.Join(needs[action.NeedsFaults], ", ")+".", 110, ""))
+	return b.String()
+}
+
 func (f *failFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.limit, "for", "", "heal it after this time, such as 10s")
-	flags.StringVar(&f.from, "from", "", "the other host of a cut")
-	flags.StringVar(&f.direction, "direction", "", "of a cut, seen from the host: both, in or out")
-	flags.StringVar(&f.rate, "rate", "", "of slow: bytes per second, such as 1MB")
-	flags.StringVar(&f.delay, "delay", "", "of disk-slow: how much longer requests take, such as 20ms")
-	flags.StringVar(&f.errno, "errno", "", "of disk-error: EIO (default), ENOSPC, EROFS, …")
-	flags.StringSliceVar(&f.ops, "ops", nil, "of faults of disks: only these requests: read, write, flush")
-	flags.Float64Var(&f.probability, "probability", 0, "of faults of disks: the share of requests or blocks that is hit; 0 is all")
-	flags.Float64Var(&f.keep, "keep", 0, "of power-loss: the share of what was not flushed that survives")
+	flags.StringVar(&f.from, "from", "", "")
+	flags.StringVar(&f.direction, "direction", "", "")
+	flags.StringVar(&f.rate, "rate", "", "")
+	flags.StringVar(&f.delay, "delay", "", "")
+	flags.StringVar(&f.errno, "errno", "", "")
+	flags.StringSliceVar(&f.ops, "ops", nil, "")
+	flags.Float64Var(&f.probability, "probability", 0, "")
+	flags.Float64Var(&f.keep, "keep", 0, "")
+	for _, d := range action.Details {
+		flags.Lookup(d.Name).Usage = d.Usage()
+	}
 	flags.Uint64Var(&f.seed, "seed", 0, "of random, of a role that several members have, and of what chance decides")
 }
 
-func (f *failFlags) fault(args []string) (lab.Fault, error) {
-	x := lab.Fault{Action: args[1], Seed: f.seed, From: f.from, Direction: host.Direction(f.direction), Errno: f.errno, Ops: f.ops,
-		Probability: f.probability, Keep: f.keep}
-	switch len(args) {
-	case 2:
-		if x.Action != lab.StepDown {
-			return x, usageError("what is to be broken? plimsoll lab fail %s %s TARGET", args[0], args[1])
-		}
-		x.Target = "primary"
-	case 3:
-		x.Target = args[2]
-	default:
+// fault reads the arguments and flags.
+func (f *failFlags) fault(args []string) (spec.Fault, error) {
+	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction, Errno: f.errno, Ops: f.ops,
+		Probability: spec.Share(f.probability), Keep: spec.Share(f.keep)}
+	switch a := action.Find(args[1]); {
+	case len(args) > 3:
 		return x, usageError("one fault at a time; %q is too much", args[3])
-	}
-	switch f.direction {
-	case "", string(host.Both), string(host.In), string(host.Out):
+	case len(args) == 3:
+		x.Strike.Target = args[2]
+	case a != nil && a.Implied != "":
+		x.Strike.Target = a.Implied
 	default:
-		return x, usageError("--direction: %q is not both, in or out", f.direction)
+		return x, usageError("what is to be broken? plimsoll lab fail %s %s TARGET", args[0], args[1])
 	}
-	if f.limit != "" {
-		d, err := spec.ParseDuration(f.limit)
-		if err != nil {
-			return x, usageError("--for: %w", err)
+	for _, d := range []struct {
+		flag, text string
+		to         *spec.Duration
+	}{{"for", f.limit, &x.For}, {"delay", f.delay, &x.Delay}} {
+		if d.text == "" {
+			continue
 		}
-		x.For, x.Limit = d.Std(), d.Std()
-	}
-	if f.delay != "" {
-		d, err := spec.ParseDuration(f.delay)
-		if err != nil {
-			return x, usageError("--delay: %w", err)
+		var err error
+		if *d.to, err = spec.ParseDuration(d.text); err != nil {
+			return x, usageError("--%s: %w", d.flag, err)
 		}
-		x.Delay = d.Std()
 	}
 	if f.rate != "" {
-		size, err := spec.ParseSize(strings.TrimSuffix(f.rate, "/s"))
-		if err != nil {
+		var err error
+		if x.Rate, err = spec.ParseSize(strings.TrimSuffix(f.rate, "/s")); err != nil {
 			return x, usageError("--rate: %w", err)
 		}
-		x.Rate = int64(size)
+	}
+	if err := action.Check(x); err != nil {
+		return x, withExit(exitUsage, err)
 	}
 	return x, nil
 }
@@ -136,7 +131,7 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 		return err
 	}
 	return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
-		done, err := h.Fail(cmd.Context(), x)
+		done, err := h.Fail(cmd.Context(), x, x.For.Std())
 		if err != nil {
 			return err
 		}

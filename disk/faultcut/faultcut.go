@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
 // Cutter cuts the power of the disks of one faultfs.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
 // The test binary plays other programs when it is told to by this variable: the server of disks, and a maker that is

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )

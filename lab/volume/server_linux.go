@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )

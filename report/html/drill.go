@@ -77,7 +77,7 @@ func drillAnswer(s *Source, prefix string) Answer {
 	}
 	a.Tiles = append(standingTiles(s.Standing), drillTiles(d)...)
 	for _, f := range d.Specification.Faults {
-		a.Facts = append(a.Facts, Fact{"Fault", f.Fault})
+		a.Facts = append(a.Facts, Fact{"Fault", f.Strike.String()})
 	}
 	if d.Specification.External {
 		a.Facts = append(a.Facts, Fact{"Fault", "from outside, at moments that somebody marks"})

@@ -36,8 +36,8 @@ type Options struct {
 	Progress Progress        // nil for none
 	Abort    <-chan struct{} // closed: end the trial under way at once
 	Plan     study.PlanOptions
-	Labs     Labs   // brings up the lab of a study that has one; nil where none can be
-	Budget   Budget // says how much may still be done; nil is all of it
+	Labs     run.Labs // brings up the lab of a study that has one; nil where none can be
+	Budget   Budget   // says how much may still be done; nil is all of it
 
 	// Spec is the specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
 	// where that has credentials, because these are not kept. nil takes what was kept.

@@ -16,17 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Labs brings labs up and removes them. A lab goes on when this program ends, so whatever ended a study, the lab that it
-// left is found by its name, and known as its own by a label.
-type Labs interface {
-	// Find returns a lab as it is, also one that is half made or whose supervisor is gone; nil if there is none.
-	Find(ctx context.Context, name string) (*record.Lab, error)
-	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
-	Up(ctx context.Context, asked spec.Lab) error
-	// Down removes a lab, whatever state it is in. There being none is no error.
-	Down(ctx context.Context, name string) error
-}
-
 // studyLabel is the label of a lab that says which study brought it up.
 const studyLabel = "study"
 

@@ -167,6 +167,8 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[spec.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
+	case reflect.TypeFor[spec.Strike]():
+		return &jsonschema.Schema{Type: "string"}
 	case reflect.TypeFor[spec.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
 	case reflect.TypeFor[spec.Size]():

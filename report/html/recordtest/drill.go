@@ -30,7 +30,7 @@ const (
 
 // Specification is that of the drill.
 func (o Drill) Specification() spec.Drill {
-	s := spec.Drill{Name: "kill-primary", Repeat: spec.Count(max(1, o.all())), Faults: []spec.DrillFault{{Fault: "kill:primary", For: spec.Duration(8 * time.Second)}}}
+	s := spec.Drill{Name: "kill-primary", Repeat: spec.Count(max(1, o.all())), Faults: []spec.Fault{{Strike: spec.ParseStrike("kill:primary"), For: spec.Duration(8 * time.Second)}}}
 	s.Run.Target, s.Run.Durability.W = "lab:three", "majority"
 	s.Run.Load.Duration = spec.Duration(30 * time.Second)
 	s.Expect = &spec.Expect{Outage: spec.Duration(5 * time.Second)}
@@ -93,7 +93,7 @@ func (o Drill) round(n int) record.DrillRound {
 		Reasons: []string{"4,210 acknowledged writes were all there afterwards"}, Expect: spec.Expect{Loss: spec.LossNone, Outage: spec.Duration(5 * time.Second)},
 		Promise: "majority: a write is on most members when it is acknowledged, so no single failure may lose any", WindowStart: 2 * second, WindowEnd: 14 * second,
 		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, WrittenBytes: 5 << 20, ServiceCPUSeconds: 1.9, ClientCPUSeconds: 0.6, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
-		Faults: []record.DrillFault{{Fault: "kill:primary", Target: o.Name, Manner: "crash", Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: o.Name, Manner: "crash", Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
 			Evidence: "process 4242 of " + o.Name + " is gone"}},
 		Moments: []record.DrillMoment{
 			{Kind: record.MomentFault, At: fault, Text: "kill:primary " + o.Name},

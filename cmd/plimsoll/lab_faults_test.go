@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// Help and completion have every action of the table, and every detail is a flag that says whose it is.
+func TestHelpHasEveryAction(t *testing.T) {
+	env, _, _ := engineEnvironment(t.TempDir())
+	fail, drill := newLabFailCommand(env), newDrillCommand(env)
+	completed, _ := fail.ValidArgsFunction(fail, []string{"three"}, "")
+	for _, a := range action.All() {
+		if line := "  " + a.Usage(); !slices.ContainsFunc(strings.Split(fail.Long, "\n"), func(l string) bool {
+			return strings.HasPrefix(l, line+" ") && strings.HasSuffix(l, " "+a.Help)
+		}) {
+			t.Errorf("the help of lab fail has no line for %s", a.Name)
+		}
+		if !slices.Contains(strings.FieldsFunc(drill.Long, func(r rune) bool { return strings.ContainsRune(" ,.\n", r) }), a.Name) {
+			t.Errorf("the help of drill lacks %s", a.Name)
+		}
+		if !slices.Contains(completed, cobra.Completion(a.Name)) {
+			t.Errorf("%s is not completed", a.Name)
+		}
+	}
+	for _, d := range action.Details {
+		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "of ") {
+			t.Errorf("the flag of %s is %+v", d.Name, f)
+		}
+	}
+}
+
+// A fault is read once, from the flags.
+func TestFailFlags(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want spec.Fault
+		says string // of the error
+	}{
+		{"three kill primary --for 10s", spec.Fault{Strike: spec.ParseStrike("kill:primary"), For: spec.Duration(10 * time.Second)}, ""},
+		{"three step-down", spec.Fault{Strike: spec.ParseStrike("step-down:primary")}, ""},
+		{"three slow host1 --rate 1MB/s", spec.Fault{Strike: spec.ParseStrike("slow:host1"), Rate: 1e6}, ""},
+		{"three disk-slow primary --delay 20ms --seed 3", spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(20 * time.Millisecond), Seed: 3}, ""},
+		{"three kill", spec.Fault{}, "plimsoll lab fail three kill TARGET"},
+		{"three kil primary", spec.Fault{}, "did you mean kill?"},
+		{"three kill primary secondary", spec.Fault{}, "one fault at a time"},
+		{"three kill primary --for ever", spec.Fault{}, "--for"},
+		{"three cut host1 --direction up", spec.Fault{}, "both, in or out"},
+		{"three kill primary --keep 0.5", spec.Fault{}, "which is for power-loss"},
+	} {
+		var f failFlags
+		cmd := &cobra.Command{}
+		f.register(cmd.Flags())
+		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.fault(cmd.Flags().Args())
+		var exit *exitError
+		switch {
+		case c.says == "" && (err != nil || got.Strike != c.want.Strike || got.For != c.want.For || got.Rate != c.want.Rate || got.Delay != c.want.Delay || got.Seed != c.want.Seed):
+			t.Errorf("%s: %+v, %v", c.args, got, err)
+		case c.says != "" && (!errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v, want %q", c.args, err, c.says)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// The names of the actions that end a member.
+const (
+	Kill = "kill"
+	Stop = "stop"
+)
+
+var kill = &Action{
+	Name: Kill, On: Member,
+	Help:  "SIGKILL",
+	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerCrash,
+	Apply: func(_ context.Context, j *Job) error {
+		j.Site.Ending([]string{j.Node.Name()}, "it was killed")
+		return j.Node.Kill()
+	},
+	Undo:    startAgain,
+	Witness: ended,
+}
+
+var stop = &Action{
+	Name: Stop, On: Member,
+	Help:  "a clean end",
+	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerPlanned,
+	Apply: func(ctx context.Context, j *Job) error {
+		j.Site.Ending([]string{j.Node.Name()}, "it was stopped")
+		return j.Node.Stop(ctx)
+	},
+	Undo:    startAgain,
+	Witness: ended,
+}
+
+func startAgain(_ context.Context, j *Job) error {
+	if h := j.Node.Host(); h.State() == host.Off { // not the host of then: the member may have moved
+		return Refuse("its host %s has no power; heal that first", h.Name())
+	}
+	return j.Site.Return(j.Node.Name())
+}
+
+// ended sees that all processes of the target are gone.
+func ended(_ context.Context, s *Scene) (string, error) {
+	before := s.Before.processes(s.Target)
+	if len(before) == 0 {
+		if !canSeeProcesses() {
+			return "", errors.New("this system does not tell what processes there are")
+		}
+		return "", fmt.Errorf("%s had no processes before", s.Target)
+	}
+	var pids []string
+	for pid, born := range before {
+		if p, ok := processOf(pid); ok && p.born == born {
+			return "", nil
+		}
+		pids = append(pids, fmt.Sprint(pid))
+	}
+	if len(pids) > 3 {
+		pids = append(pids[:3], "…")
+	}
+	return fmt.Sprintf("%s of %s gone from the kernel's list: %s", processes(len(before)), s.Target, strings.Join(pids, ", ")), nil
+}

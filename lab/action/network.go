@@ -1,0 +1,95 @@
+package action
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// The names of the actions on the link of a host.
+const (
+	Cut  = "cut"
+	Slow = "slow"
+)
+
+var cut = &Action{
+	Name: Cut, On: Host,
+	Help:  "its packets to all others are dropped (--from: to one; --direction in or out)",
+	Takes: []string{"from", "direction"}, Needs: NeedsIsolated,
+	Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+	Check: func(f spec.Fault) error {
+		switch host.Direction(f.Direction) {
+		case "", host.Both, host.In, host.Out:
+			return nil
+		}
+		return Refuse("the direction %q is not both, in or out", f.Direction)
+	},
+	Suits: func(j *Job) error {
+		if j.Other == j.Host {
+			return Refuse("%s cannot be cut off from itself", j.Name())
+		}
+		return nil
+	},
+	Apply: func(ctx context.Context, j *Job) error {
+		d := host.Direction(j.Fault.Direction)
+		if d == "" {
+			d = host.Both
+		}
+		return j.Host.Cut(ctx, j.Other, d)
+	},
+	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Mend(ctx, j.Other) },
+	Witness: dropped,
+}
+
+var slow = &Action{
+	Name: Slow, On: Host,
+	Help:  "its link carries --rate bytes per second",
+	Takes: []string{"rate"}, Needs: NeedsIsolated,
+	Lasts: true, Manner: record.MannerSlow,
+	Check: func(f spec.Fault) error {
+		if f.Rate == 0 {
+			return Refuse("%s needs a rate in bytes per second: --rate 1MB", Slow)
+		}
+		return nil
+	},
+	Apply:   func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, int64(j.Fault.Rate)) },
+	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, 0) },
+	Witness: delayed,
+}
+
+// dropped sees packets that did not pass. It sends some itself, because an idle host may have none.
+func dropped(ctx context.Context, s *Scene) (string, error) {
+	answers := ""
+	if s.Fault.From == "" {
+		if on := s.Before.Members(s.Target); len(on) > 0 {
+			if a := probe(ctx, on[0]); a != answered {
+				answers = fmt.Sprintf("; a connection to %s %s", on[0].Address, a)
+			}
+		}
+	}
+	c, err := s.Lab.Counters(ctx)
+	if err != nil {
+		return "", err
+	}
+	if n := c.link(s.Target).Dropped; n > 0 { // the counters begin with the cut
+		return fmt.Sprintf("the firewall of %s dropped %s%s", s.Target, figure.Plural(int(n), "packet"), answers), nil
+	}
+	return "", nil
+}
+
+// delayed sees packets that had to wait.
+func delayed(ctx context.Context, s *Scene) (string, error) {
+	c, err := s.Lab.Counters(ctx)
+	if err != nil {
+		return "", err
+	}
+	n := c.link(s.Target).Delayed - s.Before.Counters.link(s.Target).Delayed
+	if n <= 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("the link of %s held packets up %s", s.Target, figure.Plural(int(n), "time")), nil
+}

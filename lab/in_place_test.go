@@ -1,0 +1,112 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// faultOn is a fault of a name that is done to a member, or to its host where there is none.
+func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
+	t := action.Target{Host: h}
+	if n != nil {
+		t.Node = n
+	}
+	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
+		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}}, Target: t}}
+}
+
+// What ends the processes of a target ends the faults that those processes had, of its own target and no other.
+func TestFaultsThatEndOthers(t *testing.T) {
+	h1, h2 := &fakeHost{name: "host1"}, &fakeHost{name: "host2"}
+	n1, n2 := &fakeNode{name: "rs0-1", host: h1}, &fakeNode{name: "rs0-2", host: h2}
+	for _, c := range []struct {
+		before, then *fault
+		ends         bool
+	}{
+		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n1, h1), true},
+		{faultOn(action.Pause, n1, h1), faultOn(action.Stop, n1, h1), true},
+		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n2, h2), false},
+		{faultOn(action.Pause, n1, h1), faultOn(action.PowerOff, nil, h1), true},
+		{faultOn(action.Pause, nil, h1), faultOn(action.PowerLoss, nil, h1), true},
+		{faultOn(action.Pause, nil, h1), faultOn(action.PowerOff, nil, h2), false},
+		{faultOn(action.Kill, n1, h1), faultOn(action.Stop, n1, h1), true},
+		{faultOn(action.Kill, n1, h1), faultOn(action.PowerOff, nil, h1), false}, // it stays down when the host is back
+		{faultOn(action.Cut, nil, h1), faultOn(action.PowerOff, nil, h1), false},
+		{faultOn(action.Kill, n1, h1), faultOn(action.Pause, n2, h2), false},
+	} {
+		var p inPlace
+		p.add(c.before, 0, nil)
+		ended := p.add(c.then, 0, nil)
+		if (len(ended) == 1) != c.ends || p.has(c.before) == c.ends || !p.has(c.then) {
+			t.Errorf("%s %s, then %s %s: ended %d", c.before.Action, c.before.Target, c.then.Action, c.then.Target, len(ended))
+		}
+	}
+}
+
+// Faults are found by number, by target as it was named or meant, and by host; a limit heals what is in place still.
+func TestFaultsInPlace(t *testing.T) {
+	h := &fakeHost{name: "host1"}
+	n := &fakeNode{name: "rs0-1", host: h}
+	var p inPlace
+	if _, err := p.meant(Healing{Target: "host1"}); err == nil || !strings.Contains(err.Error(), "nothing is broken in this lab") {
+		t.Errorf("of nothing: %v", err)
+	}
+	kill, cut := faultOn(action.Kill, n, h), faultOn(action.Cut, nil, h)
+	kill.asked = "primary"
+	p.add(kill, 0, nil)
+	healed := make(chan *fault, 1)
+	p.add(cut, time.Millisecond, func(x *fault) { healed <- x })
+	if x := <-healed; x != cut || cut.Until == nil || cut.ID != 2 {
+		t.Errorf("after its limit %+v was to be healed", x)
+	}
+	for _, c := range []struct {
+		what Healing
+		want []*fault
+	}{
+		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
+		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil}, {Healing{Target: "rs0-2"}, nil},
+	} {
+		got, err := p.meant(c.what)
+		if len(got) != len(c.want) || (err != nil) != (c.want == nil) {
+			t.Errorf("%+v: %d faults, %v", c.what, len(got), err)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%+v: %s %s", c.what, got[i].Action, got[i].Target)
+			}
+		}
+	}
+	if !p.keepsDown("rs0-1") || p.keepsDown("rs0-2") || p.strikes("") {
+		t.Error("a member that was killed is kept down, and no disk is struck")
+	}
+	p.remove(kill, cut)
+	if len(p.records()) != 0 || p.keepsDown("rs0-1") {
+		t.Errorf("after all were removed: %+v", p.records())
+	}
+}
+
+// A fault of all disks of a volume ends when the last of them was replaced.
+func TestFaultsEndWithTheirDisks(t *testing.T) {
+	v := &fakeVolume{name: "rs0-1"}
+	all := &fault{LabFault: record.LabFault{Action: action.DiskFail}, job: &action.Job{Action: action.Find(action.DiskFail),
+		Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, Whole: true}}}
+	var p inPlace
+	p.add(all, 0, nil)
+	if !p.strikes("rs0-1") || p.strikes("rs0-2") || !p.strikes("") {
+		t.Error("the disks of one volume are struck")
+	}
+	for _, c := range []struct {
+		volume, disk string
+		over         int
+	}{{"rs0-2", "d1", 0}, {"rs0-1", "d1", 0}, {"rs0-1", "d2", 1}, {"rs0-1", "d2", 0}} {
+		if over := p.replaced(c.volume, map[string]bool{c.disk: true}); len(over) != c.over {
+			t.Errorf("%s/%s was replaced: %d faults are over, want %d", c.volume, c.disk, len(over), c.over)
+		}
+	}
+}

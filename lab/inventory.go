@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+)
+
+// inventory is what a lab consists of. It fills while the lab is made, and does not change while it is up.
+type inventory struct {
+	mu      sync.Mutex
+	planned Planned
+	hosts   map[string]host.Host
+	made    topology.Cluster // nil before
+	up      bool             // it is usable
+}
+
+// change changes what there is.
+func (v *inventory) change(do func(*inventory)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	do(v)
+}
+
+// plan is what was planned; empty before it was.
+func (v *inventory) plan() Planned {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.planned
+}
+
+func (v *inventory) layout() topology.Layout { return v.plan().Layout }
+
+// cluster is what was made on the hosts, also while it is not up yet; nil before.
+func (v *inventory) cluster() topology.Cluster {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.made
+}
+
+// running is the cluster of a lab that is up, nil for any other.
+func (v *inventory) running() topology.Cluster {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.up {
+		return nil
+	}
+	return v.made
+}
+
+// host finds a host by its name; nil if there is none.
+func (v *inventory) host(name string) host.Host {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.hosts[name]
+}
+
+// setOf is the replica set of a member.
+func (v *inventory) setOf(member string) string {
+	for _, m := range v.layout().Members {
+		if m.Name == member {
+			return m.Set
+		}
+	}
+	return ""
+}
+
+// hasData says whether a member holds data of the clients.
+func (v *inventory) hasData(member string) bool {
+	for _, p := range v.layout().Members {
+		if p.Name == member {
+			return p.Volume && p.Role == "member"
+		}
+	}
+	return false
+}
+
+// known are the names of all hosts and members.
+func (v *inventory) known() (names []string) {
+	layout := v.layout()
+	for _, h := range layout.Hosts {
+		names = append(names, h.Name)
+	}
+	for _, m := range layout.Members {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// standingOn are the names of the members on a host now.
+func (v *inventory) standingOn(h host.Host) []string {
+	cluster := v.running()
+	if cluster == nil {
+		return nil
+	}
+	var names []string
+	for _, n := range cluster.Nodes() {
+		if n.Host().Name() == h.Name() {
+			names = append(names, n.Name())
+		}
+	}
+	return names
+}
+
+// roles are the words that stand for a member.
+var roles = []string{"primary", "secondary", "standalone", "arbiter", "router", "gateway", "config", "random"}
+
+// member finds a member by its name or role.
+func (v *inventory) member(ctx context.Context, name string, seed uint64) (engine.Node, error) {
+	name = presentName(name)
+	cluster := v.running()
+	if cluster == nil {
+		return nil, refuse("the lab is not up")
+	}
+	if n, ok := cluster.Node(name); ok {
+		return n, nil
+	}
+	set, role, ok := strings.Cut(name, "/")
+	if !ok {
+		set, role = "", name
+	}
+	if !slices.Contains(roles, role) {
+		return nil, noTarget(name, v.known())
+	}
+	if role == "primary" {
+		member, err := awaitPrimary(ctx, cluster, set)
+		if err != nil {
+			return nil, err
+		}
+		return nodeOf(cluster.Node(member))
+	}
+	found := v.membersOf(ctx, set, role)
+	if len(found) == 0 {
+		return nil, refuse("there is no %s that runs", name)
+	}
+	chosen := found[0]
+	if role == "random" || seed != 0 {
+		chosen = found[rand.New(rand.NewPCG(seed, seed)).IntN(len(found))]
+	}
+	return nodeOf(cluster.Node(chosen))
+}
+
+// primaryWithin is how long a fault waits for a primary to strike: longer than an election by the servers' defaults.
+const primaryWithin = 20 * time.Second
+
+// awaitPrimary is the name of the primary. An election that happens to go on is waited for: on a busy machine members
+// take each other for dead.
+func awaitPrimary(ctx context.Context, cluster topology.Cluster, set string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
+	defer cancel()
+	for {
+		member, err := cluster.Primary(ctx, set)
+		if !errors.Is(err, topology.ErrNoPrimary) {
+			return member, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func nodeOf(n engine.Node, ok bool) (engine.Node, error) {
+	if !ok {
+		return nil, errors.New("the cluster names a member that it does not have")
+	}
+	return n, nil
+}
+
+// membersOf are the names of the running members of a role, in the order of the layout. Those of the role random are
+// all that have data.
+func (v *inventory) membersOf(ctx context.Context, set, role string) []string {
+	var names []string
+	depth := topology.Known
+	if role == "secondary" {
+		depth = topology.Standing
+	}
+	for _, m := range v.running().Describe(ctx, depth) {
+		if set != "" && m.Set != set || m.State != "running" {
+			continue
+		}
+		if role == "random" && v.hasData(m.Name) || role != "random" && m.Role == role {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,70 @@
+package spec
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Fault is one thing that is broken: what is done to what, when, and with which details.
+type Fault struct {
+	// What is done to what, as ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
+	Strike Strike `json:"fault" yaml:"fault"`
+	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
+	At        Duration `json:"at,omitempty" yaml:"at,omitempty"`
+	AtWorkers Count    `json:"at_workers,omitempty" yaml:"at_workers,omitempty"`
+	// For is how long until it is healed; absent, until the end of the measured time.
+	For Duration `json:"for,omitempty" yaml:"for,omitempty"`
+	// Stay leaves it unhealed until the audit of what is left is done.
+	Stay bool `json:"stay,omitempty" yaml:"stay,omitempty"`
+	// From, Direction, Rate, Delay, Errno, Ops, Probability, Keep and Seed are the details of some actions.
+	From        string   `json:"from,omitempty" yaml:"from,omitempty"`
+	Direction   string   `json:"direction,omitempty" yaml:"direction,omitempty" jsonschema:"enum=both,enum=in,enum=out"`
+	Rate        Size     `json:"rate,omitempty" yaml:"rate,omitempty"`
+	Delay       Duration `json:"delay,omitempty" yaml:"delay,omitempty"`
+	Errno       string   `json:"errno,omitempty" yaml:"errno,omitempty"`
+	Ops         []string `json:"ops,omitempty" yaml:"ops,omitempty"`
+	Probability Share    `json:"probability,omitempty" yaml:"probability,omitempty"`
+	// Keep is the share of unflushed writes that survives a power loss.
+	Keep Share  `json:"keep,omitempty" yaml:"keep,omitempty"`
+	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
+}
+
+// Strike is what is done to what. As text it is ACTION:TARGET, or a word alone where nothing is named that it is done
+// to.
+type Strike struct {
+	// Action is the name of an action.
+	Action string
+	// Target is a host, a member, or a disk as MEMBER/DISK by its name, or a role: "primary", "secondary", "router",
+	// "gateway", "config", also SET/primary; "random" with a seed chooses a member with data. For actions on hosts, a
+	// member or a role means the host that it stands on; for those on disks, all disks of its volume.
+	Target string
+}
+
+// ParseStrike reads ACTION:TARGET. What lacks one of them is found by [Drill.Validate].
+func ParseStrike(text string) Strike {
+	action, target, _ := strings.Cut(text, ":")
+	return Strike{Action: action, Target: target}
+}
+
+// String writes the form that [ParseStrike] reads.
+func (s Strike) String() string {
+	if s.Target == "" {
+		return s.Action
+	}
+	return s.Action + ":" + s.Target
+}
+
+// MarshalText writes the form that [ParseStrike] reads.
+func (s Strike) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the form of [ParseStrike].
+func (s *Strike) UnmarshalText(b []byte) error { *s = ParseStrike(string(b)); return nil }
+
+// MarshalYAML writes the form that [ParseStrike] reads.
+func (s Strike) MarshalYAML() (any, error) { return s.String(), nil }
+
+// UnmarshalYAML reads the form of [ParseStrike].
+func (s *Strike) UnmarshalYAML(n *yaml.Node) error {
+	return scalar(n, s, func(text string) (Strike, error) { return ParseStrike(text), nil })
+}
