@@ -9,10 +9,11 @@ import (
 // What follows builds fixed filters, updates and pipelines once, when a workload is made. All
 // workloads together use only these operators, which every store must know:
 //
-//	filters:   equality, $gte, $lt; dotted paths; an array matches if one of its elements does
-//	updates:   $set, $inc, with dotted paths; replacement documents
-//	stages:    $match, $group with $sum (of 1 or of a field) and $avg, $sort, $limit
-//	sorting:   1 and -1, on one or several fields
+//	filters:      equality, $gte, $lt; dotted paths; an array matches if one of its elements does
+//	projections:  fields of the document itself, by 1
+//	updates:      $set, $inc, with dotted paths; replacement documents; the filter names one _id
+//	stages:       $match, $group with $sum (of 1 or of a field) and $avg, $sort, $limit, in this order
+//	sorting:      1 and -1, on one or several fields
 
 // stages returns a pipeline: a BSON array of the given stages.
 func stages(stages ...[]byte) []byte {

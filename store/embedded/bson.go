@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // BSON types by their byte in the encoding (bsonspec.org).
@@ -298,8 +297,3 @@ func doubleValue(f float64) value {
 
 // clone copies v out of a buffer that will be overwritten.
 func (v value) clone() value { return value{t: v.t, data: bytes.Clone(v.data)} }
-
-// appendPosition appends an array position as an element's name.
-func appendPosition(dst []byte, n int) []byte {
-	return append(strconv.AppendInt(dst, int64(n), 10), 0)
-}

@@ -44,10 +44,7 @@ func (s *session) findIn(c *collection, deadline time.Time, req *workload.Reques
 	if id, ok := s.filter.point(); ok && req.Skip == 0 {
 		return s.get(c, id, res)
 	}
-	sc := &scan{
-		st: s.st, coll: c, filter: &s.filter, deadline: deadline,
-		plan: choose(c, &s.filter, s.sorts),
-	}
+	sc := &scan{st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: choose(c, &s.filter, s.sorts)}
 	if len(s.sorts) > 0 && !sc.plan.sorted {
 		return s.findSorted(sc, req, res)
 	}

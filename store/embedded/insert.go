@@ -69,10 +69,17 @@ func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byt
 		id = value{t: tObjectID, data: newObjectID()}
 		doc = withID(doc, id)
 	}
-	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
-		return nil, key, badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	if err := checkID(id); err != nil {
+		return nil, key, err
 	}
 	return doc, docKey(key, c.id, id), nil
+}
+
+func checkID(id value) error {
+	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
+		return badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	}
+	return nil
 }
 
 // withID returns doc with an _id in front.

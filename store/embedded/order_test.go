@@ -181,6 +181,8 @@ func FuzzBSON(f *testing.F) {
 			}
 		}
 		_ = appendKey(nil, value{t: tDocument, data: doc})
-		_, _ = splitPipeline(doc)
+		var pipe session
+		pipe.st = &embeddedStore{}
+		_ = pipe.compilePipeline(&pipeline{}, doc)
 	})
 }

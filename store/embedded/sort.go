@@ -5,6 +5,37 @@ import (
 	"slices"
 )
 
+// sortField is one field of a sort.
+type sortField struct {
+	path []byte
+	desc bool
+}
+
+// compileSort reads a sort document, appending to fields.
+func compileSort(fields []sortField, doc []byte) ([]sortField, error) {
+	if isEmpty(doc) {
+		return fields, nil
+	}
+	it := walk(doc)
+	for {
+		path, v, ok := it.next()
+		if !ok {
+			break
+		}
+		switch {
+		case !v.isNumber() || (v.float() != 1 && v.float() != -1):
+			return nil, unsupported("sorting " + string(path) + " by anything but 1 or -1")
+		case hasPosition(path):
+			return nil, unsupported("sorting by array position (" + string(path) + ")")
+		}
+		fields = append(fields, sortField{path: path, desc: v.float() < 0})
+	}
+	if it.bad {
+		return nil, malformed("the sort")
+	}
+	return fields, nil
+}
+
 // sorter orders documents in memory. With a limit it keeps little more than the limit.
 type sorter struct {
 	fields []sortField
@@ -48,10 +79,13 @@ func (s *sorter) trim() {
 // descending order by its greatest.
 func sortKey(dst, doc []byte, fields []sortField) []byte {
 	for _, f := range fields {
-		at := -1
 		var best []byte
-		for _, v := range collect(nil, doc, f.path, 0, &at) {
-			key := appendIndexed(nil, v, f.desc)
+		values, _ := collect(nil, doc, f.path)
+		for _, v := range values {
+			key := appendIndexed(nil, v)
+			if f.desc {
+				invert(key)
+			}
 			if best == nil || bytes.Compare(key, best) < 0 {
 				best = key
 			}
@@ -59,4 +93,10 @@ func sortKey(dst, doc []byte, fields []sortField) []byte {
 		dst = append(dst, best...)
 	}
 	return dst
+}
+
+func invert(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
+	}
 }
