@@ -2,10 +2,18 @@
 // what is secret in them, and it hides secrets that it has learned in every other text too.
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Hidden is printed where a secret was.
 const Hidden = "***"
+
+// AddressIn returns where in a word an address of MongoDB begins, -1 if there is none.
+func AddressIn(word string) int {
+	return slices.Max([]int{strings.Index(word, "mongodb://"), strings.Index(word, "mongodb+srv://")})
+}
 
 // Addresses returns s without the secrets of the addresses in it: passwords in the user information, authentication properties,
 // every option whose name speaks of a password, secret or token, and whatever is no port or no value of an option where a

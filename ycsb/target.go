@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"fmt"
@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// defaultYCSBURL is where YCSB's MongoDB binding connects without mongodb.url.
-const defaultYCSBURL = "mongodb://localhost:27017/ycsb?w=1"
+// defaultURL is where YCSB's MongoDB binding connects without mongodb.url.
+const defaultURL = "mongodb://localhost:27017/ycsb?w=1"
 
-// ycsbURL is the target of the MongoDB binding.
-type ycsbURL struct {
+// target is the target of the MongoDB binding.
+type target struct {
 	url      string // with the options that the old properties stand for
 	database string
 	notes    []string // for standard error
 }
 
-func (u *ycsbURL) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
+func (u *target) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
 
-// ycsbURLFrom builds the address from mongodb.url and the old properties beside it, which count only
+// targetFrom builds the address from mongodb.url and the old properties beside it, which count only
 // where the address does not say the same already.
-func ycsbURLFrom(p *ycsbProps, threads int) (*ycsbURL, error) {
+func targetFrom(p *properties, threads int) (*target, error) {
 	given, isGiven := p.values["mongodb.url"]
-	u := &ycsbURL{url: given}
+	u := &target{url: given}
 	if !isGiven {
-		u.url = defaultYCSBURL
+		u.url = defaultURL
 	}
 	if !strings.HasPrefix(u.url, "mongodb://") && !strings.HasPrefix(u.url, "mongodb+srv://") {
-		return nil, withHint(exitUsage, fmt.Errorf("mongodb.url is not a MongoDB address"),
+		return nil, hinted(Usage, fmt.Errorf("mongodb.url is not a MongoDB address"),
 			"it has the form mongodb://host1:port1,host2:port2/database?options or mongodb+srv://host/database?options")
 	}
 	u.database = "ycsb"
@@ -64,7 +64,7 @@ func databaseOf(s string) string {
 }
 
 // option returns the value of an option of the address. Names of options have no case.
-func (u *ycsbURL) option(name string) (value string, ok bool) {
+func (u *target) option(name string) (value string, ok bool) {
 	_, _, options := splitURL(u.url)
 	for _, pair := range strings.FieldsFunc(options, isOptionSeparator) {
 		if k, v, _ := strings.Cut(pair, "="); strings.EqualFold(k, name) {
@@ -77,7 +77,7 @@ func (u *ycsbURL) option(name string) (value string, ok bool) {
 func isOptionSeparator(r rune) bool { return r == '&' || r == ';' }
 
 // add adds an option unless the address has it.
-func (u *ycsbURL) add(name, value string) {
+func (u *target) add(name, value string) {
 	if _, ok := u.option(name); ok {
 		return
 	}
@@ -89,7 +89,7 @@ func (u *ycsbURL) add(name, value string) {
 }
 
 // drop removes an option and reports whether it was there.
-func (u *ycsbURL) drop(name string) bool {
+func (u *target) drop(name string) bool {
 	if _, ok := u.option(name); !ok {
 		return false
 	}
@@ -127,7 +127,7 @@ var oldReadPreferences = map[string]urlOption{
 	"nearest":             {"readPreference", "nearest"},
 }
 
-func (u *ycsbURL) addOldProperties(p *ycsbProps) {
+func (u *target) addOldProperties(p *properties) {
 	if n, ok := p.values["mongodb.maxconnections"]; ok {
 		u.add("maxPoolSize", n)
 	}
@@ -142,7 +142,7 @@ func (u *ycsbURL) addOldProperties(p *ycsbProps) {
 
 // addChoice adds the option that a value stands for. YCSB ignores unknown values and values that the
 // address contradicts; so do we, but we say so.
-func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]urlOption, names string) {
+func (u *target) addChoice(p *properties, property string, choices map[string]urlOption, names string) {
 	value, ok := p.values[property]
 	if !ok {
 		return
@@ -162,7 +162,7 @@ func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]ur
 // unsupportedOptions are options of old Java drivers that mean nothing today.
 var unsupportedOptions = []string{"waitQueueMultiple", "slaveOk", "safe", "fsync"}
 
-func (u *ycsbURL) dropUnsupported() {
+func (u *target) dropUnsupported() {
 	for _, name := range unsupportedOptions {
 		if u.drop(name) {
 			u.note("the option %s in mongodb.url is ignored: it is of a driver that is gone", name)
@@ -178,7 +178,7 @@ func (u *ycsbURL) dropUnsupported() {
 const javaPoolSize = 100
 
 // sizePool makes the pool as large as the number of threads, or as the Java driver's if that is more.
-func (u *ycsbURL) sizePool(threads int) {
+func (u *target) sizePool(threads int) {
 	if size, ok := u.option("maxPoolSize"); ok {
 		if n, err := strconv.Atoi(size); err == nil && n > 0 && n < threads {
 			u.note("maxPoolSize=%d is less than the %d threads: they wait for connections, and the wait is part of the latencies", n, threads)
