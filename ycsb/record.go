@@ -14,7 +14,7 @@ import (
 // recorder keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
 // YCSB's lines do not say.
 type recorder struct {
-	writer *record.Writer
+	writer *record.RunWriter
 	inside bool // the target runs in this process
 }
 
@@ -23,7 +23,7 @@ func (r *call) openRecord(ctx context.Context, st store.Store, dims measure.Dims
 	if r.settings.out == "" {
 		return nil, nil
 	}
-	w, err := record.Create(r.settings.out, r.process.Tool, r.specification())
+	w, err := record.CreateRun(r.settings.out, r.process.Tool, r.specification())
 	if err != nil {
 		return nil, err
 	}

@@ -88,9 +88,8 @@ func (r *call) launcherClass() string {
 // redactProperty hides passwords in addresses and in properties whose name speaks of one.
 func redactProperty(word string) string {
 	name, _, isPair := strings.Cut(word, "=")
-	low := strings.ToLower(name)
-	if isPair && !strings.Contains(word, "://") && (strings.Contains(low, "password") || strings.Contains(low, "secret")) {
-		return name + "=***"
+	if isPair && !strings.Contains(word, "://") && redact.SecretName(name) {
+		return name + "=" + redact.Hidden
 	}
 	if i := redact.AddressIn(word); i >= 0 { // it may have anything in its password
 		return word[:i] + store.Redact(word[i:])
