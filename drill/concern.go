@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -103,10 +102,7 @@ func (x *round) commander() (c server.Commander, closeIt func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run := func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
-		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
-	}
-	return server.CommandFunc(run), func() {
+	return server.Driver(client), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = client.Disconnect(ctx) // nothing is under way

@@ -152,7 +152,7 @@ func TestStrangeStatus(t *testing.T) {
 			}
 			now := testNow.Add(time.Duration(i) * time.Second)
 			values, _ := r.read(raw(t, mangle(d)), now)
-			set.read(raw(t, mangle(m)), values, now)
+			set.read(server.ReadSet(raw(t, mangle(m))), values, now)
 		}
 	}
 	if values, events := newStatusReader().read(raw(t, bson.D{{Key: "ok", Value: 1}}), testNow); len(values) != 0 || len(events) != 0 {
@@ -172,16 +172,16 @@ func raw(t *testing.T, d bson.D) bson.Raw {
 func TestReplicaSet(t *testing.T) {
 	var r replicaReader
 	values := map[string]float64{}
-	if events := r.read(document(t, "replica-set.json"), values, testNow); len(events) != 0 || values["replication.lag"] != 3e9 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json")), values, testNow); len(events) != 0 || values["replication.lag"] != 3e9 {
 		t.Errorf("first look: lag %v ns, events %+v", values["replication.lag"], events)
 	}
-	if events := r.read(document(t, "replica-set.json"), values, testNow); len(events) != 0 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json")), values, testNow); len(events) != 0 {
 		t.Errorf("nothing changed, but there are events %+v", events)
 	}
-	if events := r.read(document(t, "replica-set.json", `"stateStr": "PRIMARY"`, `"stateStr": "STARTUP2"`), values, testNow); len(events) != 0 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json", `"stateStr": "PRIMARY"`, `"stateStr": "STARTUP2"`)), values, testNow); len(events) != 0 {
 		t.Errorf("nobody was elected, but there are events %+v", events)
 	}
-	events := r.read(document(t, "replica-set.json", `"$numberLong": "5"`, `"$numberLong": "6"`, "db1.example", "db2.example"), values, testNow)
+	events := r.read(server.ReadSet(document(t, "replica-set.json", `"$numberLong": "5"`, `"$numberLong": "6"`, "db1.example", "db2.example")), values, testNow)
 	if len(events) != 1 || events[0].Kind != EventElection || events[0].Data["term"] != "6" || events[0].Data["primary"] != "db2.example:27017" {
 		t.Errorf("events %+v", events)
 	}
@@ -217,7 +217,7 @@ func FuzzStatus(f *testing.F) {
 		r, set := newStatusReader(), replicaReader{}
 		for i := range 2 {
 			values, _ := r.read(b, testNow.Add(time.Duration(i)*time.Second))
-			set.read(b, values, testNow)
+			set.read(server.ReadSet(b), values, testNow)
 		}
 	})
 }
