@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // What follows builds fixed filters, updates and pipelines once, when a workload is made. All
@@ -17,29 +19,29 @@ import (
 
 // stages returns a pipeline: a BSON array of the given stages.
 func stages(stages ...[]byte) []byte {
-	dst, at := openDoc(nil)
+	dst, at := rawbson.Open(nil)
 	for i, s := range stages {
 		dst = bsoncore.AppendDocumentElement(dst, strconv.Itoa(i), s)
 	}
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // stage returns the document {name: {body}}.
 func stage(name string, body func([]byte) []byte) []byte {
-	dst, at := openDoc(nil)
+	dst, at := rawbson.Open(nil)
 	dst, in := openDocElement(dst, name)
-	dst = closeDoc(body(dst), in)
-	return closeDoc(dst, at)
+	dst = rawbson.Close(body(dst), in)
+	return rawbson.Close(dst, at)
 }
 
 // limitStage returns the document {$limit: n}.
 func limitStage(n int32) []byte {
-	dst, at := openDoc(nil)
-	return closeDoc(bsoncore.AppendInt32Element(dst, "$limit", n), at)
+	dst, at := rawbson.Open(nil)
+	return rawbson.Close(bsoncore.AppendInt32Element(dst, "$limit", n), at)
 }
 
 // appendOperator appends the element {key: {operator: value}}.
 func appendOperator(dst []byte, key, operator string, value func(dst []byte, key string) []byte) []byte {
 	dst, at := openDocElement(dst, key)
-	return closeDoc(value(dst, operator), at)
+	return rawbson.Close(value(dst, operator), at)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -88,7 +89,7 @@ func (k *recorder) finish(report *load.Report, problem error) error {
 	if k == nil {
 		return nil
 	}
-	e := record.Ending{Status: record.Complete, Ended: time.Now(), Course: courseOf(report)}
+	e := record.Ending{Status: record.Complete, Ended: time.Now(), Course: run.CourseOf(report, problem)}
 	switch {
 	case problem != nil:
 		e.Status, e.Problem = record.Failed, problem.Error()
@@ -103,20 +104,4 @@ func (k *recorder) finish(report *load.Report, problem error) error {
 	}
 	_, err := k.writer.Finish(e)
 	return err
-}
-
-func courseOf(r *load.Report) record.Course {
-	return record.Course{
-		WindowStart: int64(r.From), WindowEnd: int64(r.Until), Offered: r.Measured.Offered, Sent: r.Measured.Sent,
-		Unsent: r.Measured.Unsent, Flushed: r.Flushed, Verified: r.Verified, Mismatched: r.Mismatch,
-		VerifiedMissing: r.Missing, Abandoned: r.Abandoned, Backoffs: r.Backoffs, Displaced: r.Displaced,
-		EventsLost: r.EventsLost, EndedBy: endedBy(r),
-	}
-}
-
-func endedBy(r *load.Report) string {
-	if r.Interrupted || r.Aborted {
-		return "interrupt"
-	}
-	return "operations"
 }

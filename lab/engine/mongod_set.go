@@ -154,16 +154,10 @@ func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.
 	return nil
 }
 
-// commander runs commands on this very server.
+// commander runs commands on the database admin of this very server.
 func (s *mongodServer) commander(as mongodUser) server.Commander {
-	return server.CommandFunc(func(ctx context.Context, _ string, cmd []byte) ([]byte, error) {
-		var command bson.D
-		if err := bson.Unmarshal(cmd, &command); err != nil {
-			return nil, err
-		}
-		var reply bson.Raw
-		err := s.command(ctx, as, command, &reply)
-		return reply, err
+	return commander(func(ctx context.Context, _ string, command bson.D, reply any) error {
+		return s.command(ctx, as, command, reply)
 	})
 }
 

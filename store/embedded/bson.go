@@ -262,18 +262,6 @@ func decimalFloat(b []byte) float64 {
 	return sign * coef * math.Pow10(exp)
 }
 
-// Building documents: begin returns where the length belongs, end writes it.
-
-func beginDoc(dst []byte) (out []byte, start int) {
-	return append(dst, 0, 0, 0, 0), len(dst)
-}
-
-func endDoc(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
-}
-
 func appendElem(dst []byte, key []byte, v value) []byte {
 	return append(appendName(dst, v.t, key), v.data...)
 }

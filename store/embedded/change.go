@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -133,8 +134,8 @@ func (s *session) upsert(c *collection, id value, res *store.Result) (*pebble.Ba
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	doc, start := beginDoc(nil)
-	doc = endDoc(appendElem(doc, idField, id), start)
+	doc, start := rawbson.Open(nil)
+	doc = rawbson.Close(appendElem(doc, idField, id), start)
 	var err error
 	if s.next, err = s.update.apply(s.next[:0], doc); err != nil {
 		return nil, err

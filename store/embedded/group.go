@@ -3,6 +3,8 @@ package embedded
 import (
 	"bytes"
 	"math"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // operand is what a $group looks at: a field of the document, or a constant.
@@ -218,12 +220,12 @@ func (a *sum) result(avg bool) value {
 func (g *grouping) each(visit visitor) error {
 	var buf []byte
 	for _, gr := range g.order {
-		out, start := beginDoc(buf[:0])
+		out, start := rawbson.Open(buf[:0])
 		out = appendElem(out, idField, gr.id)
 		for i := range g.accs {
 			out = appendElem(out, g.accs[i].name, gr.sums[i].result(g.accs[i].avg))
 		}
-		buf = endDoc(out, start)
+		buf = rawbson.Close(out, start)
 		if more, err := visit(buf); err != nil || !more {
 			return err
 		}

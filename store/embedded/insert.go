@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -84,10 +85,10 @@ func checkID(id value) error {
 
 // withID returns doc with an _id in front.
 func withID(doc []byte, id value) []byte {
-	out, start := beginDoc(make([]byte, 0, len(doc)+20))
+	out, start := rawbson.Open(make([]byte, 0, len(doc)+20))
 	out = appendElem(out, idField, id)
 	out = append(out, doc[4:len(doc)-1]...)
-	return endDoc(out, start)
+	return rawbson.Close(out, start)
 }
 
 // newObjectID makes an ObjectId: seconds since 1970, then random bytes.

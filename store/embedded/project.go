@@ -1,6 +1,10 @@
 package embedded
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // projection is a compiled projection: the fields that a find returns. The _id is always one of them.
 type projection struct {
@@ -40,12 +44,12 @@ func (p *projection) applyTo(dst, doc []byte) []byte {
 	if !p.some {
 		return append(dst, doc...)
 	}
-	dst, start := beginDoc(dst)
+	dst, start := rawbson.Open(dst)
 	it := walk(doc)
 	for {
 		key, v, ok := it.next()
 		if !ok {
-			return endDoc(dst, start)
+			return rawbson.Close(dst, start)
 		}
 		if bytes.Equal(key, idField) || p.names(key) {
 			dst = appendElem(dst, key, v)

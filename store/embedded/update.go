@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // change is one $set or $inc of one path.
@@ -186,13 +188,13 @@ func (u *update) apply(dst, old []byte) ([]byte, error) {
 // replaced appends the replacement, with the _id of the old document first.
 func (u *update) replaced(dst, old []byte) ([]byte, error) {
 	id, _ := lookup(old, idField)
-	dst, start := beginDoc(dst)
+	dst, start := rawbson.Open(dst)
 	dst = appendElem(dst, idField, id)
 	it := walk(u.replace)
 	for {
 		key, v, ok := it.next()
 		if !ok {
-			return endDoc(dst, start), nil
+			return rawbson.Close(dst, start), nil
 		}
 		if !bytes.Equal(key, idField) {
 			dst = appendElem(dst, key, v)
@@ -212,7 +214,7 @@ func errImmutable() error {
 // paths. Fields keep their places; new ones come last, in the order of their names.
 func rebuild(dst, doc []byte, changes []change, off int) ([]byte, error) {
 	aim(changes, off, false)
-	dst, start := beginDoc(dst)
+	dst, start := rawbson.Open(dst)
 	it := walk(doc)
 	same := it.rest // begins with fields that stay as they are, which are copied in one piece
 	for {
@@ -233,7 +235,7 @@ func rebuild(dst, doc []byte, changes []change, off int) ([]byte, error) {
 		}
 		same = it.rest
 	}
-	return endDoc(appendNew(dst, changes, off), start), nil
+	return rawbson.Close(appendNew(dst, changes, off), start), nil
 }
 
 // groupOf returns the changes whose next path part is key, and marks them as done.
@@ -303,10 +305,10 @@ func createElem(dst, key []byte, group []change, off int) []byte {
 	dst = appendName(dst, tDocument, key)
 	below := off + len(key) + 1
 	aim(group, below, false)
-	dst, start := beginDoc(dst)
+	dst, start := rawbson.Open(dst)
 	dst = appendNew(dst, group, below)
 	aim(group, off, true)
-	return endDoc(dst, start)
+	return rawbson.Close(dst, start)
 }
 
 // appendSum appends key with v + by in the wider of their types; an int32 that overflows becomes an

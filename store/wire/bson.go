@@ -199,15 +199,9 @@ func appendDocument(dst []byte, kind byte, key string, doc []byte) []byte {
 	return append(dst, doc...)
 }
 
-// beginDocument starts a document, and endDocument closes the one that starts at start.
+// beginDocument starts a document, which rawbson.Close ends.
 func beginDocument(dst []byte) (start int, _ []byte) {
 	return len(dst), append(dst, 0, 0, 0, 0)
-}
-
-func endDocument(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
 }
 
 // maxDepth is how deeply a server nests documents (its own limit is 200).

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -177,7 +178,7 @@ func appendStatement(msg []byte, s *workload.Statement) []byte {
 	if s.Upsert {
 		msg = appendBool(msg, "upsert", true)
 	}
-	return endDocument(msg, start)
+	return rawbson.Close(msg, start)
 }
 
 // beginSection starts a document sequence; endSection writes its length.

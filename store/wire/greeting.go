@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // role is what a server says it is.
@@ -51,13 +53,13 @@ func helloCommand(name, app, user string) []byte {
 		d = appendString(d, "saslSupportedMechs", user)
 	}
 	d = appendDocument(d, typeDocument, "client", clientMetadata(app))
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 // pingCommand asks for nothing but an answer.
 func pingCommand() []byte {
 	start, d := beginDocument(nil)
-	return endDocument(appendInt32(d, "ping", 1), start)
+	return rawbson.Close(appendInt32(d, "ping", 1), start)
 }
 
 // clientMetadata identifies this program in the server's log.
@@ -67,7 +69,7 @@ func clientMetadata(app string) []byte {
 	d = appendDocument(d, typeDocument, "driver", pair("name", "plimsoll-wire", "version", "1"))
 	d = appendDocument(d, typeDocument, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
 	d = appendString(d, "platform", runtime.Version())
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 // pair makes a document of strings.
@@ -76,7 +78,7 @@ func pair(keysAndValues ...string) []byte {
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		d = appendString(d, keysAndValues[i], keysAndValues[i+1])
 	}
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 // parseGreeting reads a successful answer to hello or isMaster.

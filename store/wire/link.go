@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -143,7 +144,7 @@ func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
 	}
 	msg := beginMessage(make([]byte, 0, len(cmd)+64))
 	msg = append(msg, body[:len(body)-1]...)
-	msg = endDocument(appendString(msg, "$db", db), bodyStart)
+	msg = rawbson.Close(appendString(msg, "$db", db), bodyStart)
 	doc, f := l.roundTrip(msg, time.Now(), deadline, 0)
 	if f.err != nil {
 		return nil, f.err

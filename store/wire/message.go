@@ -101,7 +101,7 @@ func bodySection(b []byte) (body []byte, err error) {
 }
 
 // beginMessage starts an OP_MSG with an open command document in dst[:0]. The document ends with
-// endDocument(dst, bodyStart).
+// rawbson.Close(dst, bodyStart).
 func beginMessage(dst []byte) []byte {
 	dst = append(dst[:0], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xdd, 0x07, 0, 0) // opcode 2013
 	dst = append(dst, 0, 0, 0, 0, 0)                                            // flags, kind 0

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // preference is a read preference mode.
@@ -46,5 +48,5 @@ func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
 	dst = appendKey(dst, typeDocument, "$readPreference")
 	start, dst := beginDocument(dst)
 	dst = appendString(dst, "mode", preferenceNames[mode])
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/xdg-go/stringprep"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -162,8 +163,8 @@ func saslStart(mech, payload string) []byte {
 	d = appendString(d, "mechanism", mech)
 	d = appendBinary(d, "payload", 0, []byte(payload))
 	options, d := beginDocument(appendKey(d, typeDocument, "options"))
-	d = endDocument(appendBool(d, "skipEmptyExchange", true), options)
-	return endDocument(d, start)
+	d = rawbson.Close(appendBool(d, "skipEmptyExchange", true), options)
+	return rawbson.Close(d, start)
 }
 
 func saslContinue(conversation int64, payload string) []byte {
@@ -171,7 +172,7 @@ func saslContinue(conversation int64, payload string) []byte {
 	d = appendInt32(d, "saslContinue", 1)
 	d = appendInt32(d, "conversationId", int32(conversation))
 	d = appendBinary(d, "payload", 0, []byte(payload))
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 type saslStep struct {

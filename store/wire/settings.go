@@ -12,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -216,7 +217,7 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.Journal != nil {
 		dst = appendBool(dst, "j", *s.concern.Journal)
 	}
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }
 
 // appendReadConcern writes readConcern if one is asked for, or the read must not be behind a time; 0 is none.
@@ -232,7 +233,7 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if after > 0 {
 		dst = appendAfter(dst, after)
 	}
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }
 
 // describe writes down what decides how this client behaves, under the names that store/mongo uses.
