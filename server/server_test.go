@@ -265,6 +265,17 @@ func TestSetOfAMember(t *testing.T) {
 	}
 }
 
+func TestShards(t *testing.T) {
+	got := readShards(raw(t, `{"shards": [{"_id": "s1", "host": "rs1/a:1,b:1"}, {"_id": "s2", "host": "c:1"}, 7], "ok": 1}`))
+	want := []Shard{{"s1", "rs1", []string{"a:1", "b:1"}}, {"s2", "s2", []string{"c:1"}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if got := readShards(nil); len(got) != 0 {
+		t.Errorf("shards that nobody described: %v", got)
+	}
+}
+
 func TestOwnConfig(t *testing.T) {
 	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1"}]}, "ok": 1}`}}
 	config, err := AskOwnConfig(t.Context(), a)

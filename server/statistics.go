@@ -19,3 +19,8 @@ func AskStatistics(ctx context.Context, c Commander) (bson.Raw, error) {
 	}
 	return Ask(ctx, c, cmd)
 }
+
+// AskDiagnostics asks a server for what it keeps of itself and of its machine (getDiagnosticData). Few users may.
+func AskDiagnostics(ctx context.Context, c Commander) (bson.Raw, error) {
+	return ask(ctx, c, "getDiagnosticData")
+}

@@ -180,7 +180,7 @@ func (s *watched) lookAtHost(ctx context.Context, r *Reading) {
 	if name == "" || !s.hosts.mine(name, s) {
 		return
 	}
-	reply, err := server.Ask(ctx, s.client, bson.D{{Key: "getDiagnosticData", Value: 1}})
+	reply, err := server.AskDiagnostics(ctx, s.client)
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		s.blind = true
