@@ -2,12 +2,12 @@ package drill
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -59,16 +59,14 @@ func concernOf(asked spec.Durability, uri string, target server.Concerns) writeC
 
 // concernInURI reads w and journal of an address. What an address cannot be read for says the load.
 func concernInURI(uri string) (w string, journal *bool) {
-	_, query, _ := strings.Cut(uri, "?")
-	for _, option := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, _ := strings.Cut(option, "=")
-		switch strings.ToLower(name) {
-		case "w":
-			w = value
-		case "journal", "j":
-			yes := value == "true"
-			journal = &yes
-		}
+	a, err := mongouri.Parse(uri)
+	if err != nil {
+		return "", nil
+	}
+	w, _ = a.Option("w")
+	if value, said := a.Option("journal", "j"); said {
+		yes := value == "true"
+		journal = &yes
 	}
 	return w, journal
 }

@@ -285,7 +285,7 @@ func FuzzTarget(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, ok := u.option("maxPoolSize"); !ok || u.database == "" || !strings.HasPrefix(u.url, "mongodb") {
+		if _, ok := u.address.Option("maxPoolSize"); !ok || u.database == "" || !strings.HasPrefix(u.url, "mongodb") {
 			t.Errorf("%q became %+v", address, u)
 		}
 	})
