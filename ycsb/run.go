@@ -80,7 +80,7 @@ func (r *call) connect(ctx context.Context) (store.Store, error) {
 	if r.url == nil {
 		cfg.Database = "ycsb"
 		cfg.Concern = r.embeddedConcern()
-		return embedded.Open(ctx, r.props.values["embedded.dir"], cfg, embedded.Options{})
+		return embedded.Open(ctx, r.props.values["embedded.dir"], cfg)
 	}
 	cfg.Target, cfg.Database = r.url.url, r.url.database
 	if r.settings.client == "wire" {

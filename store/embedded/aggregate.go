@@ -25,7 +25,7 @@ func (s *session) aggregate(deadline time.Time, req *workload.Request, res *stor
 		return err
 	}
 	s.proj.some = false
-	rows := sorter{fields: p.sorts, limit: p.limit, cap: s.st.opts.SortBytes}
+	rows := sorter{fields: p.sorts, limit: p.limit}
 	end := func(doc []byte) (more bool, err error) {
 		if len(p.sorts) > 0 {
 			return true, rows.add(doc)
@@ -108,7 +108,7 @@ func (s *session) compileStage(p *pipeline, name string, arg value) (err error) 
 	case "$match":
 		return s.filter.compile(arg.data)
 	case "$group":
-		p.group, err = newGrouping(arg.data, s.st.opts.SortBytes)
+		p.group, err = newGrouping(arg.data)
 		return err
 	}
 	if isEmpty(arg.data) {

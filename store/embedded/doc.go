@@ -30,7 +30,7 @@
 //	majority     false  once applied in memory    up to 100 ms lost    up to 100 ms lost
 //
 // This follows a standalone mongod: majority journals unless j says otherwise, an unset write concern
-// is w:1, and what nobody waited for is synced every 100 ms ([Options.JournalInterval]). Concurrent
+// is w:1, and what nobody waited for is synced every 100 ms. Concurrent
 // waiters share one sync.
 //
 // # Deadlines

@@ -57,7 +57,7 @@ func (s *session) findIn(c *collection, deadline time.Time, req *workload.Reques
 
 // findSorted orders what the scan finds in memory.
 func (s *session) findSorted(sc *scan, req *workload.Request, res *store.Result) error {
-	rows := sorter{fields: s.sorts, cap: s.st.opts.SortBytes}
+	rows := sorter{fields: s.sorts}
 	if req.Limit > 0 {
 		rows.limit = req.Skip + req.Limit
 	}

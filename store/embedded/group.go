@@ -69,7 +69,6 @@ type grouping struct {
 	groups map[string]*group
 	order  []*group // in the order of their first document
 	held   int64
-	cap    int64
 	key    []byte
 }
 
@@ -87,9 +86,9 @@ type sum struct {
 	n      int64
 }
 
-// newGrouping reads the document of a $group; limit is how many bytes its groups may hold.
-func newGrouping(doc []byte, limit int64) (*grouping, error) {
-	g := &grouping{groups: map[string]*group{}, cap: limit}
+// newGrouping reads the document of a $group.
+func newGrouping(doc []byte) (*grouping, error) {
+	g := &grouping{groups: map[string]*group{}}
 	hasID := false
 	it := walk(doc)
 	for {
@@ -167,9 +166,9 @@ func (g *grouping) add(doc []byte) (more bool, err error) {
 			return false, err
 		}
 	}
-	if g.held > g.cap {
+	if g.held > sortBytes {
 		return false, badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
-			"the groups hold more than %d MiB in memory; narrow the $match or group by fewer values", g.cap>>20)
+			"the groups hold more than %d MiB in memory; narrow the $match or group by fewer values", sortBytes>>20)
 	}
 	return true, nil
 }

@@ -76,7 +76,7 @@ func (g *game) reopen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := Options{MemTableBytes: 256 << 10} // small, so that flushes and compactions take part
+	o := options{memTableBytes: 256 << 10} // small, so that flushes and compactions take part
 	g.x = testerOn(t, open(t, g.dir, store.Concern{}, o))
 }
 

@@ -182,7 +182,6 @@ func FuzzBSON(f *testing.F) {
 		}
 		_ = appendKey(nil, value{t: tDocument, data: doc})
 		var pipe session
-		pipe.st = &embeddedStore{}
 		_ = pipe.compilePipeline(&pipeline{}, doc)
 	})
 }

@@ -40,7 +40,6 @@ func compileSort(fields []sortField, doc []byte) ([]sortField, error) {
 type sorter struct {
 	fields []sortField
 	limit  int64 // 0: all
-	cap    int64 // most bytes to hold
 	rows   []row
 	held   int64
 }
@@ -55,9 +54,9 @@ func (s *sorter) add(doc []byte) error {
 	if s.limit > 0 && int64(len(s.rows)) >= 2*s.limit+64 {
 		s.trim()
 	}
-	if s.held > s.cap {
+	if s.held > sortBytes {
 		return badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
-			"the sort holds more than %d MiB in memory; add an index that gives this order, or a limit", s.cap>>20)
+			"the sort holds more than %d MiB in memory; add an index that gives this order, or a limit", sortBytes>>20)
 	}
 	return nil
 }

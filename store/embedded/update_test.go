@@ -125,7 +125,7 @@ func TestInsertWithoutID(t *testing.T) {
 
 func TestUpdateMany(t *testing.T) {
 	for _, concern := range []store.Concern{{}, journaled()} {
-		x := testerOn(t, open(t, t.TempDir(), concern, Options{}))
+		x := testerOn(t, open(t, t.TempDir(), concern, options{}))
 		x.insert(d("_id", 1), d("_id", 2))
 		req := workload.Request{Verb: workload.Update, Collection: "c", Updates: []workload.Statement{
 			{Filter: raw(t, d("_id", 1)), Update: raw(t, d("$set", d("a", 1)))},
@@ -148,7 +148,7 @@ func TestUpdateMany(t *testing.T) {
 // entries agree with the document in the end.
 func TestConcurrentIncrements(t *testing.T) {
 	for _, concern := range []store.Concern{{}, journaled()} {
-		st := open(t, t.TempDir(), concern, Options{})
+		st := open(t, t.TempDir(), concern, options{})
 		x := testerOn(t, st)
 		x.index(d("n", 1))
 		x.insert(d("_id", 1, "n", 0))
@@ -176,7 +176,7 @@ func TestConcurrentIncrements(t *testing.T) {
 
 // TestConcurrentInserts: of several inserts of one _id exactly one succeeds.
 func TestConcurrentInserts(t *testing.T) {
-	st := open(t, t.TempDir(), store.Concern{}, Options{})
+	st := open(t, t.TempDir(), store.Concern{}, options{})
 	const workers, ids = 8, 200
 	var mu sync.Mutex
 	won := map[int]int{}
