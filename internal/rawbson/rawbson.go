@@ -1,5 +1,6 @@
-// Package rawbson opens and closes BSON documents in buffers that are appended to, which the packages that build documents
-// for every operation share. Single elements are the business of bsoncore and of these packages.
+// Package rawbson is what the packages share that build and read BSON documents in buffers, for every operation and without
+// allocating: the types, how long a value is, and the beginning and the end of a document. Single elements are the business
+// of bsoncore and of these packages.
 package rawbson
 
 import (

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -73,7 +74,7 @@ func (s *session) compilePipeline(p *pipeline, stages []byte) error {
 		}
 		inner := walk(v.data)
 		name, arg, ok := inner.next()
-		if v.t != tDocument || !ok || len(inner.rest) > 0 {
+		if v.t != rawbson.Document || !ok || len(inner.rest) > 0 {
 			return badValue(40323, "Location40323", "a pipeline stage must be a document with one field")
 		}
 		at := slices.Index(stageOrder, string(name))
@@ -101,7 +102,7 @@ func (s *session) compileStage(p *pipeline, name string, arg value) (err error) 
 		}
 		return nil
 	}
-	if arg.t != tDocument {
+	if arg.t != rawbson.Document {
 		return badValue(2, "BadValue", "%s needs a document", name)
 	}
 	switch name {
@@ -121,7 +122,7 @@ func (s *session) compileStage(p *pipeline, name string, arg value) (err error) 
 // limitOf returns a whole number above 0.
 func limitOf(v value) (int64, error) {
 	n, ok := v.integer()
-	if !ok && v.t == tDouble && v.double() < 1<<62 {
+	if !ok && v.t == rawbson.Double && v.double() < 1<<62 {
 		n = int64(v.double())
 		ok = v.double() == float64(n)
 	}

@@ -1,6 +1,10 @@
 package embedded
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // operator is how a predicate compares.
 type operator uint8
@@ -52,7 +56,7 @@ func (f *filter) field(key []byte, v value) error {
 		return unsupported("the query operator " + string(key))
 	case hasPosition(key):
 		return unsupported("a filter by array position (" + string(key) + ")")
-	case v.t != tDocument || !isOperators(v.data):
+	case v.t != rawbson.Document || !isOperators(v.data):
 		return f.add(key, opEq, v)
 	}
 	it := walk(v.data)
@@ -80,7 +84,7 @@ func (f *filter) field(key []byte, v value) error {
 }
 
 func (f *filter) add(path []byte, op operator, arg value) error {
-	if arg.t == tRegex {
+	if arg.t == rawbson.Regex {
 		return unsupported("matching by a regular expression (" + string(path) + ")")
 	}
 	f.preds = append(f.preds, predicate{path: path, op: op, arg: arg})
@@ -112,17 +116,17 @@ func (p *predicate) matchPath(doc, path []byte) bool {
 	switch {
 	case ok && !more:
 		return p.matchField(v)
-	case ok && v.t == tDocument:
+	case ok && v.t == rawbson.Document:
 		return p.matchPath(v.data, tail)
-	case ok && v.t == tArray:
-		return anyElement(v.data, func(e value) bool { return e.t == tDocument && p.matchPath(e.data, tail) })
+	case ok && v.t == rawbson.Array:
+		return anyElement(v.data, func(e value) bool { return e.t == rawbson.Document && p.matchPath(e.data, tail) })
 	}
 	return p.matchValue(nullValue)
 }
 
 // matchField compares the value at the end of a path; of an array, any element may match.
 func (p *predicate) matchField(v value) bool {
-	return p.matchValue(v) || v.t == tArray && anyElement(v.data, p.matchValue)
+	return p.matchValue(v) || v.t == rawbson.Array && anyElement(v.data, p.matchValue)
 }
 
 func anyElement(array []byte, match func(value) bool) bool {

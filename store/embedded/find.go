@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -78,7 +79,7 @@ func (f *filter) point() (value, bool) {
 		return value{}, false
 	}
 	p := &f.preds[0]
-	return p.arg, p.op == opEq && string(p.path) == "_id" && p.arg.t != tArray
+	return p.arg, p.op == opEq && string(p.path) == "_id" && p.arg.t != rawbson.Array
 }
 
 // get reads one document by its _id.

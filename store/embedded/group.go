@@ -14,12 +14,12 @@ type operand struct {
 }
 
 func compileOperand(v value) (operand, error) {
-	if v.t == tDocument || v.t == tArray {
+	if v.t == rawbson.Document || v.t == rawbson.Array {
 		it := walk(v.data)
 		name, _, _ := it.next()
 		return operand{}, unsupported("a computed expression (" + string(name) + ")")
 	}
-	if v.t != tString || len(v.text()) == 0 || v.text()[0] != '$' {
+	if v.t != rawbson.String || len(v.text()) == 0 || v.text()[0] != '$' {
 		return operand{konst: v}, nil
 	}
 	path := v.text()[1:]
@@ -45,9 +45,9 @@ func (o *operand) of(doc []byte) (v value, ok bool, err error) {
 		switch {
 		case !ok || !more:
 			return v, ok, nil
-		case v.t == tArray: // there is no single value below it
+		case v.t == rawbson.Array: // there is no single value below it
 			return v, false, unsupported("the path " + string(o.path) + " through an array")
-		case v.t != tDocument:
+		case v.t != rawbson.Document:
 			return v, false, nil
 		}
 		doc = v.data
@@ -119,7 +119,7 @@ func newGrouping(doc []byte) (*grouping, error) {
 func (g *grouping) accumulate(name []byte, v value) error {
 	it := walk(v.data)
 	op, arg, ok := it.next()
-	if v.t != tDocument || !ok || len(it.rest) > 0 {
+	if v.t != rawbson.Document || !ok || len(it.rest) > 0 {
 		return badValue(40234, "Location40234", "the field %q of a $group must be one accumulator", name)
 	}
 	if string(op) != "$sum" && string(op) != "$avg" {
@@ -178,7 +178,7 @@ func (a *sum) add(v value) error {
 	if !v.isNumber() {
 		return nil
 	}
-	if v.t == tDecimal {
+	if v.t == rawbson.Decimal {
 		return unsupported("a sum of decimals")
 	}
 	a.n++
@@ -188,7 +188,7 @@ func (a *sum) add(v value) error {
 		a.floats += v.double()
 		return nil
 	}
-	a.long = a.long || v.t == tInt64
+	a.long = a.long || v.t == rawbson.Int64
 	total := a.ints + i
 	if (total > a.ints) != (i > 0) && i != 0 { // beyond 64 bits the server goes on with doubles
 		a.double = true

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // newIndex compiles the key document of an index.
@@ -98,11 +100,11 @@ func (e *entries) key(ix *index, coll uint32, values []value, id []byte) {
 }
 
 // emptyArray stands for an array without elements inside an index.
-var emptyArray = value{t: tArray}
+var emptyArray = value{t: rawbson.Array}
 
 // appendIndexed appends one column of an index key.
 func appendIndexed(dst []byte, v value) []byte {
-	if v.t == tArray && v.data == nil {
+	if v.t == rawbson.Array && v.data == nil {
 		return append(dst, cEmptyArray)
 	}
 	return appendKey(dst, v)
@@ -114,11 +116,11 @@ func collect(dst []value, doc, path []byte) (values []value, array bool) {
 	head, tail, more := bytes.Cut(path, dot)
 	v, ok := lookup(doc, head)
 	switch {
-	case ok && v.t == tArray:
+	case ok && v.t == rawbson.Array:
 		return collectArray(dst, v.data, tail, more), true
 	case ok && !more:
 		return append(dst, v), false
-	case ok && v.t == tDocument:
+	case ok && v.t == rawbson.Document:
 		return collect(dst, v.data, tail)
 	}
 	return append(dst, nullValue), false
@@ -136,7 +138,7 @@ func collectArray(dst []value, array, tail []byte, more bool) []value {
 		switch {
 		case !more:
 			dst = append(dst, v)
-		case v.t == tDocument:
+		case v.t == rawbson.Document:
 			dst, _ = collect(dst, v.data, tail)
 		}
 	}

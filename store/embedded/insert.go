@@ -67,7 +67,7 @@ func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byt
 	}
 	id, ok := lookup(doc, idField)
 	if !ok {
-		id = value{t: tObjectID, data: newObjectID()}
+		id = value{t: rawbson.ObjectID, data: newObjectID()}
 		doc = withID(doc, id)
 	}
 	if err := checkID(id); err != nil {
@@ -77,7 +77,7 @@ func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byt
 }
 
 func checkID(id value) error {
-	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
+	if id.t == rawbson.Array || id.t == rawbson.Regex || id.t == rawbson.Undefined {
 		return badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
 	}
 	return nil

@@ -1,6 +1,10 @@
 package embedded
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // span is a range of keys, the upper end excluded.
 type span struct{ lower, upper []byte }
@@ -67,7 +71,7 @@ func prefixSpan(prefix []byte) span {
 func (f *filter) fixes(path []byte) (value, bool) {
 	for i := range f.preds {
 		p := &f.preds[i]
-		if p.op == opEq && bytes.Equal(p.path, path) && p.arg.t != tArray {
+		if p.op == opEq && bytes.Equal(p.path, path) && p.arg.t != rawbson.Array {
 			return p.arg, true
 		}
 	}

@@ -84,7 +84,7 @@ func (u *update) operator(name []byte, fields value) error {
 		}
 		return badValue(9, "FailedToParse", "an update cannot mix operators and the field %q", name)
 	}
-	if fields.t != tDocument {
+	if fields.t != rawbson.Document {
 		return badValue(9, "FailedToParse", "%s needs a document of fields", name)
 	}
 	it := walk(fields.data)
@@ -121,7 +121,7 @@ func (c *change) check() error {
 	if !c.inc {
 		return nil
 	}
-	if c.arg.t == tDecimal {
+	if c.arg.t == rawbson.Decimal {
 		return unsupported("$inc by a decimal (" + string(path) + ")")
 	}
 	if !c.arg.isNumber() {
@@ -276,7 +276,7 @@ func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, erro
 		}
 		return appendSum(dst, key, v, group[0].arg)
 	}
-	if v.t != tDocument {
+	if v.t != rawbson.Document {
 		return dst, badValue(28, "PathNotViable", "cannot create field %q: %q is not a document",
 			group[0].path, group[0].path[:off+len(key)])
 	}
@@ -302,7 +302,7 @@ func createElem(dst, key []byte, group []change, off int) []byte {
 	if group[0].last(off) {
 		return appendElem(dst, key, group[0].arg) // $inc of a missing field sets it
 	}
-	dst = appendName(dst, tDocument, key)
+	dst = appendName(dst, rawbson.Document, key)
 	below := off + len(key) + 1
 	aim(group, below, false)
 	dst, start := rawbson.Open(dst)
@@ -317,19 +317,19 @@ func appendSum(dst, key []byte, v, by value) ([]byte, error) {
 	a, aInt := v.integer()
 	b, bInt := by.integer()
 	switch {
-	case v.t == tDecimal:
+	case v.t == rawbson.Decimal:
 		return dst, unsupported("$inc of a decimal")
 	case !v.isNumber():
 		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q, it is not a number", key)
 	case !aInt || !bInt:
-		return binary.LittleEndian.AppendUint64(appendName(dst, tDouble, key), math.Float64bits(v.float()+by.float())), nil
+		return binary.LittleEndian.AppendUint64(appendName(dst, rawbson.Double, key), math.Float64bits(v.float()+by.float())), nil
 	}
 	sum := a + b
 	if (sum > a) != (b > 0) {
 		return dst, badValue(2, "BadValue", "$inc of %q overflows a 64-bit integer", key)
 	}
-	if v.t == tInt32 && by.t == tInt32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
-		return binary.LittleEndian.AppendUint32(appendName(dst, tInt32, key), uint32(sum)), nil
+	if v.t == rawbson.Int32 && by.t == rawbson.Int32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
+		return binary.LittleEndian.AppendUint32(appendName(dst, rawbson.Int32, key), uint32(sum)), nil
 	}
-	return binary.LittleEndian.AppendUint64(appendName(dst, tInt64, key), uint64(sum)), nil
+	return binary.LittleEndian.AppendUint64(appendName(dst, rawbson.Int64, key), uint64(sum)), nil
 }

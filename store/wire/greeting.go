@@ -52,7 +52,7 @@ func helloCommand(name, app, user string) []byte {
 	if user != "" {
 		d = appendString(d, "saslSupportedMechs", user)
 	}
-	d = appendDocument(d, typeDocument, "client", clientMetadata(app))
+	d = appendDocument(d, rawbson.Document, "client", clientMetadata(app))
 	return rawbson.Close(d, start)
 }
 
@@ -65,9 +65,9 @@ func pingCommand() []byte {
 // clientMetadata identifies this program in the server's log.
 func clientMetadata(app string) []byte {
 	start, d := beginDocument(nil)
-	d = appendDocument(d, typeDocument, "application", pair("name", app))
-	d = appendDocument(d, typeDocument, "driver", pair("name", "plimsoll-wire", "version", "1"))
-	d = appendDocument(d, typeDocument, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
+	d = appendDocument(d, rawbson.Document, "application", pair("name", app))
+	d = appendDocument(d, rawbson.Document, "driver", pair("name", "plimsoll-wire", "version", "1"))
+	d = appendDocument(d, rawbson.Document, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
 	d = appendString(d, "platform", runtime.Version())
 	return rawbson.Close(d, start)
 }
@@ -149,7 +149,7 @@ func (g *greeting) take(e element, flags *greetingFlags) {
 	case "setVersion":
 		g.setVersion, _ = e.number()
 	case "electionId":
-		if e.kind == typeObjectID {
+		if e.kind == rawbson.ObjectID {
 			copy(g.electionID[:], e.value)
 		}
 	default:

@@ -45,7 +45,7 @@ func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
 	case mode == primary:
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "$readPreference")
+	dst = appendKey(dst, rawbson.Document, "$readPreference")
 	start, dst := beginDocument(dst)
 	dst = appendString(dst, "mode", preferenceNames[mode])
 	return rawbson.Close(dst, start)

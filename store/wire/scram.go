@@ -162,7 +162,7 @@ func saslStart(mech, payload string) []byte {
 	d = appendInt32(d, "saslStart", 1)
 	d = appendString(d, "mechanism", mech)
 	d = appendBinary(d, "payload", 0, []byte(payload))
-	options, d := beginDocument(appendKey(d, typeDocument, "options"))
+	options, d := beginDocument(appendKey(d, rawbson.Document, "options"))
 	d = rawbson.Close(appendBool(d, "skipEmptyExchange", true), options)
 	return rawbson.Close(d, start)
 }
@@ -199,7 +199,7 @@ func parseSASL(doc []byte) (saslStep, error) {
 		case "done":
 			s.done = e.isTrue()
 		case "payload":
-			if e.kind == typeBinary {
+			if e.kind == rawbson.Binary {
 				s.payload = e.value[5:]
 			} else {
 				s.payload, _ = e.text()

@@ -207,7 +207,7 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.W == "" && s.concern.Journal == nil {
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "writeConcern")
+	dst = appendKey(dst, rawbson.Document, "writeConcern")
 	start, dst := beginDocument(dst)
 	if n, err := strconv.ParseInt(s.concern.W, 10, 32); err == nil {
 		dst = appendInt32(dst, "w", int32(n))
@@ -225,7 +225,7 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if s.concern.Read == "" && after == 0 {
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "readConcern")
+	dst = appendKey(dst, rawbson.Document, "readConcern")
 	start, dst := beginDocument(dst)
 	if s.concern.Read != "" {
 		dst = appendString(dst, "level", s.concern.Read)
