@@ -20,6 +20,15 @@ func Close(dst []byte, start int) []byte {
 	return dst
 }
 
+// Split takes the document at the start of b: its elements with the closing zero, and what follows the document.
+func Split(b []byte) (body, rest []byte, ok bool) {
+	n := Size(Document, b)
+	if n < 0 || n > len(b) || b[n-1] != 0 {
+		return nil, nil, false
+	}
+	return b[4:n], b[n:], true
+}
+
 // Value returns the bytes of the value of an element, which follow its type and its name; nil if the element has no end of
 // its name.
 func Value(element []byte) []byte {

@@ -19,6 +19,18 @@ func TestNestedDocuments(t *testing.T) {
 	}
 }
 
+func TestSplit(t *testing.T) {
+	body, rest, ok := Split([]byte("\x07\x00\x00\x00ab\x00next"))
+	if !ok || string(body) != "ab\x00" || string(rest) != "next" {
+		t.Errorf("%q, %q, %v", body, rest, ok)
+	}
+	for _, damaged := range []string{"", "\x05\x00\x00\x00", "\x04\x00\x00\x00\x00", "\x05\x00\x00\x00x", "\xff\xff\xff\xff\x00"} {
+		if body, _, ok := Split([]byte(damaged)); ok {
+			t.Errorf("%q has the body %q", damaged, body)
+		}
+	}
+}
+
 func TestValue(t *testing.T) {
 	if got := Value(bsoncore.AppendStringElement(nil, "name", "x")); string(got) != "\x02\x00\x00\x00x\x00" {
 		t.Errorf("%q", got)

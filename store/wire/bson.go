@@ -39,22 +39,12 @@ func nextElement(body []byte) (e element, rest []byte, more bool, err error) {
 	return element{kind: body[0], key: body[1 : end+1], value: body[start : start+size]}, body[start+size:], true, nil
 }
 
-// splitDocument takes the document at the start of b: its elements with the closing zero, and what
-// follows the document.
-func splitDocument(b []byte) (body, rest []byte, ok bool) {
-	n := rawbson.Size(rawbson.Document, b)
-	if n < 0 || n > len(b) || b[n-1] != 0 {
-		return nil, nil, false
-	}
-	return b[4:n], b[n:], true
-}
-
 // body returns the elements of a document or array value.
 func (e element) body() ([]byte, bool) {
 	if e.kind != rawbson.Document && e.kind != rawbson.Array {
 		return nil, false
 	}
-	b, _, ok := splitDocument(e.value)
+	b, _, ok := rawbson.Split(e.value)
 	return b, ok
 }
 
@@ -153,7 +143,7 @@ const maxDepth = 250
 // checkDepth refuses documents nested so deeply that a recursive reader could run out of stack.
 func checkDepth(doc []byte) error {
 	var open [][]byte // what is left of the documents around the present one
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return errBSON
 	}

@@ -85,7 +85,7 @@ func pair(keysAndValues ...string) []byte {
 func parseGreeting(doc []byte) (*greeting, error) {
 	g := &greeting{maxBatch: defaultMaxBatch, maxMessage: defaultMaxMessage}
 	var flags greetingFlags
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return nil, errBSON
 	}

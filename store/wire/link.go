@@ -138,7 +138,7 @@ func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 
 // ask is run with a deadline instead of a context.
 func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
-	body, _, ok := splitDocument(cmd)
+	body, _, ok := rawbson.Split(cmd)
 	if !ok {
 		return nil, errors.New("the command is not a BSON document")
 	}

@@ -29,7 +29,7 @@ func hasID(doc []byte) bool {
 	if len(doc) > 9 && string(doc[5:9]) == "_id\x00" {
 		return true
 	}
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	for ok {
 		e, rest, more, err := nextElement(body)
 		if err != nil || !more {

@@ -32,7 +32,7 @@ type reply struct {
 // parse reads an answer's body document.
 func (r *reply) parse(doc []byte) error {
 	*r = reply{}
-	body, rest, ok := splitDocument(doc)
+	body, rest, ok := rawbson.Split(doc)
 	if !ok || len(rest) != 0 {
 		return errBSON
 	}
@@ -232,7 +232,7 @@ func stringsOf(body []byte) []string {
 
 // clusterTimestamp reads the clusterTime of a $clusterTime document, by which two are compared.
 func clusterTimestamp(doc []byte) uint64 {
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return 0
 	}

@@ -184,7 +184,7 @@ type saslStep struct {
 // parseSASL reads {conversationId, payload, done}.
 func parseSASL(doc []byte) (saslStep, error) {
 	var s saslStep
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return s, errBSON
 	}
