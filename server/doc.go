@@ -82,10 +82,11 @@ func Text(d bson.Raw, path ...string) string {
 // Number returns the number at a path of an answer, whatever its numeric type is; false if there is none.
 func Number(d bson.Raw, path ...string) (float64, bool) {
 	v := lookup(d, path...)
-	if n, ok := v.AsInt64OK(); ok {
-		return float64(n), true
+	if x, ok := v.DoubleOK(); ok {
+		return x, true
 	}
-	return v.DoubleOK()
+	n, ok := v.AsInt64OK()
+	return float64(n), ok
 }
 
 // Flag returns the boolean at a path of an answer, nil if there is none.

@@ -277,9 +277,9 @@ func TestShards(t *testing.T) {
 }
 
 func TestOwnConfig(t *testing.T) {
-	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1"}]}, "ok": 1}`}}
+	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1", "priority": 0.5}]}, "ok": 1}`}}
 	config, err := AskOwnConfig(t.Context(), a)
-	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 || Text(config.Raw, "_id") != "rs" {
+	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 || config.Members[0].Priority != 0.5 || Text(config.Raw, "_id") != "rs" {
 		t.Errorf("%+v, %v", config, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // RunCommand sends one command to the primary or a router and returns the whole answer; it makes the
-// store a [store.Commander].
+// store a [server.Commander].
 func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	var ce driver.CommandError
