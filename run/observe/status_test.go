@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -227,5 +228,27 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		r.read(doc, testNow.Add(time.Duration(i)*time.Second))
+	}
+}
+
+// A number is read as the server wrote it, whatever its type; what is no number is none.
+func TestNumeric(t *testing.T) {
+	for name, c := range map[string]struct {
+		value any
+		want  float64
+		ok    bool
+	}{
+		"a fraction":     {0.75, 0.75, true},
+		"not a number":   {math.NaN(), 0, false},
+		"infinity":       {math.Inf(1), 0, false},
+		"a long integer": {int64(1) << 40, 1 << 40, true},
+		"a flag":         {true, 1, true},
+		"a date":         {bson.DateTime(1500), 1500, true},
+		"a text":         {"7", 0, false},
+	} {
+		got, ok := at("v").number(raw(t, bson.D{{Key: "v", Value: c.value}}))
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%s is %v, %v", name, got, ok)
+		}
 	}
 }
