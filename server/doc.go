@@ -2,9 +2,9 @@
 // role and its set, its parameters under the names that its release has for them, the concerns that it applies where
 // nobody asks for one, and the dates and known vulnerabilities of releases.
 //
-// Only read-only commands are sent. What a server's statistics say of it while it is loaded is in run/observe, the greeting by
-// which a connection begins in store/wire, how a machine should be set
-// in disk/doctor, how a server is installed and started in lab/engine. A client is anything that can run a command.
+// Only read-only commands are sent. What a server's statistics say of it while it is loaded is in run/observe, the
+// greeting by which a connection begins in store/wire, how a machine should be set in disk/doctor, how a server is
+// installed and started in lab/engine. A client is anything that can run a command.
 package server
 
 import (

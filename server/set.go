@@ -113,7 +113,8 @@ const (
 )
 
 // states are the states by their numbers. A member tells its own state as a number only.
-var states = [...]string{"STARTUP", Primary, Secondary, "RECOVERING", "", Startup2, "UNKNOWN", Arbiter, "DOWN", "ROLLBACK", "REMOVED"}
+var states = [...]string{"STARTUP", Primary, Secondary, "RECOVERING", "", Startup2, "UNKNOWN", Arbiter, "DOWN",
+	"ROLLBACK", "REMOVED"}
 
 // Set is a replica set as one of its members sees it.
 type Set struct {
@@ -160,8 +161,11 @@ func AskSet(ctx context.Context, c Commander) (Set, error) {
 
 // ReadSet reads the answer to replSetGetStatus.
 func ReadSet(reply bson.Raw) Set {
-	s := Set{Name: Text(reply, "set"), Now: date(reply, "date"), Committed: opTime(reply, "optimes", "lastCommittedOpTime"),
-		Elected: date(reply, "electionCandidateMetrics", "newTermStartDate")}
+	s := Set{
+		Name: Text(reply, "set"), Now: date(reply, "date"),
+		Committed: opTime(reply, "optimes", "lastCommittedOpTime"),
+		Elected:   date(reply, "electionCandidateMetrics", "newTermStartDate"),
+	}
 	s.Term, s.HasTerm = lookup(reply, "term").AsInt64OK()
 	if n, told := lookup(reply, "myState").AsInt64OK(); told && n >= 0 && n < int64(len(states)) {
 		s.State = states[n]

@@ -7,8 +7,11 @@ import (
 )
 
 // unread are the sections of serverStatus that are large or costly and that nobody here reads.
-var unread = [...]string{"locks", "mirroredReads", "sharding", "shardingStatistics", "storageEngine", "transactions", "hedgingMetrics",
-	"latchAnalysis", "security", "defaultRWConcern", "oplogTruncation", "transportSecurity", "freeMonitoring", "readConcernCounters"}
+var unread = [...]string{
+	"locks", "mirroredReads", "sharding", "shardingStatistics", "storageEngine", "transactions", "hedgingMetrics",
+	"latchAnalysis", "security", "defaultRWConcern", "oplogTruncation", "transportSecurity", "freeMonitoring",
+	"readConcernCounters",
+}
 
 // AskStatistics asks a server for its statistics (serverStatus), with what can change from second to second. Package
 // run/observe reads them.

@@ -37,7 +37,10 @@ func CheckReply(reply []byte) error {
 
 func serverError(d bson.Raw) *ServerError {
 	code, _ := server.Number(d, "code")
-	return &ServerError{Code: int32(code), CodeName: server.Text(d, "codeName"), Message: server.Text(d, "errmsg"), Labels: server.Texts(d, "errorLabels")}
+	return &ServerError{
+		Code: int32(code), CodeName: server.Text(d, "codeName"), Message: server.Text(d, "errmsg"),
+		Labels: server.Texts(d, "errorLabels"),
+	}
 }
 
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.

@@ -1,8 +1,8 @@
-// Package mongouri takes addresses of MongoDB apart and puts them together again, so that an option can be looked up, set and
-// dropped, and one member be addressed like the whole.
+// Package mongouri takes addresses of MongoDB apart and puts them together again, so that an option can be looked up,
+// set and dropped, and one member be addressed like the whole.
 //
-// What an address says stays as it is written: nothing is decoded, sorted or resolved, and whether a server can be reached
-// with it is the business of whoever connects. Credentials are hidden by internal/redact.
+// What an address says stays as it is written: nothing is decoded, sorted or resolved, and whether a server can be
+// reached with it is the business of whoever connects. Credentials are hidden by internal/redact.
 package mongouri
 
 import (

@@ -1,6 +1,6 @@
-// Package rawbson is what the packages share that build and read BSON documents in buffers, for every operation and without
-// allocating: the types, how long a value is, and the beginning and the end of a document. Single elements are the business
-// of bsoncore and of these packages.
+// Package rawbson is what the packages share that build and read BSON documents in buffers, for every operation and
+// without allocating: the types, how long a value is, and the beginning and the end of a document. Single elements are
+// the business of bsoncore and of these packages.
 package rawbson
 
 import (
@@ -29,8 +29,8 @@ func Split(b []byte) (body, rest []byte, ok bool) {
 	return b[4:n], b[n:], true
 }
 
-// Value returns the bytes of the value of an element, which follow its type and its name; nil if the element has no end of
-// its name.
+// Value returns the bytes of the value of an element, which follow its type and its name; nil if the element has no end
+// of its name.
 func Value(element []byte) []byte {
 	if len(element) == 0 {
 		return nil

@@ -45,9 +45,12 @@ func TestValue(t *testing.T) {
 // Every value is as long as the driver says.
 func TestSize(t *testing.T) {
 	scope := bson.CodeWithScope{Code: "x", Scope: bson.D{{Key: "a", Value: 1}}}
-	for _, v := range []any{1.5, "text", bson.D{{Key: "a", Value: "b"}}, bson.A{1, "x"}, bson.Binary{Data: []byte{1, 2}}, bson.Undefined{}, bson.ObjectID{1}, true,
-		bson.DateTime(1), nil, bson.Regex{Pattern: "a", Options: "i"}, bson.DBPointer{DB: "d", Pointer: bson.ObjectID{2}}, bson.JavaScript("x"), bson.Symbol("s"), scope,
-		int32(1), bson.Timestamp{T: 1}, int64(1), bson.Decimal128{}, bson.MinKey{}, bson.MaxKey{}} {
+	for _, v := range []any{
+		1.5, "text", bson.D{{Key: "a", Value: "b"}}, bson.A{1, "x"}, bson.Binary{Data: []byte{1, 2}}, bson.Undefined{},
+		bson.ObjectID{1}, true, bson.DateTime(1), nil, bson.Regex{Pattern: "a", Options: "i"},
+		bson.DBPointer{DB: "d", Pointer: bson.ObjectID{2}}, bson.JavaScript("x"), bson.Symbol("s"), scope,
+		int32(1), bson.Timestamp{T: 1}, int64(1), bson.Decimal128{}, bson.MinKey{}, bson.MaxKey{},
+	} {
 		doc, err := bson.Marshal(bson.D{{Key: "v", Value: v}})
 		if err != nil {
 			t.Fatal(err)
@@ -58,8 +61,11 @@ func TestSize(t *testing.T) {
 		}
 	}
 	for what, damaged := range map[string][]byte{
-		"no such type": {0x20, 1, 2, 3, 4}, "no length": {String, 1, 0}, "a negative length": {Document, 0xff, 0xff, 0xff, 0xff},
-		"a document of four bytes": {Document, 4, 0, 0, 0}, "half a regular expression": {Regex, 'a', 0, 'b'},
+		"no such type":              {0x20, 1, 2, 3, 4},
+		"no length":                 {String, 1, 0},
+		"a negative length":         {Document, 0xff, 0xff, 0xff, 0xff},
+		"a document of four bytes":  {Document, 4, 0, 0, 0},
+		"half a regular expression": {Regex, 'a', 0, 'b'},
 	} {
 		if got := Size(damaged[0], damaged[1:]); got != -1 {
 			t.Errorf("%s has %d bytes", what, got)

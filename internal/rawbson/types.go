@@ -30,8 +30,8 @@ const (
 	MaxKey    = 0x7F
 )
 
-// Size returns how many bytes a value of a type takes at the start of b, which can be more than b has; -1 if there is no such
-// type, or if b does not begin with such a value.
+// Size returns how many bytes a value of a type takes at the start of b, which can be more than b has; -1 if there is
+// no such type, or if b does not begin with such a value.
 func Size(kind byte, b []byte) int {
 	switch kind {
 	case Double, Date, Timestamp, Int64:

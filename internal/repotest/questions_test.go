@@ -8,8 +8,10 @@ import (
 )
 
 // questions are the commands by which a server is asked what it is. Package server sends them and reads the answers.
-var questions = []string{`"buildInfo"`, `"hello"`, `"isMaster"`, `"getParameter"`, `"getCmdLineOpts"`, `"hostInfo"`, `"serverStatus"`,
-	`"replSetGetStatus"`, `"replSetGetConfig"`, `"getDefaultRWConcern"`, `"listShards"`, `"getDiagnosticData"`}
+var questions = []string{
+	`"buildInfo"`, `"hello"`, `"isMaster"`, `"getParameter"`, `"getCmdLineOpts"`, `"hostInfo"`, `"serverStatus"`,
+	`"replSetGetStatus"`, `"replSetGetConfig"`, `"getDefaultRWConcern"`, `"listShards"`, `"getDiagnosticData"`,
+}
 
 // questionsAsked lists where a file puts one of these commands together, as {Key: "hello", Value: 1}.
 func questionsAsked(s source) []string {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// notShipped says whether a folder is for tests and benchmarks only: targets whose truth is known, suites of conformance,
-// stand-ins of servers.
+// notShipped says whether a folder is for tests and benchmarks only: targets whose truth is known, suites of
+// conformance, stand-ins of servers.
 func notShipped(folder string) bool {
 	return folder == "study/simulated" || strings.HasSuffix(path.Base(folder), "test")
 }

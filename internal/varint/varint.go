@@ -1,5 +1,5 @@
-// Package varint reads numbers that encoding/binary has appended as varints, and bytes of a length that was told, out of
-// data that may be damaged or made up. What the numbers mean is the business of whoever wrote them.
+// Package varint reads numbers that encoding/binary has appended as varints, and bytes of a length that was told, out
+// of data that may be damaged or made up. What the numbers mean is the business of whoever wrote them.
 package varint
 
 import "encoding/binary"

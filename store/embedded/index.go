@@ -73,7 +73,8 @@ func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool
 	values := few[:0]
 	for _, path := range ix.fields {
 		if values, multikey = collect(values, doc, path); multikey && len(ix.fields) > 1 {
-			return true, unsupported(fmt.Sprintf("an array in the field %q of the index %q, which has several fields,", path, ix.name))
+			what := fmt.Sprintf("an array in the field %q of the index %q, which has several fields,", path, ix.name)
+			return true, unsupported(what)
 		}
 	}
 	if multikey {
