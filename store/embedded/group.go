@@ -46,9 +46,9 @@ func (o *operand) of(doc []byte) (v value, ok bool, err error) {
 		case !ok || !more:
 			return v, ok, nil
 		case v.t == rawbson.Array: // there is no single value below it
-			return v, false, unsupported("the path " + string(o.path) + " through an array")
+			return value{}, false, unsupported("the path " + string(o.path) + " through an array")
 		case v.t != rawbson.Document:
-			return v, false, nil
+			return value{}, false, nil
 		}
 		doc = v.data
 	}
@@ -158,8 +158,8 @@ func (g *grouping) add(doc []byte) (more bool, err error) {
 		g.held += int64(len(g.key)+len(id.data)) + 128*int64(1+len(g.accs))
 	}
 	for i := range g.accs {
-		v, _, err := g.accs[i].arg.of(doc)
-		if err == nil {
+		v, ok, err := g.accs[i].arg.of(doc)
+		if ok {
 			err = gr.sums[i].add(v)
 		}
 		if err != nil {
