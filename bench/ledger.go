@@ -241,7 +241,7 @@ func openEmbedded(w string) func(context.Context, int) (store.Store, func() erro
 		if err != nil {
 			return nil, nil, err
 		}
-		st, err := embedded.Open(ctx, filepath.Join(dir, "data"), store.Config{Concern: store.Concern{W: w}}, embedded.Options{})
+		st, err := embedded.Open(ctx, filepath.Join(dir, "data"), store.Config{Concern: store.Concern{W: w}})
 		if err != nil {
 			return nil, nil, errors.Join(err, os.RemoveAll(dir))
 		}

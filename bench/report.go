@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
@@ -59,7 +59,7 @@ func reportCost(_ context.Context, w io.Writer, _ config) error {
 
 // timePage makes a page and shows what it took.
 func timePage(w io.Writer, what, dir string) error {
-	begin, before := time.Now(), processorTime()
+	begin, before := time.Now(), measure.ProcessCPU()
 	s, err := html.Open(dir)
 	if err != nil {
 		return err
@@ -69,16 +69,7 @@ func timePage(w io.Writer, what, dir string) error {
 		return err
 	}
 	took := time.Since(begin)
-	fmt.Fprintf(w, "  %-28s %6.2f s (%5.2f s of processor time)  %s   %5.2f MB  %s\n", what, took.Seconds(), (processorTime() - before).Seconds(),
+	fmt.Fprintf(w, "  %-28s %6.2f s (%5.2f s of processor time)  %s   %5.2f MB  %s\n", what, took.Seconds(), (measure.ProcessCPU() - before).Seconds(),
 		verdict(took < pageTime), float64(page.Len())/1e6, verdict(page.Len() < pageBytes))
 	return nil
-}
-
-// processorTime is what this process used so far.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
@@ -102,13 +101,13 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 	defer undisturbed(j.threads)()
 	s := &j.step
 	s.Start = int64(time.Since(p.begin))
-	before, cpu := p.System.Sample(), processorTime()
+	before, cpu := p.System.Sample(), measure.ProcessCPU()
 	if j.ready != nil {
 		j.ready()
 	}
 	c.start()
 	interrupted, err := c.watch(ctx, len(p.out.Steps))
-	s.CPUSeconds = (processorTime() - cpu).Seconds() // without what the samples take
+	s.CPUSeconds = (measure.ProcessCPU() - cpu).Seconds() // without what the samples take
 	after := p.System.Sample()
 	s.Seconds = device.Seconds(before, after)
 	s.Interrupted = interrupted
@@ -269,15 +268,6 @@ func (c *crew) second(step int, at, length time.Duration, before, after device.S
 	}
 	c.p.Progress.Second(s)
 	return errors.Join(err, c.p.Writer.Second(s))
-}
-
-// processorTime is what this process used so far.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // threadsText is "4 threads".

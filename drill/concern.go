@@ -2,13 +2,12 @@ package drill
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -60,16 +59,14 @@ func concernOf(asked spec.Durability, uri string, target server.Concerns) writeC
 
 // concernInURI reads w and journal of an address. What an address cannot be read for says the load.
 func concernInURI(uri string) (w string, journal *bool) {
-	_, query, _ := strings.Cut(uri, "?")
-	for _, option := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, _ := strings.Cut(option, "=")
-		switch strings.ToLower(name) {
-		case "w":
-			w = value
-		case "journal", "j":
-			yes := value == "true"
-			journal = &yes
-		}
+	a, err := mongouri.Parse(uri)
+	if err != nil {
+		return "", nil
+	}
+	w, _ = a.Option("w")
+	if value, said := a.Option("journal", "j"); said {
+		yes := value == "true"
+		journal = &yes
 	}
 	return w, journal
 }
@@ -103,10 +100,7 @@ func (x *round) commander() (c server.Commander, closeIt func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run := func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
-		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
-	}
-	return server.CommandFunc(run), func() {
+	return server.Driver(client), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = client.Disconnect(ctx) // nothing is under way

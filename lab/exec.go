@@ -8,13 +8,12 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -135,20 +134,13 @@ func (s *supervisor) execEnv(h host.Host, n engine.Node, more []string) []string
 
 // memberURI is the address of one member alone, with the credentials of the lab's.
 func memberURI(uri string, n engine.Node) string {
-	scheme, rest, _ := strings.Cut(uri, "://")
-	hosts, query, _ := strings.Cut(rest, "/")
-	_, query, _ = strings.Cut(query, "?")
-	credentials := hosts[:strings.LastIndexByte(hosts, '@')+1]
-	options, _ := url.ParseQuery(query) // we wrote it
-	options.Del("replicaSet")
+	a, _ := mongouri.Parse(uri) // we wrote it
+	a.Hosts, a.Path = n.Address(), ""
+	a.Drop("replicaSet")
 	if n.Kind() == "mongod" {
-		options.Set("directConnection", "true")
+		a.Set("directConnection", "true")
 	}
-	alone := scheme + "://" + credentials + n.Address() + "/"
-	if len(options) == 0 {
-		return alone
-	}
-	return alone + "?" + options.Encode()
+	return a.String()
 }
 
 // exitCode is the code as a shell has it.

@@ -56,7 +56,7 @@ func (u *usageSampler) take(_, end int64) ClientUse {
 // look returns what was used since the last look.
 func (u *usageSampler) look() ClientUse {
 	metrics.Read(u.metrics)
-	cpu := processCPU()
+	cpu := ProcessCPU()
 	use := ClientUse{CPU: cpu - u.cpu}
 	u.cpu = cpu
 	if v := u.metrics[metricSched].Value; v.Kind() == metrics.KindFloat64Histogram {

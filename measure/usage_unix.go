@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processCPU returns the user and system time of this process, 0 if it cannot be read.
-func processCPU() time.Duration {
+// ProcessCPU returns the user and system time of this process, 0 if it cannot be read.
+func ProcessCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

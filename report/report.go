@@ -1,7 +1,7 @@
 // Package report turns records into the forms in which people and programs read them. It measures
 // nothing, judges nothing and opens no connection: what is not in the record cannot be reported.
 //
-// Text for the terminal is the business of the command line; YCSB's own output is in report/ycsbtext.
+// Text for the terminal is the business of the command line; YCSB's own output is in ycsb/ycsbtext.
 package report
 
 import (

@@ -87,7 +87,7 @@ func TestRecordOnAFullDisk(t *testing.T) {
 // fillStore inserts into the collection of the YCSB workloads until the disk is full.
 func fillStore(t *testing.T, dir string) {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), dir, store.Config{}, embedded.Options{})
+	st, err := embedded.Open(t.Context(), dir, store.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,9 +162,19 @@ func (r *runner) concernIgnored() string {
 
 // course says how the run went.
 func (r *runner) course(err error) record.Course {
-	p := r.report
+	c := CourseOf(&r.report, err)
+	c.WindowStart += int64(r.shift)
+	c.WindowEnd += int64(r.shift)
+	if r.team.EndedBy != "" {
+		c.EndedBy = r.team.EndedBy
+	}
+	return c
+}
+
+// CourseOf says how a load went that ended with err.
+func CourseOf(p *load.Report, err error) record.Course {
 	c := record.Course{
-		WindowStart: int64(p.From + r.shift), WindowEnd: int64(p.Until + r.shift),
+		WindowStart: int64(p.From), WindowEnd: int64(p.Until),
 		Offered: p.Measured.Offered, Sent: p.Measured.Sent, Dropped: p.Measured.Dropped, Unsent: p.Measured.Unsent,
 		Flushed: p.Flushed, Verified: p.Verified, Mismatched: p.Mismatch, VerifiedMissing: p.Missing,
 		Abandoned: p.Abandoned, Backoffs: p.Backoffs, Displaced: p.Displaced, EventsLost: p.EventsLost,
@@ -175,13 +185,10 @@ func (r *runner) course(err error) record.Course {
 		c.EndedBy = "interrupt"
 	case err != nil:
 		c.EndedBy = "error"
-	case p.Aborted:
+	case p.Interrupted || p.Aborted:
 		c.EndedBy = "interrupt"
 	case p.ByCount:
 		c.EndedBy = "operations"
-	}
-	if r.team.EndedBy != "" {
-		c.EndedBy = r.team.EndedBy
 	}
 	return c
 }

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -309,49 +308,26 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 
 // MemberURI returns the address of one member of a deployment, with the credentials and options of the whole.
 func MemberURI(uri, member string) (string, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok || scheme != "mongodb" && scheme != "mongodb+srv" {
+	a, err := mongouri.Parse(uri)
+	if err != nil {
 		return "", errors.New("not an address of members")
 	}
-	rest, query, _ := strings.Cut(rest, "?")
-	user, path := "", "/"
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		user, rest = rest[:i+1], rest[i+1:]
+	a.Drop("replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName")
+	if a.Scheme == "mongodb+srv" {
+		seedList(&a)
 	}
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		path = rest[i:]
-	}
-	options, err := url.ParseQuery(query)
-	if err != nil {
-		return "", errors.New("not an address of members") // what the parser says may repeat a password
-	}
-	for name := range options {
-		if slices.ContainsFunc([]string{"replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName"}, func(o string) bool { return strings.EqualFold(o, name) }) {
-			options.Del(name)
-		}
-	}
-	if scheme == "mongodb+srv" {
-		seedList(options, user != "")
-	}
-	options.Set("directConnection", "true")
-	return "mongodb://" + user + member + path + "?" + options.Encode(), nil
+	a.Scheme, a.Hosts = "mongodb", member
+	a.Set("directConnection", "true")
+	return a.String(), nil
 }
 
-// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin,
-// which is what its TXT record says wherever it says anything.
-func seedList(options url.Values, user bool) {
-	has := func(names ...string) bool {
-		for name := range options {
-			if slices.ContainsFunc(names, func(o string) bool { return strings.EqualFold(o, name) }) {
-				return true
-			}
-		}
-		return false
+// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin, which
+// is what its TXT record says wherever it says anything.
+func seedList(a *mongouri.Address) {
+	if _, said := a.Option("tls", "ssl"); !said {
+		a.Set("tls", "true")
 	}
-	if !has("tls", "ssl") {
-		options.Set("tls", "true")
-	}
-	if user && !has("authSource", "authMechanism") {
-		options.Set("authSource", "admin")
+	if _, said := a.Option("authSource", "authMechanism"); !said && a.User != "" {
+		a.Set("authSource", "admin")
 	}
 }

@@ -305,8 +305,8 @@ func TestAddressOfAMember(t *testing.T) {
 		{"mongodb://u:p@a:1,b:2/?replicaSet=rs0", "mongodb://u:p@m:9/?directConnection=true"},
 		{"mongodb://a:1/admin?authSource=admin&replicaset=x", "mongodb://m:9/admin?authSource=admin&directConnection=true"},
 		{"mongodb://a:1", "mongodb://m:9/?directConnection=true"},
-		{"mongodb+srv://u:p@a/?srvMaxHosts=2", "mongodb://u:p@m:9/?authSource=admin&directConnection=true&tls=true"},
-		{"mongodb+srv://a/?tls=false", "mongodb://m:9/?directConnection=true&tls=false"},
+		{"mongodb+srv://u:p@a/?srvMaxHosts=2", "mongodb://u:p@m:9/?tls=true&authSource=admin&directConnection=true"},
+		{"mongodb+srv://a/?tls=false", "mongodb://m:9/?tls=false&directConnection=true"},
 		{"http://a/", ""}, {"nonsense", ""},
 	} {
 		if got, err := MemberURI(c.uri, "m:9"); got != c.want || (err == nil) != (c.want != "") {

@@ -291,7 +291,7 @@ func TestForeignDataAreRefused(t *testing.T) {
 
 func insertForeign(t *testing.T, dir string) {
 	t.Helper()
-	st, err := embedded.Open(t.Context(), dir, store.Config{Database: "plimsoll", Sessions: 1}, embedded.Options{})
+	st, err := embedded.Open(t.Context(), dir, store.Config{Database: "plimsoll", Sessions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -164,21 +163,14 @@ func (s *service) close() {
 
 // withConcern writes a durability into the address of MongoDB, where it wins over what the address says.
 func withConcern(uri string, c store.Concern) (string, error) {
-	head, query, _ := strings.Cut(uri, "?")
-	options, err := url.ParseQuery(query)
+	a, err := mongouri.Parse(uri)
 	if err != nil {
-		return "", &store.AddressError{Address: store.Redact(uri), Problem: "its options cannot be read"} // what the parser says may repeat a password
+		return "", &store.AddressError{Address: store.Redact(uri), Problem: err.Error()}
 	}
 	set := func(name, value string) {
-		if value == "" {
-			return
+		if value != "" {
+			a.Set(name, value)
 		}
-		for have := range options {
-			if strings.EqualFold(have, name) {
-				options.Del(have)
-			}
-		}
-		options.Set(name, value)
 	}
 	set("w", c.W)
 	if c.Journal != nil {
@@ -186,11 +178,5 @@ func withConcern(uri string, c store.Concern) (string, error) {
 	}
 	set("readConcernLevel", c.Read)
 	set("readPreference", c.Preference)
-	if _, rest, ok := strings.Cut(head, "://"); ok && !strings.Contains(rest[strings.LastIndexByte(rest, '@')+1:], "/") {
-		head += "/"
-	}
-	if len(options) == 0 {
-		return head, nil
-	}
-	return head + "?" + options.Encode(), nil
+	return a.String(), nil
 }

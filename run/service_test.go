@@ -26,7 +26,7 @@ func TestWithConcern(t *testing.T) {
 	}{
 		{"mongodb://h1:1,h2:2", store.Concern{}, "mongodb://h1:1,h2:2/"},
 		{"mongodb://h", store.Concern{W: "majority"}, "mongodb://h/?w=majority"},
-		{"mongodb://u:p@h/?replicaSet=rs&W=1", store.Concern{W: "2", Journal: &yes}, "mongodb://u:p@h/?journal=true&replicaSet=rs&w=2"},
+		{"mongodb://u:p@h/?replicaSet=rs&W=1", store.Concern{W: "2", Journal: &yes}, "mongodb://u:p@h/?replicaSet=rs&w=2&journal=true"},
 		{"mongodb://u:p%2F@h", store.Concern{Journal: &no}, "mongodb://u:p%2F@h/?journal=false"},
 		{"mongodb://h/db?authSource=admin", store.Concern{Read: "majority", Preference: "nearest"}, "mongodb://h/db?authSource=admin&readConcernLevel=majority&readPreference=nearest"},
 	} {

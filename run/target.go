@@ -109,7 +109,7 @@ type OnEvent func(kind, text string, data map[string]string)
 func (t Target) Open(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
 	switch t.Kind {
 	case "embedded":
-		return embedded.Open(ctx, t.Dir, cfg, embedded.Options{})
+		return embedded.Open(ctx, t.Dir, cfg)
 	case "http":
 		cfg.Target = t.URI
 		return rest.Open(ctx, cfg, rest.Options{})

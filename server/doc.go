@@ -2,8 +2,9 @@
 // role and its set, its parameters under the names that its release has for them, the concerns that it applies where
 // nobody asks for one, and the dates and known vulnerabilities of releases.
 //
-// Only read-only commands are sent. What a server does while it is loaded is in run/observe, how a machine should be set
-// in disk/doctor, how a server is installed and started in lab/engine. A client is anything that can run a command.
+// Only read-only commands are sent. What a server's statistics say of it while it is loaded is in run/observe, the
+// greeting by which a connection begins in store/wire, how a machine should be set in disk/doctor, how a server is
+// installed and started in lab/engine. A client is anything that can run a command.
 package server
 
 import (
@@ -12,10 +13,12 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
 // Commander runs one command on a server. An answer that refuses the command (ok: 0) is returned as an error.
-// The stores of store/wire and store/mongo are commanders; [CommandFunc] makes one of anything else.
+// The stores of store/wire and store/mongo are commanders; [Driver] makes one of the official driver's client, and
+// [CommandFunc] of anything else.
 type Commander interface {
 	RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error)
 }
@@ -26,6 +29,13 @@ type CommandFunc func(ctx context.Context, db string, cmd []byte) ([]byte, error
 // RunCommand implements [Commander].
 func (f CommandFunc) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	return f(ctx, db, cmd)
+}
+
+// Driver runs commands by the official driver, with the read preference that its client has.
+func Driver(client *mongo.Client) Commander {
+	return CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
+	})
 }
 
 // Ask sends a command to the database admin. The answer is valid BSON.
@@ -72,10 +82,11 @@ func Text(d bson.Raw, path ...string) string {
 // Number returns the number at a path of an answer, whatever its numeric type is; false if there is none.
 func Number(d bson.Raw, path ...string) (float64, bool) {
 	v := lookup(d, path...)
-	if n, ok := v.AsInt64OK(); ok {
-		return float64(n), true
+	if x, ok := v.DoubleOK(); ok {
+		return x, true
 	}
-	return v.DoubleOK()
+	n, ok := v.AsInt64OK()
+	return float64(n), ok
 }
 
 // Flag returns the boolean at a path of an answer, nil if there is none.

@@ -30,11 +30,7 @@ type Identity struct {
 
 // Identify asks who answers. What was answered is returned beside the error, which joins what was not.
 func Identify(ctx context.Context, c Commander) (Identity, error) {
-	var id Identity
-	build, buildErr := ask(ctx, c, "buildInfo")
-	if buildErr == nil {
-		id.readBuild(build)
-	}
+	id, buildErr := AskBuild(ctx, c)
 	hello, helloErr := AskHello(ctx, c, id.Version)
 	if helloErr == nil {
 		id.Hello = hello
@@ -45,6 +41,16 @@ func Identify(ctx context.Context, c Commander) (Identity, error) {
 		}
 	}
 	return id, errors.Join(named("version (buildInfo)", buildErr), named("role and topology (hello)", helloErr))
+}
+
+// AskBuild asks for vendor and version alone (buildInfo). Nobody needs to authenticate for that.
+func AskBuild(ctx context.Context, c Commander) (Identity, error) {
+	var id Identity
+	build, err := ask(ctx, c, "buildInfo")
+	if err == nil {
+		id.readBuild(build)
+	}
+	return id, err
 }
 
 // readBuild reads buildInfo. FerretDB reports the version of MongoDB that it imitates, and its own in a document of its
@@ -112,10 +118,7 @@ type Hello struct {
 	ElectionID bson.ObjectID `bson:"electionId"`
 	// LastWrite is the last operation that a member with data has applied.
 	LastWrite struct {
-		OpTime struct {
-			TS   bson.Timestamp `bson:"ts"`
-			Term int64          `bson:"t"`
-		} `bson:"opTime"`
+		OpTime OpTime `bson:"opTime"`
 	} `bson:"lastWrite"`
 
 	Raw bson.Raw `bson:"-"` // the whole answer

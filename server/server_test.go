@@ -243,6 +243,47 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// What a lab asks a member for while it waits.
+func TestSetOfAMember(t *testing.T) {
+	s := ReadSet(raw(t, `{"set": "rs", "myState": 5, "date": {"$date": "2026-11-23T10:00:09Z"}, "initialSyncStatus": {"appliedOps": 3},
+		"optimes": {"lastCommittedOpTime": {"ts": {"$timestamp": {"t": 7, "i": 2}}, "t": {"$numberLong": "4"}}},
+		"electionCandidateMetrics": {"newTermStartDate": {"$date": "2026-11-23T10:00:01.250Z"}}, "members": [
+		{"name": "a:1", "stateStr": "SECONDARY", "health": 0, "lastHeartbeatMessage": "no route", "optime": {"ts": {"$timestamp": {"t": 6, "i": 1}}, "t": 3},
+			"electionDate": {"$date": "2026-11-23T10:00:01Z"}}], "ok": 1}`))
+	if s.State != Startup2 || s.Now.Unix()%60 != 9 || s.Committed != (OpTime{bson.Timestamp{T: 7, I: 2}, 4}) || s.Elected.UnixMilli()%1000 != 250 {
+		t.Errorf("%+v", s)
+	}
+	if n, ok := Number(s.Copying, "appliedOps"); !ok || n != 3 {
+		t.Errorf("it copies %v", s.Copying)
+	}
+	m := s.Member("a:1")
+	if m == nil || m.Healthy || m.Optime != (OpTime{bson.Timestamp{T: 6, I: 1}, 3}) || m.Heartbeat != "no route" || m.Elected.Unix()%60 != 1 {
+		t.Errorf("%+v", m)
+	}
+	if s.Member("b:1") != nil {
+		t.Error("a member that is none")
+	}
+}
+
+func TestShards(t *testing.T) {
+	got := readShards(raw(t, `{"shards": [{"_id": "s1", "host": "rs1/a:1,b:1"}, {"_id": "s2", "host": "c:1"}, 7], "ok": 1}`))
+	want := []Shard{{"s1", "rs1", []string{"a:1", "b:1"}}, {"s2", "s2", []string{"c:1"}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if got := readShards(nil); len(got) != 0 {
+		t.Errorf("shards that nobody described: %v", got)
+	}
+}
+
+func TestOwnConfig(t *testing.T) {
+	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1", "priority": 0.5}]}, "ok": 1}`}}
+	config, err := AskOwnConfig(t.Context(), a)
+	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 || config.Members[0].Priority != 0.5 || Text(config.Raw, "_id") != "rs" {
+		t.Errorf("%+v, %v", config, err)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	a := &answers{replies: map[string]string{"buildInfo": build80, "hello": arbiter, "replSetGetConfig": configA, "getDefaultRWConcern": none50,
 		"getCmdLineOpts": `{"parsed": {"storage": {"dbPath": "/d"}, "security": {"keyFile": "/secret"}}, "ok": 1}`,

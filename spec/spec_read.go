@@ -194,14 +194,14 @@ func (k *keyCheck) checkList(n *yaml.Node, t reflect.Type, path string, depth in
 
 func (k *keyCheck) checkStruct(n *yaml.Node, t reflect.Type, path string, depth int) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, k.place(path), strings.Join(keysOf(t), ", "))
+		return fmt.Errorf("line %d: %s needs keys below it (%s)", n.Line, k.place(path), strings.Join(KeysOf(t), ", "))
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		field, ok := fieldOf(t, key.Value)
 		if !ok {
 			return fmt.Errorf("line %d: unknown key %q in %s%s (known: %s)%s", key.Line, key.Value, k.place(path),
-				nearest.DidYouMean(key.Value, keysOf(t)), strings.Join(keysOf(t), ", "), levelHint(t, key.Value))
+				nearest.DidYouMean(key.Value, KeysOf(t)), strings.Join(KeysOf(t), ", "), levelHint(t, key.Value))
 		}
 		if err := k.check(value, field.Type, join(path, key.Value), depth+1); err != nil {
 			return err
@@ -233,24 +233,26 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-func keysOf(t reflect.Type) []string {
+// KeysOf lists the keys of a type as they are written in YAML.
+func KeysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
-		keys = append(keys, yamlName(t.Field(i)))
+		keys = append(keys, KeyOf(t.Field(i)))
 	}
 	return keys
 }
 
 func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
-		if f := t.Field(i); yamlName(f) == key {
+		if f := t.Field(i); KeyOf(f) == key {
 			return f, true
 		}
 	}
 	return reflect.StructField{}, false
 }
 
-func yamlName(f reflect.StructField) string {
+// KeyOf is the key of a field as it is written in YAML.
+func KeyOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
 }

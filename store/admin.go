@@ -12,15 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Commander runs administrative commands on a MongoDB target. store/wire and store/mongo implement it, so
-// that both describe a target, create indexes and count in the same way.
-type Commander interface {
-	// RunCommand sends one command document to database db (to the primary or a router) and
-	// returns the server's whole answer. An answer that refuses the command (ok: 0) is returned as a
-	// [*ServerError]; [CheckReply] makes one.
-	RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error)
-}
-
 // CheckReply returns the error that the answer to a command holds as a [*ServerError]: the command was
 // refused, one of its writes failed, or its write concern was not met. It returns nil for a success.
 func CheckReply(reply []byte) error {
@@ -28,7 +19,7 @@ func CheckReply(reply []byte) error {
 	if err := server.Valid(raw); err != nil {
 		return fmt.Errorf("the server's answer is not a BSON document: %w", err)
 	}
-	if !truthy(raw.Lookup("ok")) {
+	if ok := server.Flag(raw, "ok"); ok == nil || !*ok {
 		return serverError(raw)
 	}
 	if d, ok := raw.Lookup("writeConcernError").DocumentOK(); ok {
@@ -45,16 +36,15 @@ func CheckReply(reply []byte) error {
 }
 
 func serverError(d bson.Raw) *ServerError {
-	code, _ := number(d.Lookup("code"))
-	e := &ServerError{Code: int32(code), CodeName: text(d, "codeName"), Message: text(d, "errmsg")}
-	if list, ok := d.Lookup("errorLabels").ArrayOK(); ok {
-		e.Labels = texts(list)
+	code, _ := server.Number(d, "code")
+	return &ServerError{
+		Code: int32(code), CodeName: server.Text(d, "codeName"), Message: server.Text(d, "errmsg"),
+		Labels: server.Texts(d, "errorLabels"),
 	}
-	return e
 }
 
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.
-func EnsureIndexes(ctx context.Context, c Commander, db string, indexes []workload.Index) error {
+func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes []workload.Index) error {
 	for _, ix := range indexes {
 		_, err := server.AskOf(ctx, c, db, bson.D{
 			{Key: "createIndexes", Value: ix.Collection},
@@ -69,7 +59,7 @@ func EnsureIndexes(ctx context.Context, c Commander, db string, indexes []worklo
 
 // CountDocuments counts the documents of a collection exactly, by an aggregation over all of them. A
 // collection that does not exist has none.
-func CountDocuments(ctx context.Context, c Commander, db, collection string) (int64, error) {
+func CountDocuments(ctx context.Context, c server.Commander, db, collection string) (int64, error) {
 	reply, err := server.AskOf(ctx, c, db, bson.D{
 		{Key: "aggregate", Value: collection},
 		{Key: "pipeline", Value: bson.A{
@@ -93,15 +83,15 @@ func CountDocuments(ctx context.Context, c Commander, db, collection string) (in
 		return 0, err
 	}
 	group, _ := groups[0].DocumentOK()
-	n, ok := number(group.Lookup("n"))
+	n, ok := server.Number(group, "n")
 	if !ok {
 		return 0, fmt.Errorf("count the documents of %s.%s: the answer has no number n", db, collection)
 	}
-	return n, nil
+	return int64(n), nil
 }
 
 // DropCollection removes a collection; one that does not exist is not an error.
-func DropCollection(ctx context.Context, c Commander, db, collection string) error {
+func DropCollection(ctx context.Context, c server.Commander, db, collection string) error {
 	_, err := server.AskOf(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
 	if err != nil && !isMissing(err) {
 		return fmt.Errorf("drop %s.%s: %w", db, collection, err)
@@ -112,44 +102,4 @@ func DropCollection(ctx context.Context, c Commander, db, collection string) err
 func isMissing(err error) bool {
 	var e *ServerError
 	return errors.As(err, &e) && (e.Code == 26 || strings.Contains(e.Message, "ns not found"))
-}
-
-// number reads an integer of any numeric BSON type.
-func number(v bson.RawValue) (int64, bool) {
-	if n, ok := v.AsInt64OK(); ok {
-		return n, true
-	}
-	if f, ok := v.DoubleOK(); ok && f >= -1<<62 && f <= 1<<62 {
-		return int64(f), true
-	}
-	return 0, false
-}
-
-func truthy(v bson.RawValue) bool {
-	if b, ok := v.BooleanOK(); ok {
-		return b
-	}
-	n, ok := number(v)
-	return ok && n != 0
-}
-
-// text returns the string at a path, empty if there is none.
-func text(d bson.Raw, path ...string) string {
-	s, _ := d.Lookup(path...).StringValueOK()
-	return s
-}
-
-// texts returns the strings of an array.
-func texts(list bson.RawArray) []string {
-	values, err := list.Values()
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, v := range values {
-		if s, ok := v.StringValueOK(); ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -102,3 +102,11 @@ func (r Reason) String() string {
 
 // Reasons lists the names of all reasons in the order of their values.
 func Reasons() []string { return append([]string(nil), reasonNames[:]...) }
+
+// Unsent is the outcome of a request of which nothing was sent.
+func Unsent(write bool) Outcome {
+	if write {
+		return NotApplied
+	}
+	return Failed
+}

@@ -10,7 +10,7 @@ import (
 
 // ServerInfo asks a target what it is and how it is set. Whatever cannot be read becomes a note and does
 // not make the rest fail; a target that answers nothing gives an Info of notes only.
-func ServerInfo(ctx context.Context, c Commander) Info {
+func ServerInfo(ctx context.Context, c server.Commander) Info {
 	id, err := server.Identify(ctx, c)
 	info := Info{Kind: id.Kind, Version: id.Version.Text, SetName: id.Hello.SetName, Hosts: id.Hello.Members()}
 	info.noteRefused(err)

@@ -160,16 +160,11 @@ func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 		return reflect.StructField{}, false
 	}
 	for i := range t.NumField() {
-		if f := t.Field(i); keyOf(f) == name {
+		if f := t.Field(i); spec.KeyOf(f) == name {
 			return f, true
 		}
 	}
 	return reflect.StructField{}, false
-}
-
-func keyOf(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return name
 }
 
 // below lists the paths of what can be set below a type.
@@ -177,7 +172,7 @@ func below(t reflect.Type, path string) []string {
 	var paths []string
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := strings.TrimPrefix(path+"."+keyOf(f), ".")
+		name := strings.TrimPrefix(path+"."+spec.KeyOf(f), ".")
 		switch inner := structOf(f.Type); {
 		case inner.Kind() == reflect.Struct:
 			paths = append(paths, below(inner, name)...)
@@ -304,7 +299,7 @@ func convert(t reflect.Type, value any) (reflect.Value, error) {
 	case reflect.Slice:
 		return reflect.Value{}, fmt.Errorf("a list is needed, not %q", fmt.Sprint(value))
 	case reflect.Struct:
-		return reflect.Value{}, fmt.Errorf("keys are needed here (%s), not %q", strings.Join(keysOf(t), ", "), fmt.Sprint(value))
+		return reflect.Value{}, fmt.Errorf("keys are needed here (%s), not %q", strings.Join(spec.KeysOf(t), ", "), fmt.Sprint(value))
 	}
 	return convertScalar(t, value)
 }
@@ -332,7 +327,7 @@ func convertMapping(t reflect.Type, m map[string]any) (reflect.Value, error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		f, ok := fieldNamed(t, key)
 		if !ok {
-			return out, fmt.Errorf("unknown key %q%s (known: %s)", key, nearest.DidYouMean(key, keysOf(t)), strings.Join(keysOf(t), ", "))
+			return out, fmt.Errorf("unknown key %q%s (known: %s)", key, nearest.DidYouMean(key, spec.KeysOf(t)), strings.Join(spec.KeysOf(t), ", "))
 		}
 		v, err := convert(f.Type, m[key])
 		if err != nil {
@@ -341,14 +336,6 @@ func convertMapping(t reflect.Type, m map[string]any) (reflect.Value, error) {
 		out.FieldByIndex(f.Index).Set(v)
 	}
 	return out, nil
-}
-
-func keysOf(t reflect.Type) []string {
-	var keys []string
-	for i := range t.NumField() {
-		keys = append(keys, keyOf(t.Field(i)))
-	}
-	return keys
 }
 
 // convertScalar reads a single value; types with a form of their own (times, counts, rates) read it themselves.

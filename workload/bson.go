@@ -4,31 +4,21 @@ import (
 	"encoding/binary"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Documents are built by appending to buffers that streams use again and again. Single elements come
-// from bsoncore; what is here opens and closes documents and holds the shapes that all workloads share.
-
-// openDoc begins a document and returns where, for closeDoc.
-func openDoc(dst []byte) ([]byte, int) {
-	return append(dst, 0, 0, 0, 0), len(dst)
-}
+// from bsoncore; what is here holds the shapes that all workloads share.
 
 // openDocElement begins a document that is the value of key.
 func openDocElement(dst []byte, key string) ([]byte, int) {
-	return openDoc(bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, key))
+	return rawbson.Open(bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, key))
 }
 
 // openArrayElement begins an array that is the value of key.
 func openArrayElement(dst []byte, key string) ([]byte, int) {
-	return openDoc(bsoncore.AppendHeader(dst, bsoncore.TypeArray, key))
-}
-
-// closeDoc ends the document or array that began at start.
-func closeDoc(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
+	return rawbson.Open(bsoncore.AppendHeader(dst, bsoncore.TypeArray, key))
 }
 
 // appendStringBytes appends the element {key: value} for a string held in bytes.
@@ -41,23 +31,23 @@ func appendStringBytes(dst []byte, key string, value []byte) []byte {
 
 // appendIDFilter appends the document {_id: id}.
 func appendIDFilter(dst []byte, id []byte) []byte {
-	dst, at := openDoc(dst)
-	return closeDoc(appendStringBytes(dst, "_id", id), at)
+	dst, at := rawbson.Open(dst)
+	return rawbson.Close(appendStringBytes(dst, "_id", id), at)
 }
 
 // keys returns the document {name: 1, …}, for projections, sort orders and indexes.
 func keys(names ...string) []byte {
-	dst, at := openDoc(nil)
+	dst, at := rawbson.Open(nil)
 	for _, n := range names {
 		dst = bsoncore.AppendInt32Element(dst, n, 1)
 	}
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // emptyDoc returns the document {}.
 func emptyDoc() []byte {
-	dst, at := openDoc(nil)
-	return closeDoc(dst, at)
+	dst, at := rawbson.Open(nil)
+	return rawbson.Close(dst, at)
 }
 
 // docBuffer collects documents in one buffer. The slices it hands out are valid until it is reset.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Classes of the catalog workload; all are kinds that the mix chooses from.
@@ -109,8 +111,8 @@ func appendProductID(dst []byte, n int64) []byte {
 
 // appendProductFilter appends the document {_id: …}.
 func appendProductFilter(dst []byte, n int64) []byte {
-	dst, at := openDoc(dst)
-	return closeDoc(appendProductID(dst, n), at)
+	dst, at := rawbson.Open(dst)
+	return rawbson.Close(appendProductID(dst, n), at)
 }
 
 // appendProduct appends the document of product n; its contents follow from n and the seed.
@@ -119,7 +121,7 @@ func (w *catalog) appendProduct(dst []byte, n int64) []byte {
 	r.seed(w.p.seed, forRecord, uint64(n))
 	material, category := pick(&r, materials), pick(&r, categories)
 	price := randomPrice(&r)
-	dst, at := openDoc(dst)
+	dst, at := rawbson.Open(dst)
 	dst = appendProductID(dst, n)
 	dst = appendWords(dst, "name", material, category)
 	dst = bsoncore.AppendStringElement(dst, "brand", pick(&r, brands))
@@ -131,7 +133,7 @@ func (w *catalog) appendProduct(dst []byte, n int64) []byte {
 	dst = appendVariants(dst, &r, n, price)
 	dst = appendStock(dst, &r)
 	dst = appendReviews(dst, &r)
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // randomPrice returns an amount from 1.00 to 1000.99, cheap ones more often.
@@ -145,7 +147,7 @@ func appendAttributes(dst []byte, r *random, material string) []byte {
 	dst = bsoncore.AppendStringElement(dst, "color", pick(r, colors))
 	dst = bsoncore.AppendStringElement(dst, "material", material)
 	dst = bsoncore.AppendInt32Element(dst, "weight", int32(50+r.below(20000)))
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // appendVariants appends an array of two to four sub-documents.
@@ -158,9 +160,9 @@ func appendVariants(dst []byte, r *random, n int64, price float64) []byte {
 		dst = bsoncore.AppendStringElement(dst, "size", sizes[i])
 		dst = bsoncore.AppendDoubleElement(dst, "price", price+float64(i)*5)
 		dst = bsoncore.AppendInt32Element(dst, "stock", int32(r.below(500)))
-		dst = closeDoc(dst, in)
+		dst = rawbson.Close(dst, in)
 	}
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 func appendStock(dst []byte, r *random) []byte {
@@ -168,12 +170,12 @@ func appendStock(dst []byte, r *random) []byte {
 	dst = bsoncore.AppendInt32Element(dst, "available", int32(100+r.below(10_000)))
 	dst = bsoncore.AppendInt32Element(dst, "reserved", 0)
 	dst = bsoncore.AppendStringElement(dst, "warehouse", pick(r, cities).first)
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 func appendReviews(dst []byte, r *random) []byte {
 	dst, at := openDocElement(dst, "reviews")
 	dst = bsoncore.AppendInt32Element(dst, "count", int32(r.below(3000)))
 	dst = bsoncore.AppendDoubleElement(dst, "rating", float64(10+r.below(41))/10)
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }

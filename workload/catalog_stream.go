@@ -1,6 +1,10 @@
 package workload
 
-import "go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+import (
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // catalogStream is one worker's stream of the catalog workload.
 type catalogStream struct {
@@ -83,9 +87,9 @@ func (s *catalogStream) Next(op *Op) {
 
 // fillTag asks for products with a tag: {tags: …}.
 func (s *catalogStream) fillTag(req *Request) {
-	dst, at := openDoc(s.filter[:0])
+	dst, at := rawbson.Open(s.filter[:0])
 	dst = bsoncore.AppendStringElement(dst, "tags", pick(&s.r, productTags))
-	s.filter = closeDoc(dst, at)
+	s.filter = rawbson.Close(dst, at)
 	req.Filter = s.filter
 }
 
@@ -93,12 +97,12 @@ func (s *catalogStream) fillTag(req *Request) {
 // {category: …, price: {$gte: …, $lt: …}}.
 func (s *catalogStream) fillPrice(req *Request) {
 	low := randomPrice(&s.r)
-	dst, at := openDoc(s.filter[:0])
+	dst, at := rawbson.Open(s.filter[:0])
 	dst = bsoncore.AppendStringElement(dst, "category", pick(&s.r, categories))
 	dst, in := openDocElement(dst, "price")
 	dst = bsoncore.AppendDoubleElement(dst, "$gte", low)
 	dst = bsoncore.AppendDoubleElement(dst, "$lt", low*1.5)
-	s.filter = closeDoc(closeDoc(dst, in), at)
+	s.filter = rawbson.Close(rawbson.Close(dst, in), at)
 	req.Filter = s.filter
 }
 
@@ -107,11 +111,11 @@ func (s *catalogStream) fillPrice(req *Request) {
 func (s *catalogStream) fillStock(req *Request) {
 	s.filter = appendProductFilter(s.filter[:0], s.products.next(&s.r))
 	n := int32(1 + s.r.below(5))
-	dst, at := openDoc(s.update[:0])
+	dst, at := rawbson.Open(s.update[:0])
 	dst, in := openDocElement(dst, "$inc")
 	dst = bsoncore.AppendInt32Element(dst, "stock.available", -n)
 	dst = bsoncore.AppendInt32Element(dst, "stock.reserved", n)
-	s.update = closeDoc(closeDoc(dst, in), at)
+	s.update = rawbson.Close(rawbson.Close(dst, in), at)
 	req.Updates[0] = Statement{Filter: s.filter, Update: s.update}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // common are the parameters that person, location and catalog share.
@@ -67,9 +69,9 @@ func (l *objectLoader) Load(seq int64, n int, op *Op) {
 
 // Probe implements [Loader].
 func (l *objectLoader) Probe(seq int64, op *Op) {
-	dst, at := openDoc(l.filter[:0])
+	dst, at := rawbson.Open(l.filter[:0])
 	dst = bsoncore.AppendObjectIDElement(dst, "_id", l.ids.loaded(seq))
-	l.filter = closeDoc(dst, at)
+	l.filter = rawbson.Close(dst, at)
 	l.find[0].Filter = l.filter
 	op.Class, op.Seq, op.Requests = l.class, -1, l.find[:]
 }

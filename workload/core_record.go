@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // recordMaker builds keys, values and documents for one stream or loader.
@@ -28,9 +30,9 @@ func (m *recordMaker) setKey(n int64) { m.key = m.w.form.append(m.key[:0], n) }
 // always give the same document.
 func (m *recordMaker) appendRecord(dst []byte, n int64) []byte {
 	m.setKey(n)
-	dst, at := openDoc(dst)
+	dst, at := rawbson.Open(dst)
 	dst = appendStringBytes(dst, "_id", m.key)
-	return closeDoc(m.appendFields(dst, n), at)
+	return rawbson.Close(m.appendFields(dst, n), at)
 }
 
 func (m *recordMaker) appendFields(dst []byte, n int64) []byte {

@@ -1,6 +1,10 @@
 package workload
 
-import "go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+import (
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // coreStream is one worker's stream of the core workload. Requests whose parts do not change are
 // prepared once; Next fills in keys, values and lengths.
@@ -90,7 +94,7 @@ func (s *coreStream) oneField() []byte {
 
 // fillUpdate sets one random field or all fields of the current key to new values.
 func (s *coreStream) fillUpdate(req *Request) {
-	dst, at := openDoc(s.update[:0])
+	dst, at := rawbson.Open(s.update[:0])
 	dst, set := openDocElement(dst, "$set")
 	if s.w.p.WriteAllFields {
 		for i := range s.w.fields {
@@ -99,16 +103,16 @@ func (s *coreStream) fillUpdate(req *Request) {
 	} else {
 		dst = s.appendField(dst, &s.w.fields[s.r.below(int64(len(s.w.fields)))], &s.r)
 	}
-	s.update = closeDoc(closeDoc(dst, set), at)
+	s.update = rawbson.Close(rawbson.Close(dst, set), at)
 	req.Updates[0] = Statement{Filter: s.filter, Update: s.update}
 }
 
 // fillScan asks for the records from the current key on.
 func (s *coreStream) fillScan() {
-	dst, at := openDoc(s.filter[:0])
+	dst, at := rawbson.Open(s.filter[:0])
 	dst, from := openDocElement(dst, "_id")
 	dst = appendStringBytes(dst, "$gte", s.key)
-	s.filter = closeDoc(closeDoc(dst, from), at)
+	s.filter = rawbson.Close(rawbson.Close(dst, from), at)
 	req := &s.scan[0]
 	req.Filter = s.filter
 	req.Limit = s.scans.next(&s.r)
@@ -214,9 +218,9 @@ func (b *insertBatch) addDocument(m *recordMaker, n int64) {
 	dst := b.docs.buf
 	if b.wrap {
 		var at int
-		dst, at = openDoc(dst)
+		dst, at = rawbson.Open(dst)
 		dst = bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, "$set")
-		dst = closeDoc(m.appendRecord(dst, n), at)
+		dst = rawbson.Close(m.appendRecord(dst, n), at)
 	} else {
 		dst = m.appendRecord(dst, n)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Classes of the location workload.
@@ -79,7 +81,7 @@ func (w *location) appendPlace(dst []byte, id objectID) []byte {
 	var r random
 	r.seed(w.p.seed, forRecord, recordNumber(id))
 	kind := pick(&r, placeKinds)
-	dst, at := openDoc(dst)
+	dst, at := rawbson.Open(dst)
 	dst = bsoncore.AppendObjectIDElement(dst, "_id", id)
 	dst = appendWords(dst, "name", pick(&r, lastNames), kind)
 	dst = bsoncore.AppendStringElement(dst, "kind", kind)
@@ -92,7 +94,7 @@ func (w *location) appendPlace(dst []byte, id objectID) []byte {
 	dst = bsoncore.AppendInt32Element(dst, "reviews", int32(r.below(5000)))
 	dst = bsoncore.AppendBooleanElement(dst, "active", r.below(10) > 0)
 	dst = appendSentence(dst, "description", &r, 8+int(r.below(8)))
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // Places open between 1990 and 2025 (milliseconds since 1970).
@@ -108,7 +110,7 @@ func appendAddress(dst []byte, r *random) []byte {
 	dst = bsoncore.AppendStringElement(dst, "city", city.first)
 	dst = appendDigits(dst, "zip", 10000+r.below(90000))
 	dst = bsoncore.AppendStringElement(dst, "country", city.second)
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // appendStreet appends a house number and a street name.
@@ -129,7 +131,7 @@ func appendPoint(dst []byte, r *random) []byte {
 	dst, in := openArrayElement(dst, "coordinates")
 	dst = bsoncore.AppendDoubleElement(dst, "0", float64(r.below(360_000_000)-180_000_000)/1e6)
 	dst = bsoncore.AppendDoubleElement(dst, "1", float64(r.below(140_000_000)-60_000_000)/1e6)
-	return closeDoc(closeDoc(dst, in), at)
+	return rawbson.Close(rawbson.Close(dst, in), at)
 }
 
 func appendPhone(dst []byte, r *random) []byte {
@@ -163,9 +165,9 @@ func (w *location) Stream(worker, _ int) Stream {
 func (s *locationStream) Next(op *Op) {
 	op.Class, op.Seq = s.w.mix.next(&s.r), -1
 	if op.Class == locationFind {
-		dst, at := openDoc(s.filter[:0])
+		dst, at := rawbson.Open(s.filter[:0])
 		dst = bsoncore.AppendStringElement(dst, "address.city", pick(&s.r, cities).first)
-		s.filter = closeDoc(dst, at)
+		s.filter = rawbson.Close(dst, at)
 		s.find[0].Filter = s.filter
 		op.Requests = s.find[:]
 		return

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Classes of the person workload.
@@ -87,12 +89,12 @@ func (w *person) Records() int64        { return w.p.records }
 func (w *person) appendPerson(dst []byte, id objectID) []byte {
 	var r random
 	r.seed(w.p.seed, forRecord, recordNumber(id))
-	dst, at := openDoc(dst)
+	dst, at := rawbson.Open(dst)
 	dst = bsoncore.AppendObjectIDElement(dst, "_id", id)
 	dst = bsoncore.AppendStringElement(dst, "firstName", firstNames[r.below(int64(len(firstNames)))])
 	dst = bsoncore.AppendStringElement(dst, "lastName", lastNames[r.below(int64(len(lastNames)))])
 	dst = bsoncore.AppendStringElement(dst, "_class", "hello.Person")
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // Loader implements [Workload].

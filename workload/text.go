@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Words from which location and catalog documents are made.
@@ -91,7 +93,7 @@ func appendTags(dst []byte, r *random, words []string, n int) []byte {
 		dst = bsoncore.AppendStringElement(dst, indexNames[i], words[word%int64(len(words))])
 		word += 1 + r.below(step)
 	}
-	return closeDoc(dst, at)
+	return rawbson.Close(dst, at)
 }
 
 // indexNames are the keys of the elements of a BSON array.

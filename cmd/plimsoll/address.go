@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // The forms of an address that keep it, with its password, out of the list of processes.
@@ -48,7 +50,7 @@ func addressOf(env *environment, word string) (string, error) {
 		return word, nil
 	}
 	env.secrets.Learn(text)
-	if strings.ContainsAny(text, "\r\n") || len(text) > maxAddressFile || addressIn(text) != 0 {
+	if strings.ContainsAny(text, "\r\n") || len(text) > maxAddressFile || redact.AddressIn(text) != 0 {
 		return "", usageError("%s is not an address of MongoDB: it must be one line that begins with mongodb:// or mongodb+srv://", from)
 	}
 	return text, nil

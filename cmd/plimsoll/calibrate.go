@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 }
 
 func printCeiling(w io.Writer, c run.Ceiling) error {
-	fmt.Fprintf(w, "%s, %s cores\n\n", orElse(c.CPU, "unknown processor"), significant(c.Cores))
+	fmt.Fprintf(w, "%s, %s cores\n\n", cmp.Or(c.CPU, "unknown processor"), significant(c.Cores))
 	t := table{}
 	t.row("client", "CPU per operation", "ceiling", "reached beside the responder")
 	for _, name := range []string{run.ClientWire, run.ClientDriver} {

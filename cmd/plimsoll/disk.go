@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,7 +208,7 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if err != nil {
 		return err
 	}
-	out := orElse(f.out, run.NewRecordDir("disk", env.now()))
+	out := cmp.Or(f.out, run.NewRecordDir("disk", env.now()))
 	if f.noRecord {
 		out = ""
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -36,9 +35,7 @@ func askServer(ctx context.Context, uri string) (server.Facts, error) {
 		return server.Facts{}, addressError(uri, err)
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
-	facts, err := server.AskFacts(ctx, server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
-		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
-	}))
+	facts, err := server.AskFacts(ctx, server.Driver(client))
 	if err != nil {
 		return facts, fmt.Errorf("%s does not answer: %s; check host, port, user and password", store.Redact(uri), store.OneLine(err.Error()))
 	}

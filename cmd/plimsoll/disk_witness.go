@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func verifyWitness(ctx context.Context, env *environment, dir, address, session,
 
 // witnessed writes records for a witness until somebody cuts the power, or until an interrupt.
 func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string) error {
-	session := orElse(f.session, defaultSession)
+	session := cmp.Or(f.session, defaultSession)
 	if err := files.Refuse(dir); err != nil && !f.force {
 		return withExit(exitUsage, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	dir := orElse(spec.Out, newDir("drills", spec.Name, env.now()))
+	dir := cmp.Or(spec.Out, newDir("drills", spec.Name, env.now()))
 	end, err := startWeb(env, o.web, dir)
 	if err != nil {
 		return err

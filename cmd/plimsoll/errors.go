@@ -50,17 +50,12 @@ func printMessage(env *environment, text string) {
 func secretsOf(words []string) *redact.Known {
 	var known redact.Known
 	for _, w := range words {
-		if i := addressIn(w); i >= 0 {
+		if i := redact.AddressIn(w); i >= 0 {
 			w = w[i:] // an address at the beginning may have anything in its password
 		}
 		known.Learn(w)
 	}
 	return &known
-}
-
-// addressIn returns where in a word an address of MongoDB begins, -1 if there is none.
-func addressIn(word string) int {
-	return slices.Max([]int{strings.Index(word, "mongodb://"), strings.Index(word, "mongodb+srv://")})
 }
 
 // takesAddress lists the commands that take an address of MongoDB, and those that hand words to a program.
@@ -78,7 +73,7 @@ func checkWords(cmd *cobra.Command, args []string) error {
 	if slices.Contains(args, "") && !slices.Contains(takesAddress[3:], cmd.CommandPath()) {
 		return usageError("%s: an argument is empty. Is a variable of the shell not set? Give it a value, or leave the argument out", cmd.CommandPath())
 	}
-	if i := slices.IndexFunc(args, func(w string) bool { return addressIn(w) == 0 }); i >= 0 && !slices.Contains(takesAddress, cmd.CommandPath()) {
+	if i := slices.IndexFunc(args, func(w string) bool { return redact.AddressIn(w) == 0 }); i >= 0 && !slices.Contains(takesAddress, cmd.CommandPath()) {
 		return usageError("%s takes no address of MongoDB, but got %s", cmd.CommandPath(), args[i])
 	}
 	var err error
@@ -86,7 +81,7 @@ func checkWords(cmd *cobra.Command, args []string) error {
 		switch value := f.Value.String(); {
 		case value == "":
 			err = errors.Join(err, usageError("%s: the value of --%s is empty. Is a variable of the shell not set? Give it a value, or leave the flag out", cmd.CommandPath(), f.Name))
-		case addressIn(value) >= 0 && !slices.Contains(addressFlags, f.Name):
+		case redact.AddressIn(value) >= 0 && !slices.Contains(addressFlags, f.Name):
 			err = errors.Join(err, usageError("%s: --%s takes no address of MongoDB, but got %s", cmd.CommandPath(), f.Name, value))
 		}
 	})
@@ -96,7 +91,7 @@ func checkWords(cmd *cobra.Command, args []string) error {
 // misplacedAddress says what to do with an address that was given to a command that takes none, "" if there is no such
 // address.
 func misplacedAddress(root *cobra.Command, args []string) string {
-	if !slices.ContainsFunc(args, func(w string) bool { return addressIn(w) == 0 }) {
+	if !slices.ContainsFunc(args, func(w string) bool { return redact.AddressIn(w) == 0 }) {
 		return ""
 	}
 	cmd, _, err := root.Find(args)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -20,20 +21,8 @@ import (
 var labTemplate []byte
 
 func newLabInitCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a lab with every key explained, to begin from",
-		Long: `Write a lab with every key explained, to begin from. Without FILE it is printed. A file that exists is not
-overwritten. What is written is a whole lab: three members on this machine's disk.`,
-		Args: atMostOne("file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				_, err := env.stdout.Write(labTemplate)
-				return err
-			}
-			return writeNew(env, args[0], labTemplate, "plimsoll lab plan")
-		},
-	}
+	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `A file that exists is not
+overwritten. What is written is a whole lab: three members on this machine's disk.`)
 }
 
 func newLabSchemaCommand(env *environment) *cobra.Command {
@@ -109,7 +98,7 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 	hosts.row("host", "role", "mode", "cores", "memory", "members")
 	for _, h := range l.Hosts {
 		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)), limitText(h.Memory > 0, formatBytes(h.Memory)),
-			orElse(strings.Join(h.Members, " "), "-"))
+			cmp.Or(strings.Join(h.Members, " "), "-"))
 	}
 	fmt.Fprintln(&b)
 	hosts.write(&b, "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,7 +213,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 		if !e.Started.IsZero() {
 			age = clock(now.Sub(e.Started))
 		}
-		t.row(e.Name, state, age, labWhat(e), orElse(e.Specification.Hosts.Mode, "-"), orElse(e.URI, "-"))
+		t.row(e.Name, state, age, labWhat(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
 	}
 	t.write(&b, "")
 	if len(dead) > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -184,7 +185,7 @@ func writeHosts(b *strings.Builder, hosts []record.LabHost) {
 			state += ", cut from " + strings.Join(h.CutFrom, " ")
 		}
 		t.row(h.Name, h.Role, state, h.Address, limitText(h.Cores > 0, significant(h.Cores)),
-			limitText(h.Memory > 0, formatBytes(h.Memory)), orElse(strings.Join(h.Members, " "), "-"))
+			limitText(h.Memory > 0, formatBytes(h.Memory)), cmp.Or(strings.Join(h.Members, " "), "-"))
 	}
 	fmt.Fprintln(b)
 	t.write(b, "")
@@ -209,7 +210,7 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 	var problems []string
 	who := map[string][]string{} // by problem: gateways often have the same
 	for _, m := range members {
-		t.row(m.Name, orElse(m.Role, "-"), m.State, m.Host, m.Address, report.LagText(m), orElse(m.Set, "-"))
+		t.row(m.Name, cmp.Or(m.Role, "-"), m.State, m.Host, m.Address, report.LagText(m), cmp.Or(m.Set, "-"))
 		if m.Problem != "" {
 			if who[m.Problem] == nil {
 				problems = append(problems, m.Problem)
@@ -232,7 +233,7 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	t.row("volume", "health", "layout", "capacity", "used", "disks")
 	var details []string
 	for _, v := range volumes {
-		capacity, used := orElse(knownBytes(v.Capacity), "-"), orElse(knownBytes(v.Used), "-")
+		capacity, used := cmp.Or(knownBytes(v.Capacity), "-"), cmp.Or(knownBytes(v.Used), "-")
 		if v.Layout.Backend == "directory" { // its filesystem is everybody's
 			capacity = "the disk below"
 		}
@@ -273,5 +274,5 @@ func diskText(disks []record.LabDisk) string {
 		}
 		parts = append(parts, text)
 	}
-	return orElse(strings.Join(parts, " "), "-")
+	return cmp.Or(strings.Join(parts, " "), "-")
 }

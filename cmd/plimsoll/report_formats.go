@@ -1,17 +1,13 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 )
 
 // writeRecord writes one record in a format that is not a page. The page bounds what it shows; other formats get the
@@ -52,39 +48,4 @@ func writeSides(w io.Writer, list []*html.Source, format string) error {
 		return withExit(exitUsage, err)
 	}
 	return comparisonForms(c).print(w, format)
-}
-
-// writeYCSBText writes the measured phase as YCSB would have printed it: the summary lines that scripts and
-// spreadsheets read. With a schedule the series are there twice, as with measurement.interval=both.
-func writeYCSBText(w io.Writer, dir string, r *record.Run) error {
-	p := r.Phase("measure")
-	if p == nil {
-		return withExit(exitInvalid, errors.New("nothing was measured, so there is nothing that YCSB would print"))
-	}
-	options := ycsbtext.Options{Start: r.Started}
-	if r.Scheduled {
-		options.Interval = ycsbtext.Both
-	}
-	m := ycsbtext.New(options)
-	collector := ycsbtext.NewCollector(m, r.Dims(), ycsbtext.Tracked{})
-	if _, err := record.EachInterval(dir, func(iv *measure.Interval) error {
-		if iv.Phase == "measure" || iv.Phase == "drain" {
-			collector.Interval(iv)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	e, err := ycsbtext.NewExporter("", w)
-	if err != nil {
-		return err
-	}
-	overall := &ycsbtext.Overall{RunTime: time.Duration(p.Seconds * 1e9), Operations: collector.Operations()}
-	if err := overall.Export(e); err != nil {
-		return err
-	}
-	if err := m.Export(e, overall.RunTime); err != nil {
-		return err
-	}
-	return e.Close()
 }

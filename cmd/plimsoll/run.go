@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Opt
 
 // recordDir is where a run leaves its record.
 func recordDir(env *environment, asked spec.Run) string {
-	return orElse(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
+	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
 }
 
 // endOrAbort ends ctx at the first interrupt and closes abort at the second one.

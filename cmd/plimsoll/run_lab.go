@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func meaningOf(l record.Lab, level, uri string) string {
 	add := func(m record.LabMember, names ...string) {
 		for _, name := range names {
 			if value, ok := m.Settings[name]; ok {
-				parts = append(parts, name+" = "+orElse(value, "''"))
+				parts = append(parts, name+" = "+cmp.Or(value, "''"))
 			}
 		}
 	}

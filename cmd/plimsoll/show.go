@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 	"github.com/plimsoll-bench/plimsoll/suite"
+	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -76,7 +77,7 @@ func resultForms(dir string, r record.Result) (forms, func() error) {
 	case *record.Run:
 		r.Specification.Out = dir
 		f := runForms(r)
-		f.by["ycsb"] = func(w io.Writer) error { return writeYCSBText(w, dir, r) }
+		f.by["ycsb"] = func(w io.Writer) error { return ycsbExit(ycsb.WriteRun(w, dir, r)) }
 		return f, func() error { return verdictOf(r, nil) }
 	}
 	panic("there is a kind of record that is not printed")

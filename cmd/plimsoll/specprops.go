@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
 // setProperty sets a parameter of the workload. The properties by which YCSB's client sizes and drives
@@ -44,9 +45,9 @@ func readProperties(env *environment, files []string, r *spec.Run) error {
 	}
 	all := map[string]string{}
 	for _, name := range files {
-		props, note, err := readYCSBFile(name)
+		props, note, err := ycsb.ReadFile(name)
 		if err != nil {
-			return withExit(exitUsage, err)
+			return ycsbExit(err)
 		}
 		if note != "" {
 			fmt.Fprintln(env.stderr, "plimsoll:", note)
@@ -83,7 +84,7 @@ func clientOnly(name string) bool {
 	case "recordcount", "operationcount", "threadcount", "maxexecutiontime", "target", "insertcount":
 		return false
 	}
-	return slices.Contains(ycsbClientProps, name) || foreignProp(name, knownYCSBProps()) || strings.HasPrefix(name, "mongodb.")
+	return ycsb.ForeignProperty(name)
 }
 
 // checkWorkloadClass takes YCSB's core workload by its new and its old Java name.

@@ -18,21 +18,27 @@ import (
 var studyTemplate []byte
 
 func newStudyInitCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a study with every key explained, to begin from",
-		Long: `Write a study with every key explained, to begin from. Without FILE it is printed. A file that exists
+	return newInitCommand(env, "study", studyTemplate, "plimsoll study plan", `A file that exists
 is not overwritten.
 
 What is written is a whole study: it compares numbers of workers on documents on this machine's
-disk and takes about a quarter of an hour.`,
-		Args: atMostOne("file"),
+disk and takes about a quarter of an hour.`)
+}
+
+// newInitCommand prints a template, or writes it to a file. next is the command that takes the file.
+func newInitCommand(env *environment, what string, template []byte, next, more string) *cobra.Command {
+	short := "Write a " + what + " with every key explained, to begin from"
+	return &cobra.Command{
+		Use:   "init [FILE]",
+		Short: short,
+		Long:  short + ". Without FILE it is printed. " + more,
+		Args:  atMostOne("file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, err := env.stdout.Write(studyTemplate)
+				_, err := env.stdout.Write(template)
 				return err
 			}
-			return writeNew(env, args[0], studyTemplate, "plimsoll study plan")
+			return writeNew(env, args[0], template, next)
 		},
 	}
 }

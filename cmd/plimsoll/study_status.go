@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -48,7 +49,7 @@ go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
 // writeStudyStatus prints how far a study is, with every trial that did not simply work.
 func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", report.Clean(orElse(s.Specification.Name, "study")), statusText(s, dir))
+	fmt.Fprintf(&b, "%s: %s\n", report.Clean(cmp.Or(s.Specification.Name, "study")), statusText(s, dir))
 	if s.Problem != "" {
 		fmt.Fprintln(&b, wrap(report.Clean(s.Problem), textWidth, "  "))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -70,7 +71,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		if !x.Out() {
 			took = clock(time.Duration(x.Estimate * float64(time.Second)))
 		}
-		t.row(report.Clean(x.Name), x.Kind, trials, orElse(strings.Join(x.Needs, " "), "-"), took, report.Clean(orElse(showsText(&x.Part), "-")))
+		t.row(report.Clean(x.Name), x.Kind, trials, cmp.Or(strings.Join(x.Needs, " "), "-"), took, report.Clean(cmp.Or(showsText(&x.Part), "-")))
 	}
 	t.write(b, "")
 	fmt.Fprintf(b, "\ntime    about %s", clock(p.Estimate()))

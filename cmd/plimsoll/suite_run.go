@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func (o *studyRunOptions) runSuite(ctx context.Context, env *environment, folder
 	if abs, err := filepath.Abs(folder); err == nil {
 		name = filepath.Base(abs)
 	}
-	dir := orElse(o.out, newDir("suites", name, env.now()))
+	dir := cmp.Or(o.out, newDir("suites", name, env.now()))
 	plan, err := o.suite.plan(env, folder, dir, &o.flags)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 		if p.Status == record.PartDone || p.Status == record.PartFailed {
 			exit = fmt.Sprint(p.Exit)
 		}
-		t.row(report.Clean(p.Name), p.Kind, string(p.Status), took, exit, report.Clean(orElse(p.Problem, p.Record)))
+		t.row(report.Clean(p.Name), p.Kind, string(p.Status), took, exit, report.Clean(cmp.Or(p.Problem, p.Record)))
 	}
 	fmt.Fprintln(b)
 	t.write(b, "")

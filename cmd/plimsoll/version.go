@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -16,7 +17,7 @@ func toolVersion() (ver, commit string) {
 	ver = version
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return orElse(ver, "unknown"), ""
+		return cmp.Or(ver, "unknown"), ""
 	}
 	if ver == "" {
 		ver = info.Main.Version
@@ -26,14 +27,7 @@ func toolVersion() (ver, commit string) {
 			commit = s.Value
 		}
 	}
-	return orElse(ver, "(devel)"), commit
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return cmp.Or(ver, "(devel)"), commit
 }
 
 func newVersionCommand(env *environment) *cobra.Command {

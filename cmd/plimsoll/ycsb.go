@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
-	"github.com/plimsoll-bench/plimsoll/store"
-	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
 const ycsbHelp = `plimsoll ycsb takes the command line of YCSB's launcher, writes the same records and prints the same
@@ -56,144 +52,40 @@ func newYCSBCommand(env *environment) *cobra.Command {
 		Long:               ycsbHelp,
 		DisableFlagParsing: true, // YCSB's arguments are -threads, not --threads
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runYCSB(cmd.Context(), env, args)
+			return ycsbExit(runYCSB(cmd.Context(), env, args))
 		},
 	}
 }
 
-// ycsbRun is one call of `plimsoll ycsb`.
-type ycsbRun struct {
-	env      *environment
-	words    []string
-	args     *ycsbArgs
-	props    *ycsbProps
-	settings *ycsbSettings
-	params   workload.CoreParams
-	url      *ycsbURL // nil for embedded
-}
-
 func runYCSB(ctx context.Context, env *environment, words []string) error {
-	args, err := parseYCSBArgs(words)
+	args, err := ycsb.ParseArgs(words)
 	if err != nil {
 		return err
 	}
-	if args.help {
+	if args.Help {
 		_, err := io.WriteString(env.stdout, ycsbHelp)
 		return err
 	}
-	r := &ycsbRun{env: env, words: words, args: args}
-	fmt.Fprintln(env.stderr, r.commandLine())
-	if err := r.understand(); err != nil {
-		return err
-	}
-	return r.execute(ctx)
+	return ycsb.Run(ctx, args, ycsb.Process{
+		Stdout: env.stdout, Stderr: env.stderr, Now: env.now, Tool: tool(),
+		Address: func(word string) (string, error) { return addressOf(env, word) },
+		Interrupts: func(ctx context.Context) (context.Context, <-chan struct{}, func()) {
+			return endOrAbort(ctx, env)
+		},
+	})
 }
 
-// note prints a line of our own; YCSB's lines have no such prefix.
-func (r *ycsbRun) note(format string, a ...any) {
-	fmt.Fprintf(r.env.stderr, "plimsoll: "+format+"\n", a...)
+// ycsbCodes are the exit codes of the ways in which a call ends.
+var ycsbCodes = map[ycsb.Kind]int{
+	ycsb.Usage: exitUsage, ycsb.Unreachable: exitUnreachable, ycsb.Short: exitFailure, ycsb.Nothing: exitInvalid,
+	ycsb.Interrupted: exitInterrupted,
 }
 
-// commandLine repeats the arguments as YCSB's launcher hands them on, without secrets.
-func (r *ycsbRun) commandLine() string {
-	parts := []string{"Command line:"}
-	if class := r.launcherClass(); class != "" {
-		parts = append(parts, "-db", class)
+// ycsbExit gives an error of package ycsb its exit code and its hint.
+func ycsbExit(err error) error {
+	var e *ycsb.Error
+	if errors.As(err, &e) {
+		return withHint(ycsbCodes[e.Kind], err, e.Hint)
 	}
-	for _, w := range r.words {
-		if w != r.args.command && w != r.args.binding {
-			parts = append(parts, redactProperty(w))
-		}
-	}
-	if r.words[0] == r.args.command {
-		parts = append(parts, map[string]string{"load": "-load", "run": "-t"}[r.args.command])
-	}
-	return strings.Join(parts, " ")
-}
-
-// launcherClass is the class that the launcher adds for the short name of a database.
-func (r *ycsbRun) launcherClass() string {
-	for _, w := range r.words {
-		if w == "-db" {
-			return ""
-		}
-	}
-	switch r.args.binding {
-	case "mongodb":
-		return "site.ycsb.db.MongoDbClient"
-	case "mongodb-async":
-		return "site.ycsb.db.AsyncMongoDbClient"
-	}
-	return r.args.binding
-}
-
-// redactProperty hides passwords in addresses and in properties whose name speaks of one.
-func redactProperty(word string) string {
-	name, _, isPair := strings.Cut(word, "=")
-	low := strings.ToLower(name)
-	if isPair && !strings.Contains(word, "://") && (strings.Contains(low, "password") || strings.Contains(low, "secret")) {
-		return name + "=***"
-	}
-	if i := addressIn(word); i >= 0 { // it may have anything in its password
-		return word[:i] + store.Redact(word[i:])
-	}
-	return store.Redact(word)
-}
-
-// understand reads all properties and says what has no effect.
-func (r *ycsbRun) understand() error {
-	for _, n := range r.args.notes {
-		r.note("%s", n)
-	}
-	props, notes, err := readYCSBProps(r.args)
-	if err != nil {
-		return err
-	}
-	r.props = props
-	if r.settings, err = ycsbSettingsFrom(props, r.args.command == "load", uint64(r.env.now().UnixNano())); err != nil {
-		return err
-	}
-	if err := r.readWorkload(); err != nil {
-		return err
-	}
-	if err := r.readTarget(); err != nil {
-		return err
-	}
-	for _, n := range append(notes, r.settings.warnings...) {
-		r.note("%s", n)
-	}
-	return nil
-}
-
-func (r *ycsbRun) readWorkload() (err error) {
-	open := safeopen.OpenInput
-	if r.params, _, err = workload.ParseYCSB(r.props.values, open); err != nil {
-		return withExit(exitUsage, fmt.Errorf("property %w", err))
-	}
-	r.params.Seed = r.settings.seed
-	r.settings.batch = int64(r.params.BatchSize)
-	switch {
-	case r.settings.load && r.settings.operations == 0:
-		return withHint(exitUsage, errors.New("the number of records to load is missing"), "say -p recordcount=1000")
-	case r.settings.load || r.props.values["recordcount"] != "":
-		return nil
-	}
-	r.settings.warn("recordcount is missing; as in YCSB, keys are chosen as if there were 2147483647 records")
-	return nil
-}
-
-func (r *ycsbRun) readTarget() (err error) {
-	if r.args.binding != "embedded" {
-		if given, ok := r.props.values["mongodb.url"]; ok {
-			if r.props.values["mongodb.url"], err = addressOf(r.env, given); err != nil {
-				return err
-			}
-		}
-		r.url, err = ycsbURLFrom(r.props, r.settings.threads)
-		return err
-	}
-	if r.props.values["embedded.dir"] == "" {
-		return withHint(exitUsage, errors.New("the directory of the embedded database is missing"), "say -p embedded.dir=DIR")
-	}
-	return nil
+	return err
 }

@@ -108,7 +108,7 @@ func embeddedArgs(t *testing.T) (dir, args string) {
 // inEmbedded opens the directory that a call has left.
 func inEmbedded(t *testing.T, dir string, use func(store.Store)) {
 	t.Helper()
-	st, err := embedded.Open(context.Background(), dir, store.Config{Concern: store.Concern{W: "1"}}, embedded.Options{})
+	st, err := embedded.Open(context.Background(), dir, store.Config{Concern: store.Concern{W: "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (w *walker) facts(name, dir string) record.ProbeBlock {
 	b.Model, b.Vendor = readWord(dir, "device/model"), readWord(dir, "device/vendor")
 	b.Rotational = readWord(queue, "rotational") == "1"
 	b.WriteCache, b.FUA = readWord(queue, "write_cache"), readWord(queue, "fua") == "1"
-	b.Scheduler = inBrackets(readWord(queue, "scheduler"))
+	b.Scheduler = Chosen(readWord(queue, "scheduler"))
 	b.ReadAheadKiB, b.Requests = number(queue, "read_ahead_kb"), number(queue, "nr_requests")
 	b.Logical, b.Physical = number(queue, "logical_block_size"), number(queue, "physical_block_size")
 	b.Bytes = number(dir, "size") * sectorBytes
@@ -135,8 +135,8 @@ func busOf(name string) string {
 	return ""
 }
 
-// inBrackets returns the chosen word of a list such as "none [mq-deadline]".
-func inBrackets(s string) string {
+// Chosen returns the chosen word of a list such as "none [mq-deadline]".
+func Chosen(s string) string {
 	_, rest, ok := strings.Cut(s, "[")
 	if !ok {
 		return s

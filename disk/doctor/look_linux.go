@@ -25,7 +25,7 @@ func Look(s device.System, dir string) (*Host, error) {
 	}
 	const huge = "kernel/mm/transparent_hugepage/"
 	h := &Host{
-		Kernel: read(s.Proc, "sys/kernel/osrelease"), HugePages: chosen(read(s.Sys, huge+"enabled")), Defrag: chosen(read(s.Sys, huge+"defrag")),
+		Kernel: read(s.Proc, "sys/kernel/osrelease"), HugePages: device.Chosen(read(s.Sys, huge+"enabled")), Defrag: device.Chosen(read(s.Sys, huge+"defrag")),
 		MaxPTEsNone: read(s.Sys, huge+"khugepaged/max_ptes_none"), Swappiness: read(s.Proc, "sys/vm/swappiness"), ZoneReclaim: read(s.Proc, "sys/vm/zone_reclaim_mode"),
 		Clock:    read(s.Sys, "devices/system/clocksource/clocksource0/current_clocksource"),
 		Governor: read(s.Sys, "devices/system/cpu/cpu0/cpufreq/scaling_governor"), Overcommit: read(s.Proc, "sys/vm/overcommit_memory"),
@@ -62,16 +62,6 @@ func Look(s device.System, dir string) (*Host, error) {
 	}
 	h.Storage = &storage
 	return h, nil
-}
-
-// chosen returns the word in brackets.
-func chosen(s string) string {
-	_, rest, ok := strings.Cut(s, "[")
-	if !ok {
-		return s
-	}
-	word, _, _ := strings.Cut(rest, "]")
-	return word
 }
 
 // startAgrees is how far the age of a process and what its server says of it may differ.

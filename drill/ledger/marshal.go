@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
+	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
 // magic begins a marshalled ledger; its last byte is the version of the form.
@@ -142,26 +143,26 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	if crc32.Checksum(body, castagnoli) != sum {
 		return errDamaged
 	}
-	d := decoder{b: body[len(magic):]}
+	d := decoder{varint.Reader{B: body[len(magic):]}}
 	fresh := &Ledger{by: map[int]*writer{}, notes: map[string]int64{}}
-	fresh.opts = Options{Run: uint32(d.get(math.MaxUint32)), Seed: d.get(math.MaxUint64), First: int(d.get(MaxWriters)),
-		Writers: int(d.get(math.MaxInt64)), Recent: int(d.get(math.MaxInt64))}
-	for range d.get(MaxWriters) {
-		if w := d.writer(); !d.bad && fresh.by[w.number] == nil {
+	fresh.opts = Options{Run: uint32(d.Get(math.MaxUint32)), Seed: d.Get(math.MaxUint64), First: int(d.Get(MaxWriters)),
+		Writers: int(d.Get(math.MaxInt64)), Recent: int(d.Get(math.MaxInt64))}
+	for range d.Get(MaxWriters) {
+		if w := d.writer(); !d.Bad && fresh.by[w.number] == nil {
 			fresh.by[w.number] = w
 			continue
 		}
 		return errDamaged
 	}
 	fresh.groups = d.groups()
-	for n := d.get(math.MaxInt64); n > 0 && !d.bad; n-- {
-		text := string(d.take(d.get(math.MaxInt64)))
-		fresh.notes[text] = int64(d.get(math.MaxInt64))
+	for n := d.Get(math.MaxInt64); n > 0 && !d.Bad; n-- {
+		text := string(d.Take(d.Get(math.MaxInt64)))
+		fresh.notes[text] = int64(d.Get(math.MaxInt64))
 	}
-	if d.bad {
+	if d.Bad {
 		return errDamaged
 	}
-	history, rest, err := reads.Parse(d.b)
+	history, rest, err := reads.Parse(d.B)
 	if err != nil || len(rest) > 0 {
 		return errDamaged
 	}
@@ -170,58 +171,15 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 }
 
 // decoder reads what an encoder wrote. After something wrong it is bad and returns zeros.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-// get returns a number that is at most the given one.
-func (d *decoder) get(most uint64) uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > most {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) signed() int64 {
-	n, size := binary.Varint(d.b)
-	if size <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-// take returns n bytes.
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
-}
-
-// fits reports whether n things of at least one byte each can follow, so that nothing large is made for a lie.
-func (d *decoder) fits(n uint64) bool {
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-	}
-	return !d.bad
-}
+type decoder struct{ varint.Reader }
 
 func (d *decoder) writer() *writer {
-	w := &writer{number: int(d.get(MaxWriters)), missed: int64(d.get(math.MaxInt64)), wrong: int64(d.get(math.MaxInt64)),
-		skipped: int64(d.get(math.MaxInt64))}
-	n := d.get(mostAbsences)
+	w := &writer{number: int(d.Get(MaxWriters)), missed: int64(d.Get(math.MaxInt64)), wrong: int64(d.Get(math.MaxInt64)),
+		skipped: int64(d.Get(math.MaxInt64))}
+	n := d.Get(mostAbsences)
 	for range n {
-		a := absence{kind: kind(d.get(uint64(kinds) - 1)), sequence: int64(d.get(maxSequence)), begun: d.signed()}
-		if d.bad {
+		a := absence{kind: kind(d.Get(uint64(kinds) - 1)), sequence: int64(d.Get(maxSequence)), begun: d.Signed()}
+		if d.Bad {
 			return w
 		}
 		w.absent = append(w.absent, a)
@@ -233,57 +191,57 @@ func (d *decoder) writer() *writer {
 }
 
 func (d *decoder) lane() lane {
-	l := lane{gone: d.get(1) == 1, next: int64(d.get(maxSequence))}
-	ring, marks := d.get(math.MaxInt32), d.get(math.MaxInt64)
+	l := lane{gone: d.Get(1) == 1, next: int64(d.Get(maxSequence))}
+	ring, marks := d.Get(math.MaxInt32), d.Get(math.MaxInt64)
 	pages := (uint64(l.next) + pageWrites - 1) / pageWrites
-	if !d.fits(pages) {
+	if !d.Fits(pages) {
 		return lane{}
 	}
 	for range pages {
 		l.pages = append(l.pages, d.page())
 	}
-	if !d.fits(marks) {
+	if !d.Fits(marks) {
 		return lane{}
 	}
 	last := int64(0)
 	for range marks {
-		last += d.signed()
+		last += d.Signed()
 		l.marks = append(l.marks, uint32(min(max(last, 0), math.MaxUint32)))
 	}
 	d.ring(&l, ring)
 	l.recount()
-	l.where = slices.Clone(d.take(d.get(uint64(l.next))))
+	l.where = slices.Clone(d.Take(d.Get(uint64(l.next))))
 	return l
 }
 
 // page reads a state, or the bits of all.
 func (d *decoder) page() page {
-	head := d.take(1)
+	head := d.Take(1)
 	switch {
-	case d.bad:
+	case d.Bad:
 		return page{}
 	case head[0] <= byte(indeterminate):
 		return page{same: state(head[0])}
 	case head[0] != pageIsBits:
-		d.bad = true
+		d.Fail()
 		return page{}
 	}
 	p := page{bits: new([pageBytes]byte)}
-	copy(p.bits[:], d.take(pageBytes))
+	copy(p.bits[:], d.Take(pageBytes))
 	return p
 }
 
 // ring reads the times of the last acknowledgements into a ring that is no larger than they need.
 func (d *decoder) ring(l *lane, size uint64) {
 	used := min(size, uint64(l.next))
-	if size&(size-1) != 0 || !d.fits(used) {
-		d.bad = true
+	if size&(size-1) != 0 || !d.Fits(used) {
+		d.Fail()
 		return
 	}
 	l.ring = make([]int64, max(64, 1<<bits.Len64(max(used, 1)-1)))
 	last := int64(0)
 	for n := l.next - int64(used); n < l.next; n++ {
-		last += d.signed()
+		last += d.Signed()
 		l.ring[n&int64(len(l.ring)-1)] = last
 	}
 }
@@ -304,19 +262,19 @@ func (l *lane) recount() {
 
 // groups reads the counts of groups.
 func (d *decoder) groups() *groups {
-	if d.get(1) == 0 {
+	if d.Get(1) == 0 {
 		return nil
 	}
 	g, at := newGroups(), uint64(0)
-	used := d.get(groupCount)
+	used := d.Get(groupCount)
 	for range used {
-		at += d.get(groupCount)
-		if at >= groupCount || d.bad {
-			d.bad = true
+		at += d.Get(groupCount)
+		if at >= groupCount || d.Bad {
+			d.Fail()
 			return g
 		}
 		for _, s := range []state{acknowledged, notApplied, indeterminate} {
-			g.told[s][at] = uint32(d.get(math.MaxUint32))
+			g.told[s][at] = uint32(d.Get(math.MaxUint32))
 		}
 	}
 	return g

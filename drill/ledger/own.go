@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -139,7 +140,7 @@ func (l *ownLoader) Load(seq int64, n int, op *workload.Op) {
 		l.buf = recordID(append(l.buf, 0, 0, 0, 0), seq+i)
 		from := mix(uint64(seq+i)) % noiseSpan
 		l.buf = bsoncore.AppendBinaryElement(l.buf, "p", 0, l.w.noise[from:from+uint64(l.w.p.Payload)])
-		l.buf = ended(l.buf, start)
+		l.buf = rawbson.Close(l.buf, start)
 		l.ends = append(l.ends, len(l.buf))
 	}
 	from := 0
@@ -152,7 +153,7 @@ func (l *ownLoader) Load(seq int64, n int, op *workload.Op) {
 
 // Probe implements [workload.Loader].
 func (l *ownLoader) Probe(seq int64, op *workload.Op) {
-	l.buf = ended(recordID(append(l.buf[:0], 0, 0, 0, 0), seq), 0)
+	l.buf = rawbson.Close(recordID(append(l.buf[:0], 0, 0, 0, 0), seq), 0)
 	l.find[0].Filter = l.buf
 	op.Class, op.Seq, op.Requests = ownRead, -1, l.find[:]
 }
@@ -235,5 +236,5 @@ func (w *ownWorkload) appendOwn(dst []byte, run uint32, writer int, sequence int
 	dst = bsoncore.AppendObjectIDElement(dst, "_id", ownID(run, writer, inserts, sequence))
 	from := mix(uint64(sequence)^uint64(writer)<<40) % noiseSpan
 	dst = bsoncore.AppendBinaryElement(dst, "p", 0, w.noise[from:from+uint64(w.p.Payload)])
-	return ended(dst, start)
+	return rawbson.Close(dst, start)
 }

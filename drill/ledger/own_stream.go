@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -111,7 +112,7 @@ func (s *ownStream) fillUpdate() {
 	at := len(s.change)
 	s.change = append(s.change, 0, 0, 0, 0, byte(bsoncore.TypeInt32), 'a'+byte(counter), 0)
 	s.change = binary.LittleEndian.AppendUint32(s.change, uint32(weightOf(s.run, s.writer.number, s.sequence)))
-	s.change = ended(ended(s.change, at), 0)
+	s.change = rawbson.Close(rawbson.Close(s.change, at), 0)
 	s.statement[0] = workload.Statement{Filter: s.filter, Update: s.change, Upsert: true}
 }
 
@@ -119,7 +120,7 @@ func (s *ownStream) fillUpdate() {
 func appendFilter(dst []byte, id [12]byte) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
-	return ended(bsoncore.AppendObjectIDElement(dst, "_id", id), start)
+	return rawbson.Close(bsoncore.AppendObjectIDElement(dst, "_id", id), start)
 }
 
 // Settle implements [load.Settler].

@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -134,7 +135,7 @@ func (p *pass) document(doc []byte) error {
 	at := crc32.Update(0, castagnoli, r.id)
 	p.digest[at%digests] += mix(mix(uint64(at)<<32|uint64(r.body)) ^ uint64(r.marks))
 	if p.a.own != nil {
-		if id := value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
+		if id := rawbson.Value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
 			if run, w, k, n := parseID(id); run == p.a.l.opts.Run {
 				p.ownDocument(w, k, n)
 				return nil
@@ -175,7 +176,7 @@ func (p *pass) taggedDocument() {
 	r := &p.r
 	switch {
 	case r.tagged && !r.trusted:
-		p.damage("the tag of the document with _id %x is damaged", value(r.id0()))
+		p.damage("the tag of the document with _id %x is damaged", rawbson.Value(r.id0()))
 		return
 	case r.tagged && r.tag.run == p.a.l.opts.Run:
 		if r.tag.id != bound(r.tag.self, r.id) {

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // tagName is the field in which an inserted document carries the write that made it. With a run behind it, in eight
@@ -104,7 +106,7 @@ func appendTagged(dst, doc []byte, run uint32, writer int, sequence int64) ([]by
 	t.id = bound(t.self, id)
 	start := len(dst)
 	dst = append(dst, doc[:len(doc)-1]...)
-	return ended(appendTag(dst, &t), start), true
+	return rawbson.Close(appendTag(dst, &t), start), true
 }
 
 // idAndBody returns the element _id among fields and the checksum of all others, and false if there is no _id.
@@ -141,19 +143,9 @@ func isKey(e []byte, name string) bool {
 	return len(e) > len(name)+1 && e[len(name)+1] == 0 && string(e[1:len(name)+1]) == name
 }
 
-// value returns the bytes of an element's value.
-func value(e []byte) []byte {
-	for i := 1; i < len(e); i++ {
-		if e[i] == 0 {
-			return e[i+1:]
-		}
-	}
-	return nil
-}
-
 // whole reads an integer of any of BSON's number types.
 func whole(e []byte) (int64, bool) {
-	v := value(e)
+	v := rawbson.Value(e)
 	switch bsoncore.Type(e[0]) {
 	case bsoncore.TypeInt32:
 		n, _, ok := bsoncore.ReadInt32(v)

@@ -1,10 +1,9 @@
 package ledger
 
 import (
-	"encoding/binary"
-
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -292,7 +291,7 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 		if !isKey(e, "$inc") {
 			continue
 		}
-		if fields, ok = inside(value(e)); !ok || done || bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument {
+		if fields, ok = inside(rawbson.Value(e)); !ok || done || bsoncore.Type(e[0]) != bsoncore.TypeEmbeddedDocument {
 			return dst, false
 		}
 		before, after, done = all[:at], rest, true
@@ -300,7 +299,7 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 	start := len(dst)
 	dst = append(append(dst, 0, 0, 0, 0), before...)
 	dst = appendIncrement(dst, fields, count)
-	return ended(append(dst, after...), start), true
+	return rawbson.Close(append(dst, after...), start), true
 }
 
 // appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any more, servers
@@ -313,12 +312,5 @@ func appendIncrement(dst, fields, count []byte) []byte {
 	dst = append(dst, byte(bsoncore.TypeInt32))
 	dst = append(append(dst, count...), 0)
 	dst = append(dst, 1, 0, 0, 0)
-	return ended(dst, at)
-}
-
-// ended closes the document that began at start.
-func ended(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
+	return rawbson.Close(dst, at)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
 // Told is what a client was told about a write.
@@ -157,11 +159,11 @@ func (h *History) serverIndex(name string) int {
 func (s *Session) each(f func(e *event) bool) {
 	var e event
 	for i := range s.chunks {
-		d := decoder{b: s.chunks[i].bytes}
+		d := decoder{varint.Reader{B: s.chunks[i].bytes}}
 		sent := int64(0)
-		for len(d.b) > 0 {
+		for len(d.B) > 0 {
 			sent = d.event(&e, sent)
-			if d.bad {
+			if d.Bad {
 				break
 			}
 			e.sent += s.shift
@@ -186,30 +188,7 @@ type event struct {
 }
 
 // decoder reads what [Session.Note] wrote. After something wrong it is bad and returns zeros.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) get(most uint64) uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > most {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) signed() int64 {
-	n, size := binary.Varint(d.b)
-	if size <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
+type decoder struct{ varint.Reader }
 
 // The limits of what an event can say. Times stay so small that sums of them are numbers.
 const (
@@ -219,19 +198,19 @@ const (
 
 // event reads one event after one that was sent at the given time, and returns when it was sent.
 func (d *decoder) event(e *event, sent int64) int64 {
-	kind := d.b[0]
-	d.b = d.b[1:]
+	kind := d.B[0]
+	d.B = d.B[1:]
 	*e = event{read: kind&1 == 1, told: Told(kind >> 1 & 3)}
-	e.sent = sent + d.signed()
-	e.ended = e.sent + int64(d.get(mostTime))
-	e.server = int(d.get(mostServers - 1))
+	e.sent = sent + d.Signed()
+	e.ended = e.sent + int64(d.Get(mostTime))
+	e.server = int(d.Get(mostServers - 1))
 	if e.read {
-		e.writer, e.register, e.seen = int(d.get(1<<24-1)), int64(d.get(mostNumber)), uint16(d.get(1<<Versions-1))
+		e.writer, e.register, e.seen = int(d.Get(1<<24-1)), int64(d.Get(mostNumber)), uint16(d.Get(1<<Versions-1))
 	} else {
-		e.sequence = int64(d.get(mostNumber))
+		e.sequence = int64(d.Get(mostNumber))
 	}
 	if kind > 5 || e.sent < -mostTime || e.sent > mostTime {
-		d.bad, d.b = true, nil
+		d.Fail()
 	}
 	return e.sent
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
 // AppendBinary appends the history as another process can read it.
@@ -42,53 +44,42 @@ const mostName = 1 << 10
 
 // Parse reads a history at the beginning of b and returns what follows it.
 func Parse(b []byte) (*History, []byte, error) {
-	d := decoder{b: b}
+	d := decoder{varint.Reader{B: b}}
 	h := New(1, 0)
-	h.chunks = int(max(2, d.get(1<<30)))
+	h.chunks = int(max(2, d.Get(1<<30)))
 	h.servers, h.index = nil, map[string]int{}
-	for range d.get(mostServers) {
-		h.servers = append(h.servers, string(d.take(d.get(mostName))))
+	for range d.Get(mostServers) {
+		h.servers = append(h.servers, string(d.Take(d.Get(mostName))))
 		h.index[h.servers[len(h.servers)-1]] = len(h.servers) - 1
 	}
-	if d.bad || len(h.servers) == 0 || h.servers[0] != "" {
+	if d.Bad || len(h.servers) == 0 || h.servers[0] != "" {
 		return nil, nil, errDamaged
 	}
-	for n := d.get(1 << 24); n > 0 && !d.bad; n-- {
-		s := &Session{h: h, number: int(d.get(1<<24 - 1)), dropped: int64(d.get(1 << 62)), shift: d.signed()}
-		for c := d.get(1 << 30); c > 0 && !d.bad; c-- {
-			s.chunks = append(s.chunks, chunk{bytes: d.take(d.get(chunkSize))})
+	for n := d.Get(1 << 24); n > 0 && !d.Bad; n-- {
+		s := &Session{h: h, number: int(d.Get(1<<24 - 1)), dropped: int64(d.Get(1 << 62)), shift: d.Signed()}
+		for c := d.Get(1 << 30); c > 0 && !d.Bad; c-- {
+			s.chunks = append(s.chunks, chunk{bytes: d.Take(d.Get(chunkSize))})
 		}
-		if d.bad || h.sessions[s.number] != nil || s.shift > mostTime || s.shift < -mostTime || !s.sound(len(h.servers)) {
+		if d.Bad || h.sessions[s.number] != nil || s.shift > mostTime || s.shift < -mostTime || !s.sound(len(h.servers)) {
 			return nil, nil, errDamaged
 		}
 		h.sessions[s.number] = s
 	}
-	if d.bad {
+	if d.Bad {
 		return nil, nil, errDamaged
 	}
-	return h, d.b, nil
-}
-
-// take returns n bytes.
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	out := d.b[:n:n]
-	d.b = d.b[n:]
-	return out
+	return h, d.B, nil
 }
 
 // sound counts the events of a session, and reports whether all of them can be read.
 func (s *Session) sound(servers int) bool {
 	for i := range s.chunks {
 		c := &s.chunks[i]
-		d := decoder{b: c.bytes}
+		d := decoder{varint.Reader{B: c.bytes}}
 		var e event
-		for len(d.b) > 0 {
+		for len(d.B) > 0 {
 			c.sent = d.event(&e, c.sent)
-			if d.bad || e.server >= servers {
+			if d.Bad || e.server >= servers {
 				return false
 			}
 			c.events++

@@ -11,6 +11,11 @@ import (
 // Hidden is printed where a secret was.
 const Hidden = "***"
 
+// AddressIn returns where in a word an address of MongoDB begins, -1 if there is none.
+func AddressIn(word string) int {
+	return slices.Max([]int{strings.Index(word, "mongodb://"), strings.Index(word, "mongodb+srv://")})
+}
+
 // Addresses returns s without the secrets of the addresses in it: passwords in the user information, authentication properties,
 // every option whose name speaks of a password, secret or token, and whatever is no port or no value of an option where a
 // port or a value is expected. Everything before the last '@' counts as user information, so a password with an unescaped

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -228,7 +226,5 @@ func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) 
 		return nil, err
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
-	return readSettings(ctx, "mongod", server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
-		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
-	}))
+	return readSettings(ctx, "mongod", server.Driver(client))
 }

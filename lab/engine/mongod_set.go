@@ -154,6 +154,13 @@ func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.
 	return nil
 }
 
+// commander runs commands on the database admin of this very server.
+func (s *mongodServer) commander(as mongodUser) server.Commander {
+	return commander(func(ctx context.Context, _ string, command bson.D, reply any) error {
+		return s.command(ctx, as, command, reply)
+	})
+}
+
 func mongoCode(err error) int32 {
 	var refused mongo.CommandError
 	if errors.As(err, &refused) {
@@ -185,11 +192,8 @@ type finalError struct{ error }
 
 // formOnce does the next step; it returns nil when nothing is left to do.
 func (s *mongodServer) formOnce(ctx context.Context) error {
-	var raw bson.Raw
-	if err := s.command(ctx, asNobody, bson.D{{Key: "isMaster", Value: 1}}, &raw); err != nil {
-		return err
-	}
-	h, err := server.ReadHello(raw)
+	v, _ := ParseMongoVersion(s.version) // one that is not known is asked in both ways
+	h, err := server.AskHello(ctx, s.commander(asNobody), v)
 	switch {
 	case err != nil:
 		return err
@@ -213,19 +217,10 @@ func (s *mongodServer) initiate(ctx context.Context) error {
 		}
 		return err
 	}
-	var got struct {
-		Config struct {
-			Name    string `bson:"_id"`
-			Version int64  `bson:"version"`
-			Members []struct {
-				Host string `bson:"host"`
-			} `bson:"members"`
-		} `bson:"config"`
-	}
-	if err := s.command(ctx, asMember, bson.D{{Key: "replSetGetConfig", Value: 1}}, &got); err != nil {
+	c, err := server.AskOwnConfig(ctx, s.commander(asMember))
+	if err != nil {
 		return err
 	}
-	c := got.Config
 	if c.Name != s.access.set || len(c.Members) != 1 || !strings.HasPrefix(c.Members[0].Host, "127.0.0.1:") {
 		return &finalError{fmt.Errorf("the data in %s belong to the replica set %s, which 'plimsoll engine run' did not make; run it on them with --standalone, or on another directory",
 			s.DataDir(), c.Name)}

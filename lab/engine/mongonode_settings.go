@@ -31,13 +31,20 @@ func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
 
 // Commander runs commands on this very server.
 func (n *MongoNode) Commander(as As) server.Commander {
+	return commander(func(ctx context.Context, db string, command bson.D, reply any) error {
+		return n.Command(ctx, as, db, command, reply)
+	})
+}
+
+// commander makes one of what runs a command and decodes its answer.
+func commander(run func(ctx context.Context, db string, command bson.D, reply any) error) server.Commander {
 	return server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 		var command bson.D
 		if err := bson.Unmarshal(cmd, &command); err != nil {
 			return nil, err
 		}
 		var reply bson.Raw
-		err := n.Command(ctx, as, db, command, &reply)
+		err := run(ctx, db, command, &reply)
 		return reply, err
 	})
 }

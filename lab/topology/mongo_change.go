@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // The times of a planned hand-over, those that MongoDB has by itself (manual: "replSetStepDown").
@@ -132,11 +133,13 @@ func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error
 	if err != nil {
 		return err
 	}
-	var got struct {
-		Config bson.D `bson:"config"`
-	}
-	if err := primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetGetConfig", Value: 1}}, &got); err != nil {
+	got, err := server.AskOwnConfig(ctx, primary.Commander(engine.AsUser))
+	if err != nil {
 		return err
+	}
+	var config bson.D
+	if err := bson.Unmarshal(got.Raw, &config); err != nil {
+		return fmt.Errorf("the configuration of %s: %w", n.Set(), err)
 	}
 	id := int32(-1)
 	for i, m := range c.inSet(n.Set()) {
@@ -144,10 +147,10 @@ func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error
 			id = int32(i)
 		}
 	}
-	if !setAddress(got.Config, id, n.Address()) {
+	if !setAddress(config, id, n.Address()) {
 		return nil
 	}
-	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: got.Config}}, nil)
+	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: config}}, nil)
 }
 
 // setAddress writes the address of a member into a configuration and makes it a newer one. It says whether that

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -285,14 +286,14 @@ func readFile(t *testing.T, name string) string {
 // former primary whose last entry the primary does not have is behind whatever the dates say.
 func TestMongoLag(t *testing.T) {
 	now := time.Unix(1010, 0)
-	at := func(second, n uint32, term int64) (m memberStatus) {
+	at := func(second, n uint32, term int64) (m server.Member) {
 		m.Date, m.Optime.TS, m.Optime.Term = time.Unix(int64(second), 0), bson.Timestamp{T: second, I: n}, term
 		return m
 	}
-	entry := func(of memberStatus, wall time.Time) logEntry { return logEntry{of.Optime.TS, of.Optime.Term, wall} }
+	entry := func(of server.Member, wall time.Time) logEntry { return logEntry{of.Optime.TS, of.Optime.Term, wall} }
 	primary, recent, old, other := at(1009, 7, 3), at(1009, 6, 3), at(999, 1, 2), at(1009, 8, 2)
 	for name, c := range map[string]struct {
-		primary, m memberStatus
+		primary, m server.Member
 		next       []logEntry
 		want       time.Duration
 		idle       bool
@@ -318,16 +319,16 @@ func TestMongoLag(t *testing.T) {
 
 // What a member says itself counts for more than what its primary has heard of it.
 func TestMongoLagIsTheMembersOwn(t *testing.T) {
-	var m memberStatus
-	m.Optime = optime{bson.Timestamp{T: 5, I: 1}, 1}
+	var m server.Member
+	m.Optime = server.OpTime{TS: bson.Timestamp{T: 5, I: 1}, Term: 1}
 	before := m
-	m.heard(answer{err: errors.New("no answer")})
+	heard(&m, answer{err: errors.New("no answer")})
 	if m != before {
 		t.Errorf("a member without an answer is %+v", m)
 	}
 	var a answer
 	a.LastWrite.OpTime.TS, a.LastWrite.OpTime.Term = bson.Timestamp{T: 9, I: 2}, 3
-	if m.heard(a); m.Optime != (optime{bson.Timestamp{T: 9, I: 2}, 3}) || m.Date.Unix() != 9 {
+	if heard(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -374,7 +375,7 @@ func TestMongoLagIsMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := s.member(primary.Address()).Optime
+		before := s.Member(primary.Address()).Optime
 		use(t, ctx, l)
 		next, err := logFrom(ctx, primary, before.TS)
 		if err != nil || len(next) != 2 || next[0].TS != before.TS || next[0].Term != before.Term {

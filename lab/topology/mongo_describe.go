@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // see remembers the role of a member.
@@ -104,15 +105,15 @@ func (c *mongoCluster) describeSet(ctx context.Context, set string, members []re
 			continue
 		}
 		c.describeMember(m, s)
-		if of := s.member(m.Address); of != nil && of.State == stateSecondary {
-			of.heard(answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
+		if of := s.Member(m.Address); of != nil && of.State == server.Secondary {
+			heard(of, answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
 			c.describeLag(ctx, m, from, s, *of)
 		}
 	}
 }
 
-func (c *mongoCluster) describeMember(m *record.LabMember, s setStatus) {
-	of := s.member(m.Address)
+func (c *mongoCluster) describeMember(m *record.LabMember, s server.Set) {
+	of := s.Member(m.Address)
 	if of == nil {
 		m.Problem = "the replica set does not have it as a member"
 		return
@@ -122,15 +123,15 @@ func (c *mongoCluster) describeMember(m *record.LabMember, s setStatus) {
 		m.Role = roleOf(of.State)
 		c.see(m.Name, m.Role)
 	}
-	if of.Health != 1 {
-		m.Problem = strings.TrimSpace("the others do not reach it: " + of.Words + " " + of.Heartbeat)
+	if !of.Healthy {
+		m.Problem = strings.TrimSpace("the others do not reach it: " + of.State + " " + of.Heartbeat)
 	} else if m.Role == "unknown" {
-		m.Problem = "it is " + of.Words
+		m.Problem = "it is " + of.State
 	}
 }
 
 // anyStatus is the state of a set as its primary sees it, or another member with data, and who that is.
-func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode, answers []answer) (*engine.MongoNode, setStatus, error) {
+func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode, answers []answer) (*engine.MongoNode, server.Set, error) {
 	var order []*engine.MongoNode
 	if p := newestPrimary(nodes, answers); p != nil {
 		order = append(order, p)
@@ -150,7 +151,7 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode,
 		}
 		all = err
 	}
-	return nil, setStatus{}, all
+	return nil, server.Set{}, all
 }
 
 // Primary is the member that takes writes now.

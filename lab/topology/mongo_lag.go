@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // leastLag is the lag of a member that lacks a write which was made just now.
@@ -26,39 +27,34 @@ type logEntry struct {
 // describeLag says how far a secondary is behind: how long ago the oldest write was made that it lacks. A primary without
 // writes adds a no-op to its oplog every 10 s (manual: "periodicNoopIntervalSecs"); the difference of optimes is 10 s then
 // for a moment, although nothing is missing. So the primary's oplog is read where the optimes differ.
-func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, from *engine.MongoNode, s setStatus, of memberStatus) {
-	var primary *memberStatus
-	for i := range s.Members {
-		if s.Members[i].State == statePrimary {
-			primary = &s.Members[i]
-		}
-	}
+func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, from *engine.MongoNode, s server.Set, of server.Member) {
+	primary := s.Member(s.Primary())
 	if primary == nil {
 		return
 	}
 	var next []logEntry
-	if of.Optime != primary.Optime && s.State == statePrimary {
+	if of.Optime != primary.Optime && s.State == server.Primary {
 		one, cancel := context.WithTimeout(ctx, time.Second)
 		next, _ = logFrom(one, from, of.Optime.TS) // the optimes say it roughly
 		cancel()
 	}
-	lag, idle := lagOf(s.Date, *primary, of, next)
+	lag, idle := lagOf(s.Now, *primary, of, next)
 	seconds := lag.Seconds()
 	m.LagSeconds, m.Idle = &seconds, idle
 }
 
 // heard takes what the member itself says that it has: its primary hears of that with a delay, of seconds where nothing is
 // written.
-func (m *memberStatus) heard(a answer) {
+func heard(m *server.Member, a answer) {
 	if last := a.LastWrite.OpTime; a.err == nil && !last.TS.IsZero() {
-		m.Optime, m.Date = optime{last.TS, last.Term}, time.Unix(int64(last.TS.T), 0)
+		m.Optime, m.Date = last, time.Unix(int64(last.TS.T), 0)
 	}
 }
 
 // lagOf is how far a member is behind; 0 only if it has all writes of the primary. next are the entries of the primary's
 // oplog from the member's last one on without no-ops, as [logFrom] reads them. A former primary that has writes which it must
 // give up is behind although its last one may be of a later time: the primary does not have that entry.
-func lagOf(now time.Time, primary, m memberStatus, next []logEntry) (lag time.Duration, idle bool) {
+func lagOf(now time.Time, primary, m server.Member, next []logEntry) (lag time.Duration, idle bool) {
 	switch {
 	case m.Optime == primary.Optime:
 		return 0, now.Sub(primary.Date) >= idleAfter

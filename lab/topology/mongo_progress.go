@@ -12,20 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
-
-// stateStartup2 is that of a member that copies all data (manual: "Replica Set Member States").
-const stateStartup2 = 5
-
-// ownStatus is what a member says of itself while it comes back. The parts of initialSyncStatus differ between releases.
-type ownStatus struct {
-	State   int `bson:"myState"`
-	Members []struct {
-		Self   bool   `bson:"self"`
-		Optime optime `bson:"optime"`
-	} `bson:"members"`
-	Sync bson.Raw `bson:"initialSyncStatus"`
-}
 
 // copied are the fields of initialSyncStatus that grow while data are copied (manual: "replSetGetStatus").
 var copied = []string{"appliedOps", "approxTotalBytesCopied", "bytesToCopy", "clonedCollections", "databasesCloned", "documentsCopied",
@@ -47,13 +35,12 @@ func sum(doc bson.Raw) (total int64) {
 // progress is a figure that changes as long as a member comes nearer to being one: what it copied and applied, and how large
 // its files are, which is all that is known of one with access control before it has copied the users.
 func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying bool) {
-	var s ownStatus
-	command := bson.D{{Key: "replSetGetStatus", Value: 1}}
-	if n.Command(ctx, engine.AsUser, "admin", command, &s) != nil {
-		_ = n.Command(ctx, engine.AsLocal, "admin", command, &s) // it may not know any user yet
+	s, err := server.AskSet(ctx, n.Commander(engine.AsUser))
+	if err != nil {
+		s, _ = server.AskSet(ctx, n.Commander(engine.AsLocal)) // it may not know any user yet
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, s.State, sum(s.Sync))
+	fmt.Fprint(h, s.State, sum(s.Copying))
 	for _, m := range s.Members {
 		if m.Self {
 			fmt.Fprint(h, m.Optime)
@@ -65,7 +52,7 @@ func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying 
 			fmt.Fprint(h, file, info.Size())
 		}
 	}
-	return h.Sum64(), s.State == stateStartup2
+	return h.Sum64(), s.State == server.Startup2
 }
 
 // whileItMoves does something with a context that ends when a member has made no progress for so long. How long a member takes

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // The codes of errors that mean something while a set is formed (MongoDB's error codes).
@@ -23,13 +24,6 @@ const (
 	codeBadValue           = 2
 	codeFailedToParse      = 9
 	codeUnauthorized       = 13
-)
-
-// The states of members (manual: "Replica Set Member States").
-const (
-	statePrimary   = 1
-	stateSecondary = 2
-	stateArbiter   = 7
 )
 
 // setConfig is the configuration with which a set is initiated (manual: "Self-Managed Replica Set Configuration").
@@ -242,56 +236,9 @@ func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoN
 	return members[best]
 }
 
-// setStatus is what is used of the answer to replSetGetStatus (manual, same name).
-type setStatus struct {
-	Set  string `bson:"set"`
-	Term int64  `bson:"term"`
-	// Date is the clock of who answers.
-	Date    time.Time `bson:"date"`
-	State   int       `bson:"myState"`
-	Optimes struct {
-		Committed struct {
-			TS bson.Timestamp `bson:"ts"`
-		} `bson:"lastCommittedOpTime"`
-	} `bson:"optimes"`
-	Members []memberStatus `bson:"members"`
-	// Candidate is told by a primary alone, since 4.2.1.
-	Candidate struct {
-		NewTerm time.Time `bson:"newTermStartDate"`
-	} `bson:"electionCandidateMetrics"`
-}
-
-// member is a member by its address, nil if the set has none there.
-func (s setStatus) member(address string) *memberStatus {
-	for i := range s.Members {
-		if s.Members[i].Name == address {
-			return &s.Members[i]
-		}
-	}
-	return nil
-}
-
-// optime says where an entry of the oplog is.
-type optime struct {
-	TS   bson.Timestamp `bson:"ts"`
-	Term int64          `bson:"t"`
-}
-
-type memberStatus struct {
-	Name      string    `bson:"name"`
-	Health    float64   `bson:"health"`
-	State     int       `bson:"state"`
-	Words     string    `bson:"stateStr"`
-	Date      time.Time `bson:"optimeDate"` // whole seconds
-	Optime    optime    `bson:"optime"`
-	Heartbeat string    `bson:"lastHeartbeatMessage"`
-	Elected   time.Time `bson:"electionDate"`
-}
-
-func status(ctx context.Context, n *engine.MongoNode) (setStatus, error) {
-	var s setStatus
-	err := n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
-	return s, err
+// status is the state of a set as one of its members sees it.
+func status(ctx context.Context, n *engine.MongoNode) (server.Set, error) {
+	return server.AskSet(ctx, n.Commander(engine.AsUser))
 }
 
 // awaitHealth waits until the primary sees all members well and in their places, and a commit point is known: before
@@ -309,9 +256,8 @@ func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 		}
 		var bad []string
 		for _, m := range s.Members {
-			place := m.State == statePrimary || m.State == stateSecondary || m.State == stateArbiter
-			if m.Health != 1 || !place {
-				bad = append(bad, strings.TrimSpace(c.nameOf(m.Name)+" is "+m.Words+" "+m.Heartbeat))
+			if !m.Healthy || roleOf(m.State) == "unknown" {
+				bad = append(bad, strings.TrimSpace(c.nameOf(m.Name)+" is "+m.State+" "+m.Heartbeat))
 			}
 		}
 		switch {
@@ -319,7 +265,7 @@ func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 			return false, fmt.Errorf("%s knows %d of %d members", primary.Name(), len(s.Members), len(members))
 		case len(bad) > 0:
 			return false, errors.New(strings.Join(bad, ", "))
-		case s.Optimes.Committed.TS.T == 0:
+		case s.Committed.TS.T == 0:
 			return false, errors.New("no write has been committed by a majority yet (lastCommittedOpTime is empty)")
 		}
 		c.seeSet(s)
@@ -338,19 +284,19 @@ func (c *mongoCluster) nameOf(address string) string {
 }
 
 // seeSet remembers the roles that a status tells.
-func (c *mongoCluster) seeSet(s setStatus) {
+func (c *mongoCluster) seeSet(s server.Set) {
 	for _, m := range s.Members {
 		c.tell(c.nameOf(m.Name), roleOf(m.State)) // nobody needs an event of how it begins
 	}
 }
 
-func roleOf(state int) string {
+func roleOf(state string) string {
 	switch state {
-	case statePrimary:
+	case server.Primary:
 		return "primary"
-	case stateSecondary:
+	case server.Secondary:
 		return "secondary"
-	case stateArbiter:
+	case server.Arbiter:
 		return "arbiter"
 	}
 	return "unknown"

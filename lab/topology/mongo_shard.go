@@ -89,19 +89,16 @@ func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoN
 
 // addShards adds the shards that the cluster does not have yet.
 func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) error {
-	var have struct {
-		Shards []struct {
-			ID string `bson:"_id"`
-		} `bson:"shards"`
-	}
-	if err := until(ctx, "asking "+router.Name()+" for the shards", func(ctx context.Context) (bool, error) {
-		return ended(router), router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "listShards", Value: 1}}, &have)
+	var have []server.Shard
+	if err := until(ctx, "asking "+router.Name()+" for the shards", func(ctx context.Context) (done bool, err error) {
+		have, err = server.AskShards(ctx, router.Commander(engine.AsUser))
+		return ended(router), err
 	}); err != nil {
 		return err
 	}
 	known := map[string]bool{}
-	for _, s := range have.Shards {
-		known[s.ID] = true
+	for _, s := range have {
+		known[s.Name] = true
 	}
 	for _, set := range c.shards() {
 		if known[set] {

@@ -123,7 +123,7 @@ func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.M
 				data["elected"] = m.Elected.UTC().Format(time.RFC3339)
 			}
 		}
-		if at := s.Candidate.NewTerm; !at.IsZero() {
+		if at := s.Elected; !at.IsZero() {
 			data["elected"] = at.UTC().Format(time.RFC3339Nano)
 		}
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -100,7 +97,11 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		return nil, false, nil
 	}
 	if id.Hello.Router() {
-		sets, err = shards(ctx, c)
+		list, err := server.AskShards(ctx, c)
+		sets = map[string][]string{}
+		for _, s := range list {
+			sets[s.Set] = s.Hosts
+		}
 		return sets, true, err
 	}
 	if id.Hello.SetName == "" {
@@ -116,33 +117,4 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		}
 	}
 	return map[string][]string{id.Hello.SetName: members}, false, nil
-}
-
-// shards asks a router for the members of its shards: "rs0/a:1,b:1".
-func shards(ctx context.Context, c server.Commander) (map[string][]string, error) {
-	reply, err := server.Ask(ctx, c, bson.D{{Key: "listShards", Value: 1}})
-	if err != nil {
-		return nil, err
-	}
-	sets := map[string][]string{}
-	list, ok := reply.Lookup("shards").ArrayOK()
-	if !ok {
-		return nil, nil
-	}
-	values, err := list.Values()
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range values {
-		shard, ok := v.DocumentOK()
-		if !ok {
-			continue
-		}
-		name, hosts, found := strings.Cut(server.Text(shard, "host"), "/")
-		if !found {
-			name, hosts = server.Text(shard, "_id"), name // a shard of one server, as old clusters have
-		}
-		sets[name] = strings.Split(hosts, ",")
-	}
-	return sets, nil
 }

@@ -21,12 +21,11 @@ type fakeMember struct {
 	asked   map[string]int
 }
 
-func (m *fakeMember) RunCommand(_ context.Context, _ string, cmd []byte) ([]byte, error) {
-	elements, err := bson.Raw(cmd).Elements()
-	if err != nil {
-		return nil, err
+func (m *fakeMember) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	name := commandName(cmd)
+	if name == "serverStatus" || name == "replSetGetStatus" {
+		return m.fakeServer.RunCommand(ctx, db, cmd)
 	}
-	name := elements[0].Key()
 	m.asked[name]++
 	if reply, ok := m.replies[name]; ok {
 		return bson.Marshal(reply)

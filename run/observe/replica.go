@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
@@ -19,16 +17,15 @@ const (
 
 func nanoseconds(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
 
-// replicaReader turns replSetGetStatus documents into values.
+// replicaReader turns what members see of their set into values.
 type replicaReader struct {
-	term    float64
+	term    int64
 	primary string
 	known   bool
 }
 
 // read adds how far the slowest healthy secondary is behind, and an event for an election since the last look.
-func (r *replicaReader) read(doc bson.Raw, values map[string]float64, now time.Time) []Event {
-	set := server.ReadSet(doc)
+func (r *replicaReader) read(set server.Set, values map[string]float64, now time.Time) []Event {
 	if lag, known := set.Lag(); known {
 		values["replication.lag"] = float64(lag)
 	}
@@ -41,6 +38,6 @@ func (r *replicaReader) read(doc bson.Raw, values map[string]float64, now time.T
 	if !changed {
 		return nil
 	}
-	return []Event{{Time: now, Kind: EventElection, Text: primary + " is the primary of term " + strconv.FormatFloat(term, 'f', 0, 64),
-		Data: map[string]string{"primary": primary, "term": strconv.FormatFloat(term, 'f', 0, 64)}}}
+	return []Event{{Time: now, Kind: EventElection, Text: primary + " is the primary of term " + strconv.FormatInt(term, 10),
+		Data: map[string]string{"primary": primary, "term": strconv.FormatInt(term, 10)}}}
 }

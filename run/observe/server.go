@@ -29,18 +29,18 @@ type Opener func(ctx context.Context) (store.Store, error)
 
 // watched is one server of a deployment, or whichever is its primary.
 type watched struct {
-	open     Opener
-	address  string // by which it is called when it does not say its own
-	st       store.Store
-	observer store.Observer
-	status   *statusReader
-	replica  *setReader // nil where somebody else tells of the set
-	hosts    *hosts     // nil where its host is seen otherwise
-	host     diagnosticReader
-	blind    bool      // it does not tell of its host
-	again    time.Time // when it may be opened again
-	away     error     // why it is not open
-	fixed    bool      // it is always the same server, so it has the name that others know it by
+	open    Opener
+	address string // by which it is called when it does not say its own
+	st      store.Store
+	client  server.Commander // nil as long as it is not open
+	status  *statusReader
+	replica *setReader // nil where somebody else tells of the set
+	hosts   *hosts     // nil where its host is seen otherwise
+	host    diagnosticReader
+	blind   bool      // it does not tell of its host
+	again   time.Time // when it may be opened again
+	away    error     // why it is not open
+	fixed   bool      // it is always the same server, so it has the name that others know it by
 }
 
 // setReader is what the members of a set have seen of it together.
@@ -122,7 +122,7 @@ func (s *watched) Close() error {
 		return nil
 	}
 	err := s.st.Close()
-	s.st, s.observer = nil, nil
+	s.st, s.client = nil, nil
 	return err
 }
 
@@ -133,7 +133,7 @@ func (s *watched) Look(ctx context.Context) (Reading, error) {
 	if err := s.connect(ctx); err != nil {
 		return Reading{}, err
 	}
-	doc, err := s.observer.ServerStatus(ctx)
+	doc, err := server.AskStatistics(ctx, s.client)
 	if err != nil {
 		return Reading{}, s.lost("the statistics of the server (serverStatus)", err)
 	}
@@ -157,7 +157,7 @@ func (s *watched) lookAtSet(ctx context.Context, status bson.Raw, values map[str
 	if primary, told := writablePrimary.number(status); s.fixed && (!told || primary == 0) {
 		return nil
 	}
-	doc, err := s.observer.ReplicaStatus(ctx)
+	set, err := server.AskSet(ctx, s.client)
 	var refused *store.ServerError
 	switch {
 	case errors.As(err, &refused) && !store.ChangesPrimary(refused.Code):
@@ -168,7 +168,7 @@ func (s *watched) lookAtSet(ctx context.Context, status bson.Raw, values map[str
 	}
 	s.replica.mu.Lock()
 	defer s.replica.mu.Unlock()
-	return s.replica.read(doc, values, time.Now())
+	return s.replica.read(set, values, time.Now())
 }
 
 // lookAtHost adds what the server says of its machine. One that may not be asked is not asked again.
@@ -177,14 +177,10 @@ func (s *watched) lookAtHost(ctx context.Context, r *Reading) {
 	if err != nil {
 		name = s.status.server
 	}
-	c, ok := s.st.(server.Commander)
-	if !ok || name == "" {
+	if name == "" || !s.hosts.mine(name, s) {
 		return
 	}
-	if !s.hosts.mine(name, s) {
-		return
-	}
-	reply, err := server.Ask(ctx, c, bson.D{{Key: "getDiagnosticData", Value: 1}})
+	reply, err := server.AskDiagnostics(ctx, s.client)
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		s.blind = true
@@ -209,7 +205,7 @@ func (s *watched) name() string {
 
 // connect opens the store where it is not open.
 func (s *watched) connect(ctx context.Context) error {
-	if s.observer != nil {
+	if s.client != nil {
 		return nil
 	}
 	if time.Now().Before(s.again) {
@@ -225,11 +221,11 @@ func (s *watched) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	observer, ok := st.(store.Observer)
+	client, ok := st.(server.Commander)
 	if !ok {
 		return errors.Join(never("this target has no statistics of its own"), st.Close())
 	}
-	s.st, s.observer = st, observer
+	s.st, s.client = st, client
 	return nil
 }
 

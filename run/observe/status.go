@@ -36,11 +36,11 @@ func (f field) number(doc bson.Raw) (float64, bool) {
 
 // numeric reads a number, a boolean or a date (as milliseconds) of any BSON type.
 func numeric(v bson.RawValue) (float64, bool) {
+	if x, ok := v.DoubleOK(); ok {
+		return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+	}
 	if n, ok := v.AsInt64OK(); ok {
 		return float64(n), true
-	}
-	if x, ok := v.DoubleOK(); ok && !math.IsNaN(x) && !math.IsInf(x, 0) {
-		return x, true
 	}
 	if b, ok := v.BooleanOK(); ok {
 		if b {

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -152,7 +153,7 @@ func TestStrangeStatus(t *testing.T) {
 			}
 			now := testNow.Add(time.Duration(i) * time.Second)
 			values, _ := r.read(raw(t, mangle(d)), now)
-			set.read(raw(t, mangle(m)), values, now)
+			set.read(server.ReadSet(raw(t, mangle(m))), values, now)
 		}
 	}
 	if values, events := newStatusReader().read(raw(t, bson.D{{Key: "ok", Value: 1}}), testNow); len(values) != 0 || len(events) != 0 {
@@ -172,16 +173,16 @@ func raw(t *testing.T, d bson.D) bson.Raw {
 func TestReplicaSet(t *testing.T) {
 	var r replicaReader
 	values := map[string]float64{}
-	if events := r.read(document(t, "replica-set.json"), values, testNow); len(events) != 0 || values["replication.lag"] != 3e9 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json")), values, testNow); len(events) != 0 || values["replication.lag"] != 3e9 {
 		t.Errorf("first look: lag %v ns, events %+v", values["replication.lag"], events)
 	}
-	if events := r.read(document(t, "replica-set.json"), values, testNow); len(events) != 0 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json")), values, testNow); len(events) != 0 {
 		t.Errorf("nothing changed, but there are events %+v", events)
 	}
-	if events := r.read(document(t, "replica-set.json", `"stateStr": "PRIMARY"`, `"stateStr": "STARTUP2"`), values, testNow); len(events) != 0 {
+	if events := r.read(server.ReadSet(document(t, "replica-set.json", `"stateStr": "PRIMARY"`, `"stateStr": "STARTUP2"`)), values, testNow); len(events) != 0 {
 		t.Errorf("nobody was elected, but there are events %+v", events)
 	}
-	events := r.read(document(t, "replica-set.json", `"$numberLong": "5"`, `"$numberLong": "6"`, "db1.example", "db2.example"), values, testNow)
+	events := r.read(server.ReadSet(document(t, "replica-set.json", `"$numberLong": "5"`, `"$numberLong": "6"`, "db1.example", "db2.example")), values, testNow)
 	if len(events) != 1 || events[0].Kind != EventElection || events[0].Data["term"] != "6" || events[0].Data["primary"] != "db2.example:27017" {
 		t.Errorf("events %+v", events)
 	}
@@ -217,7 +218,7 @@ func FuzzStatus(f *testing.F) {
 		r, set := newStatusReader(), replicaReader{}
 		for i := range 2 {
 			values, _ := r.read(b, testNow.Add(time.Duration(i)*time.Second))
-			set.read(b, values, testNow)
+			set.read(server.ReadSet(b), values, testNow)
 		}
 	})
 }
@@ -227,5 +228,27 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		r.read(doc, testNow.Add(time.Duration(i)*time.Second))
+	}
+}
+
+// A number is read as the server wrote it, whatever its type; what is no number is none.
+func TestNumeric(t *testing.T) {
+	for name, c := range map[string]struct {
+		value any
+		want  float64
+		ok    bool
+	}{
+		"a fraction":     {0.75, 0.75, true},
+		"not a number":   {math.NaN(), 0, false},
+		"infinity":       {math.Inf(1), 0, false},
+		"a long integer": {int64(1) << 40, 1 << 40, true},
+		"a flag":         {true, 1, true},
+		"a date":         {bson.DateTime(1500), 1500, true},
+		"a text":         {"7", 0, false},
+	} {
+		got, ok := at("v").number(raw(t, bson.D{{Key: "v", Value: c.value}}))
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%s is %v, %v", name, got, ok)
+		}
 	}
 }

@@ -117,9 +117,25 @@ type fakeServer struct {
 	closed  int
 }
 
-func (s *fakeServer) ServerStatus(context.Context) (bson.Raw, error)  { s.n++; return s.status(s.n) }
-func (s *fakeServer) ReplicaStatus(context.Context) (bson.Raw, error) { s.sets++; return s.replica() }
-func (s *fakeServer) Close() error                                    { s.closed++; return nil }
+func (s *fakeServer) RunCommand(_ context.Context, _ string, cmd []byte) ([]byte, error) {
+	switch name := commandName(cmd); name {
+	case "serverStatus":
+		s.n++
+		return s.status(s.n)
+	case "replSetGetStatus":
+		s.sets++
+		return s.replica()
+	default:
+		return nil, &store.ServerError{Code: 59, CodeName: "CommandNotFound", Message: "no such command: " + name}
+	}
+}
+
+func commandName(cmd []byte) string {
+	elements, _ := bson.Raw(cmd).Elements()
+	return elements[0].Key()
+}
+
+func (s *fakeServer) Close() error { s.closed++; return nil }
 
 func TestServer(t *testing.T) {
 	opened := 0

@@ -13,7 +13,7 @@ import (
 )
 
 func benchStore(b *testing.B, n int) *embeddedStore {
-	st := open(b, b.TempDir(), store.Concern{}, Options{})
+	st := open(b, b.TempDir(), store.Concern{}, options{})
 	x := testerOn(b, st)
 	for i := 0; i < n; i += 1000 {
 		req := workload.Request{Verb: workload.Insert, Collection: "c"}

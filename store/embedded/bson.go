@@ -5,32 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
-)
 
-// BSON types by their byte in the encoding (bsonspec.org).
-const (
-	tDouble    = 0x01
-	tString    = 0x02
-	tDocument  = 0x03
-	tArray     = 0x04
-	tBinary    = 0x05
-	tUndefined = 0x06
-	tObjectID  = 0x07
-	tBool      = 0x08
-	tDate      = 0x09
-	tNull      = 0x0A
-	tRegex     = 0x0B
-	tDBPointer = 0x0C
-	tCode      = 0x0D
-	tSymbol    = 0x0E
-	tScope     = 0x0F
-	tInt32     = 0x10
-	tTimestamp = 0x11
-	tInt64     = 0x12
-	tDecimal   = 0x13
-	tMinKey    = 0xFF
-	tMaxKey    = 0x7F
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 const (
@@ -44,75 +20,19 @@ type value struct {
 	data []byte
 }
 
-var nullValue = value{t: tNull}
+var nullValue = value{t: rawbson.Null}
 
 // valueSize returns how many bytes a value of type t takes at the start of b, or -1 if b does not hold
 // a whole one.
 func valueSize(t byte, b []byte) int {
-	n := -1
-	switch t {
-	case tUndefined, tNull, tMinKey, tMaxKey:
-		n = 0
-	case tBool:
-		n = 1
-	case tInt32:
-		n = 4
-	case tDouble, tDate, tTimestamp, tInt64:
-		n = 8
-	case tObjectID:
-		n = 12
-	case tDecimal:
-		n = 16
-	case tRegex:
-		n = regexSize(b)
-	default:
-		n = prefixedSize(t, b)
-	}
-	if n > len(b) {
+	n := rawbson.Size(t, b)
+	switch {
+	case n > len(b):
+		return -1
+	case (t == rawbson.String || t == rawbson.Code || t == rawbson.Symbol) && n > 0 && b[n-1] != 0:
 		return -1
 	}
 	return n
-}
-
-// prefixedSize is valueSize for the types that begin with their length.
-func prefixedSize(t byte, b []byte) int {
-	if len(b) < 4 {
-		return -1
-	}
-	n := int(int32(binary.LittleEndian.Uint32(b)))
-	switch t {
-	case tString, tCode, tSymbol, tDBPointer:
-		if n < 1 || 4+n > len(b) || b[4+n-1] != 0 {
-			return -1
-		}
-		if t == tDBPointer {
-			return 4 + n + 12
-		}
-		return 4 + n
-	case tDocument, tArray, tScope:
-		if n < 5 {
-			return -1
-		}
-		return n
-	case tBinary:
-		if n < 0 {
-			return -1
-		}
-		return 4 + 1 + n
-	}
-	return -1
-}
-
-func regexSize(b []byte) int {
-	i := bytes.IndexByte(b, 0)
-	if i < 0 {
-		return -1
-	}
-	j := bytes.IndexByte(b[i+1:], 0)
-	if j < 0 {
-		return -1
-	}
-	return i + 1 + j + 1
 }
 
 // elems walks the elements of a document or array. bad tells, after next returned false, that the
@@ -183,12 +103,12 @@ func validate(doc []byte, depth int) error {
 		if !ok {
 			break
 		}
-		if v.t == tDocument || v.t == tArray {
+		if v.t == rawbson.Document || v.t == rawbson.Array {
 			if err := validate(v.data, depth+1); err != nil {
 				return err
 			}
 		}
-		if v.t == tBool && v.data[0] > 1 {
+		if v.t == rawbson.Bool && v.data[0] > 1 {
 			return fmt.Errorf("field %q: a boolean must be 0 or 1", key)
 		}
 	}
@@ -213,15 +133,15 @@ func (v value) double() float64 {
 }
 
 func (v value) isNumber() bool {
-	return v.t == tInt32 || v.t == tInt64 || v.t == tDouble || v.t == tDecimal
+	return v.t == rawbson.Int32 || v.t == rawbson.Int64 || v.t == rawbson.Double || v.t == rawbson.Decimal
 }
 
 // integer returns an int32 or int64, and false for every other type.
 func (v value) integer() (int64, bool) {
 	switch v.t {
-	case tInt32:
+	case rawbson.Int32:
 		return int64(v.int32()), true
-	case tInt64:
+	case rawbson.Int64:
 		return v.int64(), true
 	}
 	return 0, false
@@ -229,10 +149,10 @@ func (v value) integer() (int64, bool) {
 
 // float returns a number as the nearest double.
 func (v value) float() float64 {
-	if v.t == tDouble {
+	if v.t == rawbson.Double {
 		return v.double()
 	}
-	if v.t == tDecimal {
+	if v.t == rawbson.Decimal {
 		return decimalFloat(v.data)
 	}
 	i, _ := v.integer()
@@ -263,18 +183,6 @@ func decimalFloat(b []byte) float64 {
 	return sign * coef * math.Pow10(exp)
 }
 
-// Building documents: begin returns where the length belongs, end writes it.
-
-func beginDoc(dst []byte) (out []byte, start int) {
-	return append(dst, 0, 0, 0, 0), len(dst)
-}
-
-func endDoc(dst []byte, start int) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
-}
-
 func appendElem(dst []byte, key []byte, v value) []byte {
 	return append(appendName(dst, v.t, key), v.data...)
 }
@@ -285,21 +193,16 @@ func appendName(dst []byte, t byte, key []byte) []byte {
 }
 
 func int32Value(n int32) value {
-	return value{t: tInt32, data: binary.LittleEndian.AppendUint32(nil, uint32(n))}
+	return value{t: rawbson.Int32, data: binary.LittleEndian.AppendUint32(nil, uint32(n))}
 }
 
 func int64Value(n int64) value {
-	return value{t: tInt64, data: binary.LittleEndian.AppendUint64(nil, uint64(n))}
+	return value{t: rawbson.Int64, data: binary.LittleEndian.AppendUint64(nil, uint64(n))}
 }
 
 func doubleValue(f float64) value {
-	return value{t: tDouble, data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
+	return value{t: rawbson.Double, data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
 }
 
 // clone copies v out of a buffer that will be overwritten.
 func (v value) clone() value { return value{t: v.t, data: bytes.Clone(v.data)} }
-
-// appendPosition appends an array position as an element's name.
-func appendPosition(dst []byte, n int) []byte {
-	return append(strconv.AppendInt(dst, int64(n), 10), 0)
-}

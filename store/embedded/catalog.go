@@ -22,13 +22,8 @@ type index struct {
 	id       uint32
 	name     string
 	keys     []byte // the key document as it was asked for
-	fields   []indexField
+	fields   [][]byte
 	multikey *atomic.Bool // some document has an array in an indexed field
-}
-
-type indexField struct {
-	path []byte
-	desc bool
 }
 
 // catalog maps collection names to collections. It is replaced as a whole.

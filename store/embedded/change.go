@@ -3,16 +3,16 @@ package embedded
 import (
 	"bytes"
 	"fmt"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // updates applies the statements of an update request in order, each as one batch of the engine. One
 // statement waits for its own sync; several wait for one sync after the last, which covers them all.
-func (s *session) updates(deadline time.Time, req *workload.Request, res *store.Result) error {
+func (s *session) updates(req *workload.Request, res *store.Result) error {
 	if len(req.Updates) == 0 || len(req.Updates) > maxBatchDocs {
 		return badValue(21, "InvalidLength", "an update takes 1 to %d statements, not %d", maxBatchDocs, len(req.Updates))
 	}
@@ -21,7 +21,7 @@ func (s *session) updates(deadline time.Time, req *workload.Request, res *store.
 	var failed error
 	wrote := false
 	for i := range req.Updates {
-		b, err := s.statement(deadline, req.Collection, &req.Updates[i], res)
+		b, err := s.statement(req.Collection, &req.Updates[i], res)
 		if b != nil {
 			wrote = true
 			if err := s.await(b); err != nil {
@@ -63,10 +63,15 @@ func (s *session) settle(wrote bool, res *store.Result) error {
 	return nil
 }
 
-// statement applies one statement. It returns the batch to wait for, nil if nothing changed.
-func (s *session) statement(deadline time.Time, coll string, u *workload.Statement, res *store.Result) (*pebble.Batch, error) {
+// statement applies one statement to the document whose _id its filter names. It returns the batch to wait
+// for, nil if nothing changed.
+func (s *session) statement(coll string, u *workload.Statement, res *store.Result) (*pebble.Batch, error) {
 	if err := s.filter.compile(u.Filter); err != nil {
 		return nil, err
+	}
+	id, ok := s.filter.point()
+	if !ok {
+		return nil, unsupported("an update whose filter is anything but one _id")
 	}
 	if err := s.update.compile(u.Update); err != nil {
 		return nil, err
@@ -84,33 +89,21 @@ func (s *session) statement(deadline time.Time, coll string, u *workload.Stateme
 		}
 	}
 	res.Bytes += len(u.Update)
-	if id, ok := s.filter.fixes(idField); ok {
-		s.key = docKey(s.key[:0], c.id, id)
-		return s.changeByID(c, u.Upsert, res)
-	}
-	return s.changeByScan(c, u, deadline, res)
-}
-
-// changeByID changes the document whose key is in s.key, or upserts it.
-func (s *session) changeByID(c *collection, upsert bool, res *store.Result) (*pebble.Batch, error) {
+	s.key = docKey(s.key[:0], c.id, id)
 	lock := &s.st.stripes[s.st.stripe(s.key)]
 	lock.Lock()
 	defer lock.Unlock()
 	doc, found, err := s.read(s.doc[:0], s.key)
 	s.doc = doc
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if found && s.filter.match(doc) {
+	case found:
 		return s.change(c, doc, res)
+	case u.Upsert:
+		return s.upsert(c, id, res)
 	}
-	if !upsert {
-		return nil, nil
-	}
-	if found {
-		return nil, duplicate(c)
-	}
-	return s.upsert(c, res)
+	return nil, nil
 }
 
 // change rewrites doc, whose lock is held.
@@ -136,92 +129,20 @@ func (s *session) store(c *collection, old []byte, res *store.Result) (*pebble.B
 	return b, s.apply(b)
 }
 
-// upsert inserts the document that the filter's equalities and the update make. The lock of its _id,
-// if the filter names one, is held; otherwise it is new and nobody else can know it.
-func (s *session) upsert(c *collection, res *store.Result) (*pebble.Batch, error) {
-	doc, err := s.update.seed(&s.filter)
-	if err != nil {
+// upsert inserts the document that the _id and the update make. Its lock is held.
+func (s *session) upsert(c *collection, id value, res *store.Result) (*pebble.Batch, error) {
+	if err := checkID(id); err != nil {
 		return nil, err
 	}
+	doc, start := rawbson.Open(nil)
+	doc = rawbson.Close(appendElem(doc, idField, id), start)
+	var err error
 	if s.next, err = s.update.apply(s.next[:0], doc); err != nil {
 		return nil, err
 	}
 	if err := validate(s.next, 1); err != nil {
 		return nil, badValue(22, "InvalidBSON", "%s", err)
 	}
-	id, _ := lookup(s.next, idField)
-	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
-		return nil, badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
-	}
-	s.key = docKey(s.key[:0], c.id, id)
-	found, err := s.exists(s.key)
-	if err != nil {
-		return nil, err
-	}
-	if found {
-		return nil, duplicate(c)
-	}
 	res.Docs++
 	return s.store(c, nil, res)
-}
-
-// seed makes the document that an upsert starts from: the _id and, for operators, the fields that the
-// filter fixes by equality.
-func (u *update) seed(f *filter) ([]byte, error) {
-	id, ok := f.fixes(idField)
-	if !ok {
-		id, ok = u.ownID()
-	}
-	if !ok {
-		id = value{t: tObjectID, data: newObjectID()}
-	}
-	doc, start := beginDoc(nil)
-	doc = endDoc(appendElem(doc, idField, id), start)
-	if u.replace != nil {
-		return doc, nil
-	}
-	fixed := update{}
-	for i := range f.preds {
-		p := &f.preds[i]
-		if p.op == opEq && !bytes.Equal(p.path, idField) {
-			fixed.changes = append(fixed.changes, changeOf(p.path, false, p.arg))
-		}
-	}
-	if err := fixed.order(); err != nil {
-		return nil, err
-	}
-	return fixed.apply(nil, doc)
-}
-
-// ownID returns the _id that the update itself brings.
-func (u *update) ownID() (value, bool) {
-	if u.replace != nil {
-		return lookup(u.replace, idField)
-	}
-	for i := range u.changes {
-		if bytes.Equal(u.changes[i].path, idField) && !u.changes[i].inc {
-			return u.changes[i].arg, true
-		}
-	}
-	return value{}, false
-}
-
-// changeByScan changes the first document that the filter selects. The scan holds no lock, so each
-// candidate is read again under its own.
-func (s *session) changeByScan(c *collection, u *workload.Statement, deadline time.Time, res *store.Result) (*pebble.Batch, error) {
-	sc := &scan{st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: choose(c, &s.filter, nil)}
-	var b *pebble.Batch
-	matched := false
-	err := sc.run(func(doc []byte) (more bool, err error) {
-		id, _ := lookup(doc, idField)
-		s.key = docKey(s.key[:0], c.id, id)
-		before := res.Docs
-		b, err = s.changeByID(c, false, res)
-		matched = res.Docs > before
-		return !matched && err == nil, err
-	})
-	if err != nil || matched || !u.Upsert {
-		return b, err
-	}
-	return s.upsert(c, res)
 }

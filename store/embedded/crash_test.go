@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // document.
 func insertForever(dir string) error {
 	ctx := context.Background()
-	st, err := Open(ctx, dir, store.Config{Concern: journaled()}, Options{MemTableBytes: 256 << 10})
+	st, err := openWith(ctx, dir, store.Config{Concern: journaled()}, options{memTableBytes: 256 << 10})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		dir := t.TempDir()
 		clear(acked)
 		killAfter(t, dir, kill, acked)
-		st := open(t, dir, store.Concern{}, Options{})
+		st := open(t, dir, store.Concern{}, options{})
 		x := testerOn(t, st)
 		for id := range acked {
 			if x.get(id) == nil {
@@ -132,7 +132,7 @@ func killAfter(t *testing.T, dir string, n int, acked map[int]bool) {
 // checkInUse: the store of a running process cannot be opened or removed by another one.
 func checkInUse(t *testing.T, dir string) {
 	t.Helper()
-	_, err := Open(context.Background(), dir, store.Config{}, Options{})
+	_, err := openWith(context.Background(), dir, store.Config{}, options{})
 	for _, err := range []error{err, Remove(dir)} {
 		if err == nil || !strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("a store that another process has open: %v", err)

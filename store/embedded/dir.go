@@ -200,7 +200,7 @@ func removeFull(fsys vfs.FS, dir string, collections []string) error {
 // readOnlyCatalog reads what collections a store has.
 func readOnlyCatalog(fsys vfs.FS, dir string) (cat catalog, err error) {
 	data := filepath.Join(dir, dataDir)
-	st := &embeddedStore{dir: dir, opts: Options{fs: fsys}.withDefaults(), fs: newGuard(fsys), trail: &trail{}}
+	st := &embeddedStore{dir: dir, opts: options{fs: fsys}.withDefaults(), fs: newGuard(fsys), trail: &trail{}}
 	if st.lock, err = pebble.LockDirectory(data, fsys); err != nil {
 		return nil, lockError(dir, err)
 	}

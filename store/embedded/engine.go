@@ -10,16 +10,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleOptions are the engine's settings. What is not set here is Pebble's default.
+// pebbleOptions are the settings as Pebble takes them.
 func (st *embeddedStore) pebbleOptions() *pebble.Options {
 	o := &pebble.Options{
-		CacheSize:    st.opts.CacheBytes,
-		MemTableSize: st.opts.MemTableBytes,
+		CacheSize:    cacheBytes,
+		MemTableSize: st.opts.memTableBytes,
 		// Four memtables let writes go on while three are flushed; with Pebble's default of two a
 		// write-heavy load stalls at every flush.
 		MemTableStopWritesThreshold: 4,
-		BytesPerSync:                st.opts.BytesPerSync,
-		WALBytesPerSync:             st.opts.BytesPerSync,
+		BytesPerSync:                bytesPerSync,
+		WALBytesPerSync:             bytesPerSync,
 		FormatMajorVersion:          pebble.FormatNewest,
 		FS:                          st.fs,
 		Lock:                        st.lock,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -44,10 +45,7 @@ func (s *session) findIn(c *collection, deadline time.Time, req *workload.Reques
 	if id, ok := s.filter.point(); ok && req.Skip == 0 {
 		return s.get(c, id, res)
 	}
-	sc := &scan{
-		st: s.st, coll: c, filter: &s.filter, deadline: deadline,
-		plan: choose(c, &s.filter, s.sorts),
-	}
+	sc := &scan{st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: choose(c, &s.filter, s.sorts)}
 	if len(s.sorts) > 0 && !sc.plan.sorted {
 		return s.findSorted(sc, req, res)
 	}
@@ -60,7 +58,7 @@ func (s *session) findIn(c *collection, deadline time.Time, req *workload.Reques
 
 // findSorted orders what the scan finds in memory.
 func (s *session) findSorted(sc *scan, req *workload.Request, res *store.Result) error {
-	rows := sorter{fields: s.sorts, cap: s.st.opts.SortBytes}
+	rows := sorter{fields: s.sorts}
 	if req.Limit > 0 {
 		rows.limit = req.Skip + req.Limit
 	}
@@ -81,7 +79,7 @@ func (f *filter) point() (value, bool) {
 		return value{}, false
 	}
 	p := &f.preds[0]
-	return p.arg, p.op == opEq && string(p.path) == "_id" && p.arg.t != tArray
+	return p.arg, p.op == opEq && string(p.path) == "_id" && p.arg.t != rawbson.Array
 }
 
 // get reads one document by its _id.

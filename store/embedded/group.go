@@ -1,132 +1,105 @@
 package embedded
 
 import (
+	"bytes"
 	"math"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// expression is what a $group computes from a document: a field, a constant, or a document of them.
-type expression struct {
-	path   []byte // of a field
-	konst  value
-	fields []namedExpression // of a document
-	isDoc  bool
+// operand is what a $group looks at: a field of the document, or a constant.
+type operand struct {
+	path  []byte // nil: the constant
+	konst value
 }
 
-type namedExpression struct {
-	name []byte
-	expr expression
-}
-
-// compileExpression reads "$path", a constant, or a document of expressions.
-func compileExpression(v value) (expression, error) {
+func compileOperand(v value) (operand, error) {
+	if v.t == rawbson.Document || v.t == rawbson.Array {
+		it := walk(v.data)
+		name, _, _ := it.next()
+		return operand{}, unsupported("a computed expression (" + string(name) + ")")
+	}
+	if v.t != rawbson.String || len(v.text()) == 0 || v.text()[0] != '$' {
+		return operand{konst: v}, nil
+	}
+	path := v.text()[1:]
 	switch {
-	case v.t == tString && len(v.text()) > 0 && v.text()[0] == '$':
-		path := v.text()[1:]
-		if len(path) == 0 || path[0] == '$' {
-			return expression{}, unsupported("the variable " + string(v.text()))
-		}
-		return expression{path: path}, nil
-	case v.t == tArray:
-		return expression{}, unsupported("an array expression")
-	case v.t != tDocument:
-		return expression{konst: v}, nil
+	case len(path) == 0 || path[0] == '$':
+		return operand{}, unsupported("the variable " + string(v.text()))
+	case hasPosition(path):
+		return operand{}, unsupported("a group by array position (" + string(path) + ")")
 	}
-	e := expression{isDoc: true}
-	it := walk(v.data)
-	for {
-		key, sub, ok := it.next()
-		if !ok {
-			return e, nil
-		}
-		if len(key) > 0 && key[0] == '$' {
-			return e, unsupported("the expression " + string(key))
-		}
-		inner, err := compileExpression(sub)
-		if err != nil {
-			return e, err
-		}
-		e.fields = append(e.fields, namedExpression{name: key, expr: inner})
-	}
+	return operand{path: path}, nil
 }
 
-// eval computes the expression; false means that the field is missing.
-func (e *expression) eval(doc []byte) (value, bool) {
-	switch {
-	case e.path != nil:
-		return atPath(doc, e.path)
-	case !e.isDoc:
-		return e.konst, true
+// of returns the operand's value in a document; false means that the field is missing.
+func (o *operand) of(doc []byte) (v value, ok bool, err error) {
+	if o.path == nil {
+		return o.konst, true, nil
 	}
-	out, start := beginDoc(nil)
-	for i := range e.fields {
-		if v, ok := e.fields[i].expr.eval(doc); ok {
-			out = appendElem(out, e.fields[i].name, v)
+	path, more := o.path, true
+	for more {
+		var head []byte
+		head, path, more = bytes.Cut(path, dot)
+		v, ok = lookup(doc, head)
+		switch {
+		case !ok || !more:
+			return v, ok, nil
+		case v.t == rawbson.Array: // there is no single value below it
+			return value{}, false, unsupported("the path " + string(o.path) + " through an array")
+		case v.t != rawbson.Document:
+			return value{}, false, nil
 		}
+		doc = v.data
 	}
-	return value{t: tDocument, data: endDoc(out, start)}, true
-}
-
-// constant reports whether the expression needs no document.
-func (e *expression) constant() bool {
-	for i := range e.fields {
-		if !e.fields[i].expr.constant() {
-			return false
-		}
-	}
-	return e.path == nil
+	return v, ok, nil
 }
 
 // accumulator is one field of a $group.
 type accumulator struct {
 	name []byte
-	op   string
-	expr expression
+	avg  bool // otherwise a sum
+	arg  operand
 }
 
-// groupStage collects documents by the value of an expression.
-type groupStage struct {
-	id     expression
+// grouping collects documents by the value of a field.
+type grouping struct {
+	id     operand
 	accs   []accumulator
 	groups map[string]*group
 	order  []*group // in the order of their first document
 	held   int64
-	cap    int64
-	next   stage
 	key    []byte
 }
 
 type group struct {
-	id    value
-	state []accState
+	id   value
+	sums []sum
 }
 
-// accState is the running value of one accumulator.
-type accState struct {
+// sum is the running value of one accumulator.
+type sum struct {
 	ints   int64
 	floats float64
 	double bool // a double took part in the sum
 	long   bool // an int64 took part, or the sum left the range of an int32
 	n      int64
-	best   value
-	has    bool
 }
 
-func newGroup(arg value, limit int64, next stage) (stage, error) {
-	g := &groupStage{groups: map[string]*group{}, cap: limit, next: next}
-	if arg.t != tDocument {
-		return nil, badValue(15947, "Location15947", "$group needs a document")
-	}
+// newGrouping reads the document of a $group.
+func newGrouping(doc []byte) (*grouping, error) {
+	g := &grouping{groups: map[string]*group{}}
 	hasID := false
-	it := walk(arg.data)
+	it := walk(doc)
 	for {
 		key, v, ok := it.next()
 		if !ok {
 			break
 		}
 		var err error
-		if string(key) == "_id" {
+		if bytes.Equal(key, idField) {
 			hasID = true
-			g.id, err = compileExpression(v)
+			g.id, err = compileOperand(v)
 		} else {
 			err = g.accumulate(key, v)
 		}
@@ -134,141 +107,127 @@ func newGroup(arg value, limit int64, next stage) (stage, error) {
 			return nil, err
 		}
 	}
-	if !hasID {
+	switch {
+	case it.bad:
+		return nil, malformed("the $group")
+	case !hasID:
 		return nil, badValue(15955, "Location15955", "$group needs an _id")
 	}
 	return g, nil
 }
 
-func (g *groupStage) accumulate(name []byte, v value) error {
+func (g *grouping) accumulate(name []byte, v value) error {
 	it := walk(v.data)
 	op, arg, ok := it.next()
-	if v.t != tDocument || !ok || len(it.rest) > 0 {
+	if v.t != rawbson.Document || !ok || len(it.rest) > 0 {
 		return badValue(40234, "Location40234", "the field %q of a $group must be one accumulator", name)
 	}
-	switch string(op) {
-	case "$sum", "$avg", "$min", "$max":
-	default:
+	if string(op) != "$sum" && string(op) != "$avg" {
 		return unsupported("the accumulator " + string(op))
 	}
-	expr, err := compileExpression(arg)
-	g.accs = append(g.accs, accumulator{name: name, op: string(op), expr: expr})
+	of, err := compileOperand(arg)
+	g.accs = append(g.accs, accumulator{name: name, avg: string(op) == "$avg", arg: of})
 	return err
 }
 
-func (g *groupStage) needsDocs() bool {
+// constant reports whether the grouping looks into no document.
+func (g *grouping) constant() bool {
 	for i := range g.accs {
-		if !g.accs[i].expr.constant() {
-			return true
+		if g.accs[i].arg.path != nil {
+			return false
 		}
 	}
-	return !g.id.constant()
+	return g.id.path == nil
 }
 
-func (g *groupStage) push(doc []byte) (bool, error) {
-	id, ok := g.id.eval(doc)
+// add counts one document.
+func (g *grouping) add(doc []byte) (more bool, err error) {
+	id, ok, err := g.id.of(doc)
+	if err != nil {
+		return false, err
+	}
 	if !ok {
 		id = nullValue
 	}
 	g.key = appendKey(g.key[:0], id)
 	gr := g.groups[string(g.key)]
 	if gr == nil {
-		gr = &group{id: id.clone(), state: make([]accState, len(g.accs))}
+		gr = &group{id: id.clone(), sums: make([]sum, len(g.accs))}
 		g.groups[string(g.key)] = gr
 		g.order = append(g.order, gr)
 		g.held += int64(len(g.key)+len(id.data)) + 128*int64(1+len(g.accs))
 	}
 	for i := range g.accs {
-		if v, ok := g.accs[i].expr.eval(doc); ok {
-			gr.state[i].take(g.accs[i].op, v)
+		v, ok, err := g.accs[i].arg.of(doc)
+		if ok {
+			err = gr.sums[i].add(v)
+		}
+		if err != nil {
+			return false, err
 		}
 	}
-	if g.held > g.cap {
+	if g.held > sortBytes {
 		return false, badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
-			"the groups hold more than %d MiB in memory; narrow the $match or group by fewer values", g.cap>>20)
+			"the groups hold more than %d MiB in memory; narrow the $match or group by fewer values", sortBytes>>20)
 	}
 	return true, nil
 }
 
-// take adds one value.
-func (a *accState) take(op string, v value) {
-	switch op {
-	case "$sum", "$avg":
-		if v.isNumber() {
-			a.add(v)
-		}
-		return
+// add adds one value; what is not a number does not count.
+func (a *sum) add(v value) error {
+	if !v.isNumber() {
+		return nil
 	}
-	if v.class() == cNull {
-		return
+	if v.t == rawbson.Decimal {
+		return unsupported("a sum of decimals")
 	}
-	c := 0
-	if a.has {
-		c = compare(v, a.best)
-	}
-	if !a.has || (op == "$min" && c < 0) || (op == "$max" && c > 0) {
-		a.best, a.has = v.clone(), true
-	}
-}
-
-func (a *accState) add(v value) {
 	a.n++
 	i, ok := v.integer()
 	if !ok {
 		a.double = true
-		a.floats += v.float()
-		return
+		a.floats += v.double()
+		return nil
 	}
-	a.long = a.long || v.t == tInt64
-	sum := a.ints + i
-	if (sum > a.ints) != (i > 0) && i != 0 { // beyond 64 bits the server goes on with doubles
+	a.long = a.long || v.t == rawbson.Int64
+	total := a.ints + i
+	if (total > a.ints) != (i > 0) && i != 0 { // beyond 64 bits the server goes on with doubles
 		a.double = true
 		a.floats += float64(a.ints)
-		sum = i
+		total = i
 	}
-	a.ints = sum
+	a.ints = total
+	return nil
 }
 
 // result returns the accumulator's value. Like the server's, a sum of int32 stays one while it fits,
 // and an average is a double.
-func (a *accState) result(op string) value {
-	switch op {
-	case "$sum":
-		switch {
-		case a.double:
-			return doubleValue(a.floats + float64(a.ints))
-		case a.long || a.ints > math.MaxInt32 || a.ints < math.MinInt32:
-			return int64Value(a.ints)
-		}
-		return int32Value(int32(a.ints))
-	case "$avg":
-		if a.n == 0 {
-			return nullValue
-		}
-		return doubleValue((a.floats + float64(a.ints)) / float64(a.n))
-	}
-	if !a.has {
+func (a *sum) result(avg bool) value {
+	switch {
+	case avg && a.n == 0:
 		return nullValue
+	case avg:
+		return doubleValue((a.floats + float64(a.ints)) / float64(a.n))
+	case a.double:
+		return doubleValue(a.floats + float64(a.ints))
+	case a.long || a.ints > math.MaxInt32 || a.ints < math.MinInt32:
+		return int64Value(a.ints)
 	}
-	return a.best
+	return int32Value(int32(a.ints))
 }
 
-func (g *groupStage) flush() error {
+// each calls visit for the document of every group.
+func (g *grouping) each(visit visitor) error {
 	var buf []byte
 	for _, gr := range g.order {
-		out, start := beginDoc(buf[:0])
+		out, start := rawbson.Open(buf[:0])
 		out = appendElem(out, idField, gr.id)
 		for i := range g.accs {
-			out = appendElem(out, g.accs[i].name, gr.state[i].result(g.accs[i].op))
+			out = appendElem(out, g.accs[i].name, gr.sums[i].result(g.accs[i].avg))
 		}
-		buf = endDoc(out, start)
-		more, err := g.next.push(buf)
-		if err != nil {
+		buf = rawbson.Close(out, start)
+		if more, err := visit(buf); err != nil || !more {
 			return err
 		}
-		if !more {
-			break
-		}
 	}
-	return g.next.flush()
+	return nil
 }

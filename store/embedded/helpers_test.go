@@ -48,9 +48,9 @@ func journaled() store.Concern {
 }
 
 // open opens a store that the test closes at its end.
-func open(t testing.TB, dir string, c store.Concern, o Options) *embeddedStore {
+func open(t testing.TB, dir string, c store.Concern, o options) *embeddedStore {
 	t.Helper()
-	st, err := Open(context.Background(), dir, store.Config{Concern: c}, o)
+	st, err := openWith(context.Background(), dir, store.Config{Concern: c}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ type tester struct {
 }
 
 func newTester(t testing.TB) *tester {
-	return testerOn(t, open(t, t.TempDir(), store.Concern{}, Options{}))
+	return testerOn(t, open(t, t.TempDir(), store.Concern{}, options{}))
 }
 
 func testerOn(t testing.TB, st store.Store) *tester {

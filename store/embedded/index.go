@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // newIndex compiles the key document of an index.
@@ -17,8 +19,8 @@ func newIndex(e indexEntry) (*index, error) {
 		if !ok {
 			break
 		}
-		if !v.isNumber() || (v.float() != 1 && v.float() != -1) {
-			return nil, unsupported(fmt.Sprintf("an index on %q that is neither ascending nor descending", path))
+		if !v.isNumber() || v.float() != 1 {
+			return nil, unsupported(fmt.Sprintf("an index on %q that is not ascending", path))
 		}
 		if bytes.IndexByte(path, '$') >= 0 {
 			return nil, unsupported(fmt.Sprintf("a wildcard index on %q", path))
@@ -26,7 +28,7 @@ func newIndex(e indexEntry) (*index, error) {
 		if hasPosition(path) {
 			return nil, unsupported(fmt.Sprintf("an index on the array position %q", path))
 		}
-		ix.fields = append(ix.fields, indexField{path: path, desc: v.float() < 0})
+		ix.fields = append(ix.fields, path)
 	}
 	if it.bad || len(ix.fields) == 0 {
 		return nil, badValue(67, "CannotCreateIndex", "the keys of index %q are not a document of fields", e.Name)
@@ -63,96 +65,70 @@ func (e *entries) contains(key []byte) bool {
 // maxEntries is the most keys that one document may have in one index.
 const maxEntries = 100_000
 
-// extract computes the keys of doc in ix. id is the encoded _id. A field that holds an array gives a
-// key for each of its elements (and one for an empty array). Fields below the same array give a key
-// for every combination, which finds all that MongoDB finds; fields in different arrays are refused.
+// extract computes the keys of doc in ix. An index over one field that holds an array has a key for each
+// of its elements (and one for an empty array). An index over several fields takes no arrays.
 func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool, err error) {
 	e.reset()
-	var few [4][]value
-	columns := few[:0]
-	var where []byte
-	n := 1
-	for i := range ix.fields {
-		at := -1
-		vs := collect(nil, doc, ix.fields[i].path, 0, &at)
-		if at >= 0 {
-			array := ix.fields[i].path[:at]
-			if where != nil && !bytes.Equal(where, array) {
-				return true, badValue(171, "CannotIndexParallelArrays",
-					"index %q: fields %q and %q hold arrays in the same document", ix.name, where, array)
-			}
-			where = array
-			vs = distinct(vs)
+	var few [4]value
+	values := few[:0]
+	for _, path := range ix.fields {
+		if values, multikey = collect(values, doc, path); multikey && len(ix.fields) > 1 {
+			what := fmt.Sprintf("an array in the field %q of the index %q, which has several fields,", path, ix.name)
+			return true, unsupported(what)
 		}
-		columns = append(columns, vs)
-		if n *= len(vs); n > maxEntries {
+	}
+	if multikey {
+		if values = distinct(values); len(values) > maxEntries {
 			return true, badValue(67, "CannotCreateIndex", "index %q: a document has more than %d keys", ix.name, maxEntries)
 		}
+		for i := range values {
+			e.key(ix, coll, values[i:i+1], id)
+		}
+		return true, nil
 	}
-	for row := range n {
-		e.row(ix, coll, columns, row, id)
-	}
-	return where != nil, nil
+	e.key(ix, coll, values, id)
+	return false, nil
 }
 
-// row appends combination number row of the columns' values.
-func (e *entries) row(ix *index, coll uint32, columns [][]value, row int, id []byte) {
+// key appends the key of the given values.
+func (e *entries) key(ix *index, coll uint32, values []value, id []byte) {
 	e.buf = indexPrefix(e.buf, coll, ix.id)
-	for i, c := range columns {
-		e.buf = appendIndexed(e.buf, c[row%len(c)], ix.fields[i].desc)
-		row /= len(c)
+	for _, v := range values {
+		e.buf = appendIndexed(e.buf, v)
 	}
 	e.buf = append(e.buf, id...)
 	e.ends = append(e.ends, len(e.buf))
 }
 
 // emptyArray stands for an array without elements inside an index.
-var emptyArray = value{t: tArray}
+var emptyArray = value{t: rawbson.Array}
 
 // appendIndexed appends one column of an index key.
-func appendIndexed(dst []byte, v value, desc bool) []byte {
-	n := len(dst)
-	if v.t == tArray && v.data == nil {
-		dst = append(dst, cEmptyArray)
-	} else {
-		dst = appendKey(dst, v)
+func appendIndexed(dst []byte, v value) []byte {
+	if v.t == rawbson.Array && v.data == nil {
+		return append(dst, cEmptyArray)
 	}
-	if desc {
-		invert(dst[n:])
-	}
-	return dst
+	return appendKey(dst, v)
 }
 
-func invert(b []byte) {
-	for i := range b {
-		b[i] = ^b[i]
-	}
-}
-
-// collect appends the values at path[off:], as an index or a sort sees them: elements of arrays one by
-// one, null for what is missing. It sets at to the end of the path to the first array, if there is one.
-func collect(dst []value, doc, path []byte, off int, at *int) []value {
-	head, _, more := bytes.Cut(path[off:], dot)
+// collect appends the values at path, as an index or a sort sees them: elements of arrays one by one, null
+// for what is missing. It reports whether there was an array.
+func collect(dst []value, doc, path []byte) (values []value, array bool) {
+	head, tail, more := bytes.Cut(path, dot)
 	v, ok := lookup(doc, head)
-	end := off + len(head)
 	switch {
-	case !ok:
-		return append(dst, nullValue)
-	case v.t == tArray:
-		if *at < 0 {
-			*at = end
-		}
-		return collectArray(dst, v.data, path, end, more, at)
-	case !more:
-		return append(dst, v)
-	case v.t == tDocument:
-		return collect(dst, v.data, path, end+1, at)
+	case ok && v.t == rawbson.Array:
+		return collectArray(dst, v.data, tail, more), true
+	case ok && !more:
+		return append(dst, v), false
+	case ok && v.t == rawbson.Document:
+		return collect(dst, v.data, tail)
 	}
-	return append(dst, nullValue)
+	return append(dst, nullValue), false
 }
 
-// collectArray goes on below an array whose path ends at end.
-func collectArray(dst []value, array, path []byte, end int, more bool, at *int) []value {
+// collectArray goes on in an array, with the rest of the path if there is more of it.
+func collectArray(dst []value, array, tail []byte, more bool) []value {
 	n := len(dst)
 	it := walk(array)
 	for {
@@ -163,8 +139,8 @@ func collectArray(dst []value, array, path []byte, end int, more bool, at *int) 
 		switch {
 		case !more:
 			dst = append(dst, v)
-		case v.t == tDocument:
-			dst = collect(dst, v.data, path, end+1, at)
+		case v.t == rawbson.Document:
+			dst, _ = collect(dst, v.data, tail)
 		}
 	}
 	switch {
@@ -183,18 +159,8 @@ func distinct(vs []value) []value {
 }
 
 func compareIndexed(a, b value) int {
-	return bytes.Compare(appendIndexed(nil, a, false), appendIndexed(nil, b, false))
+	return bytes.Compare(appendIndexed(nil, a), appendIndexed(nil, b))
 }
 
 // idLength is the value stored with an index key.
 func idLength(dst, id []byte) []byte { return binary.AppendUvarint(dst, uint64(len(id))) }
-
-// hasPosition reports whether a part of the path is a number.
-func hasPosition(path []byte) bool {
-	for part := range bytes.SplitSeq(path, dot) {
-		if isPosition(part) {
-			return true
-		}
-	}
-	return false
-}

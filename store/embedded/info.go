@@ -20,11 +20,11 @@ func (st *embeddedStore) Info(context.Context) (store.Info, error) {
 			"engine":            "pebble",
 			"directory":         st.dir,
 			"file_system":       fsType,
-			"cache_bytes":       fmt.Sprint(st.opts.CacheBytes),
-			"memtable_bytes":    fmt.Sprint(st.opts.MemTableBytes),
-			"bytes_per_sync":    fmt.Sprint(st.opts.BytesPerSync),
-			"journal_interval":  st.opts.JournalInterval.String(),
-			"sort_memory_bytes": fmt.Sprint(st.opts.SortBytes),
+			"cache_bytes":       fmt.Sprint(cacheBytes),
+			"memtable_bytes":    fmt.Sprint(st.opts.memTableBytes),
+			"bytes_per_sync":    fmt.Sprint(bytesPerSync),
+			"journal_interval":  journalInterval.String(),
+			"sort_memory_bytes": fmt.Sprint(sortBytes),
 			"compression":       "snappy",
 			"wal_sync":          st.walSync(),
 		},
@@ -43,9 +43,9 @@ func (st *embeddedStore) walSync() string {
 	case st.sync:
 		return "every write waits for the log"
 	case st.concern.Unacknowledged():
-		return "unacknowledged, log synced every " + st.opts.JournalInterval.String()
+		return "unacknowledged, log synced every " + journalInterval.String()
 	}
-	return "writes do not wait, log synced every " + st.opts.JournalInterval.String()
+	return "writes do not wait, log synced every " + journalInterval.String()
 }
 
 // pebbleVersion returns the version of the Pebble module in this program.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -66,21 +67,28 @@ func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byt
 	}
 	id, ok := lookup(doc, idField)
 	if !ok {
-		id = value{t: tObjectID, data: newObjectID()}
+		id = value{t: rawbson.ObjectID, data: newObjectID()}
 		doc = withID(doc, id)
 	}
-	if id.t == tArray || id.t == tRegex || id.t == tUndefined {
-		return nil, key, badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	if err := checkID(id); err != nil {
+		return nil, key, err
 	}
 	return doc, docKey(key, c.id, id), nil
 }
 
+func checkID(id value) error {
+	if id.t == rawbson.Array || id.t == rawbson.Regex || id.t == rawbson.Undefined {
+		return badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	}
+	return nil
+}
+
 // withID returns doc with an _id in front.
 func withID(doc []byte, id value) []byte {
-	out, start := beginDoc(make([]byte, 0, len(doc)+20))
+	out, start := rawbson.Open(make([]byte, 0, len(doc)+20))
 	out = appendElem(out, idField, id)
 	out = append(out, doc[4:len(doc)-1]...)
-	return endDoc(out, start)
+	return rawbson.Close(out, start)
 }
 
 // newObjectID makes an ObjectId: seconds since 1970, then random bytes.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // Values of different types sort in this order (MongoDB's comparison order). Every encoded key begins
@@ -31,25 +33,25 @@ const (
 // class returns the place of v's type in the comparison order.
 func (v value) class() byte {
 	switch v.t {
-	case tInt32, tInt64, tDouble, tDecimal:
+	case rawbson.Int32, rawbson.Int64, rawbson.Double, rawbson.Decimal:
 		return cNumber
-	case tString, tSymbol:
+	case rawbson.String, rawbson.Symbol:
 		return cString
-	case tObjectID:
+	case rawbson.ObjectID:
 		return cObjectID
-	case tDocument:
+	case rawbson.Document:
 		return cObject
-	case tArray:
+	case rawbson.Array:
 		return cArray
-	case tBool:
+	case rawbson.Bool:
 		return cBool
-	case tDate:
+	case rawbson.Date:
 		return cDate
-	case tNull, tUndefined:
+	case rawbson.Null, rawbson.Undefined:
 		return cNull
-	case tBinary:
+	case rawbson.Binary:
 		return cBinary
-	case tTimestamp:
+	case rawbson.Timestamp:
 		return cTimestamp
 	}
 	return v.rareClass()
@@ -57,15 +59,15 @@ func (v value) class() byte {
 
 func (v value) rareClass() byte {
 	switch v.t {
-	case tRegex:
+	case rawbson.Regex:
 		return cRegex
-	case tDBPointer:
+	case rawbson.Pointer:
 		return cDBPointer
-	case tCode:
+	case rawbson.Code:
 		return cCode
-	case tScope:
+	case rawbson.Scope:
 		return cScope
-	case tMaxKey:
+	case rawbson.MaxKey:
 		return cMaxKey
 	}
 	return cMinKey
@@ -172,9 +174,9 @@ func appendObject(dst, doc []byte, names bool) []byte {
 func compare(a, b value) int {
 	if a.t == b.t {
 		switch a.t {
-		case tString:
+		case rawbson.String:
 			return bytes.Compare(a.text(), b.text())
-		case tObjectID:
+		case rawbson.ObjectID:
 			return bytes.Compare(a.data, b.data)
 		}
 	}
@@ -187,7 +189,7 @@ func compare(a, b value) int {
 
 // isNaN reports whether v is a number that compares to no other.
 func (v value) isNaN() bool {
-	if v.t != tDouble && v.t != tDecimal {
+	if v.t != rawbson.Double && v.t != rawbson.Decimal {
 		return false
 	}
 	f := v.float()

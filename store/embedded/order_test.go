@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 func val(t testing.TB, v any) value {
@@ -180,7 +182,8 @@ func FuzzBSON(f *testing.F) {
 				t.Fatalf("updating made %x", out)
 			}
 		}
-		_ = appendKey(nil, value{t: tDocument, data: doc})
-		_, _ = splitPipeline(doc)
+		_ = appendKey(nil, value{t: rawbson.Document, data: doc})
+		var pipe session
+		_ = pipe.compilePipeline(&pipeline{}, doc)
 	})
 }

@@ -31,7 +31,10 @@ type scan struct {
 type visitor func(doc []byte) (more bool, err error)
 
 // run calls visit for every document selected. An index and its documents are read as of one moment.
-func (sc *scan) run(visit visitor) error {
+func (sc *scan) run(visit visitor) (err error) {
+	if bytes.Compare(sc.plan.span.lower, sc.plan.span.upper) >= 0 {
+		return nil
+	}
 	var reader pebble.Reader = sc.st.db
 	if sc.plan.index != nil {
 		sc.snap = sc.st.db.NewSnapshot()
@@ -41,46 +44,24 @@ func (sc *scan) run(visit visitor) error {
 			sc.seen = map[string]struct{}{}
 		}
 	}
-	for i := range sc.plan.spans {
-		s := sc.plan.spans[i]
-		if sc.plan.reverse {
-			s = sc.plan.spans[len(sc.plan.spans)-1-i]
-		}
-		if bytes.Compare(s.lower, s.upper) >= 0 {
-			continue
-		}
-		more, err := sc.span(reader, s, visit)
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// span visits one range of keys.
-func (sc *scan) span(reader pebble.Reader, s span, visit visitor) (more bool, err error) {
-	it, err := reader.NewIter(&pebble.IterOptions{LowerBound: s.lower, UpperBound: s.upper})
+	it, err := reader.NewIter(&pebble.IterOptions{LowerBound: sc.plan.span.lower, UpperBound: sc.plan.span.upper})
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() {
 		if e := it.Close(); err == nil {
 			err = e
 		}
 	}()
-	start, step := it.First, it.Next
-	if sc.plan.reverse {
-		start, step = it.Last, it.Prev
-	}
-	for ok := start(); ok; ok = step() {
+	for ok := it.First(); ok; ok = it.Next() {
 		if err := sc.tick(); err != nil {
-			return false, err
+			return err
 		}
 		if more, err := sc.entry(it, visit); err != nil || !more {
-			return false, err
+			return err
 		}
 	}
-	return true, it.Error()
+	return it.Error()
 }
 
 func (sc *scan) tick() error {

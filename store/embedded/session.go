@@ -48,7 +48,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	case workload.Insert:
 		err = s.insert(req, res)
 	case workload.Update:
-		err = s.updates(deadline, req, res)
+		err = s.updates(req, res)
 	default:
 		err = unsupported(fmt.Sprintf("the verb %s", req.Verb))
 	}

@@ -5,11 +5,41 @@ import (
 	"slices"
 )
 
+// sortField is one field of a sort.
+type sortField struct {
+	path []byte
+	desc bool
+}
+
+// compileSort reads a sort document, appending to fields.
+func compileSort(fields []sortField, doc []byte) ([]sortField, error) {
+	if isEmpty(doc) {
+		return fields, nil
+	}
+	it := walk(doc)
+	for {
+		path, v, ok := it.next()
+		if !ok {
+			break
+		}
+		switch {
+		case !v.isNumber() || (v.float() != 1 && v.float() != -1):
+			return nil, unsupported("sorting " + string(path) + " by anything but 1 or -1")
+		case hasPosition(path):
+			return nil, unsupported("sorting by array position (" + string(path) + ")")
+		}
+		fields = append(fields, sortField{path: path, desc: v.float() < 0})
+	}
+	if it.bad {
+		return nil, malformed("the sort")
+	}
+	return fields, nil
+}
+
 // sorter orders documents in memory. With a limit it keeps little more than the limit.
 type sorter struct {
 	fields []sortField
 	limit  int64 // 0: all
-	cap    int64 // most bytes to hold
 	rows   []row
 	held   int64
 }
@@ -24,9 +54,9 @@ func (s *sorter) add(doc []byte) error {
 	if s.limit > 0 && int64(len(s.rows)) >= 2*s.limit+64 {
 		s.trim()
 	}
-	if s.held > s.cap {
+	if s.held > sortBytes {
 		return badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
-			"the sort holds more than %d MiB in memory; add an index that gives this order, or a limit", s.cap>>20)
+			"the sort holds more than %d MiB in memory; add an index that gives this order, or a limit", sortBytes>>20)
 	}
 	return nil
 }
@@ -48,10 +78,13 @@ func (s *sorter) trim() {
 // descending order by its greatest.
 func sortKey(dst, doc []byte, fields []sortField) []byte {
 	for _, f := range fields {
-		at := -1
 		var best []byte
-		for _, v := range collect(nil, doc, f.path, 0, &at) {
-			key := appendIndexed(nil, v, f.desc)
+		values, _ := collect(nil, doc, f.path)
+		for _, v := range values {
+			key := appendIndexed(nil, v)
+			if f.desc {
+				invert(key)
+			}
 			if best == nil || bytes.Compare(key, best) < 0 {
 				best = key
 			}
@@ -59,4 +92,10 @@ func sortKey(dst, doc []byte, fields []sortField) []byte {
 		dst = append(dst, best...)
 	}
 	return dst
+}
+
+func invert(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
+	}
 }

@@ -88,7 +88,7 @@ func TestDiskFull(t *testing.T) {
 	for range 6 {
 		budget := 50<<10 + r.Int64N(4<<20) // hits logs, tables and manifests
 		dir := t.TempDir()
-		st := open(t, dir, journaled(), Options{MemTableBytes: 256 << 10, fs: newBrokenFS(syscall.ENOSPC, budget)})
+		st := open(t, dir, journaled(), options{memTableBytes: 256 << 10, fs: newBrokenFS(syscall.ENOSPC, budget)})
 		var mu sync.Mutex
 		var acked []any
 		var wg sync.WaitGroup
@@ -115,7 +115,7 @@ func TestDiskFull(t *testing.T) {
 		if err := st.Close(); err == nil || !strings.Contains(err.Error(), "is full") {
 			t.Errorf("close after a full disk: %v", err)
 		}
-		x = testerOn(t, open(t, dir, store.Concern{}, Options{}))
+		x = testerOn(t, open(t, dir, store.Concern{}, options{}))
 		for _, id := range acked {
 			if x.get(id) == nil {
 				t.Errorf("budget %d: document %v was acknowledged and is lost", budget, id)
@@ -138,7 +138,7 @@ func checkFull(t *testing.T, res store.Result, allowed ...store.Outcome) {
 // TestDiskFails: an I/O error without waiting for the log is found as well.
 func TestDiskFails(t *testing.T) {
 	fs := newBrokenFS(syscall.EIO, 1<<40)
-	st := open(t, t.TempDir(), store.Concern{}, Options{fs: fs, MemTableBytes: 256 << 10})
+	st := open(t, t.TempDir(), store.Concern{}, options{fs: fs, memTableBytes: 256 << 10})
 	x := testerOn(t, st)
 	x.insert(d("_id", 0))
 	fs.broken.Store(true)
@@ -179,15 +179,15 @@ func TestDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := t.TempDir()
-	open(t, held, store.Concern{}, Options{})
-	broken := func(err error) Options {
+	open(t, held, store.Concern{}, options{})
+	broken := func(err error) options {
 		fs := newBrokenFS(err, 1<<40)
 		fs.broken.Store(true)
-		return Options{fs: fs}
+		return options{fs: fs}
 	}
 	for _, c := range []struct {
 		dir, want string
-		o         Options
+		o         options
 	}{
 		{dir: "", want: "needs a directory"},
 		{dir: file, want: "is a file, not a directory"},
@@ -200,7 +200,7 @@ func TestDirectories(t *testing.T) {
 		{dir: filepath.Join(t.TempDir(), "x"), o: broken(syscall.EACCES), want: "no permission to write"},
 		{dir: filepath.Join(t.TempDir(), "x"), o: broken(syscall.ENOSPC), want: "is full"},
 	} {
-		st, err := Open(ctx, c.dir, store.Config{}, c.o)
+		st, err := openWith(ctx, c.dir, store.Config{}, c.o)
 		if err == nil {
 			_ = st.Close()
 		}
@@ -222,7 +222,7 @@ func TestKilledBeforeItsMarker(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, dataDir, newMarker), []byte(markerText[:5]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st, err := Open(t.Context(), dir, store.Config{}, Options{})
+	st, err := openWith(t.Context(), dir, store.Config{}, options{})
 	if err == nil {
 		err = st.Close()
 	}
@@ -245,7 +245,7 @@ func TestDamage(t *testing.T) {
 	}
 	for name, hurt := range damage {
 		dir := t.TempDir()
-		st := open(t, dir, store.Concern{}, Options{})
+		st := open(t, dir, store.Concern{}, options{})
 		x := testerOn(t, st)
 		for i := range 2000 {
 			x.insert(d("_id", i, "pad", make([]byte, 100)))
@@ -269,7 +269,7 @@ func TestDamage(t *testing.T) {
 
 // useDamaged returns the first message of opening and reading a damaged store.
 func useDamaged(t *testing.T, dir string) string {
-	st, err := Open(context.Background(), dir, store.Config{}, Options{})
+	st, err := openWith(context.Background(), dir, store.Config{}, options{})
 	if err != nil {
 		return err.Error()
 	}
@@ -315,7 +315,7 @@ func remove(data string, names []string, part string) error {
 
 func TestRemove(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	st := open(t, dir, store.Concern{}, Options{})
+	st := open(t, dir, store.Concern{}, options{})
 	if err := Remove(dir); err == nil || !strings.Contains(err.Error(), "already open") {
 		t.Errorf("remove of an open store: %v", err)
 	}
@@ -343,7 +343,7 @@ func TestRemove(t *testing.T) {
 		t.Error("a foreign file was removed")
 	}
 	mixed := t.TempDir() // a store into which somebody put a file
-	if err := open(t, mixed, store.Concern{}, Options{}).Close(); err != nil {
+	if err := open(t, mixed, store.Concern{}, options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	letter = filepath.Join(mixed, "letter.txt")
@@ -370,7 +370,7 @@ func TestLockErrorSaysWhy(t *testing.T) {
 // A store whose disk is full cannot be opened, because the engine writes when it opens, and can still be emptied.
 func TestRemoveFull(t *testing.T) {
 	dir := t.TempDir()
-	st := open(t, dir, journaled(), Options{})
+	st := open(t, dir, journaled(), options{})
 	for _, name := range []string{"mine", "yours"} {
 		if res := testerOn(t, st).do(workload.Request{Verb: workload.Insert, Collection: name, Docs: [][]byte{raw(t, d("_id", int32(1)))}}); res.Outcome != store.OK {
 			t.Fatal(res)
@@ -381,7 +381,7 @@ func TestRemoveFull(t *testing.T) {
 	}
 	full := newBrokenFS(syscall.ENOSPC, 0)
 	full.broken.Store(true)
-	if _, err := Open(t.Context(), dir, store.Config{Concern: journaled()}, Options{fs: full}); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := openWith(t.Context(), dir, store.Config{Concern: journaled()}, options{fs: full}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("opening a full store: %v", err)
 	}
 	if err := removeFull(full, dir, []string{"mine"}); err == nil || !strings.Contains(err.Error(), "other collections (yours)") {

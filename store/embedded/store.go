@@ -15,41 +15,33 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Options are the settings of the engine. The zero value gives the defaults.
-type Options struct {
-	// CacheBytes is the size of the block cache. Default 64 MiB: small enough for a laptop, large
-	// enough that the inner blocks of the tree stay in memory.
-	CacheBytes int64
-	// MemTableBytes is how much is collected in memory before it is written as a sorted file. Default
-	// 64 MiB; up to four of these exist at once.
-	MemTableBytes uint64
-	// BytesPerSync is how much of a sorted file is written before the kernel is asked to begin
-	// writing it back, so that syncs of the log do not queue behind it. Default 512 KiB.
-	BytesPerSync int
-	// JournalInterval is how often the log is synced when nobody waits for it. Default 100 ms, as in
-	// MongoDB (storage.journal.commitIntervalMs).
-	JournalInterval time.Duration
-	// SortBytes is the most that one sort or group holds in memory. Default 100 MiB, as in MongoDB.
-	SortBytes int64
+// The settings of the engine. What is not set here or in pebbleOptions is Pebble's default.
+const (
+	// cacheBytes is the size of the block cache: small enough for a laptop, large enough that the inner
+	// blocks of the tree stay in memory.
+	cacheBytes = 64 << 20
+	// memTableBytes is how much is collected in memory before it is written as a sorted file; up to four of
+	// these exist at once.
+	memTableBytes = 64 << 20
+	// bytesPerSync is how much of a sorted file is written before the kernel is asked to begin writing it
+	// back, so that syncs of the log do not queue behind it.
+	bytesPerSync = 512 << 10
+	// journalInterval is how often the log is synced when nobody waits for it, as in MongoDB
+	// (storage.journal.commitIntervalMs).
+	journalInterval = 100 * time.Millisecond
+	// sortBytes is the most that one sort or group holds in memory, as in MongoDB.
+	sortBytes = 100 << 20
+)
 
-	fs vfs.FS // tests put a failing file system here
+// options are what tests change.
+type options struct {
+	memTableBytes uint64 // 0 for the constant; smaller, so that flushes and compactions take part
+	fs            vfs.FS // nil for that of the system; one that fails
 }
 
-func (o Options) withDefaults() Options {
-	if o.CacheBytes <= 0 {
-		o.CacheBytes = 64 << 20
-	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 64 << 20
-	}
-	if o.BytesPerSync <= 0 {
-		o.BytesPerSync = 512 << 10
-	}
-	if o.JournalInterval <= 0 {
-		o.JournalInterval = 100 * time.Millisecond
-	}
-	if o.SortBytes <= 0 {
-		o.SortBytes = 100 << 20
+func (o options) withDefaults() options {
+	if o.memTableBytes == 0 {
+		o.memTableBytes = memTableBytes
 	}
 	if o.fs == nil {
 		o.fs = vfs.Default
@@ -64,7 +56,7 @@ const numStripes = 1024
 // embeddedStore is the opened directory.
 type embeddedStore struct {
 	dir     string
-	opts    Options
+	opts    options
 	concern store.Concern
 	sync    bool // writes wait for the log
 
@@ -90,7 +82,11 @@ type embeddedStore struct {
 // Open opens the store in dir, and makes it if dir does not exist or is empty. A directory that holds
 // anything else, is in use by another process, cannot be written or is damaged is an error that says
 // what to do. Of cfg only the concern matters; the database name is not used.
-func Open(ctx context.Context, dir string, cfg store.Config, opts Options) (store.Store, error) {
+func Open(ctx context.Context, dir string, cfg store.Config) (store.Store, error) {
+	return openWith(ctx, dir, cfg, options{})
+}
+
+func openWith(ctx context.Context, dir string, cfg store.Config, opts options) (store.Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -172,7 +168,7 @@ func (st *embeddedStore) failure() error {
 // journal syncs the log at intervals when something was written that nobody waited for.
 func (st *embeddedStore) journal() {
 	defer st.stopped.Done()
-	tick := time.NewTicker(st.opts.JournalInterval)
+	tick := time.NewTicker(journalInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -40,7 +40,7 @@ func TestDeadlinePassed(t *testing.T) {
 
 func TestReopenKeepsData(t *testing.T) {
 	dir := t.TempDir()
-	st := open(t, dir, store.Concern{}, Options{})
+	st := open(t, dir, store.Concern{}, options{})
 	x := testerOn(t, st)
 	ctx := context.Background()
 	if err := st.EnsureIndexes(ctx, []workload.Index{{Collection: "c", Name: "n_1", Keys: raw(t, bson.D{{Key: "n", Value: 1}})}}); err != nil {
@@ -52,7 +52,7 @@ func TestReopenKeepsData(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st = open(t, dir, store.Concern{}, Options{})
+	st = open(t, dir, store.Concern{}, options{})
 	if n, err := st.Count(ctx, "c"); n != 500 || err != nil {
 		t.Fatalf("count after reopen: %d, %v", n, err)
 	}
@@ -72,7 +72,7 @@ func TestReopenKeepsData(t *testing.T) {
 }
 
 func TestUnacknowledged(t *testing.T) {
-	st := open(t, t.TempDir(), store.Concern{W: "0"}, Options{})
+	st := open(t, t.TempDir(), store.Concern{W: "0"}, options{})
 	x := testerOn(t, st)
 	x.expect(store.Unacknowledged, workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, bson.D{{Key: "_id", Value: 1}})}})
 	if x.get(1) == nil {
@@ -98,7 +98,7 @@ func TestSyncs(t *testing.T) {
 			t.Errorf("syncs(%+v) = %v, want %v", c.c, got, c.want)
 		}
 	}
-	if _, err := Open(context.Background(), t.TempDir(), store.Config{Concern: store.Concern{W: "0", Journal: &yes}}, Options{}); err == nil {
+	if _, err := openWith(context.Background(), t.TempDir(), store.Config{Concern: store.Concern{W: "0", Journal: &yes}}, options{}); err == nil {
 		t.Error("w:0 with j:true was accepted")
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strconv"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // change is one $set or $inc of one path.
@@ -83,7 +84,7 @@ func (u *update) operator(name []byte, fields value) error {
 		}
 		return badValue(9, "FailedToParse", "an update cannot mix operators and the field %q", name)
 	}
-	if fields.t != tDocument {
+	if fields.t != rawbson.Document {
 		return badValue(9, "FailedToParse", "%s needs a document of fields", name)
 	}
 	it := walk(fields.data)
@@ -114,13 +115,13 @@ func (c *change) check() error {
 	if len(path) == 0 || c.dotted && (path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte(".."))) {
 		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
 	}
-	if bytes.IndexByte(path, '$') >= 0 {
+	if bytes.IndexByte(path, '$') >= 0 || hasPosition(path) {
 		return unsupported("the positional update path " + string(path))
 	}
 	if !c.inc {
 		return nil
 	}
-	if c.arg.t == tDecimal {
+	if c.arg.t == rawbson.Decimal {
 		return unsupported("$inc by a decimal (" + string(path) + ")")
 	}
 	if !c.arg.isNumber() {
@@ -171,23 +172,29 @@ func (u *update) apply(dst, old []byte) ([]byte, error) {
 	if u.replace != nil {
 		return u.replaced(dst, old)
 	}
-	dst, err := rebuild(dst, old, u.changes, 0, false)
+	start := len(dst)
+	dst, err := rebuild(dst, old, u.changes, 0)
 	if err != nil {
 		return dst, err
 	}
-	return dst, u.checkID(dst, old)
+	was, _ := lookup(old, idField)
+	is, _ := lookup(dst[start:], idField)
+	if !equal(was, is) {
+		return dst, errImmutable()
+	}
+	return dst, nil
 }
 
 // replaced appends the replacement, with the _id of the old document first.
 func (u *update) replaced(dst, old []byte) ([]byte, error) {
 	id, _ := lookup(old, idField)
-	dst, start := beginDoc(dst)
+	dst, start := rawbson.Open(dst)
 	dst = appendElem(dst, idField, id)
 	it := walk(u.replace)
 	for {
 		key, v, ok := it.next()
 		if !ok {
-			return endDoc(dst, start), nil
+			return rawbson.Close(dst, start), nil
 		}
 		if !bytes.Equal(key, idField) {
 			dst = appendElem(dst, key, v)
@@ -203,46 +210,11 @@ func errImmutable() error {
 	return badValue(66, "ImmutableField", "an update cannot change the field _id")
 }
 
-// checkID refuses a change of _id.
-func (u *update) checkID(changed, old []byte) error {
-	if !u.touches(idField) {
-		return nil
-	}
-	was, _ := lookup(old, idField)
-	is, _ := lookup(changed, idField)
-	if !equal(was, is) {
-		return errImmutable()
-	}
-	return nil
-}
-
-// touches reports whether a change could alter the value at path: it is at, above or below it.
-func (u *update) touches(path []byte) bool {
-	if u.replace != nil {
-		return true
-	}
-	for i := range u.changes {
-		if overlap(u.changes[i].path, path) {
-			return true
-		}
-	}
-	return false
-}
-
-func overlap(a, b []byte) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	return bytes.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.')
-}
-
 // rebuild appends doc to dst with the changes made. All changes share the first off bytes of their
 // paths. Fields keep their places; new ones come last, in the order of their names.
-func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, error) {
+func rebuild(dst, doc []byte, changes []change, off int) ([]byte, error) {
 	aim(changes, off, false)
-	dst, start := beginDoc(dst)
-	var err error
-	n := 0
+	dst, start := rawbson.Open(dst)
 	it := walk(doc)
 	same := it.rest // begins with fields that stay as they are, which are copied in one piece
 	for {
@@ -252,21 +224,18 @@ func rebuild(dst, doc []byte, changes []change, off int, array bool) ([]byte, er
 			dst = append(dst, same[:len(same)-at]...)
 			break
 		}
-		n++
 		group := groupOf(changes, key)
 		if group == nil {
 			continue
 		}
 		dst = append(dst, same[:len(same)-at]...)
+		var err error
 		if dst, err = changeElem(dst, key, v, group, off); err != nil {
 			return dst, err
 		}
 		same = it.rest
 	}
-	if dst, err = appendNew(dst, changes, off, array, n); err != nil {
-		return dst, err
-	}
-	return endDoc(dst, start), nil
+	return rawbson.Close(appendNew(dst, changes, off), start), nil
 }
 
 // groupOf returns the changes whose next path part is key, and marks them as done.
@@ -307,66 +276,39 @@ func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, erro
 		}
 		return appendSum(dst, key, v, group[0].arg)
 	}
-	if v.t != tDocument && v.t != tArray {
+	if v.t != rawbson.Document {
 		return dst, badValue(28, "PathNotViable", "cannot create field %q: %q is not a document",
 			group[0].path, group[0].path[:off+len(key)])
 	}
 	dst = appendName(dst, v.t, key)
-	dst, err := rebuild(dst, v.data, group, off+len(key)+1, v.t == tArray)
+	dst, err := rebuild(dst, v.data, group, off+len(key)+1)
 	aim(group, off, true)
 	return dst, err
 }
 
-// appendNew appends what the changes create. n is the number of elements so far.
-func appendNew(dst []byte, changes []change, off int, array bool, n int) ([]byte, error) {
-	for i := 0; i < len(changes); i++ {
-		if changes[i].done {
-			continue
-		}
-		key := changes[i].part
-		if array {
-			var err error
-			if dst, n, err = padArray(dst, key, n, changes[i].path); err != nil {
-				return dst, err
-			}
-		}
-		group := groupOf(changes[i:], key)
-		var err error
-		if dst, err = createElem(dst, key, group, off); err != nil {
-			return dst, err
+// appendNew appends what the changes create.
+func appendNew(dst []byte, changes []change, off int) []byte {
+	for i := range changes {
+		if !changes[i].done {
+			key := changes[i].part
+			dst = createElem(dst, key, groupOf(changes[i:], key), off)
 		}
 	}
-	return dst, nil
-}
-
-// padArray fills an array with nulls up to position key, like the server does.
-func padArray(dst, key []byte, n int, path []byte) ([]byte, int, error) {
-	const most = 1_500_000 // the server's own limit of padding
-	at, err := strconv.ParseUint(string(key), 10, 31)
-	if err != nil || int(at) < n {
-		return dst, n, badValue(28, "PathNotViable", "cannot create field %q in an array", path)
-	}
-	if int(at)-n > most {
-		return dst, n, badValue(2, "BadValue", "position %d is too far behind the end of the array", at)
-	}
-	for ; n < int(at); n++ {
-		dst = appendElem(dst, strconv.AppendInt(nil, int64(n), 10), nullValue)
-	}
-	return dst, n + 1, nil
+	return dst
 }
 
 // createElem appends a new element, with the documents that its path needs.
-func createElem(dst, key []byte, group []change, off int) ([]byte, error) {
+func createElem(dst, key []byte, group []change, off int) []byte {
 	if group[0].last(off) {
-		return appendElem(dst, key, group[0].arg), nil // $inc of a missing field sets it
+		return appendElem(dst, key, group[0].arg) // $inc of a missing field sets it
 	}
-	dst = appendName(dst, tDocument, key)
+	dst = appendName(dst, rawbson.Document, key)
 	below := off + len(key) + 1
 	aim(group, below, false)
-	dst, start := beginDoc(dst)
-	dst, err := appendNew(dst, group, below, false, 0)
+	dst, start := rawbson.Open(dst)
+	dst = appendNew(dst, group, below)
 	aim(group, off, true)
-	return endDoc(dst, start), err
+	return rawbson.Close(dst, start)
 }
 
 // appendSum appends key with v + by in the wider of their types; an int32 that overflows becomes an
@@ -375,19 +317,19 @@ func appendSum(dst, key []byte, v, by value) ([]byte, error) {
 	a, aInt := v.integer()
 	b, bInt := by.integer()
 	switch {
-	case v.t == tDecimal:
+	case v.t == rawbson.Decimal:
 		return dst, unsupported("$inc of a decimal")
 	case !v.isNumber():
 		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q, it is not a number", key)
 	case !aInt || !bInt:
-		return binary.LittleEndian.AppendUint64(appendName(dst, tDouble, key), math.Float64bits(v.float()+by.float())), nil
+		return binary.LittleEndian.AppendUint64(appendName(dst, rawbson.Double, key), math.Float64bits(v.float()+by.float())), nil
 	}
 	sum := a + b
 	if (sum > a) != (b > 0) {
 		return dst, badValue(2, "BadValue", "$inc of %q overflows a 64-bit integer", key)
 	}
-	if v.t == tInt32 && by.t == tInt32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
-		return binary.LittleEndian.AppendUint32(appendName(dst, tInt32, key), uint32(sum)), nil
+	if v.t == rawbson.Int32 && by.t == rawbson.Int32 && sum >= math.MinInt32 && sum <= math.MaxInt32 {
+		return binary.LittleEndian.AppendUint32(appendName(dst, rawbson.Int32, key), uint32(sum)), nil
 	}
-	return binary.LittleEndian.AppendUint64(appendName(dst, tInt64, key), uint64(sum)), nil
+	return binary.LittleEndian.AppendUint64(appendName(dst, rawbson.Int64, key), uint64(sum)), nil
 }

@@ -11,12 +11,13 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // RunCommand sends one command to the primary or a router and returns the whole answer; it makes the
-// store a [store.Commander].
+// store a [server.Commander].
 func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	var ce driver.CommandError
@@ -65,14 +66,11 @@ func (s *Store) verify(ctx context.Context) error {
 	}
 	// FerretDB (seen in 2.7) answers unacknowledged writes. The driver does not expect these answers
 	// and takes each one for the answer to the next request on the connection.
-	build, err := db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
-	if err != nil {
-		return err
-	}
-	if _, err := build.LookupErr("ferretdb"); err == nil {
+	id, err := server.AskBuild(ctx, server.Driver(s.clients[0]))
+	if err == nil && id.Kind == server.FerretDB {
 		return errAnswersAll
 	}
-	return nil
+	return err
 }
 
 // errAnswersAll is why unacknowledged writes cannot be tried on FerretDB through the driver.
@@ -102,12 +100,12 @@ func (s *Store) explain(err error) error {
 // lastErrors lists what each server of a topology failed with.
 func lastErrors(e topology.ServerSelectionError) string {
 	var parts []string
-	for _, server := range e.Desc.Servers {
+	for _, s := range e.Desc.Servers {
 		why := "no server of the wanted kind"
-		if server.LastError != nil {
-			why = store.OneLine(server.LastError.Error())
+		if s.LastError != nil {
+			why = store.OneLine(s.LastError.Error())
 		}
-		parts = append(parts, server.Addr.String()+": "+why)
+		parts = append(parts, s.Addr.String()+": "+why)
 	}
 	if len(parts) == 0 {
 		return "no server is known"

@@ -10,6 +10,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -49,10 +50,11 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	if cfg.Sessions <= 0 {
 		cfg.Sessions = 1
 	}
+	address, wrong := mongouri.Parse(cfg.Target)
 	if cfg.Database == "" {
-		cfg.Database = databaseOf(cfg.Target)
+		cfg.Database = address.Database()
 	}
-	if cfg.Database == "" {
+	if cfg.Database == "" && wrong == nil { // otherwise the driver says what is wrong with the address
 		return nil, errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
 	}
 	if opts.WorkersPerClient <= 0 {

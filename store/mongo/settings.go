@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -18,18 +17,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/store"
 )
-
-// databaseOf returns the database that an address names, empty if there is none.
-func databaseOf(uri string) string {
-	_, rest, _ := strings.Cut(uri, "://")
-	rest, _, _ = strings.Cut(rest, "?")
-	rest = rest[strings.LastIndexByte(rest, '@')+1:]
-	_, name, _ := strings.Cut(rest, "/")
-	if plain, err := url.PathUnescape(name); err == nil {
-		return plain
-	}
-	return name
-}
 
 // parse turns the target and the concern into options of the driver. An address of the form
 // mongodb+srv:// is resolved here, so it can take time; ctx bounds it.

@@ -3,9 +3,12 @@ package null
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 const (
@@ -221,40 +224,15 @@ func (s *server) appendBatch(dst []byte, batch string, id []byte, total, limit i
 	inner, dst := bsoncore.AppendDocumentElementStart(dst, "cursor")
 	array, dst := bsoncore.AppendArrayElementStart(dst, batch)
 	for i := range n {
-		dst = append(dst, 0x03)
-		dst = appendIndex(dst, i)
+		dst = append(strconv.AppendInt(append(dst, rawbson.Document), i, 10), 0)
 		dst = s.docs.appendDoc(dst, id)
 	}
-	dst = endDocument(dst, array)
+	dst = rawbson.Close(dst, int(array))
 	dst = bsoncore.AppendInt64Element(dst, "id", rest)
 	dst = bsoncore.AppendStringElement(dst, "ns", namespace)
-	dst = endDocument(dst, inner)
+	dst = rawbson.Close(dst, int(inner))
 	dst = bsoncore.AppendDoubleElement(dst, "ok", 1)
-	return endDocument(dst, outer)
-}
-
-// appendIndex appends the key of array element i.
-func appendIndex(dst []byte, i int64) []byte {
-	if i >= 10 {
-		dst = appendDigits(dst, i)
-	} else {
-		dst = append(dst, byte('0'+i))
-	}
-	return append(dst, 0)
-}
-
-func appendDigits(dst []byte, i int64) []byte {
-	if i >= 10 {
-		dst = appendDigits(dst, i/10)
-	}
-	return append(dst, byte('0'+i%10))
-}
-
-// endDocument closes the document or array that starts at start.
-func endDocument(dst []byte, start int32) []byte {
-	dst = append(dst, 0)
-	binary.LittleEndian.PutUint32(dst[start:], uint32(int32(len(dst))-start))
-	return dst
+	return rawbson.Close(dst, int(outer))
 }
 
 func commandNotFound(name []byte) []byte {

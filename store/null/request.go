@@ -3,6 +3,8 @@ package null
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 const (
@@ -136,7 +138,7 @@ func (r *request) parseMsg(b []byte) bool {
 		switch kind {
 		case 0:
 			var body []byte
-			if body, b, ok = documentBody(b[1:]); !ok || seen {
+			if body, b, ok = rawbson.Split(b[1:]); !ok || seen {
 				return false
 			}
 			seen = true
@@ -169,7 +171,7 @@ func (r *request) parseSequence(b []byte) (rest []byte, ok bool) {
 		}
 	}
 	for len(section) > 0 {
-		if _, section, ok = documentBody(section); !ok {
+		if _, section, ok = rawbson.Split(section); !ok {
 			return nil, false
 		}
 		r.docs++
@@ -191,7 +193,7 @@ func (r *request) parseQuery(b []byte) bool {
 		if b = b[i+1:]; len(b) < 8 {
 			return false
 		}
-		body, _, ok := documentBody(b[8:])
+		body, _, ok := rawbson.Split(b[8:])
 		if ok {
 			r.parseBody(body)
 		}
@@ -225,7 +227,7 @@ func (r *request) parseBody(body []byte) {
 func (r *request) argument(e element) {
 	switch string(e.key) {
 	case "filter":
-		if r.cmd == cmdFind && e.kind == 0x03 {
+		if r.cmd == cmdFind && e.kind == rawbson.Document {
 			r.filterID = equalityID(e.value)
 		}
 	case "limit":
@@ -233,20 +235,20 @@ func (r *request) argument(e element) {
 	case "batchSize":
 		r.batchSize = e.integer()
 	case "$readPreference":
-		if body, _, ok := documentBody(e.value); ok && e.kind == 0x03 {
+		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Document {
 			mode, _, ok := nextElement(body)
 			r.secondaryOk = ok && string(mode.value) != "\x08\x00\x00\x00primary\x00"
 		}
 	case "singleBatch":
-		r.single = e.kind == 0x08 && e.value[0] == 1
+		r.single = e.kind == rawbson.Bool && e.value[0] == 1
 	case "cursor":
-		if body, _, ok := documentBody(e.value); ok && e.kind == 0x03 {
+		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Document {
 			if size, _, ok := nextElement(body); ok && string(size.key) == "batchSize" {
 				r.batchSize = size.integer()
 			}
 		}
 	case "documents", "updates", "deletes":
-		if body, _, ok := documentBody(e.value); ok && e.kind == 0x04 {
+		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Array {
 			r.docs += countDocuments(body)
 		}
 	}
@@ -254,12 +256,12 @@ func (r *request) argument(e element) {
 
 // equalityID returns the _id element of a filter that begins with an equality on _id.
 func equalityID(filter []byte) []byte {
-	body, _, ok := documentBody(filter)
+	body, _, ok := rawbson.Split(filter)
 	if !ok {
 		return nil
 	}
 	e, _, ok := nextElement(body)
-	if !ok || string(e.key) != "_id" || e.kind == 0x03 || e.kind == 0x0b {
+	if !ok || string(e.key) != "_id" || e.kind == rawbson.Document || e.kind == rawbson.Regex {
 		return nil
 	}
 	return e.raw

@@ -38,7 +38,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	res.Reset()
 	write := req.Verb == workload.Insert || req.Verb == workload.Update
 	if !deadline.IsZero() && !time.Now().Before(deadline) {
-		res.Fail(unsent(write), store.Timeout, "the deadline had passed before the request was sent")
+		res.Fail(store.Unsent(write), store.Timeout, "the deadline had passed before the request was sent")
 		return
 	}
 	c, err := s.translate(req)
@@ -62,14 +62,6 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		}
 		res.Fail(outcome, store.Protocol, store.OneLine("the answer of the service is not understood: "+err.Error()))
 	}
-}
-
-// unsent is the outcome of what was not sent.
-func unsent(write bool) store.Outcome {
-	if write {
-		return store.NotApplied
-	}
-	return store.Failed
 }
 
 // send sends a call and reads the answer. res.Attempts counts the connections that it was given to.
@@ -112,7 +104,7 @@ func (s *session) noAnswer(write bool, err error, res *store.Result) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		why = store.Timeout
 	}
-	outcome := unsent(write)
+	outcome := store.Unsent(write)
 	if write && res.Attempts > 0 {
 		outcome = store.Indeterminate
 	}

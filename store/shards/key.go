@@ -8,6 +8,8 @@ import (
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // order is the place of a type in the order of BSON types, which is hashed too (manual: "Comparison/Sort Order"); 0 of one that
@@ -35,7 +37,7 @@ func order(t bsoncore.Type) byte {
 // Hash is what a hashed index has of a value: the first eight bytes of the MD5 of a seed (0), the order of its type and its
 // bytes; numbers are hashed as whole ones of 64 bits (manual: "Hashed Indexes"). It is false for types that no key has here.
 func Hash(e bsoncore.Element) (int64, bool) {
-	v := valueOf(e)
+	v := rawbson.Value(e)
 	kind := order(bsoncore.Type(e[0]))
 	if kind == 0 {
 		return 0, false
@@ -71,7 +73,7 @@ func wholeNumber(t bsoncore.Type, v []byte) (int64, bool) {
 
 // sortKey appends bytes that sort as values do, for the types that keys have; MinKey is before everything and MaxKey after it.
 func sortKey(dst []byte, e bsoncore.Element) ([]byte, bool) {
-	v := valueOf(e)
+	v := rawbson.Value(e)
 	t := bsoncore.Type(e[0])
 	kind := order(t)
 	switch t {
@@ -127,16 +129,6 @@ func element(document []byte, name string) (bsoncore.Element, bool) {
 		rest = more
 	}
 	return nil, false
-}
-
-// valueOf is the value of an element.
-func valueOf(e bsoncore.Element) []byte {
-	for i := 1; i < len(e); i++ {
-		if e[i] == 0 {
-			return e[i+1:]
-		}
-	}
-	return nil
 }
 
 func keys(m map[string]Collection) iter.Seq[string] { return maps.Keys(m) }

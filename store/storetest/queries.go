@@ -71,8 +71,8 @@ func testProjection(e *env) {
 	e.insertAll(d("_id", "k", "a", int32(1), "b", int32(2), "c", d("x", int32(3), "y", int32(4))))
 	for _, c := range []struct{ projection, want bson.D }{
 		{d("a", int32(1)), d("_id", "k", "a", int32(1))},
-		{d("_id", int32(0), "b", int32(1)), d("b", int32(2))},
-		{d("c.y", int32(1)), d("_id", "k", "c", d("y", int32(4)))},
+		{d("c", int32(1), "b", int32(1)), d("_id", "k", "b", int32(2), "c", d("x", int32(3), "y", int32(4)))},
+		{d("_id", int32(1)), d("_id", "k")},
 		{d("none", int32(1)), d("_id", "k")},
 	} {
 		req := read(e.T, "k")

@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // causal is what a causally consistent session has seen, on all of its connections: the operation time that its next read
 // must not be behind, and the cluster time that a server needs to be told before it accepts such a read. Its methods do
@@ -54,5 +58,5 @@ func (c *causal) reading(s *shape) []byte {
 
 // appendAfter writes the time that a read must not be behind.
 func appendAfter(dst []byte, at uint64) []byte {
-	return binary.LittleEndian.AppendUint64(appendKey(dst, typeTime, "afterClusterTime"), at)
+	return binary.LittleEndian.AppendUint64(appendKey(dst, rawbson.Timestamp, "afterClusterTime"), at)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -26,7 +27,7 @@ type shape struct {
 func newShape(st *settings, g *greeting, lsid []byte) shape {
 	var session []byte
 	if g.sessions {
-		session = appendDocument(nil, typeDocument, "lsid", lsid)
+		session = appendDocument(nil, rawbson.Document, "lsid", lsid)
 	}
 	s := shape{database: st.database}
 	s.write = st.appendWriteConcern(nil)
@@ -46,7 +47,7 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 func (l *link) finish(msg, fixed []byte, maxTimeMS int64, tail []byte) []byte {
 	msg = append(msg, fixed...)
 	if l.clusterTime != nil {
-		msg = appendDocument(msg, typeDocument, "$clusterTime", l.clusterTime)
+		msg = appendDocument(msg, rawbson.Document, "$clusterTime", l.clusterTime)
 	}
 	if maxTimeMS > 0 {
 		msg = appendInt64(msg, "maxTimeMS", maxTimeMS)
@@ -71,12 +72,12 @@ func maxTime(left time.Duration) int64 {
 func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration) []byte {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "find", req.Collection)
-	msg = appendDocument(msg, typeDocument, "filter", req.Filter)
+	msg = appendDocument(msg, rawbson.Document, "filter", req.Filter)
 	if req.Limit > 0 {
 		msg = appendInt64(msg, "limit", req.Limit)
 	}
 	if req.Projection != nil {
-		msg = appendDocument(msg, typeDocument, "projection", req.Projection)
+		msg = appendDocument(msg, rawbson.Document, "projection", req.Projection)
 	}
 	ms := int64(0)
 	if req.Limit == 1 {
@@ -87,7 +88,7 @@ func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration)
 		msg = appendInt64(msg, "skip", req.Skip)
 	}
 	if req.Sort != nil {
-		msg = appendDocument(msg, typeDocument, "sort", req.Sort)
+		msg = appendDocument(msg, rawbson.Document, "sort", req.Sort)
 	}
 	return l.finish(msg, l.causal.reading(&l.shape), ms, l.shape.readTail)
 }
@@ -96,8 +97,8 @@ func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration)
 func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "aggregate", req.Collection)
-	msg = appendDocument(msg, typeArray, "pipeline", req.Pipeline)
-	msg = appendDocument(msg, typeDocument, "cursor", nil)
+	msg = appendDocument(msg, rawbson.Array, "pipeline", req.Pipeline)
+	msg = appendDocument(msg, rawbson.Document, "cursor", nil)
 	return l.finish(msg, l.causal.reading(&l.shape), 0, l.shape.readTail)
 }
 
@@ -172,12 +173,12 @@ func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.S
 // appendStatement writes {q, u, upsert}.
 func appendStatement(msg []byte, s *workload.Statement) []byte {
 	start, msg := beginDocument(msg)
-	msg = appendDocument(msg, typeDocument, "q", s.Filter)
-	msg = appendDocument(msg, typeDocument, "u", s.Update)
+	msg = appendDocument(msg, rawbson.Document, "q", s.Filter)
+	msg = appendDocument(msg, rawbson.Document, "u", s.Update)
 	if s.Upsert {
 		msg = appendBool(msg, "upsert", true)
 	}
-	return endDocument(msg, start)
+	return rawbson.Close(msg, start)
 }
 
 // beginSection starts a document sequence; endSection writes its length.

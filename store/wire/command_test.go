@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -210,7 +211,7 @@ func TestMissingIDIsAdded(t *testing.T) {
 	rest := msg[at+len("documents\x00"):]
 	var docs []bson.Raw
 	for len(rest) > 0 {
-		_, next, ok := splitDocument(rest)
+		_, next, ok := rawbson.Split(rest)
 		if !ok {
 			t.Fatal("broken document sequence")
 		}

@@ -45,7 +45,7 @@ func (x *exchange) call(r *reply, slot int) bool {
 // it would be taken for the answer to something else.
 func (x *exchange) broken(f fault) {
 	msg := store.OneLine(f.err.Error())
-	outcome := unsentOutcome(x.write)
+	outcome := store.Unsent(x.write)
 	if f.sent {
 		x.res.Attempts = 1
 		if x.write {

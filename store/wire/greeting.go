@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // role is what a server says it is.
@@ -50,24 +52,24 @@ func helloCommand(name, app, user string) []byte {
 	if user != "" {
 		d = appendString(d, "saslSupportedMechs", user)
 	}
-	d = appendDocument(d, typeDocument, "client", clientMetadata(app))
-	return endDocument(d, start)
+	d = appendDocument(d, rawbson.Document, "client", clientMetadata(app))
+	return rawbson.Close(d, start)
 }
 
 // pingCommand asks for nothing but an answer.
 func pingCommand() []byte {
 	start, d := beginDocument(nil)
-	return endDocument(appendInt32(d, "ping", 1), start)
+	return rawbson.Close(appendInt32(d, "ping", 1), start)
 }
 
 // clientMetadata identifies this program in the server's log.
 func clientMetadata(app string) []byte {
 	start, d := beginDocument(nil)
-	d = appendDocument(d, typeDocument, "application", pair("name", app))
-	d = appendDocument(d, typeDocument, "driver", pair("name", "plimsoll-wire", "version", "1"))
-	d = appendDocument(d, typeDocument, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
+	d = appendDocument(d, rawbson.Document, "application", pair("name", app))
+	d = appendDocument(d, rawbson.Document, "driver", pair("name", "plimsoll-wire", "version", "1"))
+	d = appendDocument(d, rawbson.Document, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
 	d = appendString(d, "platform", runtime.Version())
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 // pair makes a document of strings.
@@ -76,14 +78,14 @@ func pair(keysAndValues ...string) []byte {
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		d = appendString(d, keysAndValues[i], keysAndValues[i+1])
 	}
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 // parseGreeting reads a successful answer to hello or isMaster.
 func parseGreeting(doc []byte) (*greeting, error) {
 	g := &greeting{maxBatch: defaultMaxBatch, maxMessage: defaultMaxMessage}
 	var flags greetingFlags
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return nil, errBSON
 	}
@@ -147,7 +149,7 @@ func (g *greeting) take(e element, flags *greetingFlags) {
 	case "setVersion":
 		g.setVersion, _ = e.number()
 	case "electionId":
-		if e.kind == typeObjectID {
+		if e.kind == rawbson.ObjectID {
 			copy(g.electionID[:], e.value)
 		}
 	default:

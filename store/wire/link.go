@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -137,13 +138,13 @@ func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 
 // ask is run with a deadline instead of a context.
 func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
-	body, _, ok := splitDocument(cmd)
+	body, _, ok := rawbson.Split(cmd)
 	if !ok {
 		return nil, errors.New("the command is not a BSON document")
 	}
 	msg := beginMessage(make([]byte, 0, len(cmd)+64))
 	msg = append(msg, body[:len(body)-1]...)
-	msg = endDocument(appendString(msg, "$db", db), bodyStart)
+	msg = rawbson.Close(appendString(msg, "$db", db), bodyStart)
 	doc, f := l.roundTrip(msg, time.Now(), deadline, 0)
 	if f.err != nil {
 		return nil, f.err

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 const (
@@ -85,8 +87,8 @@ func messageBody(msg []byte, h header, id int32) ([]byte, error) {
 func bodySection(b []byte) (body []byte, err error) {
 	for len(b) > 0 {
 		kind := b[0]
-		n, ok := lengthPrefixed(b[1:], 0, 5)
-		if !ok || n > len(b)-1 || kind > 1 || (kind == 0 && body != nil) {
+		n := rawbson.Size(rawbson.Document, b[1:])
+		if n < 0 || n > len(b)-1 || kind > 1 || (kind == 0 && body != nil) {
 			return nil, errSections
 		}
 		if kind == 0 {
@@ -101,7 +103,7 @@ func bodySection(b []byte) (body []byte, err error) {
 }
 
 // beginMessage starts an OP_MSG with an open command document in dst[:0]. The document ends with
-// endDocument(dst, bodyStart).
+// rawbson.Close(dst, bodyStart).
 func beginMessage(dst []byte) []byte {
 	dst = append(dst[:0], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xdd, 0x07, 0, 0) // opcode 2013
 	dst = append(dst, 0, 0, 0, 0, 0)                                            // flags, kind 0

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // idElement is the length of an _id element with an ObjectID: type, "_id", zero, 12 bytes.
@@ -27,7 +29,7 @@ func hasID(doc []byte) bool {
 	if len(doc) > 9 && string(doc[5:9]) == "_id\x00" {
 		return true
 	}
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	for ok {
 		e, rest, more, err := nextElement(body)
 		if err != nil || !more {
@@ -44,7 +46,7 @@ func hasID(doc []byte) bool {
 // appendWithID appends doc with a new _id as its first element.
 func (o *objectIDs) appendWithID(dst, doc []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(doc)+idElement))
-	dst = appendKey(dst, typeObjectID, "_id")
+	dst = appendKey(dst, rawbson.ObjectID, "_id")
 	dst = binary.BigEndian.AppendUint32(dst, uint32(time.Now().Unix()))
 	dst = append(dst, o.unique[:]...)
 	o.counter++

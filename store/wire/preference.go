@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
 // preference is a read preference mode.
@@ -43,8 +45,8 @@ func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
 	case mode == primary:
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "$readPreference")
+	dst = appendKey(dst, rawbson.Document, "$readPreference")
 	start, dst := beginDocument(dst)
 	dst = appendString(dst, "mode", preferenceNames[mode])
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }

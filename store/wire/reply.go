@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -31,7 +32,7 @@ type reply struct {
 // parse reads an answer's body document.
 func (r *reply) parse(doc []byte) error {
 	*r = reply{}
-	body, rest, ok := splitDocument(doc)
+	body, rest, ok := rawbson.Split(doc)
 	if !ok || len(rest) != 0 {
 		return errBSON
 	}
@@ -65,7 +66,7 @@ func (r *reply) take(e element) error {
 			r.clusterTime = e.value
 		}
 	case "operationTime":
-		if e.kind == typeTime {
+		if e.kind == rawbson.Timestamp {
 			r.operation = binary.LittleEndian.Uint64(e.value)
 		}
 	case "code":
@@ -135,7 +136,7 @@ func walkBatch(batch []byte) (first []byte, docs, size int, err error) {
 		if err != nil || !more {
 			return first, docs, size, err
 		}
-		if _, ok := e.body(); !ok || e.kind != typeDocument {
+		if _, ok := e.body(); !ok || e.kind != rawbson.Document {
 			return nil, 0, 0, errBSON
 		}
 		if docs == 0 {
@@ -231,12 +232,12 @@ func stringsOf(body []byte) []string {
 
 // clusterTimestamp reads the clusterTime of a $clusterTime document, by which two are compared.
 func clusterTimestamp(doc []byte) uint64 {
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return 0
 	}
 	e, _, more, err := nextElement(body)
-	if err != nil || !more || e.kind != typeTime {
+	if err != nil || !more || e.kind != rawbson.Timestamp {
 		return 0
 	}
 	return binary.LittleEndian.Uint64(e.value)

@@ -13,6 +13,7 @@ import (
 	"github.com/xdg-go/stringprep"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -161,9 +162,9 @@ func saslStart(mech, payload string) []byte {
 	d = appendInt32(d, "saslStart", 1)
 	d = appendString(d, "mechanism", mech)
 	d = appendBinary(d, "payload", 0, []byte(payload))
-	options, d := beginDocument(appendKey(d, typeDocument, "options"))
-	d = endDocument(appendBool(d, "skipEmptyExchange", true), options)
-	return endDocument(d, start)
+	options, d := beginDocument(appendKey(d, rawbson.Document, "options"))
+	d = rawbson.Close(appendBool(d, "skipEmptyExchange", true), options)
+	return rawbson.Close(d, start)
 }
 
 func saslContinue(conversation int64, payload string) []byte {
@@ -171,7 +172,7 @@ func saslContinue(conversation int64, payload string) []byte {
 	d = appendInt32(d, "saslContinue", 1)
 	d = appendInt32(d, "conversationId", int32(conversation))
 	d = appendBinary(d, "payload", 0, []byte(payload))
-	return endDocument(d, start)
+	return rawbson.Close(d, start)
 }
 
 type saslStep struct {
@@ -183,7 +184,7 @@ type saslStep struct {
 // parseSASL reads {conversationId, payload, done}.
 func parseSASL(doc []byte) (saslStep, error) {
 	var s saslStep
-	body, _, ok := splitDocument(doc)
+	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return s, errBSON
 	}
@@ -198,7 +199,7 @@ func parseSASL(doc []byte) (saslStep, error) {
 		case "done":
 			s.done = e.isTrue()
 		case "payload":
-			if e.kind == typeBinary {
+			if e.kind == rawbson.Binary {
 				s.payload = e.value[5:]
 			} else {
 				s.payload, _ = e.text()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -49,7 +50,7 @@ func newLSID() []byte {
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
 	start, d := beginDocument(nil)
-	return endDocument(appendBinary(d, "id", 4, id[:]), start)
+	return rawbson.Close(appendBinary(d, "id", 4, id[:]), start)
 }
 
 // Do sends req once and waits for the answer at most until deadline (plus a tenth of the time left, at
@@ -104,14 +105,7 @@ func (s *Session) port(write bool) *port {
 
 // unsent is the result of a request of which nothing was sent.
 func (s *Session) unsent(res *store.Result, write bool, why store.Reason, msg string) {
-	res.Fail(unsentOutcome(write), why, msg)
-}
-
-func unsentOutcome(write bool) store.Outcome {
-	if write {
-		return store.NotApplied
-	}
-	return store.Failed
+	res.Fail(store.Unsent(write), why, msg)
 }
 
 // connect gives p a connection within deadline, or fills res and returns false.

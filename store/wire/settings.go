@@ -12,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -206,7 +207,7 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.W == "" && s.concern.Journal == nil {
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "writeConcern")
+	dst = appendKey(dst, rawbson.Document, "writeConcern")
 	start, dst := beginDocument(dst)
 	if n, err := strconv.ParseInt(s.concern.W, 10, 32); err == nil {
 		dst = appendInt32(dst, "w", int32(n))
@@ -216,7 +217,7 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.Journal != nil {
 		dst = appendBool(dst, "j", *s.concern.Journal)
 	}
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }
 
 // appendReadConcern writes readConcern if one is asked for, or the read must not be behind a time; 0 is none.
@@ -224,7 +225,7 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if s.concern.Read == "" && after == 0 {
 		return dst
 	}
-	dst = appendKey(dst, typeDocument, "readConcern")
+	dst = appendKey(dst, rawbson.Document, "readConcern")
 	start, dst := beginDocument(dst)
 	if s.concern.Read != "" {
 		dst = appendString(dst, "level", s.concern.Read)
@@ -232,7 +233,7 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if after > 0 {
 		dst = appendAfter(dst, after)
 	}
-	return endDocument(dst, start)
+	return rawbson.Close(dst, start)
 }
 
 // describe writes down what decides how this client behaves, under the names that store/mongo uses.

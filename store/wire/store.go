@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -28,11 +29,11 @@ type Store struct {
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Session   = (*Session)(nil)
-	_ store.Commander = (*Store)(nil)
-	_ loop.Store      = (*Store)(nil)
-	_ loop.Session    = (*Session)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Session    = (*Session)(nil)
+	_ server.Commander = (*Store)(nil)
+	_ loop.Store       = (*Store)(nil)
+	_ loop.Session     = (*Session)(nil)
 )
 
 // Open connects to the deployment that cfg.Target names, a mongodb:// or mongodb+srv:// address, and

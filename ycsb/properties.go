@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,18 +15,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// ycsbProps are the properties of one call: those of the files, overridden by the command line.
-type ycsbProps struct {
+// properties are the properties of one call: those of the files, overridden by the command line.
+type properties struct {
 	values map[string]string
 	first  error // the first property that could not be read
 }
 
-// readYCSBProps reads the files in order and lays the command line over them. notes says which stock
+// readProperties reads the files in order and lays the command line over them. notes says which stock
 // workloads were taken from the binary because there is no such file.
-func readYCSBProps(a *ycsbArgs) (p *ycsbProps, notes []string, err error) {
-	p = &ycsbProps{values: map[string]string{}}
+func readProperties(a *Args) (p *properties, notes []string, err error) {
+	p = &properties{values: map[string]string{}}
 	for _, name := range a.files {
-		props, note, err := readYCSBFile(name)
+		props, note, err := ReadFile(name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -40,34 +41,34 @@ func readYCSBProps(a *ycsbArgs) (p *ycsbProps, notes []string, err error) {
 		p.values[k] = v
 	}
 	if p.values["workload"] == "" {
-		return nil, nil, withHint(exitUsage, errors.New(`the property "workload" is missing`),
+		return nil, nil, hinted(Usage, errors.New(`the property "workload" is missing`),
 			"name a workload file with -P (workloada … workloadf are built in), or say -p workload=site.ycsb.workloads.CoreWorkload")
 	}
 	return p, notes, nil
 }
 
-// readYCSBFile reads one property file. A stock workload of YCSB that is not there as a file is built in.
-func readYCSBFile(name string) (props map[string]string, note string, err error) {
+// ReadFile reads one property file. A stock workload of YCSB that is not there as a file is built in, which note says.
+func ReadFile(name string) (props map[string]string, note string, err error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		base := filepath.Base(name)
 		if stock, ok := workload.Stock(base); ok && strings.HasPrefix(base, "workload") {
 			return stock, fmt.Sprintf("there is no file %s; using the stock %s, which is built in", name, base), nil
 		}
-		return nil, "", withHint(exitUsage, fmt.Errorf("cannot open the properties file %s: %w", name, fs.ErrNotExist),
+		return nil, "", hinted(Usage, fmt.Errorf("cannot open the properties file %s: %w", name, fs.ErrNotExist),
 			"workloada … workloadf are built in and need no file")
 	}
 	if err != nil {
-		return nil, "", withExit(exitUsage, fmt.Errorf("cannot open the properties file: %w", err))
+		return nil, "", failed(Usage, fmt.Errorf("cannot open the properties file: %w", err))
 	}
 	defer f.Close()
 	if props, _, err = workload.ReadProperties(f); err != nil {
-		return nil, "", withExit(exitUsage, fmt.Errorf("%s: %w", name, err))
+		return nil, "", failed(Usage, fmt.Errorf("%s: %w", name, err))
 	}
 	return props, "", nil
 }
 
-func (p *ycsbProps) text(name, otherwise string) string {
+func (p *properties) text(name, otherwise string) string {
 	if v, ok := p.values[name]; ok {
 		return v
 	}
@@ -75,7 +76,7 @@ func (p *ycsbProps) text(name, otherwise string) string {
 }
 
 // yes reads a boolean as Java does: only "true", in any case, is true.
-func (p *ycsbProps) yes(name string, otherwise bool) bool {
+func (p *properties) yes(name string, otherwise bool) bool {
 	if v, ok := p.values[name]; ok {
 		return strings.EqualFold(v, "true")
 	}
@@ -83,7 +84,7 @@ func (p *ycsbProps) yes(name string, otherwise bool) bool {
 }
 
 // whole reads a number from least upwards. YCSB stops at 2³¹−1; we do not.
-func (p *ycsbProps) whole(name string, otherwise, least int64) int64 {
+func (p *properties) whole(name string, otherwise, least int64) int64 {
 	v, ok := p.values[name]
 	if !ok {
 		return otherwise
@@ -99,14 +100,14 @@ func (p *ycsbProps) whole(name string, otherwise, least int64) int64 {
 }
 
 // fail keeps the first error.
-func (p *ycsbProps) fail(name string, err error) {
+func (p *properties) fail(name string, err error) {
 	if p.first == nil && err != nil {
-		p.first = withExit(exitUsage, fmt.Errorf("property %s: %w", name, err))
+		p.first = failed(Usage, fmt.Errorf("property %s: %w", name, err))
 	}
 }
 
-// ycsbClientProps are the properties that belong to the client, not to the workload.
-var ycsbClientProps = []string{
+// clientProperties are the properties that belong to the client, not to the workload.
+var clientProperties = []string{
 	"db", "dotransactions", "threadcount", "target", "maxexecutiontime", "status", "status.interval", "label",
 	"exporter", "exportfile", "spin.sleep", "reportlatencyforeacherror", "latencytrackederrors",
 	"measurementtype", "measurement.interval", "measurement.trackjvm", "measurement.histogram.verbose",
@@ -121,9 +122,14 @@ var ycsbClientProps = []string{
 	"plimsoll.client", "plimsoll.seed", "plimsoll.timeout", "plimsoll.out", "plimsoll.strict", "plimsoll.ycsb.version",
 }
 
-// knownYCSBProps lists all properties that have an effect.
-func knownYCSBProps() []string {
-	known := append([]string(nil), ycsbClientProps...)
+// ForeignProperty reports whether a property is none of the workload's: it belongs to YCSB's client or to a database.
+func ForeignProperty(name string) bool {
+	return slices.Contains(clientProperties, name) || foreign(name, knownProperties()) || strings.HasPrefix(name, "mongodb.")
+}
+
+// knownProperties lists all properties that have an effect.
+func knownProperties() []string {
+	known := append([]string(nil), clientProperties...)
 	for _, p := range workload.YCSBProperties() {
 		known = append(known, p.Name)
 	}
@@ -132,15 +138,15 @@ func knownYCSBProps() []string {
 
 // misspelled finds properties that have no effect but look like one that has. Unknown names as such
 // are no mistake: workload files carry the properties of other databases, and YCSB never looks at them.
-func (p *ycsbProps) misspelled() []string {
-	known := knownYCSBProps()
+func (p *properties) misspelled() []string {
+	known := knownProperties()
 	isKnown := map[string]bool{}
 	for _, k := range known {
 		isKnown[k] = true
 	}
 	var found []string
 	for name := range p.values {
-		if isKnown[name] || foreignProp(name, known) {
+		if isKnown[name] || foreign(name, known) {
 			continue
 		}
 		if n := nearest.Word(name, known); n != "" {
@@ -153,9 +159,9 @@ func (p *ycsbProps) misspelled() []string {
 	return found
 }
 
-// foreignProp reports whether name has a first part that none of ours has, like "jdbc" in jdbc.url: then
+// foreign reports whether name has a first part that none of ours has, like "jdbc" in jdbc.url: then
 // it belongs to another database, however similar the rest looks.
-func foreignProp(name string, known []string) bool {
+func foreign(name string, known []string) bool {
 	family, _, dotted := strings.Cut(name, ".")
 	if !dotted {
 		return false

@@ -1,23 +1,23 @@
-package main
+package ycsb
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
 // YCSB gives every thread its own number of operations, and a thread of the load phase ends at the first
 // insert that fails for good. The streams here do the same around those of the workload.
 
-// ycsbWorkload is a workload whose streams end by themselves.
-type ycsbWorkload struct {
+// threads is a workload whose streams end by themselves.
+type threads struct {
 	workload.Workload
-	settings *ycsbSettings
-	probes   *ycsbProbes
+	settings *settings
+	probes   *probes
 	stop     context.Context // ends pauses
 	say      func(string)    // a line for standard error
 
@@ -26,8 +26,8 @@ type ycsbWorkload struct {
 	loaded      atomic.Int64 // load phase: records that are in the database
 }
 
-func newYCSBWorkload(stop context.Context, w workload.Workload, s *ycsbSettings, p *ycsbProbes, say func(string)) *ycsbWorkload {
-	y := &ycsbWorkload{Workload: w, settings: s, probes: p, stop: stop, say: say, insert: -1, rmw: -1}
+func newThreads(stop context.Context, w workload.Workload, s *settings, p *probes, say func(string)) *threads {
+	y := &threads{Workload: w, settings: s, probes: p, stop: stop, say: say, insert: -1, rmw: -1}
 	for i, c := range w.Classes() {
 		switch ycsbtext.OpName(c.Name) {
 		case ycsbtext.OpInsert:
@@ -40,12 +40,12 @@ func newYCSBWorkload(stop context.Context, w workload.Workload, s *ycsbSettings,
 }
 
 // Stream returns the stream of one thread.
-func (y *ycsbWorkload) Stream(worker, workers int) workload.Stream {
+func (y *threads) Stream(worker, workers int) workload.Stream {
 	q := quota{left: share(y.settings.operations, worker, workers), endless: y.settings.operations == 0}
 	if y.settings.load {
-		return &ycsbLoadStream{y: y, quota: q, loader: y.Loader(), probe: y.probes.workers[worker]}
+		return &loadStream{y: y, quota: q, loader: y.Loader(), probe: y.probes.workers[worker]}
 	}
-	s := &ycsbRunStream{y: y, quota: q, inner: y.Workload.Stream(worker, workers), probe: y.probes.workers[worker]}
+	s := &runStream{y: y, quota: q, inner: y.Workload.Stream(worker, workers), probe: y.probes.workers[worker]}
 	s.verifier, _ = s.inner.(workload.Verifier)
 	return s
 }
@@ -67,29 +67,29 @@ func share(total int64, worker, workers int) int64 {
 	return n
 }
 
-// ycsbRunStream are the operations of one thread of a run.
-type ycsbRunStream struct {
+// runStream are the operations of one thread of a run.
+type runStream struct {
 	quota
-	y        *ycsbWorkload
+	y        *threads
 	inner    workload.Stream
 	verifier workload.Verifier // nil if the stream cannot
-	probe    *ycsbProbe
+	probe    *probe
 }
 
-func (s *ycsbRunStream) Next(op *workload.Op) {
+func (s *runStream) Next(op *workload.Op) {
 	s.left--
 	s.inner.Next(op)
 }
 
-func (s *ycsbRunStream) Done(op *workload.Op, applied bool) {
+func (s *runStream) Done(op *workload.Op, applied bool) {
 	s.probe.operation(op, op.Class == s.y.rmw)
 	s.inner.Done(op, applied)
 }
 
-func (s *ycsbRunStream) Flush(op *workload.Op) bool { return s.inner.Flush(op) }
+func (s *runStream) Flush(op *workload.Op) bool { return s.inner.Flush(op) }
 
 // Verify passes a check on and times it, as YCSB does.
-func (s *ycsbRunStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
+func (s *runStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
 	if s.verifier == nil {
 		return true, false
 	}
@@ -113,13 +113,13 @@ func (s *ycsbRunStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked 
 	return ok, checked
 }
 
-// ycsbLoadStream are the inserts of one thread of the load phase. With batches, a thread takes a batch of
+// loadStream are the inserts of one thread of the load phase. With batches, a thread takes a batch of
 // records at once, so that each batch is one run of records; the last one may be short.
-type ycsbLoadStream struct {
+type loadStream struct {
 	quota
-	y      *ycsbWorkload
+	y      *threads
 	loader workload.Loader
-	probe  *ycsbProbe
+	probe  *probe
 
 	first   int64 // of the batch under way
 	size    int64
@@ -130,11 +130,11 @@ type ycsbLoadStream struct {
 }
 
 // Ended implements [workload.Ender].
-func (s *ycsbLoadStream) Ended() bool {
+func (s *loadStream) Ended() bool {
 	return s.failed || (s.tries == 0 && s.quota.Ended())
 }
 
-func (s *ycsbLoadStream) Next(op *workload.Op) {
+func (s *loadStream) Next(op *workload.Op) {
 	if s.tries > 0 {
 		s.pause()
 		s.loader.Load(s.first, int(s.size), op)
@@ -154,7 +154,7 @@ func (s *ycsbLoadStream) Next(op *workload.Op) {
 }
 
 // pause waits before another attempt: 0.8 to 1.2 times the interval in YCSB, the interval itself here.
-func (s *ycsbLoadStream) pause() {
+func (s *loadStream) pause() {
 	t := time.NewTimer(s.y.settings.retryPause)
 	defer t.Stop()
 	select {
@@ -164,7 +164,7 @@ func (s *ycsbLoadStream) pause() {
 }
 
 // Done decides what becomes of the batch: it is loaded, tried again, or given up.
-func (s *ycsbLoadStream) Done(op *workload.Op, _ bool) {
+func (s *loadStream) Done(op *workload.Op, _ bool) {
 	s.probe.operation(op, false)
 	if len(op.Requests) == 0 {
 		return
@@ -190,7 +190,7 @@ func (s *ycsbLoadStream) Done(op *workload.Op, _ bool) {
 
 // isLoaded reports whether the last attempt, or one before it, put the batch into the database. A record
 // that is there already after an attempt without an answer was put there by that attempt.
-func (s *ycsbLoadStream) isLoaded() bool {
+func (s *loadStream) isLoaded() bool {
 	switch s.probe.outcome {
 	case store.OK, store.Unacknowledged:
 		return true
@@ -200,8 +200,8 @@ func (s *ycsbLoadStream) isLoaded() bool {
 	return false
 }
 
-func (s *ycsbLoadStream) newBatch() { s.pending, s.tries, s.unsure = 0, 0, false }
+func (s *loadStream) newBatch() { s.pending, s.tries, s.unsure = 0, 0, false }
 
 // Flush implements [workload.Stream]. The last batch is sent when the thread's records are all there, so
 // only a thread that is stopped early holds something back, and that was never counted as loaded.
-func (s *ycsbLoadStream) Flush(*workload.Op) bool { return false }
+func (s *loadStream) Flush(*workload.Op) bool { return false }

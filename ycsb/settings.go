@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// ycsbSettings are the client-level properties, understood. The workload reads its own.
-type ycsbSettings struct {
+// settings are the client-level properties, understood. The workload reads its own.
+type settings struct {
 	load       bool
 	threads    int
 	operations int64         // of the whole client; 0 for no limit
@@ -44,16 +44,16 @@ type ycsbSettings struct {
 	warnings []string // for standard error
 }
 
-func (s *ycsbSettings) warn(format string, a ...any) {
+func (s *settings) warn(format string, a ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, a...))
 }
 
-// ycsbSettingsFrom understands the client-level properties of a `load` or a `run`.
-func ycsbSettingsFrom(p *ycsbProps, load bool, seed uint64) (*ycsbSettings, error) {
-	s := &ycsbSettings{load: load}
-	for _, read := range []func(*ycsbProps){
+// settingsFrom understands the client-level properties of a `load` or a `run`.
+func settingsFrom(p *properties, load bool, seed uint64) (*settings, error) {
+	s := &settings{load: load}
+	for _, read := range []func(*properties){
 		s.readAmount, s.readStatus, s.readMeasurement, s.readExport, s.readInserts,
-		func(p *ycsbProps) { s.readOwn(p, seed) },
+		func(p *properties) { s.readOwn(p, seed) },
 	} {
 		if read(p); p.first != nil {
 			return nil, p.first
@@ -62,7 +62,7 @@ func ycsbSettingsFrom(p *ycsbProps, load bool, seed uint64) (*ycsbSettings, erro
 	s.warnIneffective(p)
 	for _, m := range p.misspelled() {
 		if p.yes("plimsoll.strict", false) {
-			return nil, usageError("%s (plimsoll.strict makes this an error)", m)
+			return nil, usage("%s (plimsoll.strict makes this an error)", m)
 		}
 		s.warn("%s", m)
 	}
@@ -72,7 +72,7 @@ func ycsbSettingsFrom(p *ycsbProps, load bool, seed uint64) (*ycsbSettings, erro
 // maxSeconds bounds times given in seconds, so that they fit into nanoseconds with room for sums.
 const maxSeconds = 10 * 365 * 24 * 3600
 
-func (p *ycsbProps) seconds(name string, otherwise, least int64) time.Duration {
+func (p *properties) seconds(name string, otherwise, least int64) time.Duration {
 	n := p.whole(name, otherwise, least)
 	if n > maxSeconds {
 		p.fail(name, fmt.Errorf("%d seconds are more than ten years", n))
@@ -80,7 +80,7 @@ func (p *ycsbProps) seconds(name string, otherwise, least int64) time.Duration {
 	return time.Duration(min(n, maxSeconds)) * time.Second
 }
 
-func (s *ycsbSettings) readAmount(p *ycsbProps) {
+func (s *settings) readAmount(p *properties) {
 	threads := p.whole("threadcount", 1, 1)
 	if threads > 1<<20 {
 		p.fail("threadcount", fmt.Errorf("%d is more than the limit of %d", threads, 1<<20))
@@ -97,12 +97,12 @@ func (s *ycsbSettings) readAmount(p *ycsbProps) {
 }
 
 // pacePerThread is the rate of each thread in operations per second, 0 for as fast as possible.
-func (s *ycsbSettings) pacePerThread() float64 { return float64(s.target) / float64(s.threads) }
+func (s *settings) pacePerThread() float64 { return float64(s.target) / float64(s.threads) }
 
 // fewerThreads lowers the number of threads to the number of operations, as YCSB does, and reports
 // whether it had to. Ask for
 // the rate per thread before: it stays what it was, which is YCSB's way too.
-func (s *ycsbSettings) fewerThreads() bool {
+func (s *settings) fewerThreads() bool {
 	if s.operations == 0 || int64(s.threads) <= s.operations {
 		return false
 	}
@@ -110,13 +110,13 @@ func (s *ycsbSettings) fewerThreads() bool {
 	return true
 }
 
-func (s *ycsbSettings) readStatus(p *ycsbProps) {
+func (s *settings) readStatus(p *properties) {
 	s.status = p.yes("status", false)
 	s.statusEvery = p.seconds("status.interval", 10, 1)
 	s.label = p.text("label", "")
 }
 
-func (s *ycsbSettings) readMeasurement(p *ycsbProps) {
+func (s *settings) readMeasurement(p *properties) {
 	var err error
 	s.text.Type, err = ycsbtext.ParseType(p.text("measurementtype", "hdrhistogram"))
 	p.fail("measurementtype", err)
@@ -140,7 +140,7 @@ func (s *ycsbSettings) readMeasurement(p *ycsbProps) {
 	}
 }
 
-func (s *ycsbSettings) readVersion(p *ycsbProps) (release017 bool) {
+func (s *settings) readVersion(p *properties) (release017 bool) {
 	switch v := p.text("plimsoll.ycsb.version", "0.18"); v {
 	case "0.17", "0.17.0":
 		return true
@@ -153,7 +153,7 @@ func (s *ycsbSettings) readVersion(p *ycsbProps) (release017 bool) {
 }
 
 // percentiles reads a list; like YCSB it falls back to the default where the list cannot be read.
-func (s *ycsbSettings) percentiles(p *ycsbProps, name string, otherwise []float64) []float64 {
+func (s *settings) percentiles(p *properties, name string, otherwise []float64) []float64 {
 	text, ok := p.values[name]
 	if !ok {
 		return otherwise
@@ -174,7 +174,7 @@ func joinFloats(fs []float64) string {
 	return strings.Join(parts, ",")
 }
 
-func (s *ycsbSettings) readExport(p *ycsbProps) {
+func (s *settings) readExport(p *properties) {
 	s.exporter, s.exportFile = p.text("exporter", ""), p.text("exportfile", "")
 	if _, err := ycsbtext.NewExporter(s.exporter, nil); err != nil {
 		p.fail("exporter", fmt.Errorf("%w%s (known: %s)", err,
@@ -187,14 +187,14 @@ func (s *ycsbSettings) readExport(p *ycsbProps) {
 	}
 }
 
-func (s *ycsbSettings) readInserts(p *ycsbProps) {
+func (s *settings) readInserts(p *properties) {
 	s.retries = p.whole("core_workload_insertion_retry_limit", 0, 0)
 	s.retryPause = p.seconds("core_workload_insertion_retry_interval", 3, 0)
 	s.keepGoing = p.yes("core_workload_insertion_keep_going_on_error", false)
 }
 
 // readOwn reads what YCSB does not have. The seed given is used where none is asked for.
-func (s *ycsbSettings) readOwn(p *ycsbProps, seed uint64) {
+func (s *settings) readOwn(p *properties, seed uint64) {
 	s.client = p.text("plimsoll.client", "driver")
 	if s.client != "driver" && s.client != "wire" {
 		p.fail("plimsoll.client", fmt.Errorf("unknown client %q (known: driver, wire)", s.client))
@@ -219,7 +219,7 @@ func (s *ycsbSettings) readOwn(p *ycsbProps, seed uint64) {
 }
 
 // warnIneffective tells about properties of YCSB that are understood and do nothing here.
-func (s *ycsbSettings) warnIneffective(p *ycsbProps) {
+func (s *settings) warnIneffective(p *properties) {
 	for _, w := range []struct{ name, why string }{
 		{"measurement.trackjvm", "there is no Java machine to track"},
 		{"spin.sleep", "the pace is kept with precise timers instead of spinning"},

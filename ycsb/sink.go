@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"fmt"
@@ -8,20 +8,20 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// ycsbSink turns the closed intervals of a run into YCSB's measurements and status lines.
-type ycsbSink struct {
-	settings  *ycsbSettings
+// sink turns the closed intervals of a run into YCSB's measurements and status lines.
+type sink struct {
+	settings  *settings
 	dims      measure.Dims
 	m         *ycsbtext.Measurements
 	collector *ycsbtext.Collector
-	probes    *ycsbProbes
+	probes    *probes
 	status    *ycsbtext.Status
 	lines     []io.Writer // where status lines go
 	notes     func(string, ...any)
-	record    *ycsbRecord // nil for none
+	record    *recorder // nil for none
 	start     time.Time
 	nextLine  time.Duration
 
@@ -29,8 +29,8 @@ type ycsbSink struct {
 	failures map[measure.Failure]*measure.FailureCount
 }
 
-func newYCSBSink(s *ycsbSettings, dims measure.Dims, m *ycsbtext.Measurements, probes *ycsbProbes, start time.Time) *ycsbSink {
-	k := &ycsbSink{
+func newSink(s *settings, dims measure.Dims, m *ycsbtext.Measurements, probes *probes, start time.Time) *sink {
+	k := &sink{
 		settings: s, dims: dims, m: m, probes: probes, start: start, nextLine: s.statusEvery,
 		collector: ycsbtext.NewCollector(m, dims, s.tracked),
 		status:    ycsbtext.NewStatus(s.label, s.operations),
@@ -44,7 +44,7 @@ func newYCSBSink(s *ycsbSettings, dims measure.Dims, m *ycsbtext.Measurements, p
 }
 
 // Interval implements [measure.Sink].
-func (k *ycsbSink) Interval(iv *measure.Interval) error {
+func (k *sink) Interval(iv *measure.Interval) error {
 	if err := k.record.Interval(iv); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (k *ycsbSink) Interval(iv *measure.Interval) error {
 }
 
 // Event implements [measure.Sink]: what a person at the terminal wants to know at once.
-func (k *ycsbSink) Event(e measure.Event) error {
+func (k *sink) Event(e measure.Event) error {
 	switch e.Kind {
 	case load.EventFailing, load.EventRecovered, load.EventBackoff, load.EventBackoffEnd, load.EventAbandoned:
 		k.notes("%.1f sec: %s: %s", e.At.Seconds(), e.Kind, e.Text)
@@ -67,7 +67,7 @@ func (k *ycsbSink) Event(e measure.Event) error {
 	return k.record.Event(e)
 }
 
-func (k *ycsbSink) tally(iv *measure.Interval) {
+func (k *sink) tally(iv *measure.Interval) {
 	k.total = k.total.Add(iv.Tally(k.dims))
 	for _, f := range iv.Failures {
 		if had := k.failures[f.Failure]; had != nil {
@@ -80,7 +80,7 @@ func (k *ycsbSink) tally(iv *measure.Interval) {
 }
 
 // line prints one status line.
-func (k *ycsbSink) line(at time.Duration) error {
+func (k *sink) line(at time.Duration) error {
 	summary, err := k.m.Summary(at)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (k *ycsbSink) line(at time.Duration) error {
 const mostFailures = 5
 
 // explainFailures says what failed, the most frequent first.
-func (k *ycsbSink) explainFailures() {
+func (k *sink) explainFailures() {
 	all := make([]*measure.FailureCount, 0, len(k.failures))
 	for _, f := range k.failures {
 		all = append(all, f)

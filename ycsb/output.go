@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"bufio"
@@ -8,21 +8,24 @@ import (
 	"os"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/load"
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// ycsbOutput is where results go: standard output and the files that properties ask for.
-type ycsbOutput struct {
-	settings *ycsbSettings
+// output is where results go: standard output and the files that properties ask for.
+type output struct {
+	settings *settings
 	stdout   io.Writer
 	raw      *os.File // nil if there is none
 	options  ycsbtext.Options
 }
 
-// openYCSBOutput opens what must be open before the run, so that a mistake does not cost a run.
-func openYCSBOutput(s *ycsbSettings, stdout io.Writer, start time.Time) (*ycsbOutput, error) {
-	o := &ycsbOutput{settings: s, stdout: stdout, options: s.text}
+// openOutput opens what must be open before the run, so that a mistake does not cost a run.
+func openOutput(s *settings, stdout io.Writer, start time.Time) (*output, error) {
+	o := &output{settings: s, stdout: stdout, options: s.text}
 	o.options.Start = start
 	if s.hdrLogs {
 		o.options.Log = func(series string) (io.WriteCloser, error) { return os.Create(s.hdrPrefix + series + ".hdr") }
@@ -42,7 +45,7 @@ func openYCSBOutput(s *ycsbSettings, stdout io.Writer, start time.Time) (*ycsbOu
 	return o, nil
 }
 
-func (o *ycsbOutput) openRaw() (err error) {
+func (o *output) openRaw() (err error) {
 	if o.settings.rawFile == "" {
 		fmt.Fprintln(o.stdout, "Raw data measurement: will output to stdout.")
 		o.options.RawOut = o.stdout
@@ -56,7 +59,7 @@ func (o *ycsbOutput) openRaw() (err error) {
 	return nil
 }
 
-func (o *ycsbOutput) close() error {
+func (o *output) close() error {
 	if o.raw == nil {
 		return nil
 	}
@@ -66,7 +69,7 @@ func (o *ycsbOutput) close() error {
 }
 
 // export writes the summary to standard output or to the file that is asked for.
-func (o *ycsbOutput) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
+func (o *output) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
 	w, done := o.stdout, func() error { return nil }
 	if o.settings.exportFile != "" {
 		f, err := os.Create(o.settings.exportFile)
@@ -76,12 +79,13 @@ func (o *ycsbOutput) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements)
 		w, done = f, f.Close
 	}
 	buffered := bufio.NewWriter(w)
-	err := o.exportTo(buffered, overall, m)
+	err := export(buffered, o.settings.exporter, overall, m)
 	return errors.Join(err, buffered.Flush(), done(), o.close())
 }
 
-func (o *ycsbOutput) exportTo(w io.Writer, overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
-	e, err := ycsbtext.NewExporter(o.settings.exporter, w)
+// export writes a summary in one of YCSB's formats.
+func export(w io.Writer, exporter string, overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
+	e, err := ycsbtext.NewExporter(exporter, w)
 	if err != nil {
 		return err
 	}
@@ -94,21 +98,46 @@ func (o *ycsbOutput) exportTo(w io.Writer, overall *ycsbtext.Overall, m *ycsbtex
 	return e.Close()
 }
 
-// ycsbConclusion is the end of a call: the summary, what is to be said about it, and the exit code.
-type ycsbConclusion struct {
-	*ycsbRun
-	out      *ycsbOutput
-	sink     *ycsbSink
-	workload *ycsbWorkload
+// WriteRun writes the measured phase of the run recorded in dir as YCSB would have printed it: the summary lines that scripts
+// and spreadsheets read. With a schedule the series are there twice, as with measurement.interval=both.
+func WriteRun(w io.Writer, dir string, r *record.Run) error {
+	p := r.Phase("measure")
+	if p == nil {
+		return failed(Nothing, errors.New("nothing was measured, so there is nothing that YCSB would print"))
+	}
+	options := ycsbtext.Options{Start: r.Started}
+	if r.Scheduled {
+		options.Interval = ycsbtext.Both
+	}
+	m := ycsbtext.New(options)
+	collector := ycsbtext.NewCollector(m, r.Dims(), ycsbtext.Tracked{})
+	if _, err := record.EachInterval(dir, func(iv *measure.Interval) error {
+		if iv.Phase == "measure" || iv.Phase == "drain" {
+			collector.Interval(iv)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	overall := &ycsbtext.Overall{RunTime: time.Duration(p.Seconds * 1e9), Operations: collector.Operations()}
+	return export(w, "", overall, m)
+}
+
+// conclusion is the end of a call: the summary, what is to be said about it, and the exit code.
+type conclusion struct {
+	*call
+	out      *output
+	sink     *sink
+	workload *threads
 	report   load.Report
 	gcs      int64
 	gcTime   time.Duration
 }
 
-func (c *ycsbConclusion) conclude() error {
+func (c *conclusion) conclude() error {
 	if c.settings.maxTime > 0 && c.report.End >= c.settings.maxTime {
-		fmt.Fprintln(c.env.stderr, "Maximum time elapsed. Requesting stop for the workload.")
-		fmt.Fprintln(c.env.stderr, "Stop requested for workload. Now Joining!")
+		fmt.Fprintln(c.process.Stderr, "Maximum time elapsed. Requesting stop for the workload.")
+		fmt.Fprintln(c.process.Stderr, "Stop requested for workload. Now Joining!")
 	}
 	c.sink.probes.drain(c.sink.m, forever) // what was noted after the last interval, such as the end of sessions
 	if c.settings.status {
@@ -126,18 +155,18 @@ func (c *ycsbConclusion) conclude() error {
 
 // operations is how many operations were made as YCSB counts them: without what was sent at the end to
 // write what threads had buffered.
-func (c *ycsbConclusion) operations() int64 { return c.sink.collector.Operations() - c.report.Flushed }
+func (c *conclusion) operations() int64 { return c.sink.collector.Operations() - c.report.Flushed }
 
 // explain says on standard error what the summary does not, and where it differs from YCSB's.
-func (c *ycsbConclusion) explain(overall *ycsbtext.Overall) {
+func (c *conclusion) explain(overall *ycsbtext.Overall) {
 	c.sink.explainFailures()
 	t := c.sink.total
 	if bad := t.Attempted - t.Succeeded; bad > 0 {
 		c.note("%s of %s operations did not succeed; Throughput counts them, as YCSB does. Successful operations only: %s/s",
-			formatCount(bad), formatCount(t.Attempted), formatRate(float64(t.Succeeded)/c.report.End.Seconds()))
+			figure.Count(bad), figure.Count(t.Attempted), figure.Rate(float64(t.Succeeded)/c.report.End.Seconds()))
 	}
 	if n := c.report.Mismatch; n > 0 {
-		c.note("%s reads returned something else than what was written", formatCount(n))
+		c.note("%s reads returned something else than what was written", figure.Count(n))
 	}
 	if c.report.Flushed > 0 {
 		c.note("%d last, short batches were sent at the end; YCSB loses them. Each counts as one more INSERT", c.report.Flushed)
@@ -155,36 +184,36 @@ func (c *ycsbConclusion) explain(overall *ycsbtext.Overall) {
 }
 
 // verdict decides the exit code. YCSB's is 0 in all of these cases.
-func (c *ycsbConclusion) verdict() error {
+func (c *conclusion) verdict() error {
 	t := c.sink.total
 	switch {
 	case c.report.Interrupted || c.report.Aborted:
-		return withExit(exitInterrupted, errors.New("interrupted; the summary is of what was done until then"))
+		return failed(Interrupted, errors.New("interrupted; the summary is of what was done until then"))
 	case c.settings.load:
 		return c.loadVerdict()
 	case t.Attempted == 0:
-		return withExit(exitInvalid, errors.New("nothing was done (YCSB exits 0 here)"))
+		return failed(Nothing, errors.New("nothing was done (YCSB exits 0 here)"))
 	case t.Succeeded > 0:
 		return nil
 	case t.NotFound == t.Attempted:
-		return withHint(exitInvalid, errors.New("no record was found (YCSB exits 0 here)"),
+		return hinted(Nothing, errors.New("no record was found (YCSB exits 0 here)"),
 			"load the data set first, with the same recordcount, table and database: plimsoll ycsb load …")
 	}
-	return withExit(exitInvalid, errors.New("all operations failed (YCSB exits 0 here)"))
+	return failed(Nothing, errors.New("all operations failed (YCSB exits 0 here)"))
 }
 
-func (c *ycsbConclusion) loadVerdict() error {
+func (c *conclusion) loadVerdict() error {
 	missing := c.settings.operations - c.workload.loaded.Load()
 	if missing <= 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s of %s records are not loaded (YCSB exits 0 here)", formatCount(missing), formatCount(c.settings.operations))
+	err := fmt.Errorf("%s of %s records are not loaded (YCSB exits 0 here)", figure.Count(missing), figure.Count(c.settings.operations))
 	switch {
 	case c.settings.maxTime > 0 && c.report.End >= c.settings.maxTime:
-		return withHint(exitFailure, err, "maxexecutiontime ended the load; leave it out or raise it")
+		return hinted(Short, err, "maxexecutiontime ended the load; leave it out or raise it")
 	case c.sink.collector.Operations() == 0:
-		return withExit(exitFailure, err)
+		return failed(Short, err)
 	}
-	return withHint(exitFailure, err, "to go on after a failed insert: -p core_workload_insertion_retry_limit=5, "+
+	return hinted(Short, err, "to go on after a failed insert: -p core_workload_insertion_retry_limit=5, "+
 		"or -p core_workload_insertion_keep_going_on_error=true; to write over records that are there: -p mongodb.upsert=true")
 }

@@ -1,110 +1,54 @@
-package main
+package ycsb
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
-// defaultYCSBURL is where YCSB's MongoDB binding connects without mongodb.url.
-const defaultYCSBURL = "mongodb://localhost:27017/ycsb?w=1"
+// defaultURL is where YCSB's MongoDB binding connects without mongodb.url.
+const defaultURL = "mongodb://localhost:27017/ycsb?w=1"
 
-// ycsbURL is the target of the MongoDB binding.
-type ycsbURL struct {
-	url      string // with the options that the old properties stand for
+// target is the target of the MongoDB binding.
+type target struct {
+	address  mongouri.Address // with the options that the old properties stand for
+	url      string           // the address
 	database string
 	notes    []string // for standard error
 }
 
-func (u *ycsbURL) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
+func (u *target) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
 
-// ycsbURLFrom builds the address from mongodb.url and the old properties beside it, which count only
+// targetFrom builds the address from mongodb.url and the old properties beside it, which count only
 // where the address does not say the same already.
-func ycsbURLFrom(p *ycsbProps, threads int) (*ycsbURL, error) {
+func targetFrom(p *properties, threads int) (*target, error) {
 	given, isGiven := p.values["mongodb.url"]
-	u := &ycsbURL{url: given}
 	if !isGiven {
-		u.url = defaultYCSBURL
+		given = defaultURL
 	}
-	if !strings.HasPrefix(u.url, "mongodb://") && !strings.HasPrefix(u.url, "mongodb+srv://") {
-		return nil, withHint(exitUsage, fmt.Errorf("mongodb.url is not a MongoDB address"),
+	address, err := mongouri.Parse(given)
+	if err != nil {
+		return nil, hinted(Usage, fmt.Errorf("mongodb.url is not a MongoDB address: %w", err),
 			"it has the form mongodb://host1:port1,host2:port2/database?options or mongodb+srv://host/database?options")
 	}
-	u.database = "ycsb"
-	if name := databaseOf(u.url); isGiven && name != "" && name != "admin" {
+	u := &target{address: address, database: "ycsb"}
+	if name := address.Database(); isGiven && name != "" && name != "admin" {
 		u.database = name
 	}
 	u.addOldProperties(p)
 	u.dropUnsupported()
 	u.sizePool(threads)
+	u.url = u.address.String()
 	return u, nil
 }
 
-// splitURL cuts an address before the path and before the options. User information may hold escaped
-// characters only, so the first '/' after the scheme begins the path.
-func splitURL(s string) (hosts, path, options string) {
-	scheme := strings.Index(s, "://") + len("://")
-	s, options, _ = strings.Cut(s, "?")
-	if scheme > len(s) {
-		return s, "", options
-	}
-	if i := strings.IndexByte(s[scheme:], '/'); i >= 0 {
-		return s[:scheme+i], s[scheme+i+1:], options
-	}
-	return s, "", options
-}
-
-func databaseOf(s string) string {
-	_, path, _ := splitURL(s)
-	if name, err := url.PathUnescape(path); err == nil {
-		return name
-	}
-	return path
-}
-
-// option returns the value of an option of the address. Names of options have no case.
-func (u *ycsbURL) option(name string) (value string, ok bool) {
-	_, _, options := splitURL(u.url)
-	for _, pair := range strings.FieldsFunc(options, isOptionSeparator) {
-		if k, v, _ := strings.Cut(pair, "="); strings.EqualFold(k, name) {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-func isOptionSeparator(r rune) bool { return r == '&' || r == ';' }
-
 // add adds an option unless the address has it.
-func (u *ycsbURL) add(name, value string) {
-	if _, ok := u.option(name); ok {
-		return
+func (u *target) add(name, value string) {
+	if _, ok := u.address.Option(name); !ok {
+		u.address.Set(name, value)
 	}
-	hosts, path, options := splitURL(u.url)
-	if options != "" {
-		options += "&"
-	}
-	u.url = hosts + "/" + path + "?" + options + name + "=" + url.QueryEscape(value)
-}
-
-// drop removes an option and reports whether it was there.
-func (u *ycsbURL) drop(name string) bool {
-	if _, ok := u.option(name); !ok {
-		return false
-	}
-	hosts, path, options := splitURL(u.url)
-	var kept []string
-	for _, pair := range strings.FieldsFunc(options, isOptionSeparator) {
-		if k, _, _ := strings.Cut(pair, "="); !strings.EqualFold(k, name) {
-			kept = append(kept, pair)
-		}
-	}
-	u.url = hosts + "/" + path
-	if len(kept) > 0 {
-		u.url += "?" + strings.Join(kept, "&")
-	}
-	return true
 }
 
 // urlOption is an option of the address that a value of an old property stands for.
@@ -127,7 +71,7 @@ var oldReadPreferences = map[string]urlOption{
 	"nearest":             {"readPreference", "nearest"},
 }
 
-func (u *ycsbURL) addOldProperties(p *ycsbProps) {
+func (u *target) addOldProperties(p *properties) {
 	if n, ok := p.values["mongodb.maxconnections"]; ok {
 		u.add("maxPoolSize", n)
 	}
@@ -142,7 +86,7 @@ func (u *ycsbURL) addOldProperties(p *ycsbProps) {
 
 // addChoice adds the option that a value stands for. YCSB ignores unknown values and values that the
 // address contradicts; so do we, but we say so.
-func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]urlOption, names string) {
+func (u *target) addChoice(p *properties, property string, choices map[string]urlOption, names string) {
 	value, ok := p.values[property]
 	if !ok {
 		return
@@ -152,7 +96,7 @@ func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]ur
 		u.note("%s=%s is ignored, as in YCSB: it is none of %s", property, value, names)
 		return
 	}
-	if has, ok := u.option(o.name); ok && has != o.value {
+	if has, ok := u.address.Option(o.name); ok && has != o.value {
 		u.note("%s=%s has no effect, as in YCSB: the address says %s=%s", property, value, o.name, has)
 		return
 	}
@@ -162,14 +106,14 @@ func (u *ycsbURL) addChoice(p *ycsbProps, property string, choices map[string]ur
 // unsupportedOptions are options of old Java drivers that mean nothing today.
 var unsupportedOptions = []string{"waitQueueMultiple", "slaveOk", "safe", "fsync"}
 
-func (u *ycsbURL) dropUnsupported() {
+func (u *target) dropUnsupported() {
 	for _, name := range unsupportedOptions {
-		if u.drop(name) {
+		if u.address.Drop(name) {
 			u.note("the option %s in mongodb.url is ignored: it is of a driver that is gone", name)
 		}
 	}
-	if v, ok := u.option("j"); ok { // the old name of journal
-		u.drop("j")
+	if v, ok := u.address.Option("j"); ok { // the old name of journal
+		u.address.Drop("j")
 		u.add("journal", v)
 	}
 }
@@ -178,8 +122,8 @@ func (u *ycsbURL) dropUnsupported() {
 const javaPoolSize = 100
 
 // sizePool makes the pool as large as the number of threads, or as the Java driver's if that is more.
-func (u *ycsbURL) sizePool(threads int) {
-	if size, ok := u.option("maxPoolSize"); ok {
+func (u *target) sizePool(threads int) {
+	if size, ok := u.address.Option("maxPoolSize"); ok {
 		if n, err := strconv.Atoi(size); err == nil && n > 0 && n < threads {
 			u.note("maxPoolSize=%d is less than the %d threads: they wait for connections, and the wait is part of the latencies", n, threads)
 		}

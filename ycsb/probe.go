@@ -1,13 +1,13 @@
-package main
+package ycsb
 
 import (
 	"sort"
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
 // YCSB's summary says a few things that intervals do not: how long the closing of a session took, the time of
@@ -15,8 +15,8 @@ import (
 // measurementtype=raw every single value. Probes around sessions and streams note these, one probe per
 // worker; nothing is shared between workers.
 
-// ycsbPoint is one value that a probe noted.
-type ycsbPoint struct {
+// point is one value that a probe noted.
+type point struct {
 	op     string        // series
 	status string        // counted as a return of op if not empty
 	at     time.Duration // since the start
@@ -24,12 +24,12 @@ type ycsbPoint struct {
 	timed  bool // false: only the status counts
 }
 
-// ycsbProbe is what one worker noted. The lock is between the worker and whoever drains it.
-type ycsbProbe struct {
-	opts *ycsbProbes
+// probe is what one worker noted. The lock is between the worker and whoever drains it.
+type probe struct {
+	opts *probes
 
 	mu     sync.Mutex
-	points []ycsbPoint
+	points []point
 
 	// What follows belongs to the worker alone.
 	outcome store.Outcome // of the last request
@@ -40,30 +40,30 @@ type ycsbProbe struct {
 	request int // requests sent of the operation under way
 }
 
-// ycsbProbes are the probes of a run.
-type ycsbProbes struct {
+// probes are the probes of a run.
+type probes struct {
 	start     time.Time
 	every     bool // keep every value, not only what intervals lack
 	perRecord bool // time scans per document
 	integrity bool // reads are verified
 	tracked   ycsbtext.Tracked
-	workers   []*ycsbProbe
+	workers   []*probe
 }
 
-func newYCSBProbes(start time.Time, s *ycsbSettings, integrity bool) *ycsbProbes {
-	p := &ycsbProbes{
+func newProbes(start time.Time, s *settings, integrity bool) *probes {
+	p := &probes{
 		start: start, every: s.text.Type.NeedsPoints(), perRecord: !s.text.Release017,
 		integrity: integrity, tracked: s.tracked,
 	}
 	for range s.threads {
-		p.workers = append(p.workers, &ycsbProbe{opts: p})
+		p.workers = append(p.workers, &probe{opts: p})
 	}
 	return p
 }
 
 // drain hands over what was noted of the time until the given moment since the start. Intervals are closed
 // some time after their end; what belongs to the next one stays.
-func (p *ycsbProbes) drain(m *ycsbtext.Measurements, until time.Duration) {
+func (p *probes) drain(m *ycsbtext.Measurements, until time.Duration) {
 	for _, w := range p.workers {
 		for _, pt := range w.take(until) {
 			if pt.timed {
@@ -80,24 +80,24 @@ func (p *ycsbProbes) drain(m *ycsbtext.Measurements, until time.Duration) {
 }
 
 // take removes and returns the points until the given moment. Points are in order of time.
-func (w *ycsbProbe) take(until time.Duration) []ycsbPoint {
+func (w *probe) take(until time.Duration) []point {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := sort.Search(len(w.points), func(i int) bool { return w.points[i].at > until })
 	taken := w.points[:n:n]
-	w.points = append([]ycsbPoint(nil), w.points[n:]...)
+	w.points = append([]point(nil), w.points[n:]...)
 	return taken
 }
 
-func (w *ycsbProbe) note(pt ycsbPoint) {
+func (w *probe) note(pt point) {
 	w.mu.Lock()
 	w.points = append(w.points, pt)
 	w.mu.Unlock()
 }
 
 // sample notes a value that ended at the given moment.
-func (w *ycsbProbe) sample(op string, end time.Time, took time.Duration) {
-	w.note(ycsbPoint{op: op, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
+func (w *probe) sample(op string, end time.Time, took time.Duration) {
+	w.note(point{op: op, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
 }
 
 // requestName is what YCSB calls a request: by what it does, whatever operation it is a part of.
@@ -114,7 +114,7 @@ func requestName(req *workload.Request) string {
 }
 
 // answered notes what is to be noted of a request that has just ended.
-func (w *ycsbProbe) answered(req *workload.Request, res *store.Result, begin, end time.Time) {
+func (w *probe) answered(req *workload.Request, res *store.Result, begin, end time.Time) {
 	if w.request == 0 {
 		w.began = begin
 	}
@@ -133,12 +133,12 @@ func (w *ycsbProbe) answered(req *workload.Request, res *store.Result, begin, en
 }
 
 // verified notes the check of a read.
-func (w *ycsbProbe) verified(status string, end time.Time, took time.Duration) {
-	w.note(ycsbPoint{op: ycsbtext.OpVerify, status: status, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
+func (w *probe) verified(status string, end time.Time, took time.Duration) {
+	w.note(point{op: ycsbtext.OpVerify, status: status, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
 }
 
 // operation notes what is to be noted of a whole operation.
-func (w *ycsbProbe) operation(op *workload.Op, rmw bool) {
+func (w *probe) operation(op *workload.Op, rmw bool) {
 	if w.opts.every && rmw {
 		w.sample(ycsbtext.OpReadModifyWrite, w.ended, w.ended.Sub(w.began))
 	}
@@ -151,7 +151,7 @@ func (w *ycsbProbe) operation(op *workload.Op, rmw bool) {
 // probedStore puts a probe around every session.
 type probedStore struct {
 	store.Store
-	probes *ycsbProbes
+	probes *probes
 }
 
 func (s *probedStore) Session(worker int) (store.Session, error) {
@@ -164,7 +164,7 @@ func (s *probedStore) Session(worker int) (store.Session, error) {
 
 type probedSession struct {
 	inner store.Session
-	probe *ycsbProbe
+	probe *probe
 }
 
 func (s *probedSession) Do(deadline time.Time, req *workload.Request, res *store.Result) {

@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"context"
@@ -13,34 +13,33 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/report/ycsbtext"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
 	"github.com/plimsoll-bench/plimsoll/store/wire"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
 // execute does what was asked and prints what YCSB prints.
-func (r *ycsbRun) execute(ctx context.Context) error {
-	ver, _ := toolVersion()
+func (r *call) execute(ctx context.Context) error {
 	release := "0.18.0-SNAPSHOT"
 	if r.settings.text.Release017 {
 		release = "0.17.0"
 	}
-	fmt.Fprintf(r.env.stderr, "YCSB Client %s (plimsoll %s)\n\nLoading workload...\n", release, ver)
+	fmt.Fprintf(r.process.Stderr, "YCSB Client %s (plimsoll %s)\n\nLoading workload...\n", release, r.process.Tool.Version)
 	core, err := workload.NewCore(r.params)
 	if err != nil {
-		return withExit(exitUsage, err)
+		return failed(Usage, err)
 	}
-	fmt.Fprintln(r.env.stderr, "Starting test.")
+	fmt.Fprintln(r.process.Stderr, "Starting test.")
 	r.note("for the same operations again: -p plimsoll.seed=%d", r.settings.seed)
 	pace := r.settings.pacePerThread()
 	if r.settings.fewerThreads() {
-		fmt.Fprintln(r.env.stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
+		fmt.Fprintln(r.process.Stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
 	}
-	ctx, abort, stop := endOrAbort(ctx, r.env)
+	ctx, abort, stop := r.process.Interrupts(ctx)
 	defer stop()
 	st, err := r.open(ctx)
 	if err != nil {
@@ -58,7 +57,7 @@ func (r *ycsbRun) execute(ctx context.Context) error {
 const forever = maxSeconds * time.Second
 
 // interval is the grain of the time series: a second, or finer where averages of shorter times are asked for.
-func (r *ycsbRun) interval() time.Duration {
+func (r *call) interval() time.Duration {
 	if r.settings.text.Type == ycsbtext.TimeSeries {
 		return max(10*time.Millisecond, min(time.Second, r.settings.text.Granularity))
 	}
@@ -66,7 +65,7 @@ func (r *ycsbRun) interval() time.Duration {
 }
 
 // open connects to the target, and says so if that takes long.
-func (r *ycsbRun) open(ctx context.Context) (st store.Store, err error) {
+func (r *call) open(ctx context.Context) (st store.Store, err error) {
 	run.TellIfSlow(func() {
 		if r.url != nil {
 			r.note("%s has not answered yet; it is tried again", store.Redact(r.url.url))
@@ -76,12 +75,12 @@ func (r *ycsbRun) open(ctx context.Context) (st store.Store, err error) {
 }
 
 // connect opens the store. Like YCSB's binding, the official driver is one client for all threads.
-func (r *ycsbRun) connect(ctx context.Context) (store.Store, error) {
+func (r *call) connect(ctx context.Context) (store.Store, error) {
 	cfg := store.Config{Sessions: r.settings.threads, Timeout: min(r.settings.timeout, 30*time.Second)}
 	if r.url == nil {
 		cfg.Database = "ycsb"
 		cfg.Concern = r.embeddedConcern()
-		return embedded.Open(ctx, r.props.values["embedded.dir"], cfg, embedded.Options{})
+		return embedded.Open(ctx, r.props.values["embedded.dir"], cfg)
 	}
 	cfg.Target, cfg.Database = r.url.url, r.url.database
 	if r.settings.client == "wire" {
@@ -91,7 +90,7 @@ func (r *ycsbRun) connect(ctx context.Context) (store.Store, error) {
 }
 
 // embeddedConcern is the durability that the old property mongodb.writeConcern asks for.
-func (r *ycsbRun) embeddedConcern() store.Concern {
+func (r *call) embeddedConcern() store.Concern {
 	o := oldWriteConcerns[strings.ToLower(r.props.values["mongodb.writeConcern"])]
 	if o.name == "journal" {
 		yes := true
@@ -103,24 +102,24 @@ func (r *ycsbRun) embeddedConcern() store.Concern {
 	return store.Concern{W: o.value}
 }
 
-func (r *ycsbRun) unopened(ctx context.Context, err error) error {
+func (r *call) unopened(ctx context.Context, err error) error {
 	var wrong *store.AddressError
 	switch {
 	case errors.As(err, &wrong):
-		return withExit(exitUsage, err)
+		return failed(Usage, err)
 	case ctx.Err() != nil:
-		return withExit(exitInterrupted, errors.New("interrupted before the target was open"))
+		return failed(Interrupted, errors.New("interrupted before the target was open"))
 	case r.url == nil:
 		return err
 	}
-	return withExit(exitUnreachable, err)
+	return failed(Unreachable, err)
 }
 
 // announce prints what YCSB prints when its threads start.
-func (r *ycsbRun) announce() {
+func (r *call) announce() {
 	if r.url != nil {
 		shown := store.Redact(r.url.url)
-		fmt.Fprintln(r.env.stdout, "mongo client connection created with "+shown)
+		fmt.Fprintln(r.process.Stdout, "mongo client connection created with "+shown)
 		if shown != r.url.url {
 			r.note("the password in that line is hidden; YCSB prints it")
 		}
@@ -129,17 +128,17 @@ func (r *ycsbRun) announce() {
 		}
 	}
 	names := "[" + strings.Join(r.settings.tracked.Names, ", ") + "]"
-	fmt.Fprintf(r.env.stderr, "DBWrapper: report latency for each error is %t and specific error codes to track for latency are: %s\n",
+	fmt.Fprintf(r.process.Stderr, "DBWrapper: report latency for each error is %t and specific error codes to track for latency are: %s\n",
 		r.settings.tracked.Each, names)
 	if r.settings.maxTime > 0 {
-		fmt.Fprintf(r.env.stderr, "Maximum execution time specified as: %d secs\n", r.settings.maxTime/time.Second)
+		fmt.Fprintf(r.process.Stderr, "Maximum execution time specified as: %d secs\n", r.settings.maxTime/time.Second)
 	}
 }
 
 // measure drives the load and prints the result.
-func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.Store, cfg load.Config) error {
-	start := r.env.now()
-	out, err := openYCSBOutput(r.settings, r.env.stdout, start)
+func (r *call) measure(ctx context.Context, core workload.Workload, st store.Store, cfg load.Config) error {
+	start := r.process.Now()
+	out, err := openOutput(r.settings, r.process.Stdout, start)
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.
 	if err != nil {
 		return err
 	}
-	w := newYCSBWorkload(ctx, core, r.settings, sink.probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.env.stderr, s) }))
+	w := newThreads(ctx, core, r.settings, sink.probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.process.Stderr, s) }))
 	if cfg.Duration == 0 {
 		cfg.Duration = forever
 	}
@@ -159,27 +158,27 @@ func (r *ycsbRun) measure(ctx context.Context, core workload.Workload, st store.
 	}
 	switch {
 	case err != nil && report.Interrupted:
-		return withExit(exitInterrupted, err)
+		return failed(Interrupted, err)
 	case err != nil:
 		return err
 	}
 	gc := readGC()
-	c := &ycsbConclusion{ycsbRun: r, out: out, sink: sink, workload: w, report: report,
+	c := &conclusion{call: r, out: out, sink: sink, workload: w, report: report,
 		gcs: gc.n - before.n, gcTime: gc.pause - before.pause}
 	return c.conclude()
 }
 
 // newSink makes what takes the results, and prints the first status line.
-func (r *ycsbRun) newSink(ctx context.Context, st store.Store, dims measure.Dims, out *ycsbOutput) (*ycsbSink, error) {
+func (r *call) newSink(ctx context.Context, st store.Store, dims measure.Dims, out *output) (*sink, error) {
 	start := out.options.Start
-	probes := newYCSBProbes(start, r.settings, r.params.DataIntegrity)
-	k := newYCSBSink(r.settings, dims, ycsbtext.New(out.options), probes, start)
-	k.notes, k.lines = r.note, []io.Writer{r.env.stderr}
+	probes := newProbes(start, r.settings, r.params.DataIntegrity)
+	k := newSink(r.settings, dims, ycsbtext.New(out.options), probes, start)
+	k.notes, k.lines = r.note, []io.Writer{r.process.Stderr}
 	if r.settings.text.Type == ycsbtext.TimeSeries {
-		k.lines = append(k.lines, r.env.stdout)
+		k.lines = append(k.lines, r.process.Stdout)
 	}
 	var err error
-	if k.record, err = r.openYCSBRecord(ctx, st, dims); err != nil {
+	if k.record, err = r.openRecord(ctx, st, dims); err != nil {
 		return nil, err
 	}
 	if r.settings.status {

@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"errors"
@@ -11,41 +11,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseYCSBArgs(t *testing.T) {
+func TestParseArgs(t *testing.T) {
 	for _, c := range []struct {
 		line string
-		want ycsbArgs
+		want Args
 	}{
 		{"load mongodb -P a -P b -p x=1 -threads 16 -s",
-			ycsbArgs{command: "load", binding: "mongodb", files: []string{"a", "b"},
+			Args{command: "load", binding: "mongodb", files: []string{"a", "b"},
 				props: map[string]string{"x": "1", "threadcount": "16", "status": "true"}}},
 		{"run mongodb-async -target 500 -l exp1 -p threadcount=2 -threads 4 -p mongodb.url=mongodb://h/?w=1",
-			ycsbArgs{command: "run", binding: "mongodb-async",
+			Args{command: "run", binding: "mongodb-async",
 				props: map[string]string{"target": "500", "label": "exp1", "threadcount": "4", "mongodb.url": "mongodb://h/?w=1"}}},
-		{"-db site.ycsb.db.MongoDbClient -P w -load", ycsbArgs{command: "load", binding: "mongodb", files: []string{"w"}}},
-		{"-t -db com.yahoo.ycsb.db.MongoDbClient -P w", ycsbArgs{command: "run", binding: "mongodb", files: []string{"w"}}},
-		{"-db site.ycsb.db.AsyncMongoDbClient -P w", ycsbArgs{command: "run", binding: "mongodb-async", files: []string{"w"}}},
+		{"-db site.ycsb.db.MongoDbClient -P w -load", Args{command: "load", binding: "mongodb", files: []string{"w"}}},
+		{"-t -db com.yahoo.ycsb.db.MongoDbClient -P w", Args{command: "run", binding: "mongodb", files: []string{"w"}}},
+		{"-db site.ycsb.db.AsyncMongoDbClient -P w", Args{command: "run", binding: "mongodb-async", files: []string{"w"}}},
 		{"load mongodb -load -cp lib -jvm-args -Xmx4g -jvm-args=-Xms1g -P w",
-			ycsbArgs{command: "load", binding: "mongodb", files: []string{"w"},
+			Args{command: "load", binding: "mongodb", files: []string{"w"},
 				notes: []string{"-cp is for Java and is ignored", "-jvm-args is for Java and is ignored", "-jvm-args is for Java and is ignored"}}},
-		{"-s run -p a= embedded", ycsbArgs{command: "run", binding: "embedded", props: map[string]string{"status": "true", "a": ""}}},
-		{"--help", ycsbArgs{help: true}},
+		{"-s run -p a= embedded", Args{command: "run", binding: "embedded", props: map[string]string{"status": "true", "a": ""}}},
+		{"--help", Args{Help: true}},
 	} {
-		got, err := parseYCSBArgs(strings.Fields(c.line))
+		got, err := ParseArgs(strings.Fields(c.line))
 		if err != nil {
 			t.Errorf("%s: %v", c.line, err)
 			continue
 		}
+		c.want.words = strings.Fields(c.line)
 		if c.want.props == nil {
 			c.want.props = map[string]string{}
 		}
-		if diff := cmp.Diff(&c.want, got, cmp.AllowUnexported(ycsbArgs{})); diff != "" {
+		if diff := cmp.Diff(&c.want, got, cmp.AllowUnexported(Args{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.line, diff)
 		}
 	}
 }
 
-func TestParseYCSBArgsErrors(t *testing.T) {
+func TestParseArgsErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                               "say what to do",
 		"load":                           "say which database",
@@ -68,45 +69,54 @@ func TestParseYCSBArgsErrors(t *testing.T) {
 		"-db site.ycsb.BasicDB -P w":     `unknown database "site.ycsb.BasicDB"`,
 		"run mongodb -P w -s -s -s what": `"what" follows no argument`,
 	} {
-		_, err := parseYCSBArgs(strings.Fields(line))
-		var e *exitError
+		_, err := ParseArgs(strings.Fields(line))
+		var e *Error
 		if !errors.As(err, &e) {
 			t.Errorf("%q: got %v, want a usage error", line, err)
 			continue
 		}
-		if text := e.Error() + " " + e.hint; e.code != exitUsage || !strings.Contains(text, want) {
-			t.Errorf("%q: exit %d, %q, want exit %d with %q", line, e.code, text, exitUsage, want)
+		if text := e.Error() + " " + e.Hint; e.Kind != Usage || !strings.Contains(text, want) {
+			t.Errorf("%q: kind %d, %q, want a usage error with %q", line, e.Kind, text, want)
 		}
 	}
 }
 
-func FuzzParseYCSBArgs(f *testing.F) {
+// kindOf is the kind of an error of this package, 0 for every other.
+func kindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return 0
+}
+
+func FuzzParseArgs(f *testing.F) {
 	f.Add("load mongodb -P a -p x=1")
 	f.Add("-db site.ycsb.db.MongoDbClient -t -jvm-args=x")
 	f.Add("run mongodb -threads -1 -- -")
 	f.Fuzz(func(t *testing.T, line string) {
-		a, err := parseYCSBArgs(strings.Fields(line))
-		if err == nil && !a.help && (a.binding == "" || a.command == "") {
+		a, err := ParseArgs(strings.Fields(line))
+		if err == nil && !a.Help && (a.binding == "" || a.command == "") {
 			t.Errorf("%q was accepted without a command or a database: %+v", line, a)
 		}
 	})
 }
 
 // propsFor reads properties from text, one per line, as from a file.
-func propsFor(t *testing.T, text string) *ycsbProps {
+func propsFor(t *testing.T, text string) *properties {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "w.properties")
 	if err := os.WriteFile(file, []byte("workload=site.ycsb.workloads.CoreWorkload\n"+text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, _, err := readYCSBProps(&ycsbArgs{files: []string{file}})
+	p, _, err := readProperties(&Args{files: []string{file}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func TestYCSBPropsPrecedence(t *testing.T) {
+func TestPropertiesPrecedence(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
 	for file, text := range map[string]string{first: "a=file1\nb=file1\nc=file1\n", second: "b=file2\nc=file2\nworkload:x\n"} {
@@ -114,7 +124,7 @@ func TestYCSBPropsPrecedence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, notes, err := readYCSBProps(&ycsbArgs{files: []string{"none/workloadc", first, second}, props: map[string]string{"c": "line"}})
+	p, notes, err := readProperties(&Args{files: []string{"none/workloadc", first, second}, props: map[string]string{"c": "line"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +138,7 @@ func TestYCSBPropsPrecedence(t *testing.T) {
 	}
 }
 
-func TestYCSBPropsErrors(t *testing.T) {
+func TestPropertiesErrors(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad")
 	if err := os.WriteFile(bad, []byte("a=1\nb=\\uZZZZ\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -142,14 +152,14 @@ func TestYCSBPropsErrors(t *testing.T) {
 		"bad escape":  {[]string{bad}, "line 2"},
 		"a directory": {[]string{t.TempDir()}, "directory"},
 	} {
-		_, _, err := readYCSBProps(&ycsbArgs{files: c.files})
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v (exit %d), want exit %d and %q", name, err, exitCode(err), exitUsage, c.want)
+		_, _, err := readProperties(&Args{files: c.files})
+		if kindOf(err) != Usage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v (kind %d), want a usage error with %q", name, err, kindOf(err), c.want)
 		}
 	}
 }
 
-func TestMisspelledYCSBProps(t *testing.T) {
+func TestMisspelledProperties(t *testing.T) {
 	p := propsFor(t, "recordcont=1\nThreadcount=3\nmongodb.batchsize=1\njdbc.url=x\njdbc.batchsize=3\nhbase.table=u\n"+
 		"columnfamily=f\nmongo.url=x\nmongodb.ssl=true\nfieldcount=10\nplimsoll.sed=3\n")
 	want := []string{
@@ -163,13 +173,13 @@ func TestMisspelledYCSBProps(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	p.values["plimsoll.strict"] = "true"
-	if _, err := ycsbSettingsFrom(p, false, 1); exitCode(err) != exitUsage {
+	if _, err := settingsFrom(p, false, 1); kindOf(err) != Usage {
 		t.Errorf("strict: %v, want a usage error", err)
 	}
 }
 
-func TestYCSBSettings(t *testing.T) {
-	s, err := ycsbSettingsFrom(propsFor(t, `
+func TestSettings(t *testing.T) {
+	s, err := settingsFrom(propsFor(t, `
 recordcount=1000
 insertcount=300
 operationcount=5000000000
@@ -195,7 +205,7 @@ plimsoll.seed=18446744073709551615
 	if len(s.warnings) != 2 || s.seed != 1<<64-1 || len(s.tracked.Names) != 2 {
 		t.Errorf("got %+v", s)
 	}
-	load, err := ycsbSettingsFrom(propsFor(t, "recordcount=1000\ninsertcount=300\nthreadcount=301\n"), true, 1)
+	load, err := settingsFrom(propsFor(t, "recordcount=1000\ninsertcount=300\nthreadcount=301\n"), true, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +214,7 @@ plimsoll.seed=18446744073709551615
 	}
 }
 
-func TestYCSBSettingsErrors(t *testing.T) {
+func TestSettingsErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"threadcount=0":                  "property threadcount: 0 is too small",
 		"threadcount=many":               "property threadcount",
@@ -219,17 +229,17 @@ func TestYCSBSettingsErrors(t *testing.T) {
 		"plimsoll.ycsb.version=0.16":     "plimsoll.ycsb.version",
 		"maxexecutiontime=999999999999":  "maxexecutiontime",
 	} {
-		_, err := ycsbSettingsFrom(propsFor(t, line), false, 1)
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v (exit %d), want exit %d and %q", line, err, exitCode(err), exitUsage, want)
+		_, err := settingsFrom(propsFor(t, line), false, 1)
+		if kindOf(err) != Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v (kind %d), want a usage error with %q", line, err, kindOf(err), want)
 		}
 	}
-	if _, err := ycsbSettingsFrom(propsFor(t, "measurementtype=raw\nmeasurement.interval=both"), false, 1); exitCode(err) != exitUsage {
+	if _, err := settingsFrom(propsFor(t, "measurementtype=raw\nmeasurement.interval=both"), false, 1); kindOf(err) != Usage {
 		t.Errorf("raw with both intervals: %v, want a usage error", err)
 	}
 }
 
-func TestYCSBURL(t *testing.T) {
+func TestTarget(t *testing.T) {
 	for _, c := range []struct {
 		props, url, database string
 		notes                int
@@ -248,7 +258,7 @@ func TestYCSBURL(t *testing.T) {
 		{"mongodb.url=mongodb://h/d\nmongodb.writeConcern=strict", "mongodb://h/d?maxPoolSize=100", "d", 1},
 		{"mongodb.url=mongodb://h/d?j=true&waitQueueMultiple=500", "mongodb://h/d?journal=true&maxPoolSize=100", "d", 1},
 	} {
-		u, err := ycsbURLFrom(propsFor(t, c.props), 8)
+		u, err := targetFrom(propsFor(t, c.props), 8)
 		if err != nil {
 			t.Errorf("%s: %v", c.props, err)
 			continue
@@ -257,25 +267,25 @@ func TestYCSBURL(t *testing.T) {
 			t.Errorf("%s:\ngot  %s, database %s, notes %q\nwant %s, database %s, %d notes", c.props, u.url, u.database, u.notes, c.url, c.database, c.notes)
 		}
 	}
-	if _, err := ycsbURLFrom(propsFor(t, "mongodb.url=localhost:27017"), 1); exitCode(err) != exitUsage {
+	if _, err := targetFrom(propsFor(t, "mongodb.url=localhost:27017"), 1); kindOf(err) != Usage {
 		t.Errorf("an address without scheme: %v, want a usage error", err)
 	}
-	u, err := ycsbURLFrom(propsFor(t, "mongodb.url=mongodb://h/d"), 250)
+	u, err := targetFrom(propsFor(t, "mongodb.url=mongodb://h/d"), 250)
 	if err != nil || len(u.notes) != 1 || !strings.HasSuffix(u.url, "maxPoolSize=250") {
 		t.Errorf("250 threads: %v, %v", u, err)
 	}
 }
 
-func FuzzYCSBURL(f *testing.F) {
+func FuzzTarget(f *testing.F) {
 	f.Add("mongodb://u:p@h1,h2:3/db?w=1&j=true;maxPoolSize=3")
 	f.Add("mongodb+srv://h?")
 	f.Add("mongodb:///%zz?=&&")
 	f.Fuzz(func(t *testing.T, address string) {
-		u, err := ycsbURLFrom(&ycsbProps{values: map[string]string{"mongodb.url": address, "mongodb.writeConcern": "journaled"}}, 3)
+		u, err := targetFrom(&properties{values: map[string]string{"mongodb.url": address, "mongodb.writeConcern": "journaled"}}, 3)
 		if err != nil {
 			return
 		}
-		if _, ok := u.option("maxPoolSize"); !ok || u.database == "" || !strings.HasPrefix(u.url, "mongodb") {
+		if _, ok := u.address.Option("maxPoolSize"); !ok || u.database == "" || !strings.HasPrefix(u.url, "mongodb") {
 			t.Errorf("%q became %+v", address, u)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package ycsb
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// ycsbRecord keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
+// recorder keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
 // YCSB's lines do not say.
-type ycsbRecord struct {
+type recorder struct {
 	writer *record.RunWriter
 	inside bool // the target runs in this process
 }
 
-// openYCSBRecord begins the record before the load.
-func (r *ycsbRun) openYCSBRecord(ctx context.Context, st store.Store, dims measure.Dims) (*ycsbRecord, error) {
+// openRecord begins the record before the load.
+func (r *call) openRecord(ctx context.Context, st store.Store, dims measure.Dims) (*recorder, error) {
 	if r.settings.out == "" {
 		return nil, nil
 	}
-	w, err := record.CreateRun(r.settings.out, tool(), r.specification())
+	w, err := record.CreateRun(r.settings.out, r.process.Tool, r.specification())
 	if err != nil {
 		return nil, err
 	}
@@ -32,18 +33,18 @@ func (r *ycsbRun) openYCSBRecord(ctx context.Context, st store.Store, dims measu
 		dirs["embedded"] = dir
 	}
 	w.SetEnvironment(record.NewEnvironment(dirs))
-	w.SetCommand(append([]string{"plimsoll", "ycsb"}, r.words...))
+	w.SetCommand(append([]string{"plimsoll", "ycsb"}, r.args.words...))
 	info, err := st.Info(ctx)
 	if err != nil {
 		info.Notes = append(info.Notes, "what the target is could not be read: "+err.Error())
 	}
 	w.SetTarget(record.Target{Address: r.address(), Kind: info.Kind, Version: info.Version, Topology: info.Topology,
 		SetName: info.SetName, Hosts: info.Hosts, Settings: info.Settings, Notes: info.Notes})
-	return &ycsbRecord{writer: w, inside: r.url == nil}, w.Begin(dims, time.Now())
+	return &recorder{writer: w, inside: r.url == nil}, w.Begin(dims, time.Now())
 }
 
 // address is the target as `plimsoll run` would name it.
-func (r *ycsbRun) address() string {
+func (r *call) address() string {
 	if r.url == nil {
 		return "embedded:" + r.props.values["embedded.dir"]
 	}
@@ -51,7 +52,7 @@ func (r *ycsbRun) address() string {
 }
 
 // specification says what was asked for in the words of `plimsoll run`, with all properties as parameters.
-func (r *ycsbRun) specification() spec.Run {
+func (r *call) specification() spec.Run {
 	s := spec.Run{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
 		Labels: map[string]string{"ycsb": r.args.command}}
 	if r.url != nil {
@@ -68,7 +69,7 @@ func (r *ycsbRun) specification() spec.Run {
 }
 
 // Interval implements [measure.Sink]. A nil record is none.
-func (k *ycsbRecord) Interval(iv *measure.Interval) error {
+func (k *recorder) Interval(iv *measure.Interval) error {
 	if k == nil {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (k *ycsbRecord) Interval(iv *measure.Interval) error {
 }
 
 // Event implements [measure.Sink].
-func (k *ycsbRecord) Event(e measure.Event) error {
+func (k *recorder) Event(e measure.Event) error {
 	if k == nil {
 		return nil
 	}
@@ -84,11 +85,11 @@ func (k *ycsbRecord) Event(e measure.Event) error {
 }
 
 // finish judges and completes the record.
-func (k *ycsbRecord) finish(report *load.Report, problem error) error {
+func (k *recorder) finish(report *load.Report, problem error) error {
 	if k == nil {
 		return nil
 	}
-	e := record.Ending{Status: record.Complete, Ended: time.Now(), Course: courseOf(report)}
+	e := record.Ending{Status: record.Complete, Ended: time.Now(), Course: run.CourseOf(report, problem)}
 	switch {
 	case problem != nil:
 		e.Status, e.Problem = record.Failed, problem.Error()
@@ -103,20 +104,4 @@ func (k *ycsbRecord) finish(report *load.Report, problem error) error {
 	}
 	_, err := k.writer.Finish(e)
 	return err
-}
-
-func courseOf(r *load.Report) record.Course {
-	return record.Course{
-		WindowStart: int64(r.From), WindowEnd: int64(r.Until), Offered: r.Measured.Offered, Sent: r.Measured.Sent,
-		Unsent: r.Measured.Unsent, Flushed: r.Flushed, Verified: r.Verified, Mismatched: r.Mismatch,
-		VerifiedMissing: r.Missing, Abandoned: r.Abandoned, Backoffs: r.Backoffs, Displaced: r.Displaced,
-		EventsLost: r.EventsLost, EndedBy: endedBy(r),
-	}
-}
-
-func endedBy(r *load.Report) string {
-	if r.Interrupted || r.Aborted {
-		return "interrupt"
-	}
-	return "operations"
 }

@@ -1,0 +1,64 @@
+package repotest
+
+import (
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// notShipped says whether a folder is for tests and benchmarks only: targets whose truth is known, suites of
+// conformance, stand-ins of servers.
+func notShipped(folder string) bool {
+	return folder == "study/simulated" || strings.HasSuffix(path.Base(folder), "test")
+}
+
+// shipped finds how each folder gets into the program: its key is the folder, its value the folder that imports it.
+func shipped(all []source, program string) map[string]string {
+	imported := map[string][]string{}
+	for _, s := range all {
+		if s.isTest() {
+			continue
+		}
+		for _, i := range s.file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if folder, ours := strings.CutPrefix(name, module); err == nil && ours {
+				imported[s.folder()] = append(imported[s.folder()], folder)
+			}
+		}
+	}
+	by := map[string]string{program: ""}
+	for next := []string{program}; len(next) > 0; next = next[1:] {
+		for _, folder := range imported[next[0]] {
+			if _, known := by[folder]; !known {
+				by[folder] = next[0]
+				next = append(next, folder)
+			}
+		}
+	}
+	return by
+}
+
+func TestTestHelpersAreNotShipped(t *testing.T) {
+	by := shipped(sources(t), "cmd/plimsoll")
+	if len(by) < 40 {
+		t.Fatalf("the program has only %d folders: the imports are not followed", len(by))
+	}
+	for folder, from := range by {
+		if notShipped(folder) {
+			t.Errorf("%s is in the program, because %s imports it: it is for tests and benchmarks", folder, from)
+		}
+	}
+}
+
+func TestShippedIsFollowed(t *testing.T) {
+	all := []source{
+		parse(t, "cmd/plimsoll/a.go", "package main\nimport _ \""+module+"study\"\n"),
+		parse(t, "study/a.go", "package study\nimport _ \""+module+"study/simulated\"\n"),
+		parse(t, "study/a_test.go", "package study\nimport _ \""+module+"store/storetest\"\n"),
+	}
+	by := shipped(all, "cmd/plimsoll")
+	if by["study/simulated"] != "study" || len(by) != 3 {
+		t.Errorf("the program has %v", by)
+	}
+}

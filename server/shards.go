@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Shard is one shard of a cluster.
+type Shard struct {
+	Name  string
+	Set   string // its replica set; its own name where it is one server, as old clusters have
+	Hosts []string
+}
+
+// AskShards asks a router for the shards (listShards).
+func AskShards(ctx context.Context, c Commander) ([]Shard, error) {
+	reply, err := ask(ctx, c, "listShards")
+	if err != nil {
+		return nil, err
+	}
+	return readShards(reply), nil
+}
+
+func readShards(reply bson.Raw) []Shard {
+	var shards []Shard
+	for _, v := range list(reply, "shards") {
+		d, ok := v.DocumentOK()
+		if !ok {
+			continue
+		}
+		s := Shard{Name: Text(d, "_id")}
+		var hosts string
+		var found bool
+		if s.Set, hosts, found = strings.Cut(Text(d, "host"), "/"); !found { // "rs0/a:1,b:1"
+			s.Set, hosts = s.Name, s.Set
+		}
+		s.Hosts = strings.Split(hosts, ",")
+		shards = append(shards, s)
+	}
+	return shards
+}
