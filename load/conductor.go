@@ -17,7 +17,6 @@ import (
 // conductor is the part of a crew that only the conducting goroutine touches.
 type conductor struct {
 	books       [2]*book
-	left        int // workers that have not ended
 	step        int // next of steps
 	stage       int // next of stages
 	phase       string
@@ -26,6 +25,8 @@ type conductor struct {
 	gauged      int64 // when operations under way are counted next
 	looked      int64 // when the conductor looked last
 	amnesty     int64 // until when no worker is given up
+	watched     int64 // when all workers are looked at next
+	looks       int64 // how often that was done
 	cut         int64 // when the run was interrupted, 0 if it was not
 	backingOff  bool
 	abandoned   int64
@@ -43,12 +44,12 @@ func (c *crew) conduct(ctx context.Context) (Report, error) {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	ended, abort := ctx.Done(), c.abort
+	ended, abort, gone := ctx.Done(), c.abort, c.roster.gone
 	for !c.over() {
 		select {
 		case <-timer.C:
-		case <-c.exits:
-			c.left--
+		case <-gone:
+			gone = nil
 		case <-ended:
 			ended = nil
 			c.interrupt(EventInterrupted, "the run was interrupted")
@@ -67,7 +68,7 @@ func (c *crew) conduct(ctx context.Context) (Report, error) {
 // over reports whether nothing more can happen. A window with an end is always seen through, even if
 // all workers are done before it ends: its length is part of the result.
 func (c *crew) over() bool {
-	if c.left > 0 {
+	if c.roster.left.Load() > 0 {
 		return false
 	}
 	return c.stopping.Load() || c.until == never || c.allTaken() || c.outOfWork() || c.now() >= c.until
@@ -113,6 +114,10 @@ const (
 	stallLeast = int64(500 * time.Millisecond)
 )
 
+// lookShare is how many times as long as a look at all workers took the next one waits, so that a million workers do not cost
+// the conductor, and the machine, a processor.
+const lookShare = 10
+
 // catchUp does everything that is due until now.
 func (c *crew) catchUp(now int64) {
 	c.moveUsers(now)
@@ -127,7 +132,7 @@ func (c *crew) catchUp(now int64) {
 				b.collector.Gauge(time.Duration(now))
 			}
 		}
-		c.gauged = now + gaugeMean/2 + rand.Int64N(gaugeMean)
+		c.gauged = now + max(gaugeMean/2+rand.Int64N(gaugeMean), lookShare*(c.now()-now))
 	}
 	c.watchSelf(now)
 	c.watchWorkers(now)
@@ -287,6 +292,10 @@ func (c *crew) watchSelf(now int64) {
 // watchWorkers gives up workers whose session does not return: past deadline and grace, or at once if
 // the run is aborted.
 func (c *crew) watchWorkers(now int64) {
+	if now < c.watched {
+		return
+	}
+	c.looks++
 	aborted := c.aborted.Load()
 	for _, w := range c.workers {
 		deadline := w.state.Load()
@@ -294,10 +303,11 @@ func (c *crew) watchWorkers(now int64) {
 			continue
 		}
 		if w.state.CompareAndSwap(deadline, abandoned) {
-			c.left--
 			c.abandon(w, now, aborted)
+			c.roster.leave()
 		}
 	}
+	c.watched = now + lookShare*(c.now()-now)
 }
 
 // abandon counts the operation of a worker that was given up. What it did is unknown.

@@ -49,7 +49,7 @@ type crew struct {
 	once     sync.Once
 	stopping atomic.Bool
 	aborted  atomic.Bool
-	exits    chan *worker
+	roster   *roster
 	active   atomic.Int64 // virtual users that shall work: the workers with lower numbers
 	warming  atomic.Int64 // workers that may still count for the warm-up
 	pausing  atomic.Int64 // workers that back off
@@ -65,7 +65,7 @@ type crew struct {
 // newCrew prepares n workers, without sessions.
 func newCrew(n int, w workload.Workload, st store.Store, sink measure.Sink, scheduled bool) *crew {
 	c := &crew{store: st, sink: sink, dims: Dims(w, scheduled), stop: make(chan struct{}), limit: &limit{},
-		until: never, drained: never, tickets: never, exits: make(chan *worker, n)}
+		until: never, drained: never, tickets: never, roster: newRoster(n)}
 	c.classes = c.dims.Classes
 	c.steps = []userStep{{n: n}}
 	for i := range n {
@@ -220,7 +220,7 @@ func (c *crew) start() error {
 	c.makeRecorders()
 	c.warming.Store(int64(len(c.workers)))
 	c.active.Store(int64(c.steps[0].n))
-	c.left, c.step, c.looked = len(c.workers), 1, c.now()
+	c.step, c.looked = 1, c.now()
 	if len(c.loops) == 0 {
 		for _, w := range c.workers {
 			go w.main()

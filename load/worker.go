@@ -93,7 +93,7 @@ func (w *worker) main() {
 		w.task.finish(w)
 	}
 	if w.leave() {
-		w.crew.exits <- w
+		w.crew.roster.leave()
 	}
 }
 

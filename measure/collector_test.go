@@ -3,6 +3,8 @@ package measure
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -322,6 +324,38 @@ func TestWorkersAndTicksAtTheSameTime(t *testing.T) {
 	}
 	if n != workers*each {
 		t.Errorf("%d samples counted, %d recorded", n, workers*each)
+	}
+}
+
+// TestRecordersCloseInAnyOrder: those that stay are still drained and counted, and closing one twice takes out no other.
+func TestRecordersCloseInAnyOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	c := newTestCollector(t, Options{Dims: testDims(false)})
+	var open []*Recorder
+	for range 50 {
+		open = append(open, c.Recorder())
+	}
+	recorded := int64(0)
+	for len(open) > 0 {
+		i := rng.IntN(len(open))
+		open[i].Close()
+		open[i].Close()
+		open = slices.Delete(open, i, i+1)
+		for _, r := range open {
+			r.Begin()
+			r.Record(&Sample{End: recorded, Service: 1})
+			recorded++
+		}
+		if busy := c.Gauge(time.Duration(recorded)); busy != len(open)*(50-len(open)) {
+			t.Fatalf("%d operations are under way with %d recorders open, want %d", busy, len(open), len(open)*(50-len(open)))
+		}
+	}
+	var n int64
+	for _, iv := range finish(t, c, time.Duration(recorded)) {
+		n += iv.Classes[0].Counts[0]
+	}
+	if n != recorded {
+		t.Errorf("%d samples counted, %d recorded", n, recorded)
 	}
 }
 

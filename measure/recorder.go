@@ -26,6 +26,7 @@ type Recorder struct {
 	collector *Collector
 	shard     *shard
 	busy      atomic.Int64 // operations under way
+	place     int          // among those of the collector, under its lock; -1 once it is closed
 
 	// The worker alone writes to the buffer and raises n; a tick of the collector reads below n. Only the
 	// one who folds takes the lock, and only under it n goes back to zero.
