@@ -7,7 +7,7 @@ import (
 )
 
 // coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy; what the
-// kernel does for its connections, the conductor and, often, the target take as much again.
+// kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
 // eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A worker is the
@@ -15,6 +15,22 @@ const coresPerLoop = 2
 type eventLoop struct {
 	loop  *loop.Loop
 	tasks []*loop.Task
+}
+
+// makeWaiters decides what the workers run on, event loops or goroutines.
+func (c *crew) makeWaiters() error {
+	if c.onLoops() {
+		return c.makeLoops()
+	}
+	for _, w := range c.workers {
+		var err error
+		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
+			w.wait = newTimerWaiter(c.clock, c.stop)
+		} else if w.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for each other.
@@ -39,6 +55,29 @@ func (c *crew) makeLoops() error {
 		l.tasks = append(l.tasks, t)
 	}
 	return nil
+}
+
+// giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then stays in the
+// caches of the processor.
+func (c *crew) giveRecorders(from *books) {
+	shares := len(c.loops)
+	if shares == 0 {
+		shares = len(c.workers)
+	}
+	for i, w := range c.workers {
+		if i >= shares {
+			first := c.workers[i%shares]
+			w.rec, w.sharing = first.rec, first.sharing
+		} else {
+			w.sharing = new(int)
+			for phase, b := range from.of {
+				if b != nil {
+					w.rec[phase] = b.collector.Recorder()
+				}
+			}
+		}
+		*w.sharing++
+	}
 }
 
 func (l *eventLoop) wakeAll() {

@@ -117,14 +117,19 @@ func (o *outage) announce(c *crew, last int64) {
 		Text: "operations fail and none succeeds", Data: data})
 }
 
-// maxEvents bounds the queue of events between two looks of the conductor.
+// maxEvents bounds the queue of events between two looks of the controller.
 const maxEvents = 4096
 
-// eventQueue takes events from anywhere until the conductor hands them to the sink.
+// eventQueue takes events from anywhere until the controller hands them to the sink.
 type eventQueue struct {
 	mu     sync.Mutex
 	events []measure.Event
 	lost   int64
+}
+
+// event reports what happened at a moment of run time.
+func (c *crew) event(at int64, kind, text string) {
+	c.events.add(measure.Event{At: time.Duration(at), Kind: kind, Text: text})
 }
 
 func (q *eventQueue) add(e measure.Event) {
@@ -137,7 +142,7 @@ func (q *eventQueue) add(e measure.Event) {
 	q.events = append(q.events, e)
 }
 
-func (q *eventQueue) take() []measure.Event {
+func (q *eventQueue) drain() []measure.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	taken := q.events

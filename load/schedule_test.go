@@ -167,7 +167,7 @@ func TestScheduleGivesEachTicketOnce(t *testing.T) {
 		group.Go(func() {
 			mine := make([]int64, 0, each)
 			for range each {
-				mine = append(mine, s.take())
+				mine = append(mine, s.draw())
 			}
 			if !slices.IsSorted(mine) {
 				t.Error("a worker got operations out of order")
@@ -191,7 +191,7 @@ func TestScheduleSkipsWhileWorkersTake(t *testing.T) {
 	var group sync.WaitGroup
 	var taken, skipped int64
 	group.Go(func() {
-		for s.take() != never {
+		for s.draw() != never {
 			taken++
 		}
 	})
@@ -210,7 +210,7 @@ func TestScheduleSkipsWhileWorkersTake(t *testing.T) {
 func TestScheduleLimit(t *testing.T) {
 	s := newSchedule(newArrivals(Config{Rate: 10}, 3))
 	for i, want := range []int64{0, 1e8, 2e8, never, never} {
-		if got := s.take(); got != want {
+		if got := s.draw(); got != want {
 			t.Errorf("ticket %d is due at %d, want %d", i, got, want)
 		}
 	}

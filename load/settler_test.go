@@ -147,7 +147,7 @@ func TestSettlementOfTheLastBatch(t *testing.T) {
 	}
 }
 
-// Sessions that do not return: the conductor settles in the place of the worker, also when the answer comes at just
+// Sessions that do not return: the controller settles in the place of the worker, also when the answer comes at just
 // that moment.
 func TestSettlementOfAbandonedOperations(t *testing.T) {
 	var n atomic.Int64
@@ -167,7 +167,7 @@ func TestSettlementOfAbandonedOperations(t *testing.T) {
 	}
 }
 
-// An abort in the middle of everything: verification and the conductor's settlement exclude each other.
+// An abort in the middle of everything: verification and the controller's settlement exclude each other.
 func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 	for range 50 {
 		abort := make(chan struct{})
@@ -178,7 +178,7 @@ func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 
 func TestSettlementAllocatesNothing(t *testing.T) {
 	w := &worker{crew: &crew{}, settler: &countingSettler{}}
-	if n := testing.AllocsPerRun(1000, func() { w.settle(store.OK, 5) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { w.tell(store.OK, 5) }); n != 0 {
 		t.Errorf("%v allocations per settlement", n)
 	}
 }
