@@ -63,8 +63,8 @@ func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	return compared, true
 }
 
-// tell tells the stream what became of the operation that has just ended.
-func (w *worker) tell(outcome store.Outcome, end int64) {
+// reportOutcome tells the stream what became of the operation that has just ended.
+func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	if w.settler == nil {
 		return
 	}
@@ -77,9 +77,9 @@ func (w *worker) tell(outcome store.Outcome, end int64) {
 	w.settler.Settle(&w.op, s)
 }
 
-// tellLost tells the stream of a worker that was given up that nothing is known about its operation. Only
+// reportLost tells the stream of a worker that was given up that nothing is known about its operation. Only
 // the controller calls it, once it has custody of the worker.
-func (w *worker) tellLost(outcome store.Outcome, reason store.Reason, now int64) {
+func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
 	if w.settler == nil {
 		return
 	}

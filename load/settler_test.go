@@ -81,8 +81,8 @@ func (s *settlingStream) Settle(_ *workload.Op, st *Settlement) {
 	s.settled = append(s.settled, *st)
 }
 
-// settle runs a load of four workers and returns what their streams were told.
-func settle(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*settlingStream {
+// runSettling runs a load of four workers and returns what their streams were told.
+func runSettling(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*settlingStream {
 	t.Helper()
 	w.checking = true
 	sw := settlingWorkload{w, make(chan *settlingStream, 4)}
@@ -140,7 +140,7 @@ func TestSettlementOfEachRequest(t *testing.T) {
 
 // What Flush sends at the end is settled as well.
 func TestSettlementOfTheLastBatch(t *testing.T) {
-	for _, s := range settle(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
+	for _, s := range runSettling(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
 		if n := len(s.settled); n == 0 || s.settled[n-1].Confirmed != 1 {
 			t.Errorf("the flushed batch was not settled: %+v", s.settled)
 		}
@@ -151,7 +151,7 @@ func TestSettlementOfTheLastBatch(t *testing.T) {
 // that moment.
 func TestSettlementOfAbandonedOperations(t *testing.T) {
 	var n atomic.Int64
-	all := settle(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
+	all := runSettling(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
 		Config{Duration: 300 * time.Millisecond, Timeout: 5 * time.Millisecond, Grace: time.Millisecond},
 		func(_ call, res *store.Result) {
 			if n.Add(1)%50 == 0 {
@@ -172,13 +172,13 @@ func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 	for range 50 {
 		abort := make(chan struct{})
 		time.AfterFunc(2*time.Millisecond, func() { close(abort) })
-		settle(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort}, func(_ call, res *store.Result) { res.Doc = []byte("good") })
+		runSettling(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort}, func(_ call, res *store.Result) { res.Doc = []byte("good") })
 	}
 }
 
 func TestSettlementAllocatesNothing(t *testing.T) {
 	w := &worker{crew: &crew{}, settler: &countingSettler{}}
-	if n := testing.AllocsPerRun(1000, func() { w.tell(store.OK, 5) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { w.reportOutcome(store.OK, 5) }); n != 0 {
 		t.Errorf("%v allocations per settlement", n)
 	}
 }

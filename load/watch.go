@@ -93,7 +93,7 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	} else {
 		a.crew.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}
-	w.tellLost(outcome, reason, now)
+	w.reportLost(outcome, reason, now)
 	w.rec[w.phase].End()
 	rec := books.of[w.phase].rec // that of the worker may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,

@@ -175,7 +175,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	}
 	rec.End()
 	w.count(rec, outcome, end)
-	w.tell(outcome, end)
+	w.reportOutcome(outcome, end)
 	return outcome, true
 }
 
