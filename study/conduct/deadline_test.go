@@ -148,7 +148,7 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 }
 
 func TestDeadlinesAreLongEnough(t *testing.T) {
-	c := conductor{plan: planOf(t, smallStudy(nil))}
+	c := session{plan: planOf(t, smallStudy(nil))}
 	run := func(change func(*spec.Run)) spec.Run {
 		s := spec.Run{Target: "null:", Load: spec.Load{Workers: 4}}
 		change(&s)
@@ -190,7 +190,7 @@ func planOf(t *testing.T, asked spec.Study) *study.Plan {
 func TestInterruptedAtTheSameMoment(t *testing.T) {
 	for range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := conductor{o: Options{Runner: runnerFunc(func(context.Context, study.Request) (study.Result, error) {
+		c := session{o: Options{Runner: runnerFunc(func(context.Context, study.Request) (study.Result, error) {
 			cancel()
 			return study.Result{}, context.Canceled
 		})}}

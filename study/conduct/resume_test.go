@@ -131,7 +131,7 @@ func TestTwoAtOnceAreRefused(t *testing.T) {
 		other := newBench(simulated.Target{})
 		_, err := Resume(t.Context(), dir, other.options(""))
 		if held := new(record.HeldError); !errors.As(err, &held) || held.Pid != os.Getpid() {
-			t.Errorf("a second conductor: %v", err)
+			t.Errorf("a second session: %v", err)
 		}
 		if _, err := Run(t.Context(), smallStudy(nil), other.options(dir)); !errors.As(err, new(*record.HeldError)) {
 			t.Errorf("a second study: %v", err)

@@ -197,10 +197,11 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 func TestBudgetWithinAProcedure(t *testing.T) {
 	b := newBench(searchTarget())
 	asked := searching()
-	c := newConductor(b.options(t.TempDir()), nil, asked)
-	c.spec.Budget, c.pace.session = spec.Duration(time.Nanosecond), 1
-	c.began = c.began.Add(-time.Hour)
-	if err := c.withinBudget(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left to do") {
+	asked.Budget = spec.Duration(time.Nanosecond)
+	c := newSession(b.options(t.TempDir()), nil, nil, asked)
+	c.budget.trials = 1
+	c.budget.began = c.budget.began.Add(-time.Hour)
+	if err := c.mayBegin(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left to do") {
 		t.Errorf("it says: %v", err)
 	}
 }
