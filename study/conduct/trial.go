@@ -131,7 +131,7 @@ func interrupted(dir string) error {
 
 // ended writes down how a trial ended. Its record is on the disk by then.
 func (s *session) ended(t record.Trial, j job, d *record.TrialData) error {
-	if err := s.log.w.SyncTrials(t.Record); err != nil {
+	if err := s.log.w.SyncBelow(t.Record); err != nil {
 		return unwritten(err)
 	}
 	if err := s.log.note(record.EventEnd, t, j, d); err != nil {
