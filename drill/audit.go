@@ -31,56 +31,58 @@ const (
 )
 
 // dir is where the record of the run lies.
-func (x *round) dir() string { return filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)) }
+func (r *round) dir() string {
+	return filepath.Join(r.drill.o.Dir, filepath.FromSlash(r.result.Record))
+}
 
 // audit reads everything back. It returns why that could not be done, "" if it could.
-func (x *round) audit(ctx context.Context) string {
-	if x.books.wrapped == nil || x.uri == "" {
+func (r *round) audit(ctx context.Context) string {
+	if r.books.wrapped == nil || r.uri == "" {
 		return "the target keeps nothing that could be read back"
 	}
-	if x.dead != nil {
-		return "there was no final read: " + x.dead.Error()
+	if r.dead != nil {
+		return "there was no final read: " + r.dead.Error()
 	}
-	x.c.stands.enter(record.StageAudit)
-	x.c.o.Progress.Note("reading everything back")
+	r.drill.progress.enter(record.StageAudit)
+	r.drill.o.Progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
-	o := ledger.AuditOptions{Workload: x.books.wrapped}
-	if x.books.placed != nil {
-		o.Shards = x.books.placed.Shards
-		x.moved()
+	o := ledger.AuditOptions{Workload: r.books.wrapped}
+	if r.books.placed != nil {
+		o.Shards = r.books.placed.Shards
+		r.moved()
 	}
-	final, err := x.open(ctx, finalRead, x.uri, false)
+	final, err := r.open(ctx, finalRead, r.uri, false)
 	if err != nil {
 		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
 	}
 	defer final.close()
 	o.Final = final
-	for _, f := range x.r.Faults {
+	for _, f := range r.result.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, x.r.Headline())-x.shift)
+			o.Faults = append(o.Faults, struckAt(f, r.result.Headline())-r.shift)
 		}
 	}
-	for _, s := range x.members(ctx) {
+	for _, s := range r.members(ctx) {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
-	o.Elsewhere = x.elsewhere(ctx)
-	o.Reads = x.question()
-	result, err := x.books.ledger.Audit(ctx, o)
+	o.Elsewhere = r.elsewhere(ctx)
+	o.Reads = r.question()
+	result, err := r.books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
 	for i := range result.Lost {
 		if result.Lost[i].Acknowledged >= 0 {
-			result.Lost[i].Acknowledged += x.shift
+			result.Lost[i].Acknowledged += r.shift
 		}
 	}
-	x.judged(result.Judged)
-	x.r.Ledger = result
-	if x.seeds != nil {
-		if x.r.SeedsFound, err = x.seeds.found(ctx, final.db); err != nil {
-			x.r.Seeds = 0 // nothing is known of them
+	r.judged(result.Judged)
+	r.result.Ledger = result
+	if r.seeds != nil {
+		if r.result.SeedsFound, err = r.seeds.found(ctx, final.db); err != nil {
+			r.result.Seeds = 0 // nothing is known of them
 			return "the seed records could not be looked for: " + store.Redact(store.OneLine(err.Error()))
 		}
 	}
@@ -108,25 +110,25 @@ type source struct {
 }
 
 // open opens one way to read everything back, and waits until it answers.
-func (x *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
+func (r *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second)
 	switch {
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
-	case x.r.Level == "": // gateways of documentdb read what their level means
+	case r.result.Level == "": // gateways of documentdb read what their level means
 		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
 	}
 	c, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, client: c, db: c.Database(x.c.spec.Run.Database)}
+	s := &source{name: name, client: c, db: c.Database(r.drill.spec.Run.Database)}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for {
 		now := c.Ping(ctx, nil)
 		if now == nil && !direct {
-			now = s.fence(ctx, x.r.Level == "")
+			now = s.fence(ctx, r.result.Level == "")
 		}
 		if now == nil {
 			return s, nil

@@ -17,23 +17,23 @@ import (
 
 // elsewhere are the places in which lost writes may still be: the log that members of documentdb gave up in this round, and
 // the rollback files of mongod.
-func (x *round) elsewhere(ctx context.Context) []ledger.Source {
-	if x.lab == nil {
+func (r *round) elsewhere(ctx context.Context) []ledger.Source {
+	if r.lab == nil {
 		return nil
 	}
 	var list []ledger.Source
-	events, _ := x.lab.EventsSince(ctx, x.seq) // what is missing is not looked for
+	events, _ := r.lab.EventsSince(ctx, r.seq) // what is missing is not looked for
 	for _, e := range events {
 		if dir := e.Data["kept"]; dir != "" {
 			list = append(list, &oldTimeline{member: e.Data["member"], dir: dir})
 		}
 	}
-	l, err := x.lab.Describe(ctx, false)
+	l, err := r.lab.Describe(ctx, false)
 	if err != nil {
 		return list
 	}
 	for _, v := range l.Volumes {
-		for _, m := range x.before.Members {
+		for _, m := range r.before.Members {
 			if m.Name == v.Member && m.Kind == "mongod" {
 				list = append(list, rollbacks(m.Name, v.Mount)...)
 			}

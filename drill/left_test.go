@@ -62,7 +62,7 @@ func TestLeft(t *testing.T) {
 		l.have.Specification.Name = "mine"
 		l.have.Specification.Labels = map[string]string{labLabel: c.dir}
 		dir := t.TempDir()
-		err := (&conductor{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
+		err := (&campaign{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
 		did := strings.Join(l.did, ", ")
 		if c.want == "" {
 			if err != nil || did != "down mine, up "+dir {

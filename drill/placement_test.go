@@ -32,7 +32,7 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		machine := &labs{have: at("host1", "host2")}
 		c.spec.Defaults()
 		d := &record.Drill{}
-		k := &conductor{spec: c.spec, o: Options{Labs: machine}, drill: d}
+		k := &campaign{spec: c.spec, o: Options{Labs: machine}, result: d}
 		k.placement(t.Context(), 1)
 		machine.have = c.second
 		k.placement(t.Context(), 2)

@@ -121,23 +121,23 @@ func TestConcernOfARound(t *testing.T) {
 // A primary of one shard of several must be replaced where its own set has others, however many members the cluster has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *round {
-		x := &round{r: &record.DrillRound{}, before: l, lab: noLab{}}
-		x.breaks = newBreaker(x)
+		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
+		r.breaks = newBreaker(r)
 		for _, m := range members {
-			x.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
+			r.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
 		}
-		return x
+		return r
 	}
 	alone := labOfSets("shard1", 1, "shard2", 1, "shard3", 1)
-	if x := kill(alone, alone.Members[1]); len(x.breaks.mustChange()) > 0 {
+	if r := kill(alone, alone.Members[1]); len(r.breaks.mustChange()) > 0 {
 		t.Error("the only member of a shard has to be replaced by nobody")
 	}
 	sets := labOfSets("shard1", 3, "shard2", 3)
-	if x := kill(sets, sets.Members[3]); strings.Join(x.breaks.mustChange(), " ") != "shard2" {
+	if r := kill(sets, sets.Members[3]); strings.Join(r.breaks.mustChange(), " ") != "shard2" {
 		t.Error("a primary with two secondaries has to be replaced")
 	}
-	x := kill(sets, sets.Members[3], sets.Members[4])
-	if struck, members := x.struckMost(); struck != 2 || members != 3 || len(x.breaks.mustChange()) > 0 {
-		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, x.breaks.mustChange())
+	r := kill(sets, sets.Members[3], sets.Members[4])
+	if struck, members := r.struckMost(); struck != 2 || members != 3 || len(r.breaks.mustChange()) > 0 {
+		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, r.breaks.mustChange())
 	}
 }

@@ -27,22 +27,22 @@ func degraded(l record.Lab) []string {
 
 // repair has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk is back. A rebuild goes
 // on when the load ends, which is when the drill waits for redundancy anyway.
-func (x *round) repair(ctx context.Context, l record.Lab) {
+func (r *round) repair(ctx context.Context, l record.Lab) {
 	for _, volume := range degraded(l) {
-		if slices.Contains(x.rebuilt, volume) {
+		if slices.Contains(r.rebuilt, volume) {
 			continue
 		}
-		x.rebuilt = append(x.rebuilt, volume)
-		x.c.o.Progress.Note("rebuilding the volume " + volume)
-		after, stop := x.untilAborted(ctx)
-		limited, cancel := context.WithTimeout(after, x.c.spec.Recovery.Std())
-		text, err := x.lab.Repair(limited, volume)
+		r.rebuilt = append(r.rebuilt, volume)
+		r.drill.o.Progress.Note("rebuilding the volume " + volume)
+		after, stop := r.untilAborted(ctx)
+		limited, cancel := context.WithTimeout(after, r.drill.spec.Recovery.Std())
+		text, err := r.lab.Repair(limited, volume)
 		cancel()
 		stop()
 		if err != nil {
-			x.notRebuilt = fmt.Sprintf("; the volume %s could not be rebuilt: %v", volume, err)
+			r.notRebuilt = fmt.Sprintf("; the volume %s could not be rebuilt: %v", volume, err)
 			continue
 		}
-		x.tell("repair", volume+": "+text, nil)
+		r.tell("repair", volume+": "+text, nil)
 	}
 }

@@ -45,8 +45,8 @@ func TestStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stages []string
-	for _, x := range got.Stages {
-		stages = append(stages, x.Stage)
+	for _, stage := range got.Stages {
+		stages = append(stages, stage.Stage)
 	}
 	want := []string{record.StagePrepare, record.StageLoad, record.StageBroken, record.StageHealing, record.StageBroken, record.StageHealing, record.StageHealed}
 	if diff := cmp.Diff(want, stages); diff != "" || got.Round != 2 || got.Rounds != 3 {

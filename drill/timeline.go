@@ -22,13 +22,13 @@ type scope struct {
 }
 
 // scopes are the parts of the target: each shard by itself, because the others go on.
-func (x *round) scopes() []scope {
-	if len(x.r.Shards) == 0 {
-		return []scope{{"", x.courses}}
+func (r *round) scopes() []scope {
+	if len(r.result.Shards) == 0 {
+		return []scope{{"", r.courses}}
 	}
 	var list []scope
-	for i, s := range x.r.Shards {
-		list = append(list, scope{s.Name, byClass(onShard(x.parts, i))})
+	for i, s := range r.result.Shards {
+		list = append(list, scope{s.Name, byClass(onShard(r.parts, i))})
 	}
 	return list
 }

@@ -73,10 +73,10 @@ func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + 
 // Stream implements [workload.Workload].
 func (w *watcher) Stream(worker, workers int) workload.Stream {
 	s := w.Workload.Stream(worker, workers)
-	x := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
-	x.settler, _ = s.(load.Settler)
+	stream := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
+	stream.settler, _ = s.(load.Settler)
 	w.mu.Lock()
-	w.streams = append(w.streams, x)
+	w.streams = append(w.streams, stream)
 	w.mu.Unlock()
 	verifier, verifies := s.(workload.Verifier)
 	ender, ends := s.(workload.Ender)
@@ -86,19 +86,19 @@ func (w *watcher) Stream(worker, workers int) workload.Stream {
 			*watched
 			workload.Verifier
 			workload.Ender
-		}{x, verifier, ender}
+		}{stream, verifier, ender}
 	case verifies:
 		return struct {
 			*watched
 			workload.Verifier
-		}{x, verifier}
+		}{stream, verifier}
 	case ends:
 		return struct {
 			*watched
 			workload.Ender
-		}{x, ender}
+		}{stream, ender}
 	}
-	return x
+	return stream
 }
 
 // watched is the stream of one worker. It keeps the slice that is under way to itself, so that workers meet only when a

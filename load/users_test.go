@@ -64,13 +64,13 @@ type times struct {
 	of map[int][]time.Duration
 }
 
-func (x *times) note(c call) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.of == nil {
-		x.of = map[int][]time.Duration{}
+func (t *times) note(c call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[int][]time.Duration{}
 	}
-	x.of[c.worker] = append(x.of[c.worker], c.at)
+	t.of[c.worker] = append(t.of[c.worker], c.at)
 }
 
 // TestPaceIsYCSBs: ticks start after a random part of the first one, come at whole multiples, and a

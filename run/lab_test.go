@@ -119,7 +119,7 @@ type endsWhen struct {
 	end    func()
 }
 
-func (e *endsWhen) Event(x measure.Event) { e.told = e.told || x.Kind == "fault" }
+func (e *endsWhen) Event(event measure.Event) { e.told = e.told || event.Kind == "fault" }
 
 func (e *endsWhen) Interval(_ measure.Dims, iv *measure.Interval) {
 	e.lab.mu.Lock()

@@ -60,8 +60,8 @@ func shapeOf(asked spec.Run) (shape, error) {
 	s := shape{collection: w.Collections()[0], records: w.Records()}
 	h := sha256.New()
 	fmt.Fprintln(h, s.collection, s.records)
-	for _, x := range w.Indexes() {
-		fmt.Fprintf(h, "%s %s %x\n", x.Collection, x.Name, x.Keys)
+	for _, index := range w.Indexes() {
+		fmt.Fprintf(h, "%s %s %x\n", index.Collection, index.Name, index.Keys)
 	}
 	for _, c := range w.Classes() {
 		s.classes = append(s.classes, c.Name)

@@ -396,15 +396,15 @@ func shorterProcedures(p *FitPart) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
-	x := p.Study.Procedures
-	if t := x.Threads; t != nil {
+	procedures := p.Study.Procedures
+	if t := procedures.Threads; t != nil {
 		if levels := threadLevels(t); len(levels) > 2 {
 			t.Levels, t.From, t.To = []spec.Count{levels[0], levels[len(levels)-1]}, 0, 0
 			left = append(left, spec.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
 		}
 		t.Trials = 1
 	}
-	if c := x.Capacity; c != nil && c.Confirm > 1 {
+	if c := procedures.Capacity; c != nil && c.Confirm > 1 {
 		left = append(left, lesser("procedures.capacity.confirm", c.Confirm, 1), spec.Left{What: "procedures.capacity.precision", From: figure.Percent(float64(c.Precision)), To: "20 %"})
 		c.Confirm, c.Precision = 1, max(c.Precision, 0.2)
 	}
@@ -425,8 +425,8 @@ func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
-	x := p.Study.Procedures
-	if t := x.Threads; t != nil {
+	procedures := p.Study.Procedures
+	if t := procedures.Threads; t != nil {
 		levels := threadLevels(t)
 		t.Levels, t.From, t.To, t.Trials = levels[:1], 0, 0, 1
 		if slices.Contains(levels, p.Study.Run.Load.Workers) {
@@ -434,15 +434,15 @@ func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
 		}
 		left = append(left, spec.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
 	}
-	if x.Steady != nil {
+	if procedures.Steady != nil {
 		left = append(left, spec.Left{What: "procedure steady", From: "steady"})
-		x.Steady = nil
+		procedures.Steady = nil
 	}
-	if x.Capacity != nil {
+	if procedures.Capacity != nil {
 		left = append(left, spec.Left{What: "procedure capacity", From: "capacity"})
-		x.Capacity = nil
+		procedures.Capacity = nil
 	}
-	if x.Threads == nil {
+	if procedures.Threads == nil {
 		p.Study.Procedures = nil
 	}
 	return left

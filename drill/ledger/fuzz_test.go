@@ -78,11 +78,11 @@ func FuzzUnmarshal(f *testing.F) {
 	l := New(Options{Run: 3, Seed: 4, Writers: 2})
 	w := l.writer(1)
 	for i := range int64(pageWrites + 100) {
-		w.inserts.settle(w.inserts.give(1), state(1+i%3), i*1000)
-		w.updates.settle(w.updates.give(1), acknowledged, i*1000)
+		w.inserts.resolve(w.inserts.give(1), state(1+i%3), i*1000)
+		w.updates.resolve(w.updates.give(1), acknowledged, i*1000)
 	}
 	w.miss(inserts, 5, 77)
-	l.shared().settle(9, acknowledged)
+	l.shared().count(9, acknowledged)
 	l.Gone(4, 2)
 	data, err := l.MarshalBinary()
 	if err != nil {

@@ -21,8 +21,8 @@ type groupCounts [4]uint32
 
 func newGroups() *groups { return &groups{} }
 
-// settle counts an update of a document in group g.
-func (g *groups) settle(group uint32, s state) { atomic.AddUint32(&g.told[s][group], 1) }
+// count counts an update of a document in group g.
+func (g *groups) count(group uint32, s state) { atomic.AddUint32(&g.told[s][group], 1) }
 
 // of returns the counts of one group.
 func (g *groups) of(group int) (c groupCounts) {

@@ -238,8 +238,8 @@ func (w *world) judge(t *testing.T, seed uint64, result *record.LedgerResult) {
 		}
 	}
 	claimed := map[string]bool{}
-	for _, x := range result.Lost {
-		claimed[x.ID] = true
+	for _, lost := range result.Lost {
+		claimed[lost.ID] = true
 	}
 	opt := cmpopts.EquateEmpty()
 	diff := cmp.Diff(w.expected(inserts), result.Inserts, opt) + cmp.Diff(w.expected(updates), result.Updates, opt) + cmp.Diff(lost, claimed, opt)

@@ -107,8 +107,8 @@ func (l *lane) shardOf(sequence int64) int {
 	return int(l.where[sequence]) - 1
 }
 
-// settle notes what became of the write. Each write is settled once; at is when, in run time.
-func (l *lane) settle(sequence int64, s state, at int64) {
+// resolve notes what became of the write. Each write is settled once; at is when, in run time.
+func (l *lane) resolve(sequence int64, s state, at int64) {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil { // a batch of more than a page: it was compacted before it was settled
 		p.expand()

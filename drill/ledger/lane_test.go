@@ -9,7 +9,7 @@ import (
 func fill(n int64, tell func(i int64) state) *lane {
 	l := newLane(1 << 10)
 	for i := range n {
-		l.settle(l.give(1), tell(i), i*1000)
+		l.resolve(l.give(1), tell(i), i*1000)
 	}
 	return &l
 }
@@ -37,7 +37,7 @@ func TestLaneSettlesLargeBatches(t *testing.T) {
 	l := newLane(64)
 	first := l.give(10 * pageWrites)
 	for i := range int64(10 * pageWrites) {
-		l.settle(first+i, acknowledged, i)
+		l.resolve(first+i, acknowledged, i)
 	}
 	if n := l.count[acknowledged]; n != 10*pageWrites || l.state(0) != acknowledged || l.state(10*pageWrites-1) != acknowledged {
 		t.Errorf("%d acknowledged, first %d, last %d", n, l.state(0), l.state(10*pageWrites-1))

@@ -61,7 +61,7 @@ func (l *Ledger) peers(number int) []*writer {
 // settleUpdate notes what became of an update.
 func (s *ownStream) settleUpdate(st *load.Settlement) {
 	now := told(st, 0, 1)
-	s.writer.updates.settle(s.sequence, now, st.Ended)
+	s.writer.updates.resolve(s.sequence, now, st.Ended)
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
 	case acknowledged:

@@ -42,13 +42,13 @@ func TestTraces(t *testing.T) {
 	if len(got.Lost) != 10 {
 		t.Fatalf("%d writes are lost", len(got.Lost))
 	}
-	for _, x := range got.Lost {
+	for _, lost := range got.Lost {
 		want := ""
-		if x.Sequence < 95 {
+		if lost.Sequence < 95 {
 			want = "the old timeline"
 		}
-		if x.Found != want {
-			t.Errorf("%d is found in %q, want %q", x.Sequence, x.Found, want)
+		if lost.Found != want {
+			t.Errorf("%d is found in %q, want %q", lost.Sequence, lost.Found, want)
 		}
 	}
 	if last := got.Reads[len(got.Reads)-1]; last.Source != "the old timeline" || last.Documents != 10 || last.Problem != "" {
@@ -99,13 +99,13 @@ func TestTracesOfUpdates(t *testing.T) {
 	if len(got.Lost) != n-kept {
 		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)
 	}
-	for _, x := range got.Lost {
+	for _, lost := range got.Lost {
 		want := "the old timeline"
-		if x.Sequence >= n-liveSlots-2 && x.Sequence != n-1-liveSlots { // that one stands before the one with another weight
+		if lost.Sequence >= n-liveSlots-2 && lost.Sequence != n-1-liveSlots { // that one stands before the one with another weight
 			want = ""
 		}
-		if x.Found != want {
-			t.Errorf("update %d (%s) is found in %q, want %q", x.Sequence, x.ID, x.Found, want)
+		if lost.Found != want {
+			t.Errorf("update %d (%s) is found in %q, want %q", lost.Sequence, lost.ID, lost.Found, want)
 		}
 	}
 	if last := got.Reads[len(got.Reads)-1]; last.Documents != n-liveSlots-1 {

@@ -133,7 +133,7 @@ func (s *tagger) build(request int, req *workload.Request) {
 		var ok bool
 		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
 			s.buf = append(s.buf, doc...)
-			s.writer.inserts.settle(sequence, notApplied, 0) // nothing with this number is ever written
+			s.writer.inserts.resolve(sequence, notApplied, 0) // nothing with this number is ever written
 			s.writer.skipped++
 		} else {
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
@@ -198,10 +198,10 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	for i := range s.pieces {
 		p := &s.pieces[i]
 		if p.sequence < 0 {
-			s.groups.settle(p.group, told(st, p.request, len(s.pieces)))
+			s.groups.count(p.group, told(st, p.request, len(s.pieces)))
 			continue
 		}
-		s.writer.inserts.settle(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
+		s.writer.inserts.resolve(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
 	}
 	s.pieces = s.pieces[:0]
 }

@@ -177,7 +177,7 @@ func testStreamAllocs(s workload.Stream) float64 {
 
 var _ measure.Sink = nowhere{}
 
-// The stream within verifies while the conductor settles: the books are not what it looks at. The own workload looks into them.
+// The stream within verifies while the controller settles: the books are not what it looks at. The own workload looks into them.
 func TestSettlesApart(t *testing.T) {
 	inner, err := workload.Open(workload.Spec{Name: "a", Records: 10, Seed: 1})
 	if err != nil {
@@ -189,9 +189,9 @@ func TestSettlesApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := l.Wrap(inner).Stream(0, 2).(load.Apart); !ok {
-		t.Error("a wrapped stream takes turns with the conductor")
+		t.Error("a wrapped stream takes turns with the controller")
 	}
 	if _, ok := own.Stream(1, 2).(load.Apart); ok {
-		t.Error("the own stream takes no turns with the conductor")
+		t.Error("the own stream takes no turns with the controller")
 	}
 }

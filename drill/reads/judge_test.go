@@ -100,10 +100,10 @@ func slowStaleness(w *world) (s Staleness) {
 			}
 			s.Reads++
 			stale := int64(0)
-			for _, x := range w.events[e.Writer] {
-				r, v := registerOf(x.Sequence)
-				if !x.Read && x.Told == Acknowledged && r == e.Register && e.Seen>>v&1 == 0 && x.Ended <= e.Sent && final(e.Writer, x.Sequence) {
-					stale = max(stale, e.Sent-x.Ended)
+			for _, write := range w.events[e.Writer] {
+				r, v := registerOf(write.Sequence)
+				if !write.Read && write.Told == Acknowledged && r == e.Register && e.Seen>>v&1 == 0 && write.Ended <= e.Sent && final(e.Writer, write.Sequence) {
+					stale = max(stale, e.Sent-write.Ended)
 				}
 			}
 			if stale > 0 {
@@ -246,8 +246,8 @@ func lastDirty(e *Event, version int) bool { return e.Seen&(1<<version-1) == 0 }
 // seenBefore reports whether a read that had ended before e was sent returned the version.
 func (w *world) seenBefore(e *Event, version int) bool {
 	for _, list := range w.events {
-		for _, x := range list {
-			if x.Read && x.Ended < e.Sent && x.Writer == e.Writer && x.Register == e.Register && x.Seen>>version&1 == 1 {
+		for _, read := range list {
+			if read.Read && read.Ended < e.Sent && read.Writer == e.Writer && read.Register == e.Register && read.Seen>>version&1 == 1 {
 				return true
 			}
 		}

@@ -59,13 +59,13 @@ func TestBudgetEndsAtABlock(t *testing.T) {
 		t.Errorf("asked %+v", p.asked)
 	}
 	compared, blocks := 0, map[int]int{}
-	for _, x := range s.Trials {
-		if x.Kind == record.TrialCompared && x.Status == record.TrialDone {
+	for _, trial := range s.Trials {
+		if trial.Kind == record.TrialCompared && trial.Status == record.TrialDone {
 			compared++
-			blocks[x.Block]++
+			blocks[trial.Block]++
 		}
-		if x.Status == record.TrialLeft && (!strings.HasPrefix(x.Problem, "ran late") || x.Record != "") {
-			t.Errorf("%+v", x)
+		if trial.Status == record.TrialLeft && (!strings.HasPrefix(trial.Problem, "ran late") || trial.Record != "") {
+			t.Errorf("%+v", trial)
 		}
 	}
 	if compared != 4 || blocks[1] != 2 || blocks[2] != 2 || count(s, record.TrialPlanned) > 0 || len(s.Comparisons) == 0 {

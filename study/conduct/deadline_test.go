@@ -155,7 +155,7 @@ func TestDeadlinesAreLongEnough(t *testing.T) {
 		s.Load.Timeout = spec.Duration(10 * time.Second)
 		return s
 	}
-	for name, x := range map[string]struct {
+	for name, test := range map[string]struct {
 		spec spec.Run
 		want time.Duration
 	}{
@@ -167,8 +167,8 @@ func TestDeadlinesAreLongEnough(t *testing.T) {
 		"pace":       {run(func(s *spec.Run) { s.Load.Operations, s.Load.Pace = 14400, 1 }), 2 * time.Hour},
 		"operations": {run(func(s *spec.Run) { s.Load.Operations = 144000 }), 2 * time.Hour},
 	} {
-		if got := c.deadline(x.spec); got != x.want+deadlineFloor+10*time.Second {
-			t.Errorf("%s: %v, want %v and the floor", name, got, x.want)
+		if got := c.deadline(test.spec); got != test.want+deadlineFloor+10*time.Second {
+			t.Errorf("%s: %v, want %v and the floor", name, got, test.want)
 		}
 	}
 	c.spec.Deadline = spec.Duration(time.Second)

@@ -151,7 +151,7 @@ func (s *steady) gates(o outcome) (settling, error) {
 	if err != nil {
 		return settling{}, fmt.Errorf("reading the course of the trial %s: %w", o.record, err)
 	}
-	return settle(seconds, s.spec.Cycle.Std()), nil
+	return settlingOf(seconds, s.spec.Cycle.Std()), nil
 }
 
 // unchanged says why the last two steps do not show a steady state, "" if they do.
