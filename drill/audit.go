@@ -89,8 +89,8 @@ func (r *round) audit(ctx context.Context) string {
 	return ""
 }
 
-// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done; what
-// was acknowledged in between was acknowledged before it struck.
+// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done;
+// what was acknowledged in between was acknowledged before it struck.
 func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
 	if all == nil || all.OutageFrom < f.Injected {
 		return f.Injected
@@ -116,7 +116,8 @@ func (r *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
 	case r.result.Level == "": // gateways of documentdb read what their level means
-		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
+		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(
+			writeconcern.Majority())
 	}
 	c, err := mongo.Connect(o)
 	if err != nil {
@@ -133,7 +134,8 @@ func (r *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 		if now == nil {
 			return s, nil
 		}
-		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) { // that there was no time for another try tells nothing
+		// that there was no time for another try tells nothing
+		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) {
 			err = now
 		}
 		select {
@@ -145,10 +147,11 @@ func (r *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	}
 }
 
-// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of the last
-// moment that the primary knows a majority to have, which is a little behind what it acknowledged with less, far behind as long
-// as no majority answers, and behind what an earlier primary acknowledged until it has written something itself. All of that is
-// over when it confirms a write of now with a majority. A member that is no primary refuses the write.
+// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of
+// the last moment that the primary knows a majority to have, which is a little behind what it acknowledged with less,
+// far behind as long as no majority answers, and behind what an earlier primary acknowledged until it has written
+// something itself. All of that is over when it confirms a write of now with a majority. A member that is no primary
+// refuses the write.
 func (s *source) fence(ctx context.Context, majority bool) error {
 	if majority && s.session == nil {
 		session, err := s.client.StartSession()
@@ -157,7 +160,8 @@ func (s *source) fence(ctx context.Context, majority bool) error {
 		}
 		s.session = session
 	}
-	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "fence", Value: true}})
+	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()},
+		{Key: "fence", Value: true}})
 	if err != nil {
 		return fmt.Errorf("it confirms no write before the read, so the read could be of an earlier time: %w", err)
 	}
@@ -196,13 +200,13 @@ func (s *source) Scan(ctx context.Context, collection string, each func(doc []by
 	return Scan(s.within(ctx), s.db.Collection(collection), each)
 }
 
-// scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many per
-// second in answers of 1 to 2 MB as in the greatest that it may give, which is what a scan without a wish gets.
+// scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many
+// per second in answers of 1 to 2 MB as in the greatest that it may give, which is what a scan without a wish gets.
 const scanBatch = 2000
 
-// Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is one
-// plain scan, not several of ranges of _id at once: those go by the index, which after a fault may lack documents that are
-// there.
+// Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is
+// one plain scan, not several of ranges of _id at once: those go by the index, which after a fault may lack documents
+// that are there.
 func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) error) error {
 	cursor, err := from.Find(ctx, bson.D{}, options.Find().SetBatchSize(scanBatch))
 	if err != nil {
@@ -230,7 +234,8 @@ const (
 	seedCollection = "plimsoll_drill_seeds"
 )
 
-// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is nil elsewhere.
+// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is
+// nil elsewhere.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// Whatever the address says, these are confirmed: otherwise they could be missed for nothing.
 	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second).
@@ -270,8 +275,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 
 func (s *seeds) count() int { return len(s.ids) }
 
-// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers are not the
-// same: an error says that it is not known.
+// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers
+// are not the same: an error says that it is not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()

@@ -69,7 +69,8 @@ func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err err
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers})}
+	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
+		First: o.Client * b.Writers, Writers: b.Writers})}
 	var zero time.Time
 	k.place(b.Placement)
 	ready := o.Ready

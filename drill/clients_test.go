@@ -59,7 +59,8 @@ func roundOf(t *testing.T, clients int, workers spec.Count) *round {
 	t.Helper()
 	asked := spec.Drill{Run: spec.Run{Workload: spec.Workload{Name: spec.WorkloadLedger, Seed: 7}}}
 	asked.Run.Load.Workers, asked.Run.Load.Clients = workers, spec.Count(clients)
-	r := &round{drill: &campaign{spec: asked, o: Options{Dir: t.TempDir()}}, result: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
+	r := &round{drill: &campaign{spec: asked, o: Options{Dir: t.TempDir()}},
+		result: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
 	r.books = books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
 	r.breaks = newBreaker(r)
 	return r
@@ -73,7 +74,8 @@ func client(t *testing.T, r *round, uri string, number int, sink *counting) {
 		t.Error(err)
 		return
 	}
-	o := run.Options{Client: number, Clients: r.clients(), Dir: filepath.Join(r.dir(), record.ClientsDir, "0"+strconv.Itoa(number)),
+	o := run.Options{Client: number, Clients: r.clients(), Dir: filepath.Join(r.dir(), record.ClientsDir,
+		"0"+strconv.Itoa(number)),
 		Ready: func(context.Context) error { return nil }}
 	after, err := keepBooks(brief, &o)
 	if err != nil {
@@ -91,7 +93,8 @@ func client(t *testing.T, r *round, uri string, number int, sink *counting) {
 		return
 	}
 	defer st.Close()
-	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready}, w, st, sink); err != nil {
+	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready},
+		w, st, sink); err != nil {
 		t.Error(err)
 		return
 	}
@@ -219,7 +222,8 @@ func TestEffectsPerClient(t *testing.T) {
 			outages[e.Client] = e.Outage
 		}
 	}
-	if outages[-1] > int64(2*time.Millisecond) || outages[0] < int64(2*time.Second) || outages[1] > int64(2*time.Millisecond) {
+	if outages[-1] > int64(2*time.Millisecond) || outages[0] < int64(2*time.Second) ||
+		outages[1] > int64(2*time.Millisecond) {
 		t.Errorf("the outages are %v: of all, of the client that was cut off, of the other", outages)
 	}
 }

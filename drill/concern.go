@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// writeConcern is what the writes of a round asked for, field by field as clients put it together: the durability of the
-// drill wins over the address, and the address over the server's default.
+// writeConcern is what the writes of a round asked for, field by field as clients put it together: the durability of
+// the drill wins over the address, and the address over the server's default.
 type writeConcern struct {
 	w       string // "0", "1", "2", …, "majority" or a tag; "" if nobody knows
 	journal *bool  // nil leaves it to the server

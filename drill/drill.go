@@ -112,8 +112,10 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
 	c := &campaign{spec: asked, o: o, writer: w, result: &record.Drill{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
-			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running,
+			Tool: o.Run.Tool, Command: o.Run.Command,
+			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked, Verdict: record.Unknown,
+		Reasons: []string{}, Rounds: []record.DrillRound{},
 	}}
 	if err := w.Write(c.result); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
@@ -140,8 +142,10 @@ func (c *campaign) rounds(ctx context.Context) error {
 			return err
 		}
 		c.placement(ctx, n)
-		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n, Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
-			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{}, Effects: []record.DrillEffect{}})
+		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n,
+			Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
+			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
+			Effects: []record.DrillEffect{}})
 		if err := c.writer.Write(c.result); err != nil {
 			return &run.Error{Stage: run.Recording, Err: err}
 		}
@@ -230,7 +234,8 @@ func (c *campaign) find(id string, severity measure.Severity, format string, a .
 			return
 		}
 	}
-	c.result.Validity = append(c.result.Validity, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
+	c.result.Validity = append(c.result.Validity, measure.Finding{ID: id, Severity: severity,
+		Text: fmt.Sprintf(format, a...)})
 }
 
 // summarize says what all rounds together show, those of each manner apart.

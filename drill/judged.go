@@ -31,7 +31,8 @@ func (r *round) majorityLasts() bool {
 	return true
 }
 
-// targets is how many members of a set that hold data were down or away at some time, each counted once, whatever was done to it.
+// targets is how many members of a set that hold data were down or away at some time, each counted once, whatever was
+// done to it.
 func (b *breaker) targets(set string) int {
 	away := map[string]bool{}
 	for _, one := range b.list() {
@@ -42,7 +43,8 @@ func (b *breaker) targets(set string) int {
 	return len(away)
 }
 
-// isSet reports whether the target is a replica set of MongoDB, or a cluster of them, and otherwise says why nothing is promised.
+// isSet reports whether the target is a replica set of MongoDB, or a cluster of them, and otherwise says why nothing is
+// promised.
 func (r *round) isSet() (set bool, why string) {
 	switch {
 	case r.result.Level != "" || r.identity.Kind == server.FerretDB:
@@ -56,9 +58,11 @@ func (r *round) isSet() (set bool, why string) {
 // question is what the reads of the round are judged against.
 func (r *round) question() reads.Question {
 	d := r.drill.spec.Run.Durability
-	c := reads.Circumstances{Concern: d.ReadConcern, Causal: d.Causal, MajorityWrites: r.majorityWrites(), Durable: r.majorityLasts()}
+	c := reads.Circumstances{Concern: d.ReadConcern, Causal: d.Causal, MajorityWrites: r.majorityWrites(),
+		Durable: r.majorityLasts()}
 	c.Set, _ = r.isSet()
-	q := reads.Question{Promised: reads.Promise(c), Linearizable: d.ReadConcern == "linearizable", Fault: math.MaxInt64, Healed: math.MaxInt64}
+	q := reads.Question{Promised: reads.Promise(c), Linearizable: d.ReadConcern == "linearizable", Fault: math.MaxInt64,
+		Healed: math.MaxInt64}
 	if !broke(r.result.Faults) {
 		return q
 	}
@@ -72,7 +76,8 @@ func (r *round) question() reads.Question {
 			q.Healed = math.MaxInt64
 		}
 	}
-	if all := r.result.Headline(); all != nil && all.Outage >= 0 && all.OutageFrom >= 0 { // what is over as soon as it is done has its effect still
+	// what is over as soon as it is done has its effect still
+	if all := r.result.Headline(); all != nil && all.Outage >= 0 && all.OutageFrom >= 0 {
 		q.Healed = max(q.Healed, all.OutageFrom-r.shift+all.Outage)
 	}
 	return q
@@ -122,8 +127,8 @@ func readViolations(l *record.LedgerResult) (wrong []string) {
 	return wrong
 }
 
-// ownParams are what the workload of a drill does: its defaults, with the share of reads that was asked for, most of which are
-// judged then.
+// ownParams are what the workload of a drill does: its defaults, with the share of reads that was asked for, most of
+// which are judged then.
 func ownParams(share float64) ledger.Params {
 	if share <= 0 {
 		return ledger.Params{}

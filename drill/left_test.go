@@ -37,7 +37,8 @@ func TestLeft(t *testing.T) {
 		s := spec.Drill{Lab: &spec.Lab{Name: name}}
 		w, err := record.CreateDrill(dir, s)
 		if err == nil {
-			err = w.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: status}, Specification: s})
+			err = w.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill,
+				Status: status}, Specification: s})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -77,7 +77,8 @@ func (r *round) atItsAddress(ctx context.Context, m record.LabMember) (*source, 
 	return s, err
 }
 
-// secondsText says how far a member of mongod is behind, which tells whole seconds, and besides whether it has everything.
+// secondsText says how far a member of mongod is behind, which tells whole seconds, and besides whether it has
+// everything.
 func secondsText(lag float64) string {
 	if lag < 1 {
 		return "less than a second"
@@ -107,8 +108,8 @@ func (r *round) throughReader(ctx context.Context, m record.LabMember) (*source,
 	return s, nil
 }
 
-// behindText says how much of its primary's log a member had not applied, in bytes; below 0 nobody knows. It is empty if it had
-// applied everything: only then is a member that differs one that diverged.
+// behindText says how much of its primary's log a member had not applied, in bytes; below 0 nobody knows. It is empty
+// if it had applied everything: only then is a member that differs one that diverged.
 func behindText(n int64) string {
 	switch {
 	case n < 0:

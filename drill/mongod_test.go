@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and it
-// may be a former primary that has not given anything up yet.
+// A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and
+// it may be a former primary that has not given anything up yet.
 func TestSetIsNotWholeAsLongAsAMemberIsBehind(t *testing.T) {
 	set := func(lag float64) record.Lab {
 		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs0", Kind: "mongod", State: "running", Role: "primary"},

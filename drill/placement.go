@@ -11,8 +11,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// placement looks what the lab is made of and where its members stand when a round begins, and says if that is elsewhere than in the first one: high
-// availability starts members elsewhere and does not bring them back, so that the same fault hits something else.
+// placement looks what the lab is made of and where its members stand when a round begins, and says if that is
+// elsewhere than in the first one: high availability starts members elsewhere and does not bring them back, so that the
+// same fault hits something else.
 func (c *campaign) placement(ctx context.Context, round int) {
 	name, ok := spec.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
 	if !ok || c.o.Labs == nil {

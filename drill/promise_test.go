@@ -23,7 +23,8 @@ func labOfSets(args ...any) record.Lab {
 			if n == 0 {
 				role = "primary"
 			}
-			l.Members = append(l.Members, record.LabMember{Name: set + "-" + string(rune('1'+n)), Set: set, Kind: "mongod", Role: role, State: "running"})
+			l.Members = append(l.Members, record.LabMember{Name: set + "-" + string(rune('1'+n)), Set: set, Kind: "mongod",
+				Role: role, State: "running"})
 		}
 	}
 	return l
@@ -59,7 +60,8 @@ func TestPromise(t *testing.T) {
 		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, spec.LossAny, "memory"},
 		{circumstances{concern: j("majority", &no), topology: set, members: 1}, spec.LossAny, "memory"},
 		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "no single failure"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1},
+			spec.LossNone, ""},
 		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3 members failed at once"},
 		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, spec.LossNone, "the failure of 2 of 5"},
 		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, spec.LossAny, "3 of 5"},
@@ -112,19 +114,22 @@ func TestConcernOfARound(t *testing.T) {
 		{"nobody knows", spec.Durability{}, "mongodb://h", server.Concerns{Problem: "not authorized"}, "", nil, ""},
 	} {
 		got := concernOf(c.asked, c.uri, c.target)
-		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j || !strings.Contains(got.source, c.says) {
+		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j ||
+			!strings.Contains(got.source, c.says) {
 			t.Errorf("%s: %+v, want w %q from %q", c.name, got, c.w, c.says)
 		}
 	}
 }
 
-// A primary of one shard of several must be replaced where its own set has others, however many members the cluster has.
+// A primary of one shard of several must be replaced where its own set has others, however many members the cluster
+// has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *round {
 		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
 		r.breaks = newBreaker(r)
 		for _, m := range members {
-			r.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true, struck: []record.LabMember{m}})
+			r.breaks.add(&broken{spec: spec.DrillFault{Fault: lab.Kill + ":" + m.Name}, injected: true,
+				struck: []record.LabMember{m}})
 		}
 		return r
 	}

@@ -16,8 +16,9 @@ import (
 // lookEvery is how often the lab is asked how it stands.
 const lookEvery = 500 * time.Millisecond
 
-// guard looks, while the load goes on and after the last fault was healed, when everything is as it was. The replication of
-// what is being written is never quite done, so a little lag is none here; afterwards there must be none at all.
+// guard looks, while the load goes on and after the last fault was healed, when everything is as it was. The
+// replication of what is being written is never quite done, so a little lag is none here; afterwards there must be none
+// at all.
 func (r *round) guard(ctx context.Context, healed <-chan struct{}) {
 	select {
 	case <-healed:
@@ -51,8 +52,8 @@ var (
 	lagUnderLoad = lag{256 << 10, 2}
 )
 
-// recover waits until everything of the lab is as it was: members run, nothing is behind, volumes are healthy. It returns
-// when that was, zero if it did not come in time.
+// recover waits until everything of the lab is as it was: members run, nothing is behind, volumes are healthy. It
+// returns when that was, zero if it did not come in time.
 func (r *round) recover(ctx context.Context) time.Time {
 	if r.lab == nil {
 		return time.Time{}
@@ -122,8 +123,8 @@ func primaries(l record.Lab) map[string]string {
 	return by
 }
 
-// notWhole says what of the lab is not as it was, "" if everything is but for what is meant to stay broken until the audit. Another
-// fault that is still there could not be healed, and all that it touches is not as it was.
+// notWhole says what of the lab is not as it was, "" if everything is but for what is meant to stay broken until the
+// audit. Another fault that is still there could not be healed, and all that it touches is not as it was.
 func (r *round) notWhole(now record.Lab, allowed lag) string {
 	meant := map[int]bool{}
 	for _, b := range r.breaks.list() {
@@ -181,12 +182,14 @@ func notWhole(before, now record.Lab, allowed lag) string {
 	return strings.Join(missing, ", ")
 }
 
-// lacking says which members are away and which volumes lack copies as long as a host stays dead, "" if none does. Waiting
-// for them would be in vain.
+// lacking says which members are away and which volumes lack copies as long as a host stays dead, "" if none does.
+// Waiting for them would be in vain.
 func lacking(l record.Lab) string {
 	var volumes, hosts, away []string
 	for _, m := range l.Members {
-		if holdsData(m) && m.State != "running" && slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.Target == m.Host }) {
+		if holdsData(m) && m.State != "running" && slices.ContainsFunc(l.Faults, func(f record.LabFault) bool {
+			return f.Target == m.Host
+		}) {
 			away = append(away, m.Name)
 			if !slices.Contains(hosts, m.Host) {
 				hosts = append(hosts, m.Host)
@@ -241,7 +244,9 @@ func follows(l record.Lab, member string) bool {
 			set = m.Set
 		}
 	}
-	return slices.ContainsFunc(l.Members, func(m record.LabMember) bool { return m.Set == set && (m.LagBytes != nil || m.LagSeconds != nil) })
+	return slices.ContainsFunc(l.Members, func(m record.LabMember) bool {
+		return m.Set == set && (m.LagBytes != nil || m.LagSeconds != nil)
+	})
 }
 
 func roleOf(l record.Lab, member string) string {
@@ -253,12 +258,12 @@ func roleOf(l record.Lab, member string) string {
 	return ""
 }
 
-// clockSlack is how much the wall clock may go another way than the monotonic one in a round: time servers make it a little faster or
-// slower all the time.
+// clockSlack is how much the wall clock may go another way than the monotonic one in a round: time servers make it a
+// little faster or slower all the time.
 const clockSlack = 100 * time.Millisecond
 
-// checkClock looks whether somebody set the wall clock since the load began: since then it and the monotonic clock went on by so much.
-// What this process saw has times of the one, what the lab told those of the other.
+// checkClock looks whether somebody set the wall clock since the load began: since then it and the monotonic clock went
+// on by so much. What this process saw has times of the one, what the lab told those of the other.
 func (r *round) checkClock(wall, monotonic time.Duration) {
 	by := wall - monotonic
 	if by.Abs() > clockSlack+monotonic/1000 {
@@ -292,8 +297,9 @@ func (r *round) timeline(ctx context.Context, redundant time.Time) {
 	r.result.Moments = timelineOf(r.result, r.scopes(), events, c, r.shift)
 	newPrimaries(r.result)
 	if !redundant.IsZero() && broke(r.result.Faults) {
-		r.result.Moments = append(r.result.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: lastBefore(r.result.Faults, c.at(redundant)),
-			Text: "all members run, none is behind, all volumes are healthy"})
+		r.result.Moments = append(r.result.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant),
+			Fault: lastBefore(r.result.Faults, c.at(redundant)),
+			Text:  "all members run, none is behind, all volumes are healthy"})
 		slices.SortStableFunc(r.result.Moments, earlier)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A standby that runs and receives nothing is not as it was, although nobody says how far it is behind. Where that is never
-// said, its absence means nothing.
+// A standby that runs and receives nothing is not as it was, although nobody says how far it is behind. Where that is
+// never said, its absence means nothing.
 func TestWholeNeedsThatStandbysReceive(t *testing.T) {
 	zero, much := int64(0), int64(1<<20)
 	lab := func(lag *int64) record.Lab {

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does not
-// bring the bytes back.
+// stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does
+// not bring the bytes back.
 func stored(faults []record.DrillFault, specs []spec.DrillFault) []string {
 	var targets []string
 	for _, f := range faults {

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// degraded are the volumes that lack a copy although nothing is broken in them any more. A disk that was away has missed
-// what was written: it has to be rebuilt before another one may fail.
+// degraded are the volumes that lack a copy although nothing is broken in them any more. A disk that was away has
+// missed what was written: it has to be rebuilt before another one may fail.
 func degraded(l record.Lab) []string {
 	var list []string
 	for _, v := range l.Volumes {
@@ -25,8 +25,8 @@ func degraded(l record.Lab) []string {
 	return list
 }
 
-// repair has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk is back. A rebuild goes
-// on when the load ends, which is when the drill waits for redundancy anyway.
+// repair has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk is back. A
+// rebuild goes on when the load ends, which is when the drill waits for redundancy anyway.
 func (r *round) repair(ctx context.Context, l record.Lab) {
 	for _, volume := range degraded(l) {
 		if slices.Contains(r.rebuilt, volume) {

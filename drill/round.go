@@ -142,7 +142,8 @@ func (r *round) prepare(ctx context.Context) error {
 	if asked := r.drill.spec.Reads; asked != nil {
 		r.books.share = float64(asked.Share)
 	}
-	r.books.ledger = ledger.New(ledger.Options{Run: r.number, Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
+	r.books.ledger = ledger.New(ledger.Options{Run: r.number, Seed: spec.Workload.Seed,
+		Writers: max(1, int(spec.Load.Workers))})
 	r.breaks = newBreaker(r)
 	return nil
 }
@@ -271,8 +272,8 @@ func (r *round) measureEffects(result *record.Run) {
 	}
 }
 
-// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all phases: the
-// documents that were loaded first are among the work of the servers too.
+// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all
+// phases: the documents that were loaded first are among the work of the servers too.
 func usedBeside(result *record.Run) (client, service float64) {
 	for i := range result.Phases {
 		p := &result.Phases[i]
@@ -284,16 +285,17 @@ func usedBeside(result *record.Run) (client, service float64) {
 	return client, service
 }
 
-// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic clock goes on
-// evenly when the wall clock of the machine is set; a record knows the wall clock only.
+// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic
+// clock goes on evenly when the wall clock of the machine is set; a record knows the wall clock only.
 func (r *round) clock() clock { return clock{r.zero.Add(-time.Duration(r.shift))} }
 
-// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all operations, for
-// reads and writes where there are both, and for each class.
+// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all
+// operations, for reads and writes where there are both, and for each class.
 func (r *round) effects(client int, shard string, list []course) {
 	out := r.result
 	f := out.Faults[0]
-	w := window{from: out.WindowStart - r.shift, fault: f.Injected - r.shift, until: out.WindowEnd - r.shift, done: f.Done - r.shift}
+	w := window{from: out.WindowStart - r.shift, fault: f.Injected - r.shift, until: out.WindowEnd - r.shift,
+		done: f.Done - r.shift}
 	if f.Healed > 0 {
 		w.healed = f.Healed - r.shift
 	}
@@ -335,7 +337,8 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 	r.remains()
 	r.expect()
 	stayed := r.stayed(r.breaks.mustChange())
-	out.Verdict, out.Reasons = judge(evidence{round: out, acknowledged: r.acknowledgedBefore(), stayed: stayed, sharded: r.sharded(), collection: r.unspread(), planned: len(r.drill.spec.Faults),
+	out.Verdict, out.Reasons = judge(evidence{round: out, acknowledged: r.acknowledgedBefore(), stayed: stayed,
+		sharded: r.sharded(), collection: r.unspread(), planned: len(r.drill.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
 		r.drill.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", out.Number, ids,
@@ -370,7 +373,8 @@ func (r *round) expect() {
 // circumstances are what the promise of the round's writes depends on.
 func (r *round) circumstances() circumstances {
 	c := circumstances{
-		level: r.result.Level, concern: r.concern(), topology: r.identity.Topology(), majorityJournal: r.concerns.MajorityJournal, changed: r.changed,
+		level: r.result.Level, concern: r.concern(), topology: r.identity.Topology(),
+		majorityJournal: r.concerns.MajorityJournal, changed: r.changed,
 		hidden: r.lab == nil && (r.sees == seesRouters || r.identity.Kind == server.FerretDB),
 	}
 	c.struck, c.members = r.struckMost()

@@ -20,14 +20,15 @@ import (
 
 // sharded says whether the target is a sharded cluster.
 func (r *round) sharded() bool {
-	return r.lab != nil && r.before.Specification.Topology.Kind == spec.LabSharded || r.lab == nil && r.uri != "" && r.identity.Topology() == "sharded"
+	return r.lab != nil && r.before.Specification.Topology.Kind == spec.LabSharded ||
+		r.lab == nil && r.uri != "" && r.identity.Topology() == "sharded"
 }
 
 // checkedKeys is how many keys a router is asked for, to hold the placement against what it says.
 const checkedKeys = 8
 
-// placement finds out, just before the load, how its collections are spread: from the chunks that the cluster's own data name, held
-// against what a router says of some keys. Where that cannot be known the round says why.
+// placement finds out, just before the load, how its collections are spread: from the chunks that the cluster's own
+// data name, held against what a router says of some keys. Where that cannot be known the round says why.
 func (r *round) placement() {
 	if !r.sharded() || r.books.wrapped == nil {
 		return
@@ -78,7 +79,8 @@ func (r *round) readPlacement() (*shards.Map, error) {
 	return m, nil
 }
 
-// spreadSeeds spreads the seed records of a sharded lab, and says where they go; nil where there are no shards, or nobody knows.
+// spreadSeeds spreads the seed records of a sharded lab, and says where they go; nil where there are no shards, or
+// nobody knows.
 func (r *round) spreadSeeds(ctx context.Context) (*shards.Map, error) {
 	if !r.sharded() {
 		return nil, nil
@@ -101,7 +103,8 @@ func (r *round) spreadSeeds(ctx context.Context) (*shards.Map, error) {
 	return m, nil
 }
 
-// moved says so if chunks were moved while the round went on: a write counts for the shard that had its chunk when the load began.
+// moved says so if chunks were moved while the round went on: a write counts for the shard that had its chunk when the
+// load began.
 func (r *round) moved() {
 	if r.books.placed == nil {
 		return
@@ -112,8 +115,8 @@ func (r *round) moved() {
 	}
 }
 
-// struckShards marks the shards that were struck: those of a lab that have a member with data on the target. Of a target that others
-// break nobody knows which, so each of them counts.
+// struckShards marks the shards that were struck: those of a lab that have a member with data on the target. Of a
+// target that others break nobody knows which, so each of them counts.
 func (r *round) struckShards() {
 	for i := range r.result.Shards {
 		s := &r.result.Shards[i]
@@ -148,7 +151,9 @@ func shardUnknowns(e evidence) (open []string) {
 	if !e.sharded || len(r.Faults) == 0 || r.Faults[0].Injected <= 0 {
 		return nil
 	}
-	strikes := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Fault == externalFault || len(f.Shards) > 0 })
+	strikes := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
+		return f.Fault == externalFault || len(f.Shards) > 0
+	})
 	if len(r.Shards) == 0 && strikes {
 		return []string{strings.TrimSuffix(r.Placement, ".") + ". So nothing shows that the fault struck a shard with writes"}
 	}

@@ -30,7 +30,8 @@ type standing struct {
 }
 
 func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rounds int) *standing {
-	return &standing{next: next, writer: w, now: now, is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
+	return &standing{next: next, writer: w, now: now,
+		is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
 }
 
 // round begins a round.

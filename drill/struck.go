@@ -57,8 +57,8 @@ func (b *breaker) mustChange() (sets []string) {
 	return sets
 }
 
-// stayed are those of some sets in which no other member was seen to be the primary. Of a lab with one set a client's view counts
-// too, which does not say of which set it speaks.
+// stayed are those of some sets in which no other member was seen to be the primary. Of a lab with one set a client's
+// view counts too, which does not say of which set it speaks.
 func (r *round) stayed(sets []string) (list []string) {
 	for _, set := range sets {
 		if !r.changedIn[set] && !(r.changed && len(setsOf(r.before)) == 1) {
@@ -87,8 +87,8 @@ func (b *breaker) struck(set string) int {
 	return most
 }
 
-// struckMost is the set of which the greatest share was down at the same time: how many of its members with data, of how many. Of a
-// target that is no lab it is what its set says of itself.
+// struckMost is the set of which the greatest share was down at the same time: how many of its members with data, of
+// how many. Of a target that is no lab it is what its set says of itself.
 func (r *round) struckMost() (struck, members int) {
 	if r.lab == nil {
 		return 0, len(r.identity.Hello.Data())

@@ -33,9 +33,10 @@ func (r *round) scopes() []scope {
 	return list
 }
 
-// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was broken, what
-// members did, and when reads and writes came back, each by itself.
-func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
+// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was
+// broken, what members did, and when reads and writes came back, each by itself.
+func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock,
+	shift int64) []record.DrillMoment {
 	if !broke(r.Faults) {
 		return nil
 	}
@@ -133,8 +134,9 @@ func momentOf(e record.LabEvent) string {
 	return ""
 }
 
-// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab, which
-// looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole seconds.
+// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab,
+// which looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole
+// seconds.
 func happened(e record.LabEvent) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, e.Data["elected"])
 	if err != nil || at.Nanosecond() == 0 || at.After(e.Time) {

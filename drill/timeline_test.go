@@ -11,7 +11,8 @@ import (
 // What could not be broken is no moment on the timeline, and nothing follows it.
 func TestFaultThatCouldNotBeDone(t *testing.T) {
 	c := made(20*time.Second, time.Millisecond, 0, 0)
-	r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Fault: "kill:primary", Injected: int64(5 * time.Second), Hit: true}, {Fault: "kill:rs0-9"}}}
+	r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
+		Faults: []record.DrillFault{{Fault: "kill:primary", Injected: int64(5 * time.Second), Hit: true}, {Fault: "kill:rs0-9"}}}
 	zero := time.Now()
 	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
 	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0)
@@ -25,8 +26,8 @@ func TestFaultThatCouldNotBeDone(t *testing.T) {
 	}
 }
 
-// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what was broken
-// must not move against those of the operations.
+// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what
+// was broken must not move against those of the operations.
 func TestClockThatIsSet(t *testing.T) {
 	zero := time.Now()
 	r := &round{zero: zero, shift: int64(3 * time.Second)}
@@ -52,8 +53,8 @@ func TestClockThatWasSetIsTold(t *testing.T) {
 	}
 }
 
-// TestEveryStopIsTold has writes stop for 1.2 s at the fault and for 2 s half a minute later, as after a second election. The second
-// one is longer, and the first one is what the fault did.
+// TestEveryStopIsTold has writes stop for 1.2 s at the fault and for 2 s half a minute later, as after a second
+// election. The second one is longer, and the first one is what the fault did.
 func TestEveryStopIsTold(t *testing.T) {
 	at := func(s float64) int64 { return int64(s * 1e9) }
 	c := course{class: "update", shard: -1, writes: true}

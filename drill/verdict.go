@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost in
-// the last milliseconds before it is not seen.
+// fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost
+// in the last milliseconds before it is not seen.
 const fewestWrites = 20
 
 // evidence is what a round is judged from.
@@ -92,8 +92,8 @@ func violations(r *record.DrillRound) []string {
 	return append(wrong, late...)
 }
 
-// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended within the
-// time that was allowed shows neither that it would have been enough nor that it would not.
+// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended
+// within the time that was allowed shows neither that it would have been enough nor that it would not.
 func tooLong(r *record.DrillRound) (wrong, open []string) {
 	all := r.Headline()
 	if all == nil {

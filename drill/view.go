@@ -23,11 +23,12 @@ const (
 	viewHeartbeat = 500 * time.Millisecond
 )
 
-// view is the target as a client sees it that makes no load: the official driver with nothing to do but to know which server
-// is the primary. It tells when the primary goes from its view, and when one is there again.
+// view is the target as a client sees it that makes no load: the official driver with nothing to do but to know which
+// server is the primary. It tells when the primary goes from its view, and when one is there again.
 //
-// Of a replica set that is what the driver's monitors say. Behind an address that does not tell who is the primary, such as a
-// gateway of documentdb, the driver sees the address only; there the view asks for a document, which the primary has to answer.
+// Of a replica set that is what the driver's monitors say. Behind an address that does not tell who is the primary,
+// such as a gateway of documentdb, the driver sees the address only; there the view asks for a document, which the
+// primary has to answer.
 type view struct {
 	uri, database string
 	tell          func(kind, text string, data map[string]string)
@@ -56,7 +57,8 @@ const primaryBack = "primary-back"
 
 // follow looks until ctx ends.
 func (v *view) follow(ctx context.Context) {
-	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).SetMinPoolSize(1).SetMaxPoolSize(1).
+	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).SetMinPoolSize(
+		1).SetMaxPoolSize(1).
 		SetServerSelectionTimeout(viewTimeout).SetRetryReads(false).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: v.changed})
 	c, err := mongo.Connect(o)
@@ -90,7 +92,8 @@ func (v *view) probe(ctx context.Context, c *mongo.Client) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, viewTimeout)
 	defer cancel()
-	err := c.Database(v.database).Collection(seedCollection).FindOne(bounded, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	err := c.Database(v.database).Collection(seedCollection).FindOne(bounded, bson.D{},
+		options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
 	switch {
 	case ctx.Err() != nil:
 	case err == nil || err == mongo.ErrNoDocuments:
@@ -192,8 +195,9 @@ func (r *round) watchPrimary(ctx context.Context) (stop func()) {
 	}
 }
 
-// views keeps of what a client saw what belongs on the timeline: for each fault the first time that the primary was gone. What
-// was slow, or failed on a disk, need not have taken the primary away; then a look that failed is no more than that.
+// views keeps of what a client saw what belongs on the timeline: for each fault the first time that the primary was
+// gone. What was slow, or failed on a disk, need not have taken the primary away; then a look that failed is no more
+// than that.
 func (r *round) views(c clock) []record.LabEvent {
 	if !r.changed && !r.breaks.tookPrimary() {
 		return nil

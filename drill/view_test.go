@@ -117,8 +117,10 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	gone := func(after time.Duration) record.LabEvent {
 		return record.LabEvent{Kind: primaryGone, Time: zero.Add(after)}
 	}
-	r := &round{result: &record.DrillRound{Faults: []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}},
-		gonePrimaries: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second), gone(7 * time.Second)}}
+	r := &round{result: &record.DrillRound{Faults: []record.DrillFault{{Injected: int64(2 * time.Second)},
+		{Injected: int64(6 * time.Second)}}},
+		gonePrimaries: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
+			gone(7 * time.Second)}}
 	r.breaks = newBreaker(r)
 	times := func() (list []time.Duration) {
 		for _, e := range r.views(clock{zero}) {

@@ -38,8 +38,8 @@ func (s *slice) add(o slice) {
 	s.failed += o.failed
 }
 
-// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that a watcher
-// keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
+// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that
+// a watcher keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
 type course struct {
 	class  string
 	shard  int
@@ -218,7 +218,8 @@ func (w *watcher) courses() []course {
 	var list []course
 	for cell, by := range w.cells {
 		if class := cell % len(w.writes); len(by) > 0 {
-			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class], slices: inOrder(by)})
+			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class],
+				slices: inOrder(by)})
 		}
 	}
 	return list

@@ -65,8 +65,8 @@ func (b *books) gauge(now int64) {
 	}
 }
 
-// countOffered counts the operations that fell due until now into the intervals in which they did. before returns how many fell
-// due before a moment; it takes as long as there are workers, so it is called once per interval.
+// countOffered counts the operations that fell due until now into the intervals in which they did. before returns how
+// many fell due before a moment; it takes as long as there are workers, so it is called once per interval.
 func (b *books) countOffered(now int64, before func(t int64) [2]int64) {
 	for b.counted < now {
 		b.counted = min(b.plan.border(b.counted), now)
@@ -85,27 +85,28 @@ func (b *books) borderPassed(now int64) bool { return now >= b.ticked }
 // tick closes the intervals that can be closed.
 func (b *books) tick(now int64) ([]*measure.Interval, error) {
 	b.ticked = b.plan.border(now)
-	return b.close(now, (*measure.Collector).Tick)
+	return b.close(func(c *measure.Collector) ([]*measure.Interval, error) { return c.Tick(time.Duration(now)) })
 }
 
 // finish closes everything.
 func (b *books) finish(end int64) ([]*measure.Interval, error) {
-	closed, err := b.close(end, (*measure.Collector).Finish)
+	closed, err := b.close(func(c *measure.Collector) ([]*measure.Interval, error) { return c.Finish(time.Duration(end)) })
 	for phase := range b.of {
 		b.writeOff(phase)
 	}
 	return closed, err
 }
 
-// close closes intervals of both phases as the collectors do it. Intervals in which nothing of their phase can be are left out.
-func (b *books) close(now int64, how func(*measure.Collector, time.Duration) ([]*measure.Interval, error)) ([]*measure.Interval, error) {
+// close closes intervals of both phases as the collectors do it. Intervals in which nothing of their phase can be are
+// left out.
+func (b *books) close(how func(*measure.Collector) ([]*measure.Interval, error)) ([]*measure.Interval, error) {
 	var all []*measure.Interval
 	var failed error
 	for phase, book := range b.of {
 		if book == nil {
 			continue
 		}
-		closed, err := how(book.collector, time.Duration(now))
+		closed, err := how(book.collector)
 		if failed == nil {
 			failed = err
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// controller conducts a run: it moves time along, watches over the workers and alone talks to the sink. The goroutine of the
-// caller of [Run] or [Fill] is the only one that touches it and its parts; workers do not know it, but only the crew.
+// controller conducts a run: it moves time along, watches over the workers and alone talks to the sink. The goroutine
+// of the caller of [Run] or [Fill] is the only one that touches it and its parts; workers do not know it, but only the
+// crew.
 type controller struct {
 	*crew
 	due    due

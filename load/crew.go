@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// crew is the workers of a run and what they share, with each other and with the [controller]. It is on the path of every
-// operation: what is not atomic or behind a lock of its own does not change after start.
+// crew is the workers of a run and what they share, with each other and with the [controller]. It is on the path of
+// every operation: what is not atomic or behind a lock of its own does not change after start.
 type crew struct {
 	plan
 	clock

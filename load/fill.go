@@ -122,7 +122,8 @@ type FillReport struct {
 // When ctx ends, batches under way are awaited and Fill returns with FillReport.Interrupted and no
 // error. Everything is counted in intervals of phase "load"; the operation class is that of the
 // loader, one operation per attempt of a batch.
-func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store, sink measure.Sink) (FillReport, error) {
+func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store,
+	sink measure.Sink) (FillReport, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return FillReport{}, fmt.Errorf("load phase: %w", err)

@@ -6,12 +6,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
 )
 
-// coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy; what the
-// kernel does for its connections, the controller and, often, the target take as much again.
+// coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy;
+// what the kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
-// eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A worker is the
-// same straight code there; it gives the thread away wherever it waits.
+// eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A
+// worker is the same straight code there; it gives the thread away wherever it waits.
 type eventLoop struct {
 	loop  *loop.Loop
 	tasks []*loop.Task
@@ -33,7 +33,8 @@ func (c *crew) makeWaiters() error {
 	return nil
 }
 
-// onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for each other.
+// onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for
+// each other.
 func (c *crew) onLoops() bool {
 	st, ok := c.store.(loop.Store)
 	return ok && loop.Supported && c.alone && !c.plain && st.OnLoops()
@@ -57,8 +58,8 @@ func (c *crew) makeLoops() error {
 	return nil
 }
 
-// giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then stays in the
-// caches of the processor.
+// giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then
+// stays in the caches of the processor.
 func (c *crew) giveRecorders(from *books) {
 	shares := len(c.loops)
 	if shares == 0 {
@@ -95,8 +96,8 @@ func (w *worker) mainOn(t *loop.Task) {
 	w.main()
 }
 
-// fair gives the thread away after every step that waited for nothing, such as a write that nobody confirms. No other worker
-// would ever have it otherwise.
+// fair gives the thread away after every step that waited for nothing, such as a write that nobody confirms. No other
+// worker would ever have it otherwise.
 type fair struct {
 	task
 	thread *loop.Task

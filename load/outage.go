@@ -18,8 +18,8 @@ const gapLeast = 100 * time.Millisecond
 // succeeds again. Workers look at open after every success, which is a read of a shared but seldom
 // written word; the lock is taken for failures and for the first success after one only.
 //
-// Failures and successes may take turns, thousands of times a second, so neither may cost more the more workers there are. When
-// the last success was is therefore looked up only for an outage that lasts, see [latestSuccess].
+// Failures and successes may take turns, thousands of times a second, so neither may cost more the more workers there
+// are. When the last success was is therefore looked up only for an outage that lasts, see [latestSuccess].
 type outage struct {
 	open atomic.Bool
 
@@ -71,8 +71,8 @@ func (c *crew) succeeded(end int64) {
 		Data: map[string]string{"gap_ns": strconv.FormatInt(end-from, 10)}})
 }
 
-// latestSuccess returns when an operation succeeded last, -1 if none did. It ends with the first success that it finds at or
-// after enough: the more operations succeed, the fewer workers it looks at.
+// latestSuccess returns when an operation succeeded last, -1 if none did. It ends with the first success that it finds
+// at or after enough: the more operations succeed, the fewer workers it looks at.
 func latestSuccess(workers []*worker, enough int64) int64 {
 	last := int64(-1)
 	for _, w := range workers {
@@ -96,8 +96,8 @@ func (c *crew) watchOutage(now int64) {
 	}
 }
 
-// announce reports the beginning of an outage once. last is when an operation succeeded before it, -1 if none did. The caller
-// holds the lock.
+// announce reports the beginning of an outage once. last is when an operation succeeded before it, -1 if none did. The
+// caller holds the lock.
 func (o *outage) announce(c *crew, last int64) {
 	if o.announced {
 		return

@@ -43,8 +43,8 @@ type Settler interface {
 	Settle(op *workload.Op, s *Settlement)
 }
 
-// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other runs. A
-// worker then needs no turn with the controller each time that it compares what it read.
+// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other
+// runs. A worker then needs no turn with the controller each time that it compares what it read.
 type Apart interface {
 	SettlesApart()
 }

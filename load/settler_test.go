@@ -119,7 +119,8 @@ func TestSettlementOfEachRequest(t *testing.T) {
 	} {
 		w := &fakeWorkload{parts: 3, checking: true}
 		sw := settlingWorkload{w, make(chan *settlingStream, 1)}
-		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50}, sw, newFakeStore(c.do), &memorySink{}); err != nil {
+		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50}, sw, newFakeStore(c.do),
+			&memorySink{}); err != nil {
 			t.Fatal(err)
 		}
 		s := <-sw.streams
@@ -172,7 +173,8 @@ func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 	for range 50 {
 		abort := make(chan struct{})
 		time.AfterFunc(2*time.Millisecond, func() { close(abort) })
-		runSettling(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort}, func(_ call, res *store.Result) { res.Doc = []byte("good") })
+		runSettling(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort},
+			func(_ call, res *store.Result) { res.Doc = []byte("good") })
 	}
 }
 

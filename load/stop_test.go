@@ -220,7 +220,8 @@ func TestStalledProcessKeepsItsWorkers(t *testing.T) {
 	for _, look := range []struct {
 		at   int64
 		left int
-	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2}, {21*second + second/10, 1}} {
+	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2},
+		{21*second + second/10, 1}} {
 		c.watch.self(look.at)
 		c.watch.overdue(look.at, &c.books)
 		if left := int(c.roster.left.Load()); left != look.left {
@@ -232,8 +233,8 @@ func TestStalledProcessKeepsItsWorkers(t *testing.T) {
 	}
 }
 
-// TestManyWorkersEnd: the controller looks at all workers from time to time, not once for each of them that ends. The end of a run
-// with a million workers would otherwise take 10¹² looks.
+// TestManyWorkersEnd: the controller looks at all workers from time to time, not once for each of them that ends. The
+// end of a run with a million workers would otherwise take 10¹² looks.
 func TestManyWorkersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 2000

@@ -17,7 +17,8 @@ func TestVirtualUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFakeStore(serving(100 * time.Millisecond))
 		s := time.Second
-		cfg := Config{Workers: 1, Warmup: 2 * s, Stages: []Stage{{Duration: 4 * s, Workers: 5}, {Duration: 2 * s, Workers: 5}, {Duration: 2 * s, Workers: 1}}}
+		cfg := Config{Workers: 1, Warmup: 2 * s, Stages: []Stage{{Duration: 4 * s, Workers: 5}, {Duration: 2 * s, Workers: 5},
+			{Duration: 2 * s, Workers: 1}}}
 		r, sink := mustRun(t, cfg, &fakeWorkload{}, st)
 		var users []int
 		var done []int64

@@ -25,8 +25,8 @@ type watch struct {
 // If the controller did not run for stallLeast, the whole process did not.
 const stallLeast = int64(500 * time.Millisecond)
 
-// lookShare is how many times as long as a look at all workers took the next one waits, so that a million workers do not cost
-// the machine a processor.
+// lookShare is how many times as long as a look at all workers took the next one waits, so that a million workers do
+// not cost the machine a processor.
 const lookShare = 10
 
 // self notices when this process stood still. Its workers then look as if their sessions had not

@@ -92,8 +92,8 @@ type operation struct {
 	settlement Settlement
 }
 
-// custody decides who may touch a worker: its goroutine, or the controller, once that has given up a session that does not
-// return. Only one of them ends a call, by exchanging its deadline: that makes it safe to go on without the worker.
+// custody decides who may touch a worker: its goroutine, or the controller, once that has given up a session that does
+// not return. Only one of them ends a call, by exchanging its deadline: that makes it safe to go on without the worker.
 type custody struct {
 	state atomic.Int64 // the deadline of the call under way in run time, or one of the following
 }

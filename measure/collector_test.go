@@ -179,7 +179,8 @@ func TestCountersAndFailures(t *testing.T) {
 	}
 	ivs := finish(t, c, 1500*time.Millisecond)
 	iv := ivs[0]
-	if iv.Offered != 3 || iv.Dropped != 1 || iv.Client.LatenessOver != 1 || iv.Lateness.Count() != 2 || ivs[1].Offered != 2 {
+	if iv.Offered != 3 || iv.Dropped != 1 || iv.Client.LatenessOver != 1 || iv.Lateness.Count() != 2 ||
+		ivs[1].Offered != 2 {
 		t.Errorf("offered %d and %d, dropped %d, over 1 ms %d, lateness %d", iv.Offered, ivs[1].Offered, iv.Dropped,
 			iv.Client.LatenessOver, iv.Lateness.Count())
 	}
@@ -224,7 +225,8 @@ func TestCollectorRefusesSenselessDimensions(t *testing.T) {
 // the interval in which it ended unless that was closed.
 func TestEverySampleIsCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, err := NewCollector(Options{Dims: testDims(false), Width: 100, Grace: time.Duration(rapid.IntRange(1, 300).Draw(t, "grace"))})
+		c, err := NewCollector(Options{Dims: testDims(false), Width: 100,
+			Grace: time.Duration(rapid.IntRange(1, 300).Draw(t, "grace"))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +329,8 @@ func TestWorkersAndTicksAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestRecordersCloseInAnyOrder: those that stay are still drained and counted, and closing one twice takes out no other.
+// TestRecordersCloseInAnyOrder: those that stay are still drained and counted, and closing one twice takes out no
+// other.
 func TestRecordersCloseInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	c := newTestCollector(t, Options{Dims: testDims(false)})

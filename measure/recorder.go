@@ -20,8 +20,9 @@ const (
 	entryLate
 )
 
-// Recorder takes the samples of one worker, or of several that run on one goroutine in turn. Its methods may be called by that
-// goroutine only, but at the same time as the methods of the [Collector]. They allocate nothing, except for new kinds of failures.
+// Recorder takes the samples of one worker, or of several that run on one goroutine in turn. Its methods may be called
+// by that goroutine only, but at the same time as the methods of the [Collector]. They allocate nothing, except for new
+// kinds of failures.
 type Recorder struct {
 	collector *Collector
 	shard     *shard

@@ -326,8 +326,8 @@ func MemberURI(uri, member string) (string, error) {
 	return "mongodb://" + user + member + path + "?" + options.Encode(), nil
 }
 
-// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin, which
-// is what its TXT record says wherever it says anything.
+// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin,
+// which is what its TXT record says wherever it says anything.
 func seedList(options url.Values, user bool) {
 	has := func(names ...string) bool {
 		for name := range options {

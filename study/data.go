@@ -160,7 +160,8 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error)
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
+	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records,
+		DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
 	if server {
 		set.Database = asked.Database
 	}

@@ -10,8 +10,8 @@ import (
 const groupCount = 1 << 18
 
 // groups counts the updates of a wrapped workload by the hash of the document's _id. Several writers update the
-// same documents, so they share the counts. Those of one state lie together: nearly all updates are acknowledged, and of
-// so many counts in no order the caches of a processor hold the more, the closer they lie.
+// same documents, so they share the counts. Those of one state lie together: nearly all updates are acknowledged, and
+// of so many counts in no order the caches of a processor hold the more, the closer they lie.
 type groups struct {
 	told [4][groupCount]uint32
 }

@@ -235,8 +235,8 @@ func told(st *load.Settlement, request, of int) state {
 	return indeterminate
 }
 
-// countable returns the element _id of the document that a statement updates, and whether its updates can be counted: it
-// must be found by its _id alone, and keep its counter.
+// countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
+// it must be found by its _id alone, and keep its counter.
 func countable(u *workload.Statement) (id []byte, ok bool) {
 	if u.Upsert {
 		return nil, false
@@ -303,8 +303,8 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 	return ended(append(dst, after...), start), true
 }
 
-// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any more, servers
-// go on with a longer one by themselves.
+// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any
+// more, servers go on with a longer one by themselves.
 func appendIncrement(dst, fields, count []byte) []byte {
 	dst = append(dst, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
 	at := len(dst)

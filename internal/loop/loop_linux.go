@@ -13,15 +13,17 @@ import (
 // Supported reports whether there are loops on this system.
 const Supported = true
 
-// batch is how many events are taken from the kernel at once. It is small, so that tasks whose moment has come do not wait for long.
+// batch is how many events are taken from the kernel at once. It is small, so that tasks whose moment has come do not
+// wait for long.
 const batch = 16
 
-// turnLength is after what time the loop calls the scheduler of the runtime, nanoseconds. Switching between coroutines does not. The runtime
-// takes a goroutine that has not called it for 10 ms for one that hogs its processor: it would look every 20 µs whether it can be
-// interrupted, which took a tenth of the processor time.
+// turnLength is after what time the loop calls the scheduler of the runtime, nanoseconds. Switching between coroutines
+// does not. The runtime takes a goroutine that has not called it for 10 ms for one that hogs its processor: it would
+// look every 20 µs whether it can be interrupted, which took a tenth of the processor time.
 const turnLength = int64(6 * time.Millisecond)
 
-// Loop is a goroutine that runs tasks. All of its methods but [Loop.Run] and [Task.Wake] belong to its own thread once it runs.
+// Loop is a goroutine that runs tasks. All of its methods but [Loop.Run] and [Task.Wake] belong to its own thread once
+// it runs.
 type Loop struct {
 	base   time.Time
 	epoll  int
@@ -231,7 +233,8 @@ func (l *Loop) expire(now int64) {
 	}
 }
 
-// wait gives the thread away until the task is stepped again. It returns false if that was because the moment until has come.
+// wait gives the thread away until the task is stepped again. It returns false if that was because the moment until has
+// come.
 func (t *Task) wait(s state, until int64) bool {
 	t.state, t.until, t.late, t.waited = s, until, false, true
 	if until != Never {
@@ -241,7 +244,8 @@ func (t *Task) wait(s state, until int64) bool {
 	return !t.late
 }
 
-// Park waits until a moment, or until the task is woken, which it returns. If it was woken since it last parked, it does not wait.
+// Park waits until a moment, or until the task is woken, which it returns. If it was woken since it last parked, it
+// does not wait.
 func (t *Task) Park(until int64) (woken bool) {
 	if !t.woken {
 		return t.wait(parked, until)
@@ -282,6 +286,7 @@ func (l *Loop) send(m letter) {
 		return // all tasks have ended
 	}
 	if l.inbox = append(l.inbox, m); len(l.inbox) == 1 {
-		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // cannot fail but for a counter that overflows after 2^64 writes
+		// cannot fail but for a counter that overflows after 2^64 writes
+		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }

@@ -144,8 +144,8 @@ func adopted(t *testing.T, nc net.Conn, f func(*Task, *Conn)) func(*Task) {
 	}
 }
 
-// TestConnectionsCarryAllBytes sends far more than the buffers of sockets hold, on some connections at the same time, to servers that
-// send it back in their own time.
+// TestConnectionsCarryAllBytes sends far more than the buffers of sockets hold, on some connections at the same time,
+// to servers that send it back in their own time.
 func TestConnectionsCarryAllBytes(t *testing.T) {
 	data := make([]byte, 8<<20)
 	_, _ = rand.Read(data)

@@ -10,13 +10,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Budget says how much of a study may still be done, where it is one of several parts that share a time. It is asked from
-// the goroutine that conducts the study.
+// Budget says how much of a study may still be done, where it is one of several parts that share a time. It is asked
+// from the goroutine that conducts the study.
 type Budget interface {
 	// Block is asked before a block begins, how many trials of each configuration there may be. Where that is less than
 	// Rest.Trials, the other trials are left out, in whole blocks, and why says in a sentence why.
 	Block(study.Rest) (trials int, why string)
-	// Search is asked before a trial of a procedure that takes about so long. It returns why there is no time for it, "" if there is.
+	// Search is asked before a trial of a procedure that takes about so long. It returns why there is no time for it, ""
+	// if there is.
 	Search(next time.Duration) (why string)
 }
 
@@ -65,7 +66,8 @@ func (s *session) mayBegin(t record.Trial) error {
 }
 
 // fitBlocks leaves out what there is no time for, where a block is about to begin: within one the trials stay balanced.
-// The first block of a study that has just begun counts as one that is under way: whoever began the study looked at the time.
+// The first block of a study that has just begun counts as one that is under way: whoever began the study looked at the
+// time.
 func (s *session) fitBlocks() error {
 	begun := func(t record.Trial) bool { return t.Kind != record.TrialCanary && t.Status.Begun() }
 	all := s.log.study.Trials

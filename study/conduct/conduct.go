@@ -131,7 +131,8 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 	}
 	defer w.Close()
 	s := &record.Study{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool,
+			Command: o.Command,
 			Started: o.Clock.Now().UTC(), Environment: environment(o.Dir, want.Run.Target), Validity: []measure.Finding{}},
 	}
 	if s.Specification, err = record.RedactedStudy(plan.Spec); err != nil {

@@ -45,7 +45,8 @@ func placeOf(asked spec.Run) string {
 	if err != nil || t.Kind == "null" || t.Kind == "null-tcp" {
 		return ""
 	}
-	return strings.Join([]string{t.String(), asked.Database, cmp.Or(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
+	return strings.Join([]string{t.String(), asked.Database,
+		cmp.Or(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
 }
 
 // familyOf names what workloads that share a collection have in common.
@@ -163,7 +164,8 @@ func (d *dataSets) grew() []measure.Finding {
 			continue
 		}
 		most, limit := s.most, grownTooMuch
-		all = append(all, measure.Finding{ID: "data-grew", Severity: measure.Warning, Value: &most, Limit: &limit, Unit: measure.UnitShare,
+		all = append(all, measure.Finding{ID: "data-grew", Severity: measure.Warning, Value: &most, Limit: &limit,
+			Unit: measure.UnitShare,
 			Text: fmt.Sprintf("inserts made the data in %s grow by up to %s beyond what trials ask for, so later trials ran on more than earlier ones: begin each with the same data (reload: true)",
 				place, figure.Percent(s.most))})
 	}

@@ -26,25 +26,34 @@ type conducted struct {
 
 // replaceFindings replaces what was found out about how the study was conducted.
 func (c *conducted) replaceFindings() {
-	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.data.grew(), c.changed(), c.deployed(), c.scaled(), c.leftOut())
+	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool {
+		return slices.Contains(ownFindings, f.ID)
+	})
+	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.data.grew(), c.changed(), c.deployed(),
+		c.scaled(), c.leftOut())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
 			figure.Plural(c.unreadable, "line"))})
 	}
-	slices.SortStableFunc(all, func(a, b measure.Finding) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) })
+	slices.SortStableFunc(all, func(a, b measure.Finding) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text))
+	})
 	measure.SortFindings(all)
 	c.study.Validity = all
 }
 
 // nothingDone is the finding about a study that is through and has nothing to show.
 func (c *conducted) nothingDone() []measure.Finding {
-	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Status == record.TrialDone && t.Kind == record.TrialCompared })
+	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
+		return t.Status == record.TrialDone && t.Kind == record.TrialCompared
+	})
 	if c.study.Status != record.Complete || c.total == 0 || done {
 		return nil
 	}
-	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Kind == record.TrialCompared && t.Status.Begun() }) {
+	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
+		return t.Kind == record.TrialCompared && t.Status.Begun()
+	}) {
 		return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: "there was no time for any of the trials, so there is nothing to compare"}}
 	}
 	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
@@ -80,7 +89,8 @@ func (c *conducted) noResult() []measure.Finding {
 
 func (c *conducted) hasResult(configuration string) bool {
 	return slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
-		return t.Configuration == configuration && t.Kind == record.TrialCompared && t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
+		return t.Configuration == configuration && t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
+			measure.Worst(t.Validity) != measure.Invalid
 	})
 }
 
@@ -122,7 +132,8 @@ func machineOf(s record.StudySession) string {
 	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), cmp.Or(s.CPU, "an unknown processor"))
 }
 
-// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's hardware.
+// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's
+// hardware.
 func (c *conducted) scaled() []measure.Finding {
 	var all []measure.Finding
 	for _, note := range study.ScaleNotes(&c.study.Specification) {

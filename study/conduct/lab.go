@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Labs brings labs up and removes them. A lab goes on when this program ends, so whatever ended a study, the lab that it
-// left is found by its name, and known as its own by a label.
+// Labs brings labs up and removes them. A lab goes on when this program ends, so whatever ended a study, the lab that
+// it left is found by its name, and known as its own by a label.
 type Labs interface {
 	// Find returns a lab as it is, also one that is half made or whose supervisor is gone; nil if there is none.
 	Find(ctx context.Context, name string) (*record.Lab, error)
@@ -55,8 +55,8 @@ func (d *deployment) ours(l *record.Lab) bool {
 	return l.Specification.Labels[studyLabel] == d.owner() || l.Specification.Name == "" && l.State != "up"
 }
 
-// needed reports whether a lab must be brought up for a trial. Only one that this session brought up is trusted: nobody knows
-// what became of others in the meantime.
+// needed reports whether a lab must be brought up for a trial. Only one that this session brought up is trusted: nobody
+// knows what became of others in the meantime.
 func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	if d.labs == nil {
 		return false, wrong(errors.New("lab: this command cannot bring labs up; load one that runs (run.target: lab:NAME)"))
@@ -78,9 +78,10 @@ func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	return true, nil
 }
 
-// deploy removes the lab that is there and brings up the one that is asked for. It returns how many seconds that took, and the
-// engine that the lab has.
-func (d *deployment) deploy(ctx context.Context, asked spec.Lab, configuration string) (seconds float64, engine string, err error) {
+// deploy removes the lab that is there and brings up the one that is asked for. It returns how many seconds that took,
+// and the engine that the lab has.
+func (d *deployment) deploy(ctx context.Context, asked spec.Lab,
+	configuration string) (seconds float64, engine string, err error) {
 	began := d.clock.Now()
 	d.progress.Note("bringing up the lab " + asked.Name + " for " + configuration)
 	marked := asked

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// logbook is the study as it is written down: study.json, the journal and the directories of attempts. Nothing else writes
-// to them.
+// logbook is the study as it is written down: study.json, the journal and the directories of attempts. Nothing else
+// writes to them.
 type logbook struct {
 	dir    string
 	clock  study.Clock
@@ -232,7 +232,8 @@ func (l *logbook) left(retryFailed bool) []record.Trial {
 		if _, seen := last[t.Number]; !seen {
 			numbers = append(numbers, t.Number)
 		}
-		if have := last[t.Number]; have.Status != record.TrialDone || worthless(have) { // whatever came after a result does not count
+		// whatever came after a result does not count
+		if have := last[t.Number]; have.Status != record.TrialDone || worthless(have) {
 			last[t.Number] = t
 		}
 	}

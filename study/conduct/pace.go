@@ -64,8 +64,8 @@ func (p *pace) learnFill(t record.Trial, seconds float64) {
 	}
 }
 
-// measured is how many seconds a trial of a configuration takes besides loading data, judged by those before, by all others,
-// or else by how long its load is.
+// measured is how many seconds a trial of a configuration takes besides loading data, judged by those before, by all
+// others, or else by how long its load is.
 func (p *pace) measured(configuration string, load time.Duration) float64 {
 	t := p.of(configuration)
 	if t.n == 0 {

@@ -182,7 +182,8 @@ func (f *search) trier(name string) procedure.Try {
 	step := 0
 	return func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
 		step++
-		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what, Status: record.TrialPlanned}
+		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what,
+			Status: record.TrialPlanned}
 		j := job{trial: t, spec: seeded(f.log.study.Specification.Seed, t, asked), procedure: name, step: step}
 		if result, done, ok, err := f.replay(j); ok || err != nil {
 			return result, done, err

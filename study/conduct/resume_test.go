@@ -59,7 +59,8 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 		o.Spec = &spec
 		_, err := Resume(t.Context(), dir, o)
 		var e *run.Error
-		if want = strings.TrimSpace(want); !errors.As(err, &e) || e.Stage != run.Specification || !strings.Contains(err.Error(), want) || len(b.asked) > 0 {
+		if want = strings.TrimSpace(want); !errors.As(err, &e) || e.Stage != run.Specification ||
+			!strings.Contains(err.Error(), want) || len(b.asked) > 0 {
 			t.Errorf("%v, want %q; trials %v", err, want, b.numbers())
 		}
 	}
@@ -256,7 +257,8 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		s.Trials = 1
 	})
 	for _, foreign := range []bool{false, true} {
-		b := &filling{bench: newBench(simulated.Target{Classes: []simulated.Class{{Name: "insert", Share: 1, Time: 1}}}), present: 0}
+		b := &filling{bench: newBench(simulated.Target{Classes: []simulated.Class{{Name: "insert", Share: 1, Time: 1}}}),
+			present: 0}
 		if foreign {
 			b.present = 100
 		}
@@ -292,7 +294,8 @@ func (f *filling) Trial(ctx context.Context, q study.Request) (study.Result, err
 	r, err := f.bench.Trial(ctx, q)
 	if r.Run != nil {
 		want := int64(q.Spec.Workload.Records)
-		r.Run.Fill = &record.FillResult{Records: want, Present: f.present, Inserted: max(0, want-f.present), Counted: max(want, f.present)}
+		r.Run.Fill = &record.FillResult{Records: want, Present: f.present, Inserted: max(0, want-f.present),
+			Counted: max(want, f.present)}
 		f.present = max(want, f.present) + f.grow
 	}
 	return r, err

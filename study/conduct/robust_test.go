@@ -77,7 +77,8 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 		t.Fatalf("with --retry-failed %v were repeated: %v", again.numbers(), err)
 	}
 	for _, n := range []int{2, 3} {
-		if list := attempts(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone || worthless(list[1]) {
+		if list := attempts(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone ||
+			worthless(list[1]) {
 			t.Errorf("trial %d: %+v", n, list)
 		}
 	}
@@ -161,7 +162,8 @@ func TestRelativeFileIsRefusedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(simulated.Target{})
-	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "the file sizes.txt") || len(b.asked) > 0 {
+	if _, err := Resume(t.Context(), dir, b.options("")); err == nil ||
+		!strings.Contains(err.Error(), "the file sizes.txt") || len(b.asked) > 0 {
 		t.Errorf("from another directory: %v", err)
 	}
 }

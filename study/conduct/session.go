@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// session performs a study, from its beginning or from where an earlier session ended, until it is through or something stops
-// it. It joins the parts, each of which keeps what it alone needs.
+// session performs a study, from its beginning or from where an earlier session ended, until it is through or something
+// stops it. It joins the parts, each of which keeps what it alone needs.
 type session struct {
 	o       Options
 	spec    spec.Study // with credentials
@@ -55,7 +55,8 @@ func environment(dir, target string) record.Environment {
 // describe is what the journal says of the session.
 func (s *session) describe() record.StudySession {
 	e := environment(s.o.Dir, s.spec.Run.Target)
-	d := record.StudySession{Tool: s.o.Tool, Command: s.o.Command, Pid: syscall.Getpid(), Host: e.Host, CPU: e.CPU, Cores: e.Cores}
+	d := record.StudySession{Tool: s.o.Tool, Command: s.o.Command, Pid: syscall.Getpid(), Host: e.Host, CPU: e.CPU,
+		Cores: e.Cores}
 	if dir, err := filepath.Abs("."); err == nil {
 		d.Directory = dir
 	}
@@ -64,7 +65,8 @@ func (s *session) describe() record.StudySession {
 
 // adopt takes a plan over as that of the study, with what is known of its trials.
 func (s *session) adopt(plan *study.Plan) error {
-	clean, err := s.log.w.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials})
+	clean, err := s.log.w.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations,
+		Trials: plan.Trials})
 	if err != nil {
 		return recording(err)
 	}

@@ -68,8 +68,8 @@ func (s *streak) names() string {
 	return strings.Join(names, ", ")
 }
 
-// innocent lists the trials that failed since a target was reached last. It was not their configurations, so they are to be
-// repeated.
+// innocent lists the trials that failed since a target was reached last. It was not their configurations, so they are
+// to be repeated.
 func (s *streak) innocent(all []record.Trial) []record.Trial {
 	var list []record.Trial
 	for _, trials := range s.unreached {
