@@ -119,15 +119,8 @@ func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
 
 // Run runs the tasks until all have ended.
 func (l *Loop) Run() {
-	for _, t := range l.tasks {
-		t.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
-			t.yield = yield
-			t.run(t)
-		})
-		l.step(t)
-	}
-	l.tasks = nil
 	for l.live > 0 {
+		l.startSome()
 		for _, e := range l.events[:l.poll()] {
 			l.dispatch(e)
 		}
@@ -148,6 +141,20 @@ func (l *Loop) Run() {
 	l.bell = -1
 }
 
+// startSome starts the next tasks, few at once: when there are a million, the first ones must not wait for a reply that
+// has come until the last one is started.
+func (l *Loop) startSome() {
+	n := min(batch, len(l.tasks))
+	for _, t := range l.tasks[:n] {
+		t.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
+			t.yield = yield
+			t.run(t)
+		})
+		l.step(t)
+	}
+	l.tasks = l.tasks[n:]
+}
+
 // step lets a task run until it waits again.
 func (l *Loop) step(t *Task) {
 	t.state = running
@@ -160,7 +167,7 @@ func (l *Loop) step(t *Task) {
 // poll waits for events. The call is one of those that let the garbage collector stop the world.
 func (l *Loop) poll() int {
 	timeout := -1
-	if len(l.ready) > 0 {
+	if len(l.ready) > 0 || len(l.tasks) > 0 || l.live == 0 {
 		timeout = 0
 	} else if len(l.timers) > 0 && l.timers[0].key < l.armed {
 		l.arm(l.timers[0].key)

@@ -113,6 +113,24 @@ func TestYieldIsFair(t *testing.T) {
 	}
 }
 
+// TestFirstTasksNeedNotWaitForTheLast: with very many tasks, those that can go on do so before all others are started.
+func TestFirstTasksNeedNotWaitForTheLast(t *testing.T) {
+	const tasks = 1000
+	started, seen := 0, 0
+	list := []func(*Task){func(k *Task) {
+		started++
+		k.Yield()
+		seen = started
+	}}
+	for len(list) < tasks {
+		list = append(list, func(*Task) { started++ })
+	}
+	run(t, list...)
+	if started != tasks || seen == 0 || seen == tasks {
+		t.Errorf("%d of %d tasks had been started when the first one went on", seen, started)
+	}
+}
+
 // pair is a TCP connection over loopback.
 func pair(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
