@@ -20,8 +20,7 @@ type Observer interface {
 
 // statusCommand leaves out the sections of serverStatus that are large or costly and that nobody here reads.
 var statusCommand = bson.D{
-	{Key: "serverStatus", Value: 1}, {Key: "locks", Value: 0}, {Key: "mirroredReads", Value: 0},
-	{Key: "sharding", Value: 0}, {Key: "shardingStatistics", Value: 0}, {Key: "storageEngine", Value: 0},
+	{Key: "serverStatus", Value: 1}, {Key: "locks", Value: 0}, {Key: "mirroredReads", Value: 0}, {Key: "sharding", Value: 0}, {Key: "shardingStatistics", Value: 0}, {Key: "storageEngine", Value: 0},
 	{Key: "transactions", Value: 0}, {Key: "hedgingMetrics", Value: 0}, {Key: "latchAnalysis", Value: 0}, {Key: "security", Value: 0}, {Key: "defaultRWConcern", Value: 0},
 	{Key: "oplogTruncation", Value: 0}, {Key: "transportSecurity", Value: 0}, {Key: "freeMonitoring", Value: 0}, {Key: "readConcernCounters", Value: 0},
 }

@@ -124,8 +124,7 @@ func (p *Plan) checkSteady(s *spec.Steady) error {
 	first := max(whole(float64(s.From)), cyclesToSettle)
 	least := spec.Duration(whole(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
 	return fmt.Errorf("procedures.steady: up to %v no run can be called steady: two lengths must agree, each of at least %d cycles of %v; raise to to %s (%v), or say how short the cycle is",
-		spec.Duration(float64(s.To)*float64(time.Second)), cyclesToSettle, s.Cycle,
-		figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
+		spec.Duration(float64(s.To)*float64(time.Second)), cyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
 }
 
 // checkCapacity refuses a search whose highest rate gives too few operations for a percentile that its objectives
@@ -151,12 +150,10 @@ func (p *Plan) checkCapacity(c *spec.Capacity) error {
 		case seconds == 0 || l.Operations > 0 || need == 0:
 		case c.To > 0 && float64(c.To)*seconds < need:
 			errs = append(errs, fmt.Errorf("procedures.capacity: %s needs %s operations, and a trial of %v at %s/s has about %s: make its duration %v, or raise to",
-				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(float64(c.To)),
-				figure.Count(int64(float64(c.To)*seconds)), wholeSeconds(spare*need/float64(c.To))))
+				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(float64(c.To)), figure.Count(int64(float64(c.To)*seconds)), wholeSeconds(spare*need/float64(c.To))))
 		case c.From > 0 && float64(c.From)*seconds < need:
 			p.Notes = append(p.Notes, fmt.Sprintf("procedures.capacity: %s needs %s operations, so trials of %v cannot confirm a capacity below %s/s; a duration of %v can from %s/s on",
-				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(need/seconds), wholeSeconds(spare*need/float64(c.From)),
-				figure.Rate(float64(c.From))))
+				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(need/seconds), wholeSeconds(spare*need/float64(c.From)), figure.Rate(float64(c.From))))
 		}
 	}
 	return errors.Join(errs...)

@@ -48,8 +48,8 @@ func withoutCanaries(p *FitPart) []spec.Left {
 	return []spec.Left{{What: "the canary", Why: "drift between trials is not shown"}}
 }
 
-// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill
-// so much, all of its moments with it.
+// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill so
+// much, all of its moments with it.
 func shorter(trial, warmup, round time.Duration) shed {
 	return func(p *FitPart) []spec.Left {
 		switch {
@@ -166,8 +166,7 @@ func shorterTrialsOfProcedures(p *spec.Procedures, d time.Duration) (left []spec
 	}
 	if s := p.Steady; s != nil && s.By == "duration" && s.To > spec.Count(2*cyclesToSettle) {
 		to := spec.Count(2 * cyclesToSettle)
-		left = append(left, lesser("procedures.steady.to", spec.Duration(time.Duration(s.To)*time.Second),
-			spec.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, spec.Duration(time.Second)))
+		left = append(left, lesser("procedures.steady.to", spec.Duration(time.Duration(s.To)*time.Second), spec.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, spec.Duration(time.Second)))
 		s.From, s.To, s.Factor, s.Cycle = cyclesToSettle, to, 2, spec.Duration(time.Second)
 	}
 	if p.Capacity != nil {
@@ -183,12 +182,12 @@ func orNone(d spec.Duration) string {
 	return d.String()
 }
 
-// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary up
-// after 10 s, and which of both comes first is what such a drill is about.
+// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary up after 10 s, and
+// which of both comes first is what such a drill is about.
 const fitElection = 15 * time.Second
 
-// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because
-// what a round shows is their order.
+// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because what a round
+// shows is their order.
 func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	share, was := shortenLoad(&s.Run.Load, d)
 	if share == 1 {
@@ -223,8 +222,8 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	return left
 }
 
-// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of
-// all factors or of those that change the lab.
+// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of all factors
+// or of those that change the lab.
 func levelsLeft(labs, farthest bool) shed {
 	return func(p *FitPart) (left []spec.Left) {
 		if p.Study == nil {
@@ -267,8 +266,8 @@ func ends(levels []spec.Level, baseline string, farthest bool) []spec.Level {
 	return out
 }
 
-// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes
-// after what takes studies minutes.
+// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes after what takes
+// studies minutes.
 func fewerThreads(farthest bool) shed {
 	return func(p *FitPart) []spec.Left {
 		if p.Probe == nil {
@@ -306,8 +305,7 @@ func counts(list []spec.Count) string {
 // labsOnce brings each lab up once instead of anew in every block.
 func labsOnce(p *FitPart) []spec.Left {
 	s := p.Study
-	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched ||
-		!slices.ContainsFunc(s.Factors, func(f spec.Factor) bool { return f.ChangesLab() }) {
+	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched || !slices.ContainsFunc(s.Factors, func(f spec.Factor) bool { return f.ChangesLab() }) {
 		return nil
 	}
 	s.Order, s.Canary = spec.OrderBatched, -1
@@ -363,8 +361,7 @@ func lessData(by, most float64) shed {
 					divideLevels(&p.Study.Factors[i], float64(base)/float64(to))
 				}
 			}
-		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" &&
-			p.Drill.Run.Workload.Name != spec.WorkloadLedger:
+		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" && p.Drill.Run.Workload.Name != spec.WorkloadLedger:
 			divide("workload.records", &p.Drill.Run.Workload.Records)
 		case p.Probe != nil && float64(p.Probe.Size) > by*(64<<20):
 			to := spec.Size(float64(p.Probe.Size)/by) >> 20 << 20
@@ -399,15 +396,15 @@ func shorterProcedures(p *FitPart) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
-	procedures := p.Study.Procedures
-	if t := procedures.Threads; t != nil {
+	x := p.Study.Procedures
+	if t := x.Threads; t != nil {
 		if levels := threadLevels(t); len(levels) > 2 {
 			t.Levels, t.From, t.To = []spec.Count{levels[0], levels[len(levels)-1]}, 0, 0
 			left = append(left, spec.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
 		}
 		t.Trials = 1
 	}
-	if c := procedures.Capacity; c != nil && c.Confirm > 1 {
+	if c := x.Capacity; c != nil && c.Confirm > 1 {
 		left = append(left, lesser("procedures.capacity.confirm", c.Confirm, 1), spec.Left{What: "procedures.capacity.precision", From: figure.Percent(float64(c.Precision)), To: "20 %"})
 		c.Confirm, c.Precision = 1, max(c.Precision, 0.2)
 	}
@@ -428,8 +425,8 @@ func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
-	procedures := p.Study.Procedures
-	if t := procedures.Threads; t != nil {
+	x := p.Study.Procedures
+	if t := x.Threads; t != nil {
 		levels := threadLevels(t)
 		t.Levels, t.From, t.To, t.Trials = levels[:1], 0, 0, 1
 		if slices.Contains(levels, p.Study.Run.Load.Workers) {
@@ -437,15 +434,15 @@ func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
 		}
 		left = append(left, spec.Left{What: "procedures.threads.levels", From: counts(levels), To: counts(t.Levels)})
 	}
-	if procedures.Steady != nil {
+	if x.Steady != nil {
 		left = append(left, spec.Left{What: "procedure steady", From: "steady"})
-		procedures.Steady = nil
+		x.Steady = nil
 	}
-	if procedures.Capacity != nil {
+	if x.Capacity != nil {
 		left = append(left, spec.Left{What: "procedure capacity", From: "capacity"})
-		procedures.Capacity = nil
+		x.Capacity = nil
 	}
-	if procedures.Threads == nil {
+	if x.Threads == nil {
 		p.Study.Procedures = nil
 	}
 	return left

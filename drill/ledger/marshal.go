@@ -155,7 +155,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	fresh.groups = d.groups()
 	for n := d.get(math.MaxInt64); n > 0 && !d.bad; n-- {
-		text := string(d.bytes(d.get(math.MaxInt64)))
+		text := string(d.take(d.get(math.MaxInt64)))
 		fresh.notes[text] = int64(d.get(math.MaxInt64))
 	}
 	if d.bad {
@@ -196,8 +196,8 @@ func (d *decoder) signed() int64 {
 	return n
 }
 
-// bytes returns n bytes.
-func (d *decoder) bytes(n uint64) []byte {
+// take returns n bytes.
+func (d *decoder) take(n uint64) []byte {
 	if n > uint64(len(d.b)) {
 		d.bad, d.b = true, nil
 		return nil
@@ -252,13 +252,13 @@ func (d *decoder) lane() lane {
 	}
 	d.ring(&l, ring)
 	l.recount()
-	l.where = slices.Clone(d.bytes(d.get(uint64(l.next))))
+	l.where = slices.Clone(d.take(d.get(uint64(l.next))))
 	return l
 }
 
 // page reads a state, or the bits of all.
 func (d *decoder) page() page {
-	head := d.bytes(1)
+	head := d.take(1)
 	switch {
 	case d.bad:
 		return page{}
@@ -269,7 +269,7 @@ func (d *decoder) page() page {
 		return page{}
 	}
 	p := page{bits: new([pageBytes]byte)}
-	copy(p.bits[:], d.bytes(pageBytes))
+	copy(p.bits[:], d.take(pageBytes))
 	return p
 }
 

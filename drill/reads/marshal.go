@@ -47,7 +47,7 @@ func Parse(b []byte) (*History, []byte, error) {
 	h.chunks = int(max(2, d.get(1<<30)))
 	h.servers, h.index = nil, map[string]int{}
 	for range d.get(mostServers) {
-		h.servers = append(h.servers, string(d.bytes(d.get(mostName))))
+		h.servers = append(h.servers, string(d.take(d.get(mostName))))
 		h.index[h.servers[len(h.servers)-1]] = len(h.servers) - 1
 	}
 	if d.bad || len(h.servers) == 0 || h.servers[0] != "" {
@@ -56,7 +56,7 @@ func Parse(b []byte) (*History, []byte, error) {
 	for n := d.get(1 << 24); n > 0 && !d.bad; n-- {
 		s := &Session{h: h, number: int(d.get(1<<24 - 1)), dropped: int64(d.get(1 << 62)), shift: d.signed()}
 		for c := d.get(1 << 30); c > 0 && !d.bad; c-- {
-			s.chunks = append(s.chunks, chunk{bytes: d.bytes(d.get(chunkSize))})
+			s.chunks = append(s.chunks, chunk{bytes: d.take(d.get(chunkSize))})
 		}
 		if d.bad || h.sessions[s.number] != nil || s.shift > mostTime || s.shift < -mostTime || !s.sound(len(h.servers)) {
 			return nil, nil, errDamaged
@@ -69,8 +69,8 @@ func Parse(b []byte) (*History, []byte, error) {
 	return h, d.b, nil
 }
 
-// bytes returns n bytes.
-func (d *decoder) bytes(n uint64) []byte {
+// take returns n bytes.
+func (d *decoder) take(n uint64) []byte {
 	if n > uint64(len(d.b)) {
 		d.bad, d.b = true, nil
 		return nil

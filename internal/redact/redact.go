@@ -11,14 +11,13 @@ import (
 // Hidden is printed where a secret was.
 const Hidden = "***"
 
-// Addresses returns s without the secrets of the addresses in it: passwords in the user information, authentication
-// properties, every option whose name speaks of a password, secret or token, and whatever is no port or no value of an
-// option where a port or a value is expected. Everything before the last '@' counts as user information, so a password
-// with an unescaped '/', '?' or '@' does not slip through. In doubt more is hidden.
+// Addresses returns s without the secrets of the addresses in it: passwords in the user information, authentication properties,
+// every option whose name speaks of a password, secret or token, and whatever is no port or no value of an option where a
+// port or a value is expected. Everything before the last '@' counts as user information, so a password with an unescaped
+// '/', '?' or '@' does not slip through. In doubt more is hidden.
 //
-// If s begins with a MongoDB address the whole of s is taken for it. Other addresses end at white space or a quotation
-// mark. An address is SCHEME://…, MongoDB's also with one slash or none (as in a cleaned path), or a word of the form
-// USER:PASSWORD@HOST.
+// If s begins with a MongoDB address the whole of s is taken for it. Other addresses end at white space or a quotation mark.
+// An address is SCHEME://…, MongoDB's also with one slash or none (as in a cleaned path), or a word of the form USER:PASSWORD@HOST.
 func Addresses(s string) string { return addresses(s, true) }
 
 // InText is [Addresses] for a sentence that may begin with an address.
@@ -80,8 +79,7 @@ func nextAddress(s string, whole bool) (address, bool) {
 	return a, true
 }
 
-// indexScheme finds a scheme that an address follows, whatever its case. "mongodb:" in a sentence has a space behind
-// it.
+// indexScheme finds a scheme that an address follows, whatever its case. "mongodb:" in a sentence has a space behind it.
 func indexScheme(s, scheme string) int {
 	lower := strings.ToLower(s)
 	if len(lower) != len(s) {
@@ -101,8 +99,8 @@ func indexScheme(s, scheme string) int {
 	}
 }
 
-// pastPassword returns the end of an address whose password has a space or a quotation mark in it: what is before the
-// end has no host, and a host follows in the same line.
+// pastPassword returns the end of an address whose password has a space or a quotation mark in it: what is before the end has
+// no host, and a host follows in the same line.
 func pastPassword(s string, a address) int {
 	part := s[a.rest:a.end]
 	if strings.Contains(part, "@") || redactHosts(part) == part {
@@ -222,8 +220,8 @@ var freeOptions = []string{"replicaset", "authsource", "appname", "w", "readconc
 // mechanisms are the values of authMechanism.
 var mechanisms = []string{"DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "MONGODB-CR", "MONGODB-AWS", "MONGODB-OIDC", "GSSAPI", "PLAIN"}
 
-// ordinaryOption reports whether the value of an option of a MongoDB address can be shown: a number, true or false, a
-// name where names are expected.
+// ordinaryOption reports whether the value of an option of a MongoDB address can be shown: a number, true or false, a name
+// where names are expected.
 func ordinaryOption(key, value string) bool {
 	key = strings.ToLower(key)
 	for _, free := range freeOptions {
@@ -254,8 +252,8 @@ func SecretName(name string) bool {
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// named finds what follows the name of a credential, in connection strings, settings and JSON, and the passwords of
-// addresses of any kind.
+// named finds what follows the name of a credential, in connection strings, settings and JSON, and the passwords of addresses of
+// any kind.
 var named = regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)` +
 	`|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
 
