@@ -45,8 +45,8 @@ func usedElsewhere(all []source) map[string]bool {
 	return used
 }
 
-// undocumented lists the functions and types of a file that other packages use and that nothing is said of. A function of
-// one line says what it does.
+// undocumented lists the functions and types of a file that other packages use and that nothing is said of. A function
+// of one line says what it does.
 func undocumented(s source, used map[string]bool) []string {
 	var found []string
 	report := func(name *ast.Ident) {

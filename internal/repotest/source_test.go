@@ -26,8 +26,8 @@ var longFunctions = map[string]string{
 // longFiles may be longer than maxFile, each for a reason.
 var longFiles = map[string]string{}
 
-// wideFolders have lines of more than maxLine, from before the rule. Whoever rewrites one takes it off the list. DIR/... is
-// a folder and all below it.
+// wideFolders have lines of more than maxLine, from before the rule. Whoever rewrites one takes it off the list.
+// DIR/... is a folder and all below it.
 var wideFolders = []string{
 	"bench", "cmd/...", "e2e/...", "fault/...", "internal/redact", "lab/...", "record/...", "report/...", "serve", "server",
 	"spec", "store", "store/embedded", "study", "suite/...",
