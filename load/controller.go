@@ -14,22 +14,22 @@ import (
 // crew.
 type controller struct {
 	*crew
-	due    due
-	books  books
-	out    outlet
-	watch  watch
-	step   int    // next of steps
-	stage  int    // next of stages
-	phase  string // that was announced last
-	gauged int64  // when operations under way are counted next
-	pauses bool   // it was announced that workers back off
+	counter *counter // of what an open loop owes; paced workers know it themselves
+	books   books
+	out     outlet
+	watch   watch
+	step    int    // next of steps
+	stage   int    // next of stages
+	phase   string // that was announced last
+	gauged  int64  // when operations under way are counted next
+	pauses  bool   // it was announced that workers back off
 
 	interrupted bool
 	cut         int64 // when that was
 }
 
 func newController(c *crew, sink measure.Sink) *controller {
-	return &controller{crew: c, due: due{crew: c}, out: outlet{sink: sink}, watch: watch{crew: c}}
+	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}}
 }
 
 // conduct runs the crew to its end.
@@ -172,7 +172,7 @@ func (c *controller) catchUp(now int64) {
 // countOffered counts the operations that fell due until now.
 func (c *controller) countOffered(now int64) {
 	if c.dims.Scheduled {
-		c.books.countOffered(min(now, c.end()), c.due.before)
+		c.books.countOffered(min(now, c.end()), c.offered)
 	}
 }
 
@@ -267,20 +267,15 @@ func (c *controller) skipLate(now int64) {
 	}
 }
 
-// due tells how many operations fell due, whether or not a worker took them.
-type due struct {
-	crew    *crew
-	counter *counter // of an open loop; paced workers know it themselves
-}
-
-// before returns how many operations fell due before t, by phase. t must not decrease.
-func (d *due) before(t int64) (n [2]int64) {
-	if d.counter != nil {
-		return d.counter.before(t)
+// offered returns how many operations fell due before t, by phase, whether or not a worker took them. t must not
+// decrease.
+func (c *controller) offered(t int64) (n [2]int64) {
+	if c.counter != nil {
+		return c.counter.before(t)
 	}
-	for _, w := range d.crew.workers {
+	for _, w := range c.workers {
 		w.pace.mu.Lock()
-		due := w.pace.due(t, d.crew.from)
+		due := w.pace.due(t, c.from)
 		w.pace.mu.Unlock()
 		n[warm] += due[warm]
 		n[measured] += due[measured]

@@ -56,7 +56,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 	switch {
 	case cfg.Open():
 		crew.schedule = newSchedule(newArrivals(cfg, crew.tickets))
-		c.due.counter = newCounter(newArrivals(cfg, crew.tickets), crew.from)
+		c.counter = newCounter(newArrivals(cfg, crew.tickets), crew.from)
 		t = openLoop{crew.schedule}
 	case cfg.Pace != 0:
 		crew.limit.most = cfg.Operations

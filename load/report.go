@@ -44,7 +44,7 @@ func (c *controller) report(now int64) Report {
 	r.From = min(r.From, r.Until) // an interrupted warm-up leaves an empty window
 	var offered [2]int64
 	if c.dims.Scheduled {
-		offered = c.due.before(until)
+		offered = c.offered(until)
 	}
 	r.Warmup = c.tally(warm, offered[warm], all.sent[warm], r.ByCount)
 	r.Measured = c.tally(measured, offered[measured], all.sent[measured], r.ByCount)
