@@ -277,7 +277,8 @@ func testAnswersThatNobodyAskedFor(t *testing.T, wrap func(*Store) store.Store) 
 	}
 }
 
-// Commands that go over a whole collection have no deadline but the caller's: on slow disks they take longer than any operation.
+// Commands that go over a whole collection have no deadline but the caller's: on slow disks they take longer than any
+// operation.
 func TestWholeCollectionsTakeTheirTime(t *testing.T) {
 	ctx, cancel := withDeadline(context.Background())
 	defer cancel()
