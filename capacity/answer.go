@@ -161,7 +161,8 @@ func (s *sizer) diskFor(shards int) record.SizeDisk {
 		written := rate * d.writes / float64(shards) * d.docBytes * journalKept.Seconds()
 		journal = max(journal, math.Ceil(written/journalFile)*journalFile+journalFile)
 	}
-	p := record.SizeDisk{Documents: int64(documents), Overhead: int64(documents * (diskOverhead - 1)), Journal: int64(journal)}
+	p := record.SizeDisk{Documents: int64(documents), Overhead: int64(documents * (diskOverhead - 1)),
+		Journal: int64(journal)}
 	used, free := float64(p.Documents+p.Overhead+p.Journal), s.in.Need.Free
 	total := used / (1 - free)
 	if s.copies() > 1 {

@@ -44,7 +44,8 @@ func MemoryFor(cache float64) float64 { return 2*max(cache, 256<<20) + (1 << 30)
 // WiredTiger is the cache of a mongod with so many bytes of cache.
 func WiredTiger(bytes float64) Cache {
 	return Cache{
-		Bytes: bytes, Fill: WiredTigerFill, PageBytes: WiredTigerPage, EntryBytes: indexEntry, IndexPageBytes: WiredTigerIndexPage,
+		Bytes: bytes, Fill: WiredTigerFill, PageBytes: WiredTigerPage, EntryBytes: indexEntry,
+		IndexPageBytes: WiredTigerIndexPage,
 	}
 }
 
@@ -67,8 +68,8 @@ type Prediction struct {
 //
 // The items are pages of k documents. Where neighbours are unrelated (zipfian), the other k−1 documents of a page are
 // drawn from all, so with φ(T) the mean of exp(−pT) over all documents, a page is absent with φ^k, and the page of a
-// document that is asked for with exp(−pT)·φ^(k−1): no page has to be looked at by itself. Where they are alike (uniform,
-// hotspot, latest, exponential), pages are items of k times the probability.
+// document that is asked for with exp(−pT)·φ^(k−1): no page has to be looked at by itself. Where they are alike
+// (uniform, hotspot, latest, exponential), pages are items of k times the probability.
 //
 // It fails where cache or documents have no size.
 func (k Keys) Predict(c Cache) (Prediction, error) {
@@ -116,7 +117,8 @@ func (k Keys) layOut(c Cache) layout {
 	if fill == 0 {
 		fill = 1
 	}
-	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: !k.scattered(), hashed: k.items() != k.Records}
+	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: !k.scattered(),
+		hashed: k.items() != k.Records}
 	l.perPage, l.pageBytes = 1, k.DocBytes
 	if c.PageBytes > 0 {
 		l.perPage = max(1, math.Floor(c.PageBytes*pageFill/k.DocBytes))

@@ -14,7 +14,8 @@ import (
 // Whatever somebody did to run.json, a size is refused or answered, and never with a negative number of anything.
 func FuzzSizeOfDamagedRecord(f *testing.F) {
 	whole := filepath.Join(f.TempDir(), "whole")
-	if err := sizetest.WriteRun(whole, sizetest.Run{Rate: 1000, Records: 2_000_000, Durability: spec.Durability{Name: "durable"}, Target: mongod("1073741824")}); err != nil {
+	if err := sizetest.WriteRun(whole, sizetest.Run{Rate: 1000, Records: 2_000_000,
+		Durability: spec.Durability{Name: "durable"}, Target: mongod("1073741824")}); err != nil {
 		f.Fatal(err)
 	}
 	run, err := os.ReadFile(filepath.Join(whole, record.RunFile))
@@ -45,13 +46,15 @@ func FuzzSizeOfDamagedRecord(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, record.RunFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, in := range []Input{{Need: &n, Sync: time.Millisecond}, {Need: &Need{SizeNeed: record.SizeNeed{Data: 1 << 40, Free: 0.2}}, Prices: prices()}} {
+		for _, in := range []Input{{Need: &n, Sync: time.Millisecond},
+			{Need: &Need{SizeNeed: record.SizeNeed{Data: 1 << 40, Free: 0.2}}, Prices: prices()}} {
 			in.Records = []string{dir}
 			s, err := Size(in)
 			if err != nil {
 				continue
 			}
-			if a := s.Answer; (a != nil) != (s.Verdict == record.SizeAnswered) || a != nil && (a.Nodes < 1 || a.Shards < 1 || a.Memory < 0 || a.Disk < 0) {
+			if a := s.Answer; (a != nil) != (s.Verdict == record.SizeAnswered) ||
+				a != nil && (a.Nodes < 1 || a.Shards < 1 || a.Memory < 0 || a.Disk < 0) {
 				t.Errorf("verdict %s with answer %+v", s.Verdict, a)
 			}
 			if a := s.Answer; a == nil && len(s.Reasons) == 0 {

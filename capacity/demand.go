@@ -55,8 +55,9 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	}
 	mean, iv, known := d.p.rate()
 	d.out = record.SizeWorkload{
-		Workload: w.name, Source: d.p.source, N: len(d.p.rates), Rate: mean, Nodes: d.nodes, Copies: d.copies, Objectives: d.p.results,
-		Scaling: d.out.Scaling,
+		Workload: w.name, Source: d.p.source, N: len(d.p.rates), Rate: mean, Nodes: d.nodes, Copies: d.copies,
+		Objectives: d.p.results,
+		Scaling:    d.out.Scaling,
 	}
 	for _, t := range d.p.trials {
 		d.out.Records = append(d.out.Records, t.dir)
@@ -196,7 +197,8 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	m := &record.SizeMemory{}
 	if x, err := strconv.ParseFloat(run.Target.Settings["wiredTiger cache bytes"], 64); err == nil && x > 0 {
 		d.cache, m.From = x, "serverStatus"
-	} else if all := served(run, seriesCacheMax, func(s record.Series) *float64 { return &s.Last }); len(all) > 0 && slices.Min(all) > 0 {
+	} else if all := served(run, seriesCacheMax, func(s record.Series) *float64 { return &s.Last }); len(all) > 0 &&
+		slices.Min(all) > 0 {
 		d.cache, m.From = slices.Min(all), "serverStatus"
 	} else if d.memory > 0 {
 		d.cache, m.From = WiredTigerCache(d.memory), "memory"
@@ -294,7 +296,8 @@ func writeShare(run *record.Run) float64 {
 
 // writeClass says whether operations of a class write.
 func writeClass(name string) bool {
-	return slices.ContainsFunc([]string{"insert", "update", "write", "delete", "upsert", "replace"}, func(word string) bool { return strings.Contains(name, word) })
+	return slices.ContainsFunc([]string{"insert", "update", "write", "delete", "upsert", "replace"},
+		func(word string) bool { return strings.Contains(name, word) })
 }
 
 // waitsForJournal says whether writes are acknowledged when they are on the disk. A majority implies it by default.

@@ -50,7 +50,8 @@ func (g *gathered) note(id string, severity measure.Severity, format string, a .
 	}
 }
 
-// passOn takes over what a run's own validity warns of, once per kind: the first one's words, and how many others say so.
+// passOn takes over what a run's own validity warns of, once per kind: the first one's words, and how many others say
+// so.
 func (g *gathered) passOn(t trial) {
 	for _, f := range t.run.Validity {
 		if f.Severity != measure.Warning && f.ID != "embedded" {
@@ -77,8 +78,8 @@ type unusable struct{ why string }
 
 func (u unusable) Error() string { return u.why }
 
-// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable]; what was noted
-// until then comes with them, because it may say why.
+// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable]; what was
+// noted until then comes with them, because it may say why.
 func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range expand(dirs) {
@@ -152,7 +153,8 @@ func whyUnusable(r *record.Run) string {
 		return "nothing was measured in it, so it says nothing about capacity: run it again"
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "its result must not be believed (" + firstInvalid(r.Validity) + "), so no size follows from it: run it again without that"
-	case strings.HasPrefix(r.Target.Address, "null:") || slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
+	case strings.HasPrefix(r.Target.Address, "null:") ||
+		slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
 		return "its target stores nothing, so it speaks of the client only: run against the deployment"
 	case len(r.Specification.Load.Stages) > 0:
 		return "its load changes on purpose (stages), so no single rate was held: run it with one rate"
@@ -359,7 +361,8 @@ func (g *gathered) explain(s *record.Study, factor string) {
 func throughputs(s *record.Study, id string) []float64 {
 	var xs []float64
 	for _, t := range s.Trials {
-		if x := t.Values["throughput"]; t.Configuration == id && t.Kind == record.TrialCompared && t.Status == record.TrialDone && x > 0 {
+		if x := t.Values["throughput"]; t.Configuration == id && t.Kind == record.TrialCompared &&
+			t.Status == record.TrialDone && x > 0 {
 			xs = append(xs, x)
 		}
 	}

@@ -37,9 +37,9 @@ func (g GroupCommit) Latency(clients int, think time.Duration) time.Duration {
 	return max(g.Sync, 2*g.Sync-think)
 }
 
-// Busy returns the share of time in which a sync runs, with so many commits per second of independent clients. A sync is
-// followed by another one if somebody came meanwhile, with probability 1−exp(−λS), so one in exp(λS) of them is the last
-// of its row; between two rows nobody comes for 1/λ:
+// Busy returns the share of time in which a sync runs, with so many commits per second of independent clients. A sync
+// is followed by another one if somebody came meanwhile, with probability 1−exp(−λS), so one in exp(λS) of them is the
+// last of its row; between two rows nobody comes for 1/λ:
 //
 //	b = λS·exp(λS) / (1 + λS·exp(λS))
 func (g GroupCommit) Busy(rate float64) float64 {
@@ -54,8 +54,8 @@ func (g GroupCommit) Busy(rate float64) float64 {
 }
 
 // OpenLatency returns the mean time of a durable commit of independent clients: one sync, and for those that come while
-// another one runs also the rest of that, E[S²]/(2E[S]). A disk that is usually fast and at times slow is far worse than
-// its mean says, as more commits fall into the slow syncs.
+// another one runs also the rest of that, E[S²]/(2E[S]). A disk that is usually fast and at times slow is far worse
+// than its mean says, as more commits fall into the slow syncs.
 func (g GroupCommit) OpenLatency(rate float64) time.Duration {
 	s := g.Sync.Seconds()
 	if s <= 0 {

@@ -191,8 +191,8 @@ func grouped(n float64, below func(r float64) float64) []class {
 	return out
 }
 
-// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added, the rest is the integral
-// with the first terms of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
+// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added, the rest is the
+// integral with the first terms of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
 func zipfBelow(theta float64) func(r float64) float64 {
 	const direct = 100
 	var sums [direct + 1]float64
@@ -215,7 +215,8 @@ func zipfBelow(theta float64) func(r float64) float64 {
 }
 
 // ycsbBelow returns the probability that YCSB's zipfian generator over n items draws a rank below r. It draws u and
-// returns rank 0 if u·ζ < 1, rank 1 if u·ζ < 1+2^−θ, and otherwise n·(ηu−η+1)^α rounded down, which is solved for u here.
+// returns rank 0 if u·ζ < 1, rank 1 if u·ζ < 1+2^−θ, and otherwise n·(ηu−η+1)^α rounded down, which is solved for u
+// here.
 func ycsbBelow(n float64) func(r float64) float64 {
 	const theta = 0.99
 	zetaN := 26.46902820178302 // that of 10^10 items, as YCSB has it

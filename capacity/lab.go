@@ -13,8 +13,8 @@ func labOf(r *record.Run) (nodes, copies int) {
 	return int(max(t.Shards, 1)) * copies, copies
 }
 
-// labMachine returns the limits of the hosts that keep data in a lab, where all of them have the same. 0 is no limit, or
-// not known.
+// labMachine returns the limits of the hosts that keep data in a lab, where all of them have the same. 0 is no limit,
+// or not known.
 func labMachine(r *record.Run) (memory, cores float64) {
 	if r.Lab == nil {
 		return 0, 0

@@ -19,9 +19,11 @@ func TestDeploymentOfALab(t *testing.T) {
 	}{
 		{&record.Run{}, 0, 0, 0, 0},
 		{run(spec.Topology{Kind: "standalone", Members: 1}), 1, 1, 0, 0},
-		{run(spec.Topology{Kind: "replica-set", Members: 3}, record.LabHost{Role: "gateway", Cores: 8}, record.LabHost{Role: "member", Cores: 2, Memory: 1 << 30},
+		{run(spec.Topology{Kind: "replica-set", Members: 3}, record.LabHost{Role: "gateway", Cores: 8},
+			record.LabHost{Role: "member", Cores: 2, Memory: 1 << 30},
 			record.LabHost{Role: "member", Cores: 2, Memory: 1 << 30}), 3, 3, 1 << 30, 2},
-		{run(spec.Topology{Kind: "sharded", Members: 3, Shards: 2}, record.LabHost{Role: "member", Cores: 2}, record.LabHost{Role: "member", Cores: 1}), 6, 3, 0, 0},
+		{run(spec.Topology{Kind: "sharded", Members: 3, Shards: 2}, record.LabHost{Role: "member", Cores: 2},
+			record.LabHost{Role: "member", Cores: 1}), 6, 3, 0, 0},
 	} {
 		nodes, copies := labOf(c.run)
 		memory, cores := labMachine(c.run)

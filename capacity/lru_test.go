@@ -161,7 +161,8 @@ func TestPredictionAgainstExactLRU(t *testing.T) {
 		for _, perPage := range []int{1, 25} {
 			for _, share := range []float64{0.03, 0.1, 0.3, 0.8} {
 				room := int(records / float64(perPage) * share)
-				pages := Cache{Bytes: float64(room*perPage) * keys.DocBytes, PageBytes: float64(perPage) * keys.DocBytes * 1.001 / pageFill}
+				pages := Cache{Bytes: float64(room*perPage) * keys.DocBytes,
+					PageBytes: float64(perPage) * keys.DocBytes * 1.001 / pageFill}
 				p, err := keys.Predict(pages)
 				if err != nil || p.PerPage != float64(perPage) {
 					t.Fatal(p, err)
@@ -192,7 +193,8 @@ func TestPredictionWithIndexAgainstExactLRU(t *testing.T) {
 	page := perPage * keys.DocBytes * 1.001 / pageFill
 	for _, share := range []float64{0.05, 0.2, 0.5} {
 		room := int((records/perPage + records/perIndex) * share)
-		c := Cache{Bytes: float64(room) * perPage * keys.DocBytes, PageBytes: page, EntryBytes: keys.DocBytes * perPage / perIndex, IndexPageBytes: page}
+		c := Cache{Bytes: float64(room) * perPage * keys.DocBytes, PageBytes: page,
+			EntryBytes: keys.DocBytes * perPage / perIndex, IndexPageBytes: page}
 		p, err := keys.Predict(c)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 )
 
 // The reference architecture's figures 6 to 9: four servers with 100 million YCSB records, and what memory and data did
-// to the operations per second of workload B. Throughput is no hit ratio, but it falls where that does and nowhere else.
+// to the operations per second of workload B. Throughput is no hit ratio, but it falls where that does and nowhere
+// else.
 func TestCliffOfTheReferenceArchitecture(t *testing.T) {
 	keys, err := KeysOf(spec.Workload{Name: "ycsb-b", Records: 1000})
 	if err != nil {
@@ -46,7 +47,8 @@ func TestCliffOfTheReferenceArchitecture(t *testing.T) {
 
 func TestWiredTigerCache(t *testing.T) {
 	const gib = 1 << 30
-	for memory, want := range map[float64]float64{64 * gib: 31.5 * gib, 4 * gib: 1.5 * gib, gib: 256 << 20, 1.5 * gib: 256 << 20, 2 * gib: gib / 2} {
+	for memory, want := range map[float64]float64{64 * gib: 31.5 * gib, 4 * gib: 1.5 * gib, gib: 256 << 20,
+		1.5 * gib: 256 << 20, 2 * gib: gib / 2} {
 		if got := WiredTigerCache(memory); got != want {
 			t.Errorf("with %v bytes of memory the cache is %v, want %v", memory, got, want)
 		}
@@ -62,7 +64,8 @@ func TestWiredTigerCache(t *testing.T) {
 func TestCacheForIsTheInverseOfPredict(t *testing.T) {
 	for _, distribution := range Distributions() {
 		for _, mode := range []string{"core", "ycsb"} {
-			keys, err := KeysOf(spec.Workload{Name: "c", Mode: mode, Records: 1_000_000, Params: map[string]string{"requestdistribution": distribution}})
+			keys, err := KeysOf(spec.Workload{Name: "c", Mode: mode, Records: 1_000_000,
+				Params: map[string]string{"requestdistribution": distribution}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +94,8 @@ func TestPopularity(t *testing.T) {
 		{Distribution: "zipfian", Records: 1e6, theta: 0.99}, {Distribution: "zipfian", Records: 1e9, theta: 1},
 		{Distribution: "zipfian", Records: 1e6, theta: 1.4}, {Distribution: "zipfian", Records: 1e6, Original: true},
 		{Distribution: "latest", Records: 1e5, Original: true}, {Distribution: "uniform", Records: 7},
-		{Distribution: "hotspot", Records: 1000, hotData: 0.2, hotShare: 0.8}, {Distribution: "hotspot", Records: 3, hotData: 0.2, hotShare: 0.8},
+		{Distribution: "hotspot", Records: 1000, hotData: 0.2, hotShare: 0.8},
+		{Distribution: "hotspot", Records: 3, hotData: 0.2, hotShare: 0.8},
 		{Distribution: "exponential", Records: 1e6, percentile: 95, newPart: 0.8571428571},
 	} {
 		items, all := 0.0, 0.0

@@ -102,7 +102,8 @@ func TestScalingSaysWhatItStandsOn(t *testing.T) {
 		}
 		near(t, c.name, e.N, c.n, 0.02)
 		doubts := strings.Join(e.Doubts, "; ")
-		if e.Assumption != c.assumption || e.Known != c.known || !strings.Contains(doubts, c.doubt) || (c.doubt == "") != (doubts == "") {
+		if e.Assumption != c.assumption || e.Known != c.known || !strings.Contains(doubts, c.doubt) ||
+			(c.doubt == "") != (doubts == "") {
 			t.Errorf("%s: %+v", c.name, e)
 		}
 		if e.Low > e.N+1e-9 || e.High < e.N-1e-9 || e.Known == (e.Low == e.High) && c.name != "below the smallest" {

@@ -41,8 +41,8 @@ const (
 
 // ParseNeed reads a need, parts separated by commas: ops=50000 (operations per second), data=2TiB (documents, one
 // copy), copies=3 (members that keep each document), failures=1 (nodes that may fail, 1 unless said), free=20% (of each
-// disk, 20 % unless said), and objectives like p99<20ms or update.p99<50ms. At least ops or data is needed. A mistake is
-// an error that names the part and the nearest right name.
+// disk, 20 % unless said), and objectives like p99<20ms or update.p99<50ms. At least ops or data is needed. A mistake
+// is an error that names the part and the nearest right name.
 func ParseNeed(text string) (Need, error) {
 	n := Need{SizeNeed: record.SizeNeed{Text: strings.TrimSpace(text), Failures: 1, Free: 0.20}}
 	seen := map[string]bool{}
@@ -65,7 +65,8 @@ func ParseNeed(text string) (Need, error) {
 func (n *Need) add(part string, seen map[string]bool) error {
 	key, value, setting := strings.Cut(part, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-	if !setting || strings.ContainsAny(key, "<>") || strings.HasPrefix(value, "=") || strings.HasPrefix(value, "<") || strings.HasPrefix(value, ">") {
+	if !setting || strings.ContainsAny(key, "<>") || strings.HasPrefix(value, "=") || strings.HasPrefix(value, "<") ||
+		strings.HasPrefix(value, ">") {
 		return n.addObjective(part)
 	}
 	if !slices.Contains(needKeys(), key) {

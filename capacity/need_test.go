@@ -90,7 +90,8 @@ func FuzzParseNeed(f *testing.F) {
 			}
 			return
 		}
-		if !(n.Operations > 0 || n.Data >= minData && n.Data <= maxData) || n.Operations < 0 || n.Copies < 0 || n.Failures < 0 || !(n.Free >= 0 && n.Free <= 0.9) {
+		if !(n.Operations > 0 || n.Data >= minData && n.Data <= maxData) || n.Operations < 0 || n.Copies < 0 ||
+			n.Failures < 0 || !(n.Free >= 0 && n.Free <= 0.9) {
 			t.Errorf("%q gives %+v", text, n.SizeNeed)
 		}
 		again, err := ParseNeed(n.Text)

@@ -68,7 +68,10 @@ func (w *workloadRuns) points() []*point {
 		if t.confirmed {
 			p.source = sourceCapacity
 		}
-		at := slices.IndexFunc(all, func(o *point) bool { return o.source == p.source && o.load == p.load && o.size == p.size })
+		at := slices.IndexFunc(all, func(o *point) bool {
+			return o.source == p.source && o.load == p.load &&
+				o.size == p.size
+		})
 		if at < 0 {
 			at, all = len(all), append(all, p)
 		}

@@ -174,7 +174,9 @@ func (s *sizer) explainDemands() {
 		}
 		if j := d.out.Journal; j != nil {
 			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (%s) a commit takes %s in the mean and %s at p99 of %s commits/s per shard; a sync that carries %s of them allows %s/s.",
-				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), syncText(j.From), figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.P99)), figure.Rate(j.Needed), number(j.Batch), figure.Rate(j.Ceiling))
+				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), syncText(j.From),
+				figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.P99)), figure.Rate(j.Needed),
+				number(j.Batch), figure.Rate(j.Ceiling))
 		}
 		if s.copies() > d.copies {
 			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document and the answer has %d: what the others cost (majority, replication) is not in the measurement",

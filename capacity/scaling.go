@@ -50,7 +50,9 @@ func NewScaling(points []ScalePoint, seed uint64) (*Scaling, error) {
 		return nil, fmt.Errorf("no size was measured")
 	}
 	for _, p := range points {
-		if !(p.N > 0) || len(p.Throughput) == 0 || slices.ContainsFunc(p.Throughput, func(x float64) bool { return !(x > 0) }) {
+		if !(p.N > 0) || len(p.Throughput) == 0 || slices.ContainsFunc(p.Throughput, func(x float64) bool {
+			return !(x > 0)
+		}) {
 			return nil, fmt.Errorf("size %v with throughput %v cannot be used: both must be above 0", p.N, p.Throughput)
 		}
 	}

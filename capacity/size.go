@@ -111,7 +111,8 @@ func (in Input) check() error {
 		return errors.New("a size needs at least one record of a run or a study")
 	case in.Need == nil && len(in.Match) == 0:
 		return errors.New("say what is needed (--need 'ops=50000,p99<20ms,data=2TiB'), or which records to match (--match DIR)")
-	case d.Nodes < 0 || d.Copies < 0 || d.Memory < 0 || d.Cores < 0 || math.IsNaN(d.Cores) || in.Sync < 0 || !(in.Batch >= 0):
+	case d.Nodes < 0 || d.Copies < 0 || d.Memory < 0 || d.Cores < 0 || math.IsNaN(d.Cores) || in.Sync < 0 ||
+		!(in.Batch >= 0):
 		return errors.New("nodes, copies, memory, cores, fsync and batch must not be negative")
 	case d.Nodes > 0 && d.Copies > 0 && d.Nodes%d.Copies != 0:
 		return fmt.Errorf("%d nodes cannot hold shards of %d copies each: give the nodes that keep data, of all shards together", d.Nodes, d.Copies)

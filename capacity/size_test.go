@@ -162,7 +162,9 @@ func TestSizeFromClosedLoop(t *testing.T) {
 		t.Fatal(text(s))
 	}
 	for _, id := range []string{"closed-loop", "no-interval", "scaling-linear", "cache-unknown"} {
-		if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool { return f.ID == id && f.Severity == measure.Warning }) {
+		if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool {
+			return f.ID == id && f.Severity == measure.Warning
+		}) {
 			t.Errorf("there is no warning %s in %v", id, s.Validity)
 		}
 	}
@@ -184,7 +186,8 @@ func TestSizeTakesTheHighestRateThatHolds(t *testing.T) {
 
 func TestSizeOfWhatIsNoMongod(t *testing.T) {
 	t.Parallel()
-	s := size(t, Input{Records: made(t, sizetest.Run{Rate: 1000, Target: record.Target{Kind: "ferretdb"}}), Need: need(t, "data=1TiB"), Deployment: Deployment{Memory: 8 << 30}})
+	s := size(t, Input{Records: made(t, sizetest.Run{Rate: 1000, Target: record.Target{Kind: "ferretdb"}}),
+		Need: need(t, "data=1TiB"), Deployment: Deployment{Memory: 8 << 30}})
 	if s.Verdict != record.SizeAnswered || !strings.Contains(text(s), "memory-of-mongod") || s.Answer.Shards < 100 {
 		t.Error(text(s))
 	}
@@ -268,7 +271,8 @@ func TestSizeWithPrices(t *testing.T) {
 }
 
 func TestUpToThree(t *testing.T) {
-	for x, want := range map[float64]float64{0.012301: 0.0124, 0.0123: 0.0123, 1234: 1240, 1230: 1230, 999.1: 1000, 1: 1, 0: 0, 5.001: 5.01, 123456: 124000} {
+	for x, want := range map[float64]float64{0.012301: 0.0124, 0.0123: 0.0123, 1234: 1240, 1230: 1230, 999.1: 1000, 1: 1,
+		0: 0, 5.001: 5.01, 123456: 124000} {
 		if got := upToThree(x); got != want {
 			t.Errorf("%v becomes %v, want %v", x, got, want)
 		}
@@ -287,12 +291,15 @@ func TestSizeByJournal(t *testing.T) {
 	}
 	j := s.Workloads[0].Journal
 	// Half of 2,000/s and shard, ten times as many as syncs: evenly between one sync and two.
-	if j == nil || j.Batch != 8 || j.Ceiling != 1600 || j.Mean < 7.4e6 || j.Mean > 7.5e6 || j.P99 < 9.8e6 || j.P99 > 9.95e6 {
+	if j == nil || j.Batch != 8 || j.Ceiling != 1600 || j.Mean < 7.4e6 || j.Mean > 7.5e6 || j.P99 < 9.8e6 ||
+		j.P99 > 9.95e6 {
 		t.Fatalf("the journal is %+v", j)
 	}
 	in.Sync = 0
-	in.Probe = &record.Probe{Verdict: record.Suspicious, Journal: &record.ProbeJournalResult{Flush: &record.Latency{Count: 9, Mean: 5e6}, Square: 30e-6}}
-	if s = size(t, in); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.From != "probe" || s.Workloads[0].Journal.Ceiling != 1600 || !strings.Contains(text(s), "suspicious") {
+	in.Probe = &record.Probe{Verdict: record.Suspicious,
+		Journal: &record.ProbeJournalResult{Flush: &record.Latency{Count: 9, Mean: 5e6}, Square: 30e-6}}
+	if s = size(t, in); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.From != "probe" ||
+		s.Workloads[0].Journal.Ceiling != 1600 || !strings.Contains(text(s), "suspicious") {
 		t.Errorf("with a probe the journal is %+v", s.Workloads[0].Journal)
 	}
 	in.Probe = nil
@@ -306,10 +313,12 @@ func TestSizeByJournal(t *testing.T) {
 	}
 	counted := sizetest.Run{Workload: "a", Durability: durable, P99: 8 * time.Millisecond,
 		Series: []record.Series{{Source: "server:a", Name: "log.sync_time", Unit: "ns", Mean: 3e6}, {Source: "server:b", Name: "log.sync_time", Unit: "ns", Mean: 4e6}}}
-	if s = size(t, Input{Records: made(t, open(2000, counted)...), Need: in.Need}); s.Workloads[0].Journal == nil || s.Workloads[0].Journal.Sync != 4e6 {
+	if s = size(t, Input{Records: made(t, open(2000, counted)...), Need: in.Need}); s.Workloads[0].Journal == nil ||
+		s.Workloads[0].Journal.Sync != 4e6 {
 		t.Error("the servers' own count of their syncs is not used")
 	}
-	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond, Durability: spec.Durability{Name: "balanced"}})...)
+	in.Records = made(t, open(2000, sizetest.Run{Workload: "a", P99: 8 * time.Millisecond,
+		Durability: spec.Durability{Name: "balanced"}})...)
 	if s = size(t, in); s.Workloads[0].Journal != nil || !strings.Contains(text(s), "journal-unused") {
 		t.Error("writes that do not wait for the journal are limited by it")
 	}
@@ -330,7 +339,8 @@ func TestSizeChecksTheModelAgainstTheServer(t *testing.T) {
 		}
 		s := size(t, Input{Records: made(t, run), Need: need(t, "ops=1000")})
 		m := s.Workloads[0].Memory
-		if m.MissesMeasured == nil || math.Abs(*m.MissesMeasured-x) > 1e-6 || strings.Contains(text(s), "memory-model-off") != off || *m.HitServer != 0.98 {
+		if m.MissesMeasured == nil || math.Abs(*m.MissesMeasured-x) > 1e-6 ||
+			strings.Contains(text(s), "memory-model-off") != off || *m.HitServer != 0.98 {
 			t.Errorf("%v times the predicted misses: %+v, %v", factor, m, s.Validity)
 		}
 	}
@@ -389,7 +399,8 @@ func TestSizeMatches(t *testing.T) {
 // TestGolden keeps the whole result of a question with everything in it.
 func TestGolden(t *testing.T) {
 	runs := append(open(10_000, sizetest.Run{Records: 2_000_000, Target: mongod("1073741824")}),
-		open(4000, sizetest.Run{Workload: "a", Records: 2_000_000, Target: mongod("1073741824"), Durability: spec.Durability{Name: "durable"}})...)
+		open(4000, sizetest.Run{Workload: "a", Records: 2_000_000, Target: mongod("1073741824"),
+			Durability: spec.Durability{Name: "durable"}})...)
 	golden, err := filepath.Abs(filepath.Join("testdata", "size.golden.json"))
 	if err != nil {
 		t.Fatal(err)

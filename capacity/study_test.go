@@ -36,9 +36,11 @@ func scalingStudy(t *testing.T, x func(nodes float64) float64, sizes ...float64)
 		for k, noise := range []float64{0.99, 1, 1.01} {
 			name := fmt.Sprintf("trials/%v-%d", n, k+1)
 			rate := x(n) * noise
-			s.Trials = append(s.Trials, record.Trial{Number: len(s.Trials) + 1, Attempt: 1, Block: k + 1, Configuration: id, Kind: record.TrialCompared,
+			s.Trials = append(s.Trials, record.Trial{Number: len(s.Trials) + 1, Attempt: 1, Block: k + 1, Configuration: id,
+				Kind:   record.TrialCompared,
 				Status: record.TrialDone, Record: name, Values: map[string]float64{"throughput": rate}})
-			trials[name] = sizetest.Run{Achieved: rate, Records: int64(1000 * n), Target: record.Target{Address: "mongodb://" + id, Kind: "mongos", Topology: "sharded"}}
+			trials[name] = sizetest.Run{Achieved: rate, Records: int64(1000 * n),
+				Target: record.Target{Address: "mongodb://" + id, Kind: "mongos", Topology: "sharded"}}
 		}
 	}
 	return madeStudy(t, s, trials)
@@ -50,16 +52,19 @@ func TestSizeUsesMeasuredScaling(t *testing.T) {
 	law := USL{Lambda: 1000, Sigma: 0.03, Kappa: 0.0002}
 	dir := scalingStudy(t, law.At, 1, 2, 4, 8, 16)
 	for nodes, want := range map[float64]string{4: Measured, 6: Interpolated, 20: ByLaw} {
-		s := size(t, Input{Records: []string{dir}, Need: need(t, fmt.Sprintf("ops=%.6f,failures=0", geoMean([]float64{law.At(nodes) * 0.99, law.At(nodes), law.At(nodes) * 1.01})))})
+		s := size(t, Input{Records: []string{dir}, Need: need(t,
+			fmt.Sprintf("ops=%.6f,failures=0", geoMean([]float64{law.At(nodes) * 0.99, law.At(nodes), law.At(nodes) * 1.01})))})
 		if s.Verdict != record.SizeAnswered {
 			t.Fatal(text(s))
 		}
 		w := s.Workloads[0]
 		near(t, fmt.Sprintf("the number of nodes that do what %v do", nodes), *w.Needed, nodes, 0.03)
-		if (w.Assumption != want && want != Measured) || w.Low == nil || w.NeededHigh == nil || float64(s.Answer.Nodes) < *w.NeededHigh {
+		if (w.Assumption != want && want != Measured) || w.Low == nil || w.NeededHigh == nil ||
+			float64(s.Answer.Nodes) < *w.NeededHigh {
 			t.Errorf("%v nodes: %s", nodes, text(s))
 		}
-		if w.Scaling == nil || len(w.Scaling.Points) != 5 || w.Scaling.Law == nil || w.Scaling.Law.Peak != nil || math.Abs(w.Scaling.Law.Sigma-0.03) > 0.01 {
+		if w.Scaling == nil || len(w.Scaling.Points) != 5 || w.Scaling.Law == nil || w.Scaling.Law.Peak != nil ||
+			math.Abs(w.Scaling.Law.Sigma-0.03) > 0.01 {
 			t.Errorf("the scaling is %+v", w.Scaling)
 		}
 		if slices.ContainsFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "several-targets" }) {
@@ -94,9 +99,11 @@ func capacityStudy(t *testing.T, change func(*record.Study)) string {
 		Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
 		Capacity:       &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 4000, Confirmed: true, Reason: "4,400/s missed p99<20ms"},
 		Procedures: []record.ProcedureResult{{Name: "threads", Path: "load.workers", Points: []record.ProcedurePoint{
-			{Value: 1, N: 3, Throughput: 900}, {Value: 4, N: 3, Throughput: 3000}, {Value: 16, N: 3, Throughput: 6000}, {Value: 64, N: 3, Throughput: 6500},
+			{Value: 1, N: 3, Throughput: 900}, {Value: 4, N: 3, Throughput: 3000}, {Value: 16, N: 3, Throughput: 6000},
+			{Value: 64, N: 3, Throughput: 6500},
 		}}},
-		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialCompared, Status: record.TrialDone, Record: "trials/1",
+		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialCompared,
+			Status: record.TrialDone, Record: "trials/1",
 			Values: map[string]float64{"throughput": 6500}}},
 	}
 	trials := map[string]sizetest.Run{"trials/1": {Achieved: 6500, P99: 50 * time.Millisecond}}
@@ -106,7 +113,8 @@ func capacityStudy(t *testing.T, change func(*record.Study)) string {
 		if i == 1 {
 			phase = "bisect"
 		}
-		s.Capacity.Steps = append(s.Capacity.Steps, record.CapacityStep{Phase: phase, Offered: rate, Achieved: rate * 0.999, Holds: rate < 4200, Trial: name})
+		s.Capacity.Steps = append(s.Capacity.Steps, record.CapacityStep{Phase: phase, Offered: rate, Achieved: rate * 0.999,
+			Holds: rate < 4200, Trial: name})
 		trials[name] = sizetest.Run{Rate: rate, Achieved: rate * (0.998 + 0.0005*float64(i)), P99: 15 * time.Millisecond}
 	}
 	if change != nil {
@@ -119,11 +127,13 @@ func TestSizePrefersTheMeasuredCapacity(t *testing.T) {
 	t.Parallel()
 	s := size(t, Input{Records: []string{capacityStudy(t, nil)}, Need: need(t, "ops=20000,p99<20ms,failures=0")})
 	w := s.Workloads[0]
-	if s.Verdict != record.SizeAnswered || w.Source != "capacity" || w.N != 3 || w.Rate > 4000 || w.Rate < 3980 || s.Answer.Shards != 6 {
+	if s.Verdict != record.SizeAnswered || w.Source != "capacity" || w.N != 3 || w.Rate > 4000 || w.Rate < 3980 ||
+		s.Answer.Shards != 6 {
 		t.Fatal(text(s))
 	}
 	// The scalability law over the workers explains, and is not what the nodes are made from.
-	if w.Assumption != Linear || w.Scaling == nil || w.Scaling.Factor != "workers" || !strings.Contains(strings.Join(w.Scaling.Warnings, " "), "says nothing about more nodes") {
+	if w.Assumption != Linear || w.Scaling == nil || w.Scaling.Factor != "workers" ||
+		!strings.Contains(strings.Join(w.Scaling.Warnings, " "), "says nothing about more nodes") {
 		t.Errorf("the scaling is %+v", w.Scaling)
 	}
 	// A stricter objective than the search had is held against its trials, and missed.
@@ -151,7 +161,8 @@ func TestSizeDoubtsStudies(t *testing.T) {
 		"another deployment": {func(s *record.Study) {
 			s.Capacity = nil
 			s.Configurations = append(s.Configurations, record.Configuration{ID: "fast", Set: map[string]any{"durability.name": "balanced"}})
-			s.Trials = append(s.Trials, record.Trial{Number: 2, Attempt: 1, Configuration: "fast", Kind: record.TrialCompared, Status: record.TrialDone, Record: "procedures/1"})
+			s.Trials = append(s.Trials, record.Trial{Number: 2, Attempt: 1, Configuration: "fast", Kind: record.TrialCompared,
+				Status: record.TrialDone, Record: "procedures/1"})
 		}, record.SizeAnswered, "configuration-left-out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +181,8 @@ func variedStudy(t *testing.T, set ...map[string]any) string {
 	for i, set := range set {
 		id, name := fmt.Sprintf("c%d", i), fmt.Sprintf("trials/%d", i+1)
 		s.Configurations = append(s.Configurations, record.Configuration{ID: id, Baseline: i == 0, Set: set})
-		s.Trials = append(s.Trials, record.Trial{Number: i + 1, Attempt: 1, Configuration: id, Kind: record.TrialCompared, Status: record.TrialDone, Record: name})
+		s.Trials = append(s.Trials, record.Trial{Number: i + 1, Attempt: 1, Configuration: id, Kind: record.TrialCompared,
+			Status: record.TrialDone, Record: name})
 		trials[name] = sizetest.Run{Rate: 1000 * float64(i+1)}
 	}
 	s.Base.Target, s.Base.Durability.Name = "mongodb://a.example", "durable"
@@ -210,8 +222,10 @@ func TestSizeTakesTheBaselineOfAStudyThatVariesTheDeployment(t *testing.T) {
 func TestSizeShowsWhatWasLeftOutWhereNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	s := record.Study{
-		Configurations: []record.Configuration{{ID: "a", Baseline: true, Set: map[string]any{"target": "a"}}, {ID: "b", Set: map[string]any{"target": "b"}}},
-		Trials:         []record.Trial{{Number: 1, Attempt: 1, Configuration: "b", Kind: record.TrialCompared, Status: record.TrialDone, Record: "trials/1"}},
+		Configurations: []record.Configuration{{ID: "a", Baseline: true, Set: map[string]any{"target": "a"}},
+			{ID: "b", Set: map[string]any{"target": "b"}}},
+		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "b", Kind: record.TrialCompared,
+			Status: record.TrialDone, Record: "trials/1"}},
 	}
 	got := size(t, Input{Records: []string{madeStudy(t, s, map[string]sizetest.Run{"trials/1": {Rate: 1000}})}, Need: need(t, "ops=20000")})
 	if got.Verdict != record.SizeUnknown || !strings.Contains(text(got), "configuration-left-out") {

@@ -88,7 +88,8 @@ func TestUSLHasNoValueWhereThereIsNone(t *testing.T) {
 func TestUSLInversesAreNotTheWrongOnes(t *testing.T) {
 	withoutKappa := func(u USL, x float64) float64 { return (u.Sigma - 1) / (u.Sigma*x - u.Lambda) }
 	turned := func(u USL, r float64) float64 {
-		return (math.Sqrt(u.Sigma*u.Sigma+u.Kappa*u.Kappa+2*u.Kappa*(2*u.Lambda*r+u.Sigma-2)) - u.Kappa + u.Sigma) / (2 * u.Kappa * r)
+		root := math.Sqrt(u.Sigma*u.Sigma + u.Kappa*u.Kappa + 2*u.Kappa*(2*u.Lambda*r+u.Sigma-2))
+		return (root - u.Kappa + u.Sigma) / (2 * u.Kappa * r)
 	}
 	x := known.At(96)
 	near(t, "the wrong latency", withoutKappa(known, x), 0.0258, 0.01)
@@ -165,7 +166,8 @@ func TestUSLRecoveryUnderNoise(t *testing.T) {
 		low, mid, high := quantile(peaks, 0.05), quantile(peaks, 0.5), quantile(peaks, 0.95)
 		share := float64(none) / 400
 		t.Logf("up to %v: N* %.0f / %.0f / %.0f, without a peak %.1f %%, reached %d of 400", c.upTo, low, mid, high, 100*share, reached)
-		if low < c.lowAbove || high > c.highBelow || mid < c.medianLow || mid > c.medianTop || share < c.noPeak[0] || share > c.noPeak[1] {
+		if low < c.lowAbove || high > c.highBelow || mid < c.medianLow || mid > c.medianTop || share < c.noPeak[0] ||
+			share > c.noPeak[1] {
 			t.Errorf("up to %v: N* %v / %v / %v, without a peak %v", c.upTo, low, mid, high, share)
 		}
 		// Points up to a third of the peak must hardly ever claim it; points beyond it must always.

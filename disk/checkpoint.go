@@ -95,12 +95,12 @@ func (b *burst) during(from, to time.Duration) bool {
 	return false
 }
 
-// ended says whether the step reached its end, and was not interrupted. What was due by then and still waits is done and
-// counted: to leave it out would hide the stall that it waits for.
+// ended says whether the step reached its end, and was not interrupted. What was due by then and still waits is done
+// and counted: to leave it out would hide the stall that it waits for.
 func (b *burst) ended() bool { return time.Since(b.begin) >= time.Duration(b.p.spec.Duration) }
 
-// stall is how long those who waited for an acknowledgement saw none: from the last one, at which the flush began, or from
-// when the first of them came. Short pauses are none.
+// stall is how long those who waited for an acknowledgement saw none: from the last one, at which the flush began, or
+// from when the first of them came. Short pauses are none.
 func stall(due, begin, now time.Duration) time.Duration {
 	if pause := now - max(due, begin); pause > stallAfter {
 		return pause
@@ -165,7 +165,8 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	c := &committer{burst: b, log: l, arrivals: newArrivals(p.spec.CommitRate, p.spec.Seed)}
 	reads := newArrivals(p.spec.ReadRate, p.spec.Seed+1)
 	j := &job{threads: 2 + readers, busy: b.active.Load, ready: func() { b.begin = time.Now() }, step: record.ProbeStep{
-		Profile: spec.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record, Mode: modeOf(p.direct), Sync: SyncData,
+		Profile: spec.ProbeCheckpoint, Operation: Checkpoint, Threads: 2 + readers, Clients: 1, Block: p.spec.Record,
+		Mode: modeOf(p.direct), Sync: SyncData,
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 {
 		return kinds["sync"].Count() + kinds["table-sync"].Count()
@@ -290,7 +291,8 @@ func (b *burst) run(tables []*files.File, t *tally, stop *atomic.Bool) error {
 }
 
 // one writes dirty blocks of 4 to 32 KiB to random places of all files, then makes the files durable in turn.
-func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte, sequence *uint64, stop *atomic.Bool) error {
+func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte, sequence *uint64,
+	stop *atomic.Bool) error {
 	w := window{from: time.Since(b.begin)}
 	b.mu.Lock()
 	b.windows = append(b.windows, w)
@@ -374,11 +376,13 @@ func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *
 }
 
 // result sums up the checkpoints that ended.
-func (b *burst) result(c *committer, s *record.ProbeStep, kinds map[string]*measure.Histogram) *record.ProbeCheckpointResult {
+func (b *burst) result(c *committer, s *record.ProbeStep,
+	kinds map[string]*measure.Histogram) *record.ProbeCheckpointResult {
 	r := &record.ProbeCheckpointResult{
 		Inside: record.NewLatency(kinds["inside"]), Outside: record.NewLatency(kinds["outside"]),
 		ReadsInside: record.NewLatency(kinds["read-inside"]), ReadsOutside: record.NewLatency(kinds["read-outside"]),
-		Stalled: int64(c.stalled), StallAfter: int64(stallAfter), Asked: b.p.spec.CommitRate, Done: over(float64(c.done), s.Seconds),
+		Stalled: int64(c.stalled), StallAfter: int64(stallAfter), Asked: b.p.spec.CommitRate,
+		Done:   over(float64(c.done), s.Seconds),
 		Needed: float64(b.p.spec.Dirty) / time.Duration(b.p.spec.Period).Seconds(), Dirty: b.p.spec.Dirty,
 	}
 	var took, writing time.Duration

@@ -81,7 +81,8 @@ func (p *probe) doubtHost() {
 				figure.Percent(*s.Host.CPUPressure), what, figure.Significant(others)))
 		}
 		if s.Host.Throttled > 0.05*s.Seconds {
-			p.find("throttled", measure.Warning, fmt.Sprintf("the control group of the probe had to wait for processors %s of %s %s", figure.Duration(time.Duration(s.Host.Throttled*1e9)), figure.Duration(time.Duration(s.Seconds*1e9)), what))
+			p.find("throttled", measure.Warning, fmt.Sprintf(
+				"the control group of the probe had to wait for processors %s of %s %s", figure.Duration(time.Duration(s.Host.Throttled*1e9)), figure.Duration(time.Duration(s.Seconds*1e9)), what))
 		}
 		p.doubtDevice(s)
 	}

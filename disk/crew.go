@@ -136,11 +136,11 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 // collectAt is how much memory a step may take before garbage is collected, in bytes.
 const collectAt = 512 << 20
 
-// undisturbed gives each thread a place to run, so that one that comes back from the kernel never waits for another one,
-// and keeps the collector, which stops all threads, from running without need. It returns what ends that. As a read or
-// write keeps its place (see files), there are as many threads of the system at work as threads of the step. They are not
-// locked: the scheduler stops each of them a hundred times a second, and a locked one would be handed over to another thread
-// and back each time (six times as many calls of futex with 16 threads, measured).
+// undisturbed gives each thread a place to run, so that one that comes back from the kernel never waits for another
+// one, and keeps the collector, which stops all threads, from running without need. It returns what ends that. As a
+// read or write keeps its place (see files), there are as many threads of the system at work as threads of the step.
+// They are not locked: the scheduler stops each of them a hundred times a second, and a locked one would be handed over
+// to another thread and back each time (six times as many calls of futex with 16 threads, measured).
 func undisturbed(threads int) (end func()) {
 	calm.Lock()
 	defer calm.Unlock()

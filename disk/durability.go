@@ -81,9 +81,9 @@ func (p *probe) account(ctx context.Context) error {
 }
 
 // seen is how many flushes a device saw: all of them, and without those that others cause at the rate of the time
-// before. Each sync of a thread that makes one after the other needs a flush that begins after it, so that honest storage
-// sees at least as many as there were syncs, whatever others do; fewer is a lie. As many, with others at work, proves
-// nothing.
+// before. Each sync of a thread that makes one after the other needs a flush that begins after it, so that honest
+// storage sees at least as many as there were syncs, whatever others do; fewer is a lie. As many, with others at work,
+// proves nothing.
 type seen struct {
 	block        record.ProbeBlock
 	all, flushes float64
@@ -262,8 +262,8 @@ const (
 	fastestFlash = 30 * time.Microsecond
 )
 
-// syncTimes are how long syncs took: the median and the mean of those that were made here, and the mean of all flushes of
-// the device as the kernel counts them, those of other programs included; 0 where it counts none.
+// syncTimes are how long syncs took: the median and the mean of those that were made here, and the mean of all flushes
+// of the device as the kernel counts them, those of other programs included; 0 where it counts none.
 type syncTimes struct {
 	median, mean, device time.Duration
 }

@@ -91,7 +91,8 @@ func (p *probe) journal(ctx context.Context) error {
 }
 
 // concludeJournal takes a step into the result.
-func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeStep, kinds map[string]*measure.Histogram) {
+func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeStep,
+	kinds map[string]*measure.Histogram) {
 	if s.Rate > r.Ceiling {
 		r.Ceiling, r.Clients = s.Rate, s.Clients
 	}
@@ -111,13 +112,15 @@ func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeSte
 }
 
 // journalStep measures so many clients, each of which commits again as soon as it was acknowledged.
-func (p *probe) journalStep(ctx context.Context, l *log, clients int) (*record.ProbeStep, map[string]*measure.Histogram, error) {
+func (p *probe) journalStep(ctx context.Context, l *log,
+	clients int) (*record.ProbeStep, map[string]*measure.Histogram, error) {
 	p.Progress.Step(fmt.Sprintf("journal, commits of %s by %s", figure.Bytes(p.spec.Record), figure.Plural(clients, "client")))
 	g := newGroup()
 	var failed atomic.Bool
 	var thinking, thoughts atomic.Int64
 	j := &job{threads: 1, step: record.ProbeStep{
-		Profile: spec.ProbeJournal, Operation: Commit, Threads: 1, Clients: clients, Block: p.spec.Record, Mode: "buffered", Sync: SyncData,
+		Profile: spec.ProbeJournal, Operation: Commit, Threads: 1, Clients: clients, Block: p.spec.Record, Mode: "buffered",
+		Sync: SyncData,
 	}}
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 { return kinds["sync"].Count() }
 	j.body = func(_ int, t *tally, stop *atomic.Bool) error {

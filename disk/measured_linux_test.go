@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// What a step says of its device is what iostat -x says of it, which runs beside the step: it looks at the device before
-// the step begins and after it ended, and nothing else uses the device meanwhile.
+// What a step says of its device is what iostat -x says of it, which runs beside the step: it looks at the device
+// before the step begins and after it ended, and nothing else uses the device meanwhile.
 func TestAccountingIsThatOfIostat(t *testing.T) {
 	if !disktest.Able(t) {
 		return
@@ -40,9 +40,10 @@ func TestAccountingIsThatOfIostat(t *testing.T) {
 	t.Error(strings.Join(apart, "; "))
 }
 
-// besideIostat probes a volume while iostat watches its device for so many seconds. covered says that the step began and
-// ended within; length is the most that the interval of iostat can have been.
-func besideIostat(t *testing.T, v *disktest.Volume, seconds int) (p *record.Probe, columns map[string]float64, length float64, covered bool) {
+// besideIostat probes a volume while iostat watches its device for so many seconds. covered says that the step began
+// and ended within; length is the most that the interval of iostat can have been.
+func besideIostat(t *testing.T, v *disktest.Volume,
+	seconds int) (p *record.Probe, columns map[string]float64, length float64, covered bool) {
 	t.Helper()
 	s := small(v.Dir, spec.ProbeRandom)
 	s.Operations, s.Ramp, s.Duration = []string{Mixed}, []int{3}, int64(time.Second)
@@ -64,7 +65,8 @@ func besideIostat(t *testing.T, v *disktest.Volume, seconds int) (p *record.Prob
 			}()
 			select {
 			case <-started:
-				time.Sleep(time.Duration(seconds) * time.Second / 4) // it reads the counters at its start, and nobody can see when it did
+				// it reads the counters at its start, and nobody can see when it did
+				time.Sleep(time.Duration(seconds) * time.Second / 4)
 			case err := <-finished:
 				finished <- err
 			}
@@ -84,8 +86,8 @@ func besideIostat(t *testing.T, v *disktest.Volume, seconds int) (p *record.Prob
 	return p, columns, ended.Sub(begun).Seconds(), over.Before(ended)
 }
 
-// compareIostat says which columns differ. The interval of iostat was longer than the step, so that its rates are lower by
-// one factor, which the reads tell; it lies between the interval and the life of iostat.
+// compareIostat says which columns differ. The interval of iostat was longer than the step, so that its rates are lower
+// by one factor, which the reads tell; it lies between the interval and the life of iostat.
 func compareIostat(p *record.Probe, device string, columns map[string]float64, least, most float64) (apart []string) {
 	step := p.Steps[0]
 	var d record.ProbeDevice
@@ -104,7 +106,8 @@ func compareIostat(p *record.Probe, device string, columns map[string]float64, l
 		per  bool // a rate
 	}{
 		{"w/s", d.Writes, true}, {"rkB/s", d.ReadKB, true}, {"wkB/s", d.WriteKB, true}, {"f/s", d.Flushes, true}, {"wrqm/s", d.WriteMrg, true},
-		{"aqu-sz", d.Queue, true}, {"util", d.Util, true}, {"r_await", d.ReadAwait, false}, {"w_await", d.WriteAwait, false}, {"f_await", d.FlushAwait, false},
+		{"aqu-sz", d.Queue, true}, {"util", d.Util, true}, {"r_await", d.ReadAwait, false}, {"w_await", d.WriteAwait, false},
+		{"f_await", d.FlushAwait, false},
 		{"rareq-sz", d.ReadSize, false}, {"wareq-sz", d.WriteSize, false}, {"rrqm", d.ReadMrgP, false},
 	} {
 		theirs, digits := columns[c.name], 0.01
@@ -120,8 +123,8 @@ func compareIostat(p *record.Probe, device string, columns map[string]float64, l
 	return apart
 }
 
-// Whatever fell due within a step of the profile checkpoint is done and counted, also what waits at its end: to leave out
-// those who wait longest would hide a stall.
+// Whatever fell due within a step of the profile checkpoint is done and counted, also what waits at its end: to leave
+// out those who wait longest would hide a stall.
 func TestNothingDueIsLeftOut(t *testing.T) {
 	if !disktest.Able(t) {
 		return
@@ -143,7 +146,8 @@ func TestNothingDueIsLeftOut(t *testing.T) {
 	if step.Reads == nil || step.Reads.Count < int64(len(reads)) && !found(p, "behind") {
 		t.Errorf("%d reads fell due, %+v", len(reads), step.Reads)
 	}
-	if inside, outside := p.Checkpoint.Inside, p.Checkpoint.Outside; inside == nil || outside != nil && inside.Count+outside.Count != step.Operations {
+	if inside, outside := p.Checkpoint.Inside, p.Checkpoint.Outside; inside == nil ||
+		outside != nil && inside.Count+outside.Count != step.Operations {
 		t.Errorf("of %d commits %+v are inside and %+v outside", step.Operations, inside, outside)
 	}
 }

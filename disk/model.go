@@ -12,7 +12,8 @@ import (
 
 // The model of the group commit: one flusher; a commit that comes while a flush runs waits for the rest of it and for
 // the whole next one. S is one turn of the flusher: the records are put together, written and flushed, and who waited
-// is let go. On all but the fastest devices that is the time of the flush. e is the time between an acknowledgement and the next commit of a client.
+// is let go. On all but the fastest devices that is the time of the flush. e is the time between an acknowledgement and
+// the next commit of a client.
 //
 // One client waits for one flush: S. From two on, a client that was acknowledged at the end of flush k comes back e
 // later, when flush k+1 has begun for those who waited meanwhile; it waits for the rest of that, S − e, and for flush
@@ -71,15 +72,15 @@ func over(a, b float64) float64 {
 // the longer of two answers is taken:
 //
 //   - clients that come back at once come at the beginning of a flush, whose rest is the whole of it: E[S]
-//   - clients that come back later than a short flush takes (their processors are busy), or that know nothing of each other,
-//     come at any time, and so mostly into long flushes: E[S²]/(2·E[S])
+//   - clients that come back later than a short flush takes (their processors are busy), or that know nothing of
+//     each other, come at any time, and so mostly into long flushes: E[S²]/(2·E[S])
 //
-// If all flushes take about the same the first is longer, and a commit takes 2·E[S]. A device that is mostly fast and at
-// times slow, as behind a token bucket, makes the second one many times longer than the mean says.
+// If all flushes take about the same the first is longer, and a commit takes 2·E[S]. A device that is mostly fast and
+// at times slow, as behind a token bucket, makes the second one many times longer than the mean says.
 //
-// Source: a MongoDB 4.4 with j:true. A constant flush of 5.4 ms gave 2.00 to 2.14 flushes with 2 to 32 clients. Flushes of
-// 0.2 or 97 ms, 7 to 9 ms on average, gave 17 ms with 4 clients (they came back at once), 51 ms with 32 and 68 ms with 128,
-// where this says 56 ms.
+// Source: a MongoDB 4.4 with j:true. A constant flush of 5.4 ms gave 2.00 to 2.14 flushes with 2 to 32 clients. Flushes
+// of 0.2 or 97 ms, 7 to 9 ms on average, gave 17 ms with 4 clients (they came back at once), 51 ms with 32 and 68 ms
+// with 128, where this says 56 ms.
 func amongOthers(mean time.Duration, square float64) time.Duration {
 	s := mean.Seconds()
 	if s <= 0 {
@@ -103,8 +104,8 @@ func openLatency(rate float64, mean time.Duration, square float64) time.Duration
 
 // majority is the expected time of w:majority with journal. A member has a commit durable after its own flush; another
 // one hears of it half a round trip later and its answer takes the other half. The commit is acknowledged when as many
-// members as a majority takes have it: the slowest of the fastest ones. Applying the operation takes time as well, which
-// is not in here.
+// members as a majority takes have it: the slowest of the fastest ones. Applying the operation takes time as well,
+// which is not in here.
 func majority(one, many time.Duration, peers []record.ProbePeer) *record.ProbeMajority {
 	if len(peers) == 0 {
 		return nil

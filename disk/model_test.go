@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// In a time that is made up, where a flush takes 2 ms exactly, the group commit does what the model says: S alone, 2S − e
-// among others.
+// In a time that is made up, where a flush takes 2 ms exactly, the group commit does what the model says: S alone, 2S −
+// e among others.
 func TestGroupCommitFollowsModel(t *testing.T) {
 	for _, clients := range []int{2, 4, 16, 64} {
 		for _, think := range []time.Duration{0, 500 * time.Microsecond} {
@@ -93,7 +93,8 @@ func TestModel(t *testing.T) {
 	if got := openLatency(1e6, s, 4e-6); got != 3*time.Millisecond {
 		t.Error(got)
 	}
-	m := majority(s, 2*s, []record.ProbePeer{{Flush: int64(time.Millisecond), RTT: int64(500 * time.Microsecond)}, {Flush: int64(9 * time.Millisecond)}})
+	m := majority(s, 2*s, []record.ProbePeer{{Flush: int64(time.Millisecond), RTT: int64(500 * time.Microsecond)},
+		{Flush: int64(9 * time.Millisecond)}})
 	if m.Members != 3 || m.Needed != 2 || m.One != int64(s) || m.Many != int64(2*s) || m.Decided != "this one" {
 		t.Errorf("%+v", m)
 	}
@@ -121,11 +122,12 @@ func closedLoop(clients int, flush func() float64, work float64) (mean float64) 
 	return sum / float64(n)
 }
 
-// What is expected of j:true is what a real server showed, and what clients of such a server show that is played: with flushes
-// that all take the same, and with those behind a token bucket.
+// What is expected of j:true is what a real server showed, and what clients of such a server show that is played: with
+// flushes that all take the same, and with those behind a token bucket.
 func TestExpectedFromDistribution(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	const fast, slow, share, work = 0.2e-3, 97e-3, 0.08, 75e-6 // of the server: 13,000 commits/s where the disk is no limit
+	// of the server: 13,000 commits/s where the disk is no limit
+	const fast, slow, share, work = 0.2e-3, 97e-3, 0.08, 75e-6
 	bimodal := func() float64 {
 		if random.Float64() < share {
 			return slow
@@ -139,7 +141,8 @@ func TestExpectedFromDistribution(t *testing.T) {
 		measured map[int]float64 // ms, by the number of clients
 		near     float64
 	}{
-		{"constant", func() float64 { return 5.4e-3 }, expectedOf(t, 5.4e-3), map[int]float64{2: 10.88, 4: 10.99, 16: 11.46, 32: 11.88}, 0.12},
+		{"constant", func() float64 { return 5.4e-3 }, expectedOf(t, 5.4e-3), map[int]float64{2: 10.88, 4: 10.99, 16: 11.46,
+			32: 11.88}, 0.12},
 		{"bimodal", bimodal, expectedOf(t, repeated(fast, 92, slow, 8)...), map[int]float64{32: 51, 128: 68}, 0.25},
 	} {
 		for clients, measured := range c.measured {
@@ -205,13 +208,16 @@ func TestPlausible(t *testing.T) {
 		want string
 	}{
 		"disk that is a cache": {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 300 * time.Microsecond, record.Suspicious},
-		"disk":                 {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 12 * time.Millisecond, record.Honest},
-		"fast flash":           {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 12 * time.Microsecond, record.Suspicious},
-		"flash":                {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 700 * time.Microsecond, record.Honest},
-		"protected":            {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write through"}), 12 * time.Microsecond, record.NotProvable},
-		"virtual":              {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}), 300 * time.Microsecond, record.NotProvable},
-		"virtual, unsafe":      {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
-		"memory":               {disk(record.ProbeBlock{Bus: "zram", WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
+		"disk": {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}),
+			12 * time.Millisecond, record.Honest},
+		"fast flash": {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 12 * time.Microsecond, record.Suspicious},
+		"flash":      {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write back"}), 700 * time.Microsecond, record.Honest},
+		"protected":  {disk(record.ProbeBlock{Bus: "nvme", WriteCache: "write through"}), 12 * time.Microsecond, record.NotProvable},
+		"virtual": {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}),
+			300 * time.Microsecond, record.NotProvable},
+		"virtual, unsafe": {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}),
+			10 * time.Microsecond, record.Suspicious},
+		"memory": {disk(record.ProbeBlock{Bus: "zram", WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
 	} {
 		if got, text := plausible(c.b, syncTimes{median: c.sync, mean: c.sync}); got != c.want || text == "" {
 			t.Errorf("%s: %s, %s", name, got, text)
@@ -238,9 +244,11 @@ func TestOverall(t *testing.T) {
 func TestObjectives(t *testing.T) {
 	p99 := int64(8e6)
 	p := &record.Probe{Specification: record.ProbeSpec{Objectives: []string{"p99<10ms", "flush.p99<5ms", "read.rate>100", "commit.p99<1s"}},
-		Steps: []record.ProbeStep{{Operation: Commit, Clients: 1, Flush: &record.Latency{P99: &p99}}, {Operation: Read, Rate: 99}}}
+		Steps: []record.ProbeStep{{Operation: Commit, Clients: 1, Flush: &record.Latency{P99: &p99}},
+			{Operation: Read, Rate: 99}}}
 	judge(p)
-	if len(p.Objectives) != 4 || !p.Objectives[0].Met || p.Objectives[1].Met || p.Objectives[2].Met || !p.Objectives[3].Unknown {
+	if len(p.Objectives) != 4 || !p.Objectives[0].Met || p.Objectives[1].Met || p.Objectives[2].Met ||
+		!p.Objectives[3].Unknown {
 		t.Errorf("%+v", p.Objectives)
 	}
 	for _, bad := range []string{"scan.p99<1s", "errors<1%", "p99"} {
@@ -285,7 +293,8 @@ func TestStall(t *testing.T) {
 	for _, c := range []struct {
 		from, to time.Duration
 		want     bool
-	}{{0, 9 * ms, false}, {5 * ms, 25 * ms, true}, {12 * ms, 13 * ms, true}, {20 * ms, 49 * ms, false}, {60 * ms, 61 * ms, true}} {
+	}{{0, 9 * ms, false}, {5 * ms, 25 * ms, true}, {12 * ms, 13 * ms, true}, {20 * ms, 49 * ms, false},
+		{60 * ms, 61 * ms, true}} {
 		if got := b.during(c.from, c.to); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -327,7 +336,8 @@ func TestGradeA(t *testing.T) {
 			}
 			return device.System{Proc: proc}.Sample()
 		}
-		p := &probe{out: &record.Probe{Storage: record.ProbeStorage{Devices: []record.ProbeBlock{{Name: "sda", Kind: "disk", WriteCache: "write back", FlushCounted: true, Leaf: true}}}}, spec: &record.ProbeSpec{}}
+		p := &probe{out: &record.Probe{Storage: record.ProbeStorage{Devices: []record.ProbeBlock{{Name: "sda", Kind: "disk",
+			WriteCache: "write back", FlushCounted: true, Leaf: true}}}}, spec: &record.ProbeSpec{}}
 		before := sample("0")
 		time.Sleep(150 * time.Millisecond) // rates need a time
 		after := sample(c.during)
@@ -338,7 +348,8 @@ func TestGradeA(t *testing.T) {
 	}
 }
 
-// A median is never called a part of a mean: the kernel's mean of all flushes may be larger than the median of our syncs.
+// A median is never called a part of a mean: the kernel's mean of all flushes may be larger than the median of our
+// syncs.
 func TestSyncTimesWords(t *testing.T) {
 	got := syncTimes{median: 123 * time.Microsecond, mean: 1100 * time.Microsecond}.of(1040 * time.Microsecond).words("vda")
 	want := "half of the syncs take 123 µs or less, the mean is 1.10 ms, and the mean of all flushes of vda, those of other programs included, is 1.04 ms"

@@ -40,7 +40,8 @@ func small(dir string, profiles ...string) record.ProbeSpec {
 // probeOf runs a probe and checks that nothing is left.
 func probeOf(t *testing.T, s record.ProbeSpec, change func(*Options)) (*record.Probe, error) {
 	t.Helper()
-	w, err := record.CreateProbe("", &record.Probe{Specification: s, Head: record.Head{Environment: record.NewEnvironment(nil)}})
+	w, err := record.CreateProbe("", &record.Probe{Specification: s,
+		Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +141,12 @@ func TestModes(t *testing.T) {
 	for _, c := range []struct {
 		mode, sync string
 		block      int64
-	}{{files.Direct, SyncOpen, 512}, {files.Buffered, SyncData, 4096}, {files.Buffered, SyncNone, 6144}, {files.Mapped, SyncData, 4096}, {files.Direct, SyncData, 32 << 10}} {
+	}{{files.Direct, SyncOpen, 512}, {files.Buffered, SyncData, 4096}, {files.Buffered, SyncNone, 6144},
+		{files.Mapped, SyncData, 4096}, {files.Direct, SyncData, 32 << 10}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			s := small(v.Dir, spec.ProbeRandom)
-			s.Mode, s.Sync, s.Block, s.Operations, s.SyncDelay = c.mode, c.sync, c.block, []string{Read, Mixed}, int64(10*time.Millisecond)
+			s.Mode, s.Sync, s.Block, s.Operations, s.SyncDelay = c.mode, c.sync, c.block, []string{Read, Mixed},
+				int64(10*time.Millisecond)
 			p, err := probeOf(t, s, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -178,7 +181,8 @@ func TestSwallowedFlushesAreLying(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := gradeOf(p, "A"); a.Verdict != record.Lying || p.Verdict != record.Lying || !strings.Contains(a.Text, "nobarrier") && !strings.Contains(a.Text, "barrier=0") {
+	if a := gradeOf(p, "A"); a.Verdict != record.Lying || p.Verdict != record.Lying ||
+		!strings.Contains(a.Text, "nobarrier") && !strings.Contains(a.Text, "barrier=0") {
 		t.Errorf("%+v, overall %s, options %s", a, p.Verdict, p.Storage.Options)
 	}
 }
@@ -409,7 +413,8 @@ func TestRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *files.RefusedError
-		if err := files.Refuse(inside); !errors.As(err, &refused) || !refused.Forced || !strings.Contains(refused.Text, part) {
+		if err := files.Refuse(inside); !errors.As(err, &refused) || !refused.Forced ||
+			!strings.Contains(refused.Text, part) {
 			t.Errorf("%s: %v", part, err)
 		}
 	}

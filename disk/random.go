@@ -76,7 +76,8 @@ func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 const endless = 100 * 365 * 24 * time.Hour
 
 // randomStep measures one operation with so many threads.
-func (p *probe) randomStep(ctx context.Context, op string, threads int, length time.Duration) (*record.ProbeStep, error) {
+func (p *probe) randomStep(ctx context.Context, op string, threads int,
+	length time.Duration) (*record.ProbeStep, error) {
 	p.Progress.Step(fmt.Sprintf("random %s of %s, %s", op, figure.Bytes(p.spec.Block), threadsText(threads)))
 	sync := ""
 	if op != Read {
@@ -106,7 +107,8 @@ func (p *probe) randomStep(ctx context.Context, op string, threads int, length t
 	j.body = func(thread int, t *tally, stop *atomic.Bool) error {
 		b := files.Buffer(int(p.spec.Block))
 		defer files.Unmap(b)
-		r := &accesses{p: p, file: f, block: b, source: newSource(p.spec, op, threads, thread), thread: thread, threads: threads, tally: t, begin: time.Now()}
+		r := &accesses{p: p, file: f, block: b, source: newSource(p.spec, op, threads, thread), thread: thread,
+			threads: threads, tally: t, begin: time.Now()}
 		return r.loop(op, stop)
 	}
 	_, s, err := p.perform(ctx, j)
@@ -219,7 +221,8 @@ func (p *probe) mapped(ctx context.Context, j *job) (*record.ProbeStep, error) {
 	defer files.Unmap(m)
 	op := j.step.Operation
 	j.body = func(thread int, t *tally, stop *atomic.Bool) error {
-		a := &accesses{p: p, block: make([]byte, p.spec.Block), source: newSource(p.spec, op, j.threads, thread), thread: thread, threads: j.threads, tally: t, begin: time.Now()}
+		a := &accesses{p: p, block: make([]byte, p.spec.Block), source: newSource(p.spec, op, j.threads, thread),
+			thread: thread, threads: j.threads, tally: t, begin: time.Now()}
 		return a.copies(m, op, stop)
 	}
 	if op != Read {

@@ -19,9 +19,11 @@ func Profiles() []string {
 // Defaults is the specification of a probe of a directory when nothing else is said.
 func Defaults(dir string) record.ProbeSpec {
 	return record.ProbeSpec{
-		Directory: dir, Profiles: []string{spec.ProbeRandom, spec.ProbeJournal}, Size: 4 << 30, Duration: int64(10 * time.Second),
-		Threads: 16, Block: 4096, Operations: []string{Read, Write}, Mode: files.Direct, Sync: SyncData,
-		SyncDelay: int64(60 * time.Second), Record: 1024, Segment: 100 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		Directory: dir, Profiles: []string{spec.ProbeRandom, spec.ProbeJournal}, Size: 4 << 30,
+		Duration: int64(10 * time.Second),
+		Threads:  16, Block: 4096, Operations: []string{Read, Write}, Mode: files.Direct, Sync: SyncData,
+		SyncDelay: int64(60 * time.Second), Record: 1024, Segment: 100 << 20,
+		Clients:    []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
 		CommitRate: 100, ReadRate: 100, Dirty: 256 << 20, Files: 20, Period: int64(60 * time.Second), Seed: 1,
 	}
 }

@@ -42,7 +42,8 @@ func (p *probe) sustained(ctx context.Context) error {
 	var next atomic.Int64
 	chunks := p.spec.Size / block
 	j := &job{threads: threads, step: record.ProbeStep{
-		Profile: spec.ProbeSustained, Operation: Write, Threads: threads, Block: block, Mode: modeOf(p.direct), Sync: SyncNone,
+		Profile: spec.ProbeSustained, Operation: Write, Threads: threads, Block: block, Mode: modeOf(p.direct),
+		Sync: SyncNone,
 	}}
 	j.body = func(_ int, t *tally, stop *atomic.Bool) error {
 		b := files.Buffer(int(block))

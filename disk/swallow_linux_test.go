@@ -67,7 +67,8 @@ func serveSwallowing(from, at string, lie bool) error {
 	root := &fs.LoopbackRoot{Path: from}
 	top := &swallowing{fs.LoopbackNode{RootData: root}, lie}
 	root.RootNode = top
-	server, err := fs.Mount(at, top, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "plimsoll-test", Name: "plimsoll-test"}})
+	server, err := fs.Mount(at, top, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true,
+		FsName: "plimsoll-test", Name: "plimsoll-test"}})
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func mountSwallowing(t *testing.T, from string, lie bool) (at string) {
 	return at
 }
 
-// A filesystem between the probe and real ones that acknowledges syncs and does not pass them on is caught by the flushes
-// of the device; the same one that passes them on is honest.
+// A filesystem between the probe and real ones that acknowledges syncs and does not pass them on is caught by the
+// flushes of the device; the same one that passes them on is honest.
 func TestSwallowingFilesystemIsLying(t *testing.T) {
 	if !disktest.Able(t) {
 		return

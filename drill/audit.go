@@ -31,64 +31,66 @@ const (
 )
 
 // dir is where the record of the run lies.
-func (x *round) dir() string { return filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)) }
+func (r *round) dir() string {
+	return filepath.Join(r.drill.o.Dir, filepath.FromSlash(r.result.Record))
+}
 
 // audit reads everything back. It returns why that could not be done, "" if it could.
-func (x *round) audit(ctx context.Context) string {
-	if x.books.wrapped == nil || x.uri == "" {
+func (r *round) audit(ctx context.Context) string {
+	if r.books.wrapped == nil || r.uri == "" {
 		return "the target keeps nothing that could be read back"
 	}
-	if x.dead != nil {
-		return "there was no final read: " + x.dead.Error()
+	if r.dead != nil {
+		return "there was no final read: " + r.dead.Error()
 	}
-	x.c.stands.enter(record.StageAudit)
-	x.c.o.Progress.Note("reading everything back")
+	r.drill.progress.enter(record.StageAudit)
+	r.drill.o.Progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
-	o := ledger.AuditOptions{Workload: x.books.wrapped}
-	if x.books.placed != nil {
-		o.Shards = x.books.placed.Shards
-		x.moved()
+	o := ledger.AuditOptions{Workload: r.books.wrapped}
+	if r.books.placed != nil {
+		o.Shards = r.books.placed.Shards
+		r.moved()
 	}
-	final, err := x.open(ctx, finalRead, x.uri, false)
+	final, err := r.open(ctx, finalRead, r.uri, false)
 	if err != nil {
 		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
 	}
 	defer final.close()
 	o.Final = final
-	for _, f := range x.r.Faults {
+	for _, f := range r.result.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, x.r.Headline())-x.shift)
+			o.Faults = append(o.Faults, struckAt(f, r.result.Headline())-r.shift)
 		}
 	}
-	for _, s := range x.members(ctx) {
+	for _, s := range r.members(ctx) {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
-	o.Elsewhere = x.elsewhere(ctx)
-	o.Reads = x.question()
-	result, err := x.books.ledger.Audit(ctx, o)
+	o.Elsewhere = r.elsewhere(ctx)
+	o.Reads = r.question()
+	result, err := r.books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
 	for i := range result.Lost {
 		if result.Lost[i].Acknowledged >= 0 {
-			result.Lost[i].Acknowledged += x.shift
+			result.Lost[i].Acknowledged += r.shift
 		}
 	}
-	x.judged(result.Judged)
-	x.r.Ledger = result
-	if x.seeds != nil {
-		if x.r.SeedsFound, err = x.seeds.found(ctx, final.db); err != nil {
-			x.r.Seeds = 0 // nothing is known of them
+	r.judged(result.Judged)
+	r.result.Ledger = result
+	if r.seeds != nil {
+		if r.result.SeedsFound, err = r.seeds.found(ctx, final.db); err != nil {
+			r.result.Seeds = 0 // nothing is known of them
 			return "the seed records could not be looked for: " + store.Redact(store.OneLine(err.Error()))
 		}
 	}
 	return ""
 }
 
-// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done; what
-// was acknowledged in between was acknowledged before it struck.
+// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done;
+// what was acknowledged in between was acknowledged before it struck.
 func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
 	if all == nil || all.OutageFrom < f.Injected {
 		return f.Injected
@@ -108,30 +110,32 @@ type source struct {
 }
 
 // open opens one way to read everything back, and waits until it answers.
-func (x *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
+func (r *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second)
 	switch {
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
-	case x.r.Level == "": // gateways of documentdb read what their level means
-		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
+	case r.result.Level == "": // gateways of documentdb read what their level means
+		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(
+			writeconcern.Majority())
 	}
 	c, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, client: c, db: c.Database(x.c.spec.Run.Database)}
+	s := &source{name: name, client: c, db: c.Database(r.drill.spec.Run.Database)}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for {
 		now := c.Ping(ctx, nil)
 		if now == nil && !direct {
-			now = s.fence(ctx, x.r.Level == "")
+			now = s.fence(ctx, r.result.Level == "")
 		}
 		if now == nil {
 			return s, nil
 		}
-		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) { // that there was no time for another try tells nothing
+		// that there was no time for another try tells nothing
+		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) {
 			err = now
 		}
 		select {
@@ -143,10 +147,11 @@ func (x *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	}
 }
 
-// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of the last
-// moment that the primary knows a majority to have, which is a little behind what it acknowledged with less, far behind as long
-// as no majority answers, and behind what an earlier primary acknowledged until it has written something itself. All of that is
-// over when it confirms a write of now with a majority. A member that is no primary refuses the write.
+// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of
+// the last moment that the primary knows a majority to have, which is a little behind what it acknowledged with less,
+// far behind as long as no majority answers, and behind what an earlier primary acknowledged until it has written
+// something itself. All of that is over when it confirms a write of now with a majority. A member that is no primary
+// refuses the write.
 func (s *source) fence(ctx context.Context, majority bool) error {
 	if majority && s.session == nil {
 		session, err := s.client.StartSession()
@@ -155,7 +160,8 @@ func (s *source) fence(ctx context.Context, majority bool) error {
 		}
 		s.session = session
 	}
-	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "fence", Value: true}})
+	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()},
+		{Key: "fence", Value: true}})
 	if err != nil {
 		return fmt.Errorf("it confirms no write before the read, so the read could be of an earlier time: %w", err)
 	}
@@ -194,13 +200,13 @@ func (s *source) Scan(ctx context.Context, collection string, each func(doc []by
 	return Scan(s.within(ctx), s.db.Collection(collection), each)
 }
 
-// scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many per
-// second in answers of 1 to 2 MB as in the greatest that it may give, which is what a scan without a wish gets.
+// scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many
+// per second in answers of 1 to 2 MB as in the greatest that it may give, which is what a scan without a wish gets.
 const scanBatch = 2000
 
-// Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is one
-// plain scan, not several of ranges of _id at once: those go by the index, which after a fault may lack documents that are
-// there.
+// Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is
+// one plain scan, not several of ranges of _id at once: those go by the index, which after a fault may lack documents
+// that are there.
 func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) error) error {
 	cursor, err := from.Find(ctx, bson.D{}, options.Find().SetBatchSize(scanBatch))
 	if err != nil {
@@ -228,7 +234,8 @@ const (
 	seedCollection = "plimsoll_drill_seeds"
 )
 
-// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is nil elsewhere.
+// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is
+// nil elsewhere.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// Whatever the address says, these are confirmed: otherwise they could be missed for nothing.
 	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second).
@@ -268,8 +275,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 
 func (s *seeds) count() int { return len(s.ids) }
 
-// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers are not the
-// same: an error says that it is not known.
+// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers
+// are not the same: an error says that it is not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()

@@ -28,14 +28,14 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	x := &round{c: &conductor{spec: spec.Drill{Run: spec.Run{Database: "d"}}}, r: &record.DrillRound{}}
+	r := &round{drill: &campaign{spec: spec.Drill{Run: spec.Run{Database: "d"}}}, result: &record.DrillRound{}}
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if s, err := x.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
+	if s, err := r.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
 		t.Errorf("with no majority the final read is %+v (%v)", s, err)
 	}
 	confirms.Store(true)
-	s, err := x.open(t.Context(), finalRead, server.URI(), false)
+	s, err := r.open(t.Context(), finalRead, server.URI(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const (
 
 // breaker does the faults of a round at their times, and heals them.
 type breaker struct {
-	x     *round
+	round *round
 	clock clock
 	ended chan struct{} // closed when the load is over
 	once  sync.Once
@@ -50,11 +50,11 @@ type broken struct {
 	problem  string
 }
 
-func newBreaker(x *round) *breaker { return &breaker{x: x, ended: make(chan struct{})} }
+func newBreaker(r *round) *breaker { return &breaker{round: r, ended: make(chan struct{})} }
 
 // begin sets the clocks of all faults. started is when the load begins.
 func (b *breaker) begin(ctx context.Context, started time.Time) {
-	spec := b.x.c.spec
+	spec := b.round.drill.spec
 	measured := started.Add(spec.Run.Load.Warmup.Std())
 	end := measured.Add(spec.Measured())
 	if spec.External {
@@ -103,33 +103,33 @@ func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Tim
 	if !b.until(ctx, due.Add(-lookBefore)) {
 		return
 	}
-	x := &broken{spec: asked, before: b.look(ctx)}
+	one := &broken{spec: asked, before: b.labNow(ctx)}
 	if !b.until(ctx, due) {
 		return
 	}
 	limit := time.Until(until) + healLate
 	if asked.Stay {
-		limit += b.x.c.spec.Recovery.Std() + 10*time.Minute
+		limit += b.round.drill.spec.Recovery.Std() + 10*time.Minute
 	}
 	var err error
-	if x.injector, err = fault.New(b.x.lab, asked, limit); err == nil {
-		err = b.inject(ctx, x)
+	if one.injector, err = fault.New(b.round.lab, asked, limit); err == nil {
+		err = b.inject(ctx, one)
 	}
-	b.add(x)
+	b.add(one)
 	if err != nil {
-		b.set(func() { x.problem = err.Error() })
+		b.set(func() { one.problem = err.Error() })
 		b.note("it could not be broken: %v", err)
 		return
 	}
 	if asked.For > 0 {
-		until = x.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
+		until = one.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
 	}
-	b.x.c.stands.enter(record.StageBroken)
-	b.x.c.stands.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, x.what.Target))
-	b.verify(ctx, x, until)
-	if x.what.ID == 0 { // it does not last, so there is nothing to heal
-		b.set(func() { x.healed = x.what.Done })
-		b.x.c.stands.healed(b.left())
+	b.round.drill.progress.enter(record.StageBroken)
+	b.round.drill.progress.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, one.what.Target))
+	b.verify(ctx, one, until)
+	if one.what.ID == 0 { // it does not last, so there is nothing to heal
+		b.set(func() { one.healed = one.what.Done })
+		b.round.drill.progress.healed(b.left())
 		return
 	}
 	if asked.Stay {
@@ -141,88 +141,88 @@ func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Tim
 		b.until(ctx, until.Add(healLate)) // the load ends before that, which is when it is healed
 	}
 	ctx = context.WithoutCancel(ctx)
-	b.heal(ctx, x)
-	if !x.proof.Hit {
-		b.verify(ctx, x, time.Time{}) // what ended in it, and what was counted, can still be seen
+	b.heal(ctx, one)
+	if !one.proof.Hit {
+		b.verify(ctx, one, time.Time{}) // what ended in it, and what was counted, can still be seen
 	}
 }
 
-// look says how the lab stands, or stood.
-func (b *breaker) look(ctx context.Context) record.Lab {
+// labNow says how the lab stands, or stood.
+func (b *breaker) labNow(ctx context.Context) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, lookBefore)
 	defer cancel()
-	if l, err := b.x.lab.Look(ctx); err == nil {
+	if l, err := b.round.lab.Look(ctx); err == nil {
 		return l
 	}
-	return b.x.before
+	return b.round.before
 }
 
 // inject breaks it, also if the drill is interrupted in that moment: a fault that is half done must be known.
-func (b *breaker) inject(ctx context.Context, x *broken) (err error) {
+func (b *breaker) inject(ctx context.Context, one *broken) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
 	defer cancel()
-	what, err := x.injector.Inject(ctx)
+	what, err := one.injector.Inject(ctx)
 	b.set(func() {
-		x.what, x.injected = what, err == nil
-		for _, m := range x.before.Members {
+		one.what, one.injected = what, err == nil
+		for _, m := range one.before.Members {
 			if m.Name == what.Target || m.Host == what.Target {
-				x.struck = append(x.struck, m)
+				one.struck = append(one.struck, m)
 			}
 		}
 	})
 	return err
 }
 
-func (b *breaker) verify(ctx context.Context, x *broken, until time.Time) {
+func (b *breaker) verify(ctx context.Context, one *broken, until time.Time) {
 	limit := verifyAtMost
 	switch {
 	case until.IsZero():
 		limit = verifyLate
-	case !x.spec.Stay && x.spec.For > 0:
+	case !one.spec.Stay && one.spec.For > 0:
 		limit = min(limit, max(time.Until(until), 0))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	proof, err := x.injector.Verify(ctx)
+	proof, err := one.injector.Verify(ctx)
 	b.set(func() {
-		if proof.Hit || x.proof.Evidence == "" {
-			x.proof = proof
+		if proof.Hit || one.proof.Evidence == "" {
+			one.proof = proof
 		}
 		if err != nil && !proof.Hit {
-			x.problem = err.Error()
+			one.problem = err.Error()
 		}
 	})
 }
 
-func (b *breaker) heal(ctx context.Context, x *broken) {
+func (b *breaker) heal(ctx context.Context, one *broken) {
 	ctx, cancel := context.WithTimeout(ctx, healAtMost)
 	defer cancel()
-	b.x.c.stands.enter(record.StageHealing)
-	at, err := x.injector.Heal(ctx)
+	b.round.drill.progress.enter(record.StageHealing)
+	at, err := one.injector.Heal(ctx)
 	b.set(func() {
-		x.healed = at
+		one.healed = at
 		if err != nil {
-			x.problem = "it could not be healed: " + err.Error()
+			one.problem = "it could not be healed: " + err.Error()
 		}
 	})
 	if err != nil {
-		b.note("%s could not be healed: %v", x.spec.Strike, err)
+		b.note("%s could not be healed: %v", one.spec.Strike, err)
 		return
 	}
-	b.healed(x.spec.Strike.String() + " is healed")
+	b.healed(one.spec.Strike.String() + " is healed")
 }
 
 // healed tells that a fault is undone.
 func (b *breaker) healed(text string) {
-	b.x.c.stands.healed(b.left())
-	b.x.c.stands.told("heal", text)
+	b.round.drill.progress.healed(b.left())
+	b.round.drill.progress.told("heal", text)
 }
 
 // left is how many faults are in place still.
 func (b *breaker) left() (n int) {
-	for _, x := range b.list() {
+	for _, one := range b.list() {
 		b.set(func() {
-			if x.injected && x.healed.IsZero() {
+			if one.injected && one.healed.IsZero() {
 				n++
 			}
 		})
@@ -232,9 +232,9 @@ func (b *breaker) left() (n int) {
 
 // healRest heals what had to stay until the audit.
 func (b *breaker) healRest(ctx context.Context) {
-	for _, x := range b.list() {
-		if x.spec.Stay && x.injected && x.healed.IsZero() {
-			b.heal(ctx, x)
+	for _, one := range b.list() {
+		if one.spec.Stay && one.injected && one.healed.IsZero() {
+			b.heal(ctx, one)
 		}
 	}
 }
@@ -253,31 +253,31 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	x := &broken{spec: spec.Fault{Strike: externalFault}}
+	one := &broken{spec: spec.Fault{Strike: externalFault}}
 	var err error
-	if x.injector, err = fault.External(externalFault.String(), true, b.x.c.o.Mark); err != nil {
+	if one.injector, err = fault.External(externalFault.String(), true, b.round.drill.o.Mark); err != nil {
 		return
 	}
-	if x.what, err = x.injector.Inject(ctx); err != nil {
+	if one.what, err = one.injector.Inject(ctx); err != nil {
 		return // nobody marked anything
 	}
-	x.injected = true
-	x.proof, _ = x.injector.Verify(ctx)
-	b.add(x)
-	b.x.tell("fault", "marked from outside", nil)
-	b.x.c.stands.enter(record.StageBroken)
-	b.x.c.stands.told("fault", "the moment is marked; mark once more when it is healed")
-	if at, err := x.injector.Heal(ctx); err == nil {
-		b.set(func() { x.healed = at })
-		b.x.tell("heal", "marked from outside", nil)
+	one.injected = true
+	one.proof, _ = one.injector.Verify(ctx)
+	b.add(one)
+	b.round.tell("fault", "marked from outside", nil)
+	b.round.drill.progress.enter(record.StageBroken)
+	b.round.drill.progress.told("fault", "the moment is marked; mark once more when it is healed")
+	if at, err := one.injector.Heal(ctx); err == nil {
+		b.set(func() { one.healed = at })
+		b.round.tell("heal", "marked from outside", nil)
 		b.healed("the end is marked")
 	}
 }
 
-func (b *breaker) add(x *broken) {
+func (b *breaker) add(one *broken) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.done = append(b.done, x)
+	b.done = append(b.done, one)
 }
 
 func (b *breaker) set(change func()) {
@@ -286,21 +286,23 @@ func (b *breaker) set(change func()) {
 	change()
 }
 
-func (b *breaker) note(format string, a ...any) { b.x.c.o.Progress.Note(fmt.Sprintf(format, a...)) }
+func (b *breaker) note(format string, a ...any) {
+	b.round.drill.o.Progress.Note(fmt.Sprintf(format, a...))
+}
 
 // list is what was broken, in order of time; what could not be broken comes last.
 func (b *breaker) list() []*broken {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := slices.Clone(b.done)
-	slices.SortStableFunc(list, func(x, y *broken) int {
-		if x.injected != y.injected {
-			if x.injected {
+	slices.SortStableFunc(list, func(one, y *broken) int {
+		if one.injected != y.injected {
+			if one.injected {
 				return -1
 			}
 			return 1
 		}
-		return x.what.Asked.Compare(y.what.Asked)
+		return one.what.Asked.Compare(y.what.Asked)
 	})
 	return list
 }
@@ -308,14 +310,14 @@ func (b *breaker) list() []*broken {
 // faults are what was broken, on the clock of the run.
 func (b *breaker) faults() []record.DrillFault {
 	list := []record.DrillFault{}
-	for _, x := range b.list() {
+	for _, one := range b.list() {
 		b.mu.Lock()
-		f := record.DrillFault{Fault: x.spec.Strike, Target: cmp.Or(x.what.Target, x.spec.Strike.String()), Manner: x.what.Manner,
-			Shards: b.x.shardsOf(x), Hit: x.proof.Hit, Evidence: x.proof.Evidence, Problem: x.problem}
-		if x.injected && !b.clock.zero.IsZero() {
-			f.Injected, f.Done = b.clock.at(x.what.Asked), b.clock.at(x.what.Done)
-			if !x.healed.IsZero() {
-				f.Healed = b.clock.at(x.healed)
+		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.what.Target, one.spec.Strike.String()), Manner: one.what.Manner,
+			Shards: b.round.shardsOf(one), Hit: one.proof.Hit, Evidence: one.proof.Evidence, Problem: one.problem}
+		if one.injected && !b.clock.zero.IsZero() {
+			f.Injected, f.Done = b.clock.at(one.what.Asked), b.clock.at(one.what.Done)
+			if !one.healed.IsZero() {
+				f.Healed = b.clock.at(one.healed)
 			}
 		}
 		b.mu.Unlock()

@@ -69,7 +69,8 @@ func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err err
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers})}
+	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
+		First: o.Client * b.Writers, Writers: b.Writers})}
 	var zero time.Time
 	k.place(b.Placement)
 	ready := o.Ready
@@ -114,47 +115,47 @@ func (b *books) leave(name string, zero time.Time) error {
 }
 
 // clients is how many load processes a round has.
-func (x *round) clients() int { return max(1, int(x.c.spec.Run.Load.Clients)) }
+func (r *round) clients() int { return max(1, int(r.drill.spec.Run.Load.Clients)) }
 
 // writersPerClient is how many writers each load process has at most.
-func (x *round) writersPerClient() int {
-	n := x.clients()
-	return (int(run.Streams(x.c.spec.Run)) + n - 1) / n
+func (r *round) writersPerClient() int {
+	n := r.clients()
+	return (int(run.Streams(r.drill.spec.Run)) + n - 1) / n
 }
 
 // duty is what the load processes of this round do besides the load.
-func (x *round) duty(started func(time.Time)) fleet.Duty {
+func (r *round) duty(started func(time.Time)) fleet.Duty {
 	return fleet.Duty{Name: clientDuty, Started: started, Brief: lateBrief(func() clientBrief {
-		x.placement()
-		return clientBrief{Run: x.number, Seed: x.c.spec.Run.Workload.Seed, Workload: x.books.name, Share: x.books.share,
-			Writers: x.writersPerClient(), Placement: x.books.placed}
+		r.placement()
+		return clientBrief{Run: r.number, Seed: r.drill.spec.Run.Workload.Seed, Workload: r.books.name, Share: r.books.share,
+			Writers: r.writersPerClient(), Placement: r.books.placed}
 	})}
 }
 
 // gather takes over what the load processes kept. Of one that is gone nothing is known.
-func (x *round) gather(result *record.Run) {
-	if x.clients() == 1 {
-		if x.books.watch != nil {
-			x.parts = x.books.watch.courses()
-			x.courses = byClass(x.parts)
+func (r *round) gather(result *record.Run) {
+	if r.clients() == 1 {
+		if r.books.watch != nil {
+			r.parts = r.books.watch.courses()
+			r.courses = byClass(r.parts)
 		}
 		return
 	}
-	x.perClient = make([][]course, x.clients())
-	for i := range x.perClient {
-		list, err := x.take(i)
+	r.perClient = make([][]course, r.clients())
+	for i := range r.perClient {
+		list, err := r.mergeBooks(i)
 		if err == nil {
-			x.perClient[i] = list
+			r.perClient[i] = list
 			continue
 		}
-		x.books.ledger.Gone(i*x.writersPerClient(), x.writersPerClient())
-		x.gone = append(x.gone, fmt.Sprintf("client %d is gone and its ledger with it (%s): nothing is known about what it was told, so its writes count neither as lost nor as there",
+		r.books.ledger.Gone(i*r.writersPerClient(), r.writersPerClient())
+		r.gone = append(r.gone, fmt.Sprintf("client %d is gone and its ledger with it (%s): nothing is known about what it was told, so its writes count neither as lost nor as there",
 			i, whyGone(result, i, err)))
 	}
-	for _, list := range x.perClient {
-		x.parts = append(x.parts, list...)
+	for _, list := range r.perClient {
+		r.parts = append(r.parts, list...)
 	}
-	x.courses = byClass(x.parts)
+	r.courses = byClass(r.parts)
 }
 
 // whyGone says what ended a client that left nothing.
@@ -170,9 +171,9 @@ func whyGone(result *record.Run, client int, err error) string {
 	return err.Error()
 }
 
-// take takes over the books of one load process.
-func (x *round) take(client int) ([]course, error) {
-	name := filepath.Join(x.dir(), record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
+// mergeBooks takes over the books of one load process.
+func (r *round) mergeBooks(client int) ([]course, error) {
+	name := filepath.Join(r.dir(), record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -186,8 +187,8 @@ func (x *round) take(client int) ([]course, error) {
 	if err := l.UnmarshalBinary(h.Ledger); err != nil {
 		return nil, err
 	}
-	late := time.Unix(0, h.Zero).Sub(x.zero)
-	if err := x.books.ledger.Merge(l, late); err != nil {
+	late := time.Unix(0, h.Zero).Sub(r.zero)
+	if err := r.books.ledger.Merge(l, late); err != nil {
 		return nil, err
 	}
 	list := make([]course, 0, len(h.Courses))

@@ -59,21 +59,23 @@ func roundOf(t *testing.T, clients int, workers spec.Count) *round {
 	t.Helper()
 	asked := spec.Drill{Run: spec.Run{Workload: spec.Workload{Name: spec.WorkloadLedger, Seed: 7}}}
 	asked.Run.Load.Workers, asked.Run.Load.Clients = workers, spec.Count(clients)
-	x := &round{c: &conductor{spec: asked, o: Options{Dir: t.TempDir()}}, r: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
-	x.books = books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
-	x.breaks = newBreaker(x)
-	return x
+	r := &round{drill: &campaign{spec: asked, o: Options{Dir: t.TempDir()}},
+		result: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
+	r.books = books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
+	r.breaks = newBreaker(r)
+	return r
 }
 
 // client does what the load process of a fleet does, in this process: it makes a load with books of its own.
-func client(t *testing.T, x *round, uri string, number int, sink *counting) {
+func client(t *testing.T, r *round, uri string, number int, sink *counting) {
 	t.Helper()
-	brief, err := json.Marshal(x.duty(nil).Brief)
+	brief, err := json.Marshal(r.duty(nil).Brief)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	o := run.Options{Client: number, Clients: x.clients(), Dir: filepath.Join(x.dir(), record.ClientsDir, "0"+strconv.Itoa(number)),
+	o := run.Options{Client: number, Clients: r.clients(), Dir: filepath.Join(r.dir(), record.ClientsDir,
+		"0"+strconv.Itoa(number)),
 		Ready: func(context.Context) error { return nil }}
 	after, err := keepBooks(brief, &o)
 	if err != nil {
@@ -91,7 +93,8 @@ func client(t *testing.T, x *round, uri string, number int, sink *counting) {
 		return
 	}
 	defer st.Close()
-	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready}, w, st, sink); err != nil {
+	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready},
+		w, st, sink); err != nil {
 		t.Error(err)
 		return
 	}
@@ -110,21 +113,21 @@ func TestGatherFromTwoClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	x := roundOf(t, 2, 8)
-	if _, err := x.books.workload(nil); err != nil {
+	r := roundOf(t, 2, 8)
+	if _, err := r.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
 	var both sync.WaitGroup
 	for i := range 2 {
-		both.Go(func() { client(t, x, server.URI(), i, all.sink()) })
+		both.Go(func() { client(t, r, server.URI(), i, all.sink()) })
 	}
 	both.Wait()
-	x.gather(&record.Run{})
-	if len(x.gone) > 0 {
-		t.Fatalf("gone: %q", x.gone)
+	r.gather(&record.Run{})
+	if len(r.gone) > 0 {
+		t.Fatalf("gone: %q", r.gone)
 	}
-	result, err := x.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: x.books.wrapped})
+	result, err := r.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: r.books.wrapped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,17 +135,17 @@ func TestGatherFromTwoClients(t *testing.T) {
 		t.Errorf("the merged ledger has %d writers, %d of %d writes acknowledged", result.Writers, result.Acknowledged, result.Attempted)
 	}
 	const ever = int64(time.Hour)
-	if n := count(x.courses[0], -ever, ever); n != all.n {
+	if n := count(r.courses[0], -ever, ever); n != all.n {
 		t.Errorf("%d operations are in the course of all, %d ended well", n, all.n)
 	}
-	if n := count(ofKind(x.courses, true), -ever, ever); n != result.Acknowledged {
+	if n := count(ofKind(r.courses, true), -ever, ever); n != result.Acknowledged {
 		t.Errorf("%d writes are in the course, %d in the ledger", n, result.Acknowledged)
 	}
 	for i := range 2 {
-		if n := ended(byClass(x.perClient[i])[0]); n != 3000 {
+		if n := ended(byClass(r.perClient[i])[0]); n != 3000 {
 			t.Errorf("client %d did %d operations, not 3000", i, n)
 		}
-		if _, err := os.Stat(filepath.Join(x.dir(), record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(r.dir(), record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
 			t.Errorf("the books of client %d are still there", i)
 		}
 	}
@@ -173,27 +176,27 @@ func TestGatherWithoutOneClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	x := roundOf(t, 2, 8)
-	if _, err := x.books.workload(nil); err != nil {
+	r := roundOf(t, 2, 8)
+	if _, err := r.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
-	client(t, x, server.URI(), 0, all.sink())
-	x.gather(&record.Run{Clients: []record.ClientShare{{Number: 0}, {Number: 1, Status: "lost", Problem: "signal: killed"}}})
-	if len(x.gone) != 1 || !strings.Contains(x.gone[0], "client 1 is gone") || !strings.Contains(x.gone[0], "signal: killed") {
-		t.Fatalf("gone: %q", x.gone)
+	client(t, r, server.URI(), 0, all.sink())
+	r.gather(&record.Run{Clients: []record.ClientShare{{Number: 0}, {Number: 1, Status: "lost", Problem: "signal: killed"}}})
+	if len(r.gone) != 1 || !strings.Contains(r.gone[0], "client 1 is gone") || !strings.Contains(r.gone[0], "signal: killed") {
+		t.Fatalf("gone: %q", r.gone)
 	}
-	if n := ended(x.courses[0]); n != 3000 || x.perClient[1] != nil {
+	if n := ended(r.courses[0]); n != 3000 || r.perClient[1] != nil {
 		t.Errorf("%d operations of 3000 are left", n)
 	}
-	result, err := x.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: x.books.wrapped})
+	result, err := r.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: r.books.wrapped})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(result.Notes) == 0 || !strings.Contains(strings.Join(result.Notes, " "), "writers 4 to 7") {
 		t.Errorf("the ledger notes %q", result.Notes)
 	}
-	verdict, reasons := judge(evidence{round: x.r, acknowledged: -1, problem: problems(x.gone...)})
+	verdict, reasons := judge(evidence{round: r.result, acknowledged: -1, problem: problems(r.gone...)})
 	if verdict != record.Unknown || !strings.Contains(reasons[0], "client 1 is gone") {
 		t.Errorf("it is %s because of %q", verdict, reasons)
 	}
@@ -201,25 +204,26 @@ func TestGatherWithoutOneClient(t *testing.T) {
 
 // Each client is judged by its own operations: an outage that one of them had is not one of the other.
 func TestEffectsPerClient(t *testing.T) {
-	x := roundOf(t, 2, 8)
-	x.r.Faults = []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}
-	x.r.WindowEnd = int64(20 * time.Second)
+	r := roundOf(t, 2, 8)
+	r.result.Faults = []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}
+	r.result.WindowEnd = int64(20 * time.Second)
 	named := func(c course) []course { c.class, c.writes = "insert", true; return []course{c} }
-	x.perClient = [][]course{
+	r.perClient = [][]course{
 		named(made(20*time.Second, time.Millisecond, 10*time.Second, 12*time.Second)),
 		named(made(20*time.Second, time.Millisecond, 0, 0)),
 	}
-	x.effects(-1, "", byClass(slices.Concat(x.perClient...)))
-	for client, list := range x.perClient {
-		x.effects(client, "", byClass(list))
+	r.effects(-1, "", byClass(slices.Concat(r.perClient...)))
+	for client, list := range r.perClient {
+		r.effects(client, "", byClass(list))
 	}
 	outages := map[int]int64{}
-	for _, e := range x.r.Effects {
+	for _, e := range r.result.Effects {
 		if e.Class == "" {
 			outages[e.Client] = e.Outage
 		}
 	}
-	if outages[-1] > int64(2*time.Millisecond) || outages[0] < int64(2*time.Second) || outages[1] > int64(2*time.Millisecond) {
+	if outages[-1] > int64(2*time.Millisecond) || outages[0] < int64(2*time.Second) ||
+		outages[1] > int64(2*time.Millisecond) {
 		t.Errorf("the outages are %v: of all, of the client that was cut off, of the other", outages)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// writeConcern is what the writes of a round asked for, field by field as clients put it together: the durability of the
-// drill wins over the address, and the address over the server's default.
+// writeConcern is what the writes of a round asked for, field by field as clients put it together: the durability of
+// the drill wins over the address, and the address over the server's default.
 type writeConcern struct {
 	w       string // "0", "1", "2", …, "majority" or a tag; "" if nobody knows
 	journal *bool  // nil leaves it to the server
@@ -72,31 +72,31 @@ func concernInURI(uri string) (w string, journal *bool) {
 }
 
 // askTarget asks the deployment who it is, and what it applies where a client asks for no write concern.
-func (x *round) askTarget(ctx context.Context) {
+func (r *round) askTarget(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askAtMost)
 	defer cancel()
-	commander, closeIt, err := x.commander()
+	commander, closeIt, err := r.commander()
 	if err != nil {
-		x.concerns.Problem = store.Redact(store.OneLine(err.Error()))
+		r.concerns.Problem = store.Redact(store.OneLine(err.Error()))
 		return
 	}
 	defer closeIt()
-	if x.identity, err = server.Identify(ctx, commander); err != nil {
-		x.concerns.Problem = store.Redact(store.OneLine(err.Error()))
+	if r.identity, err = server.Identify(ctx, commander); err != nil {
+		r.concerns.Problem = store.Redact(store.OneLine(err.Error()))
 		return
 	}
-	x.concerns = server.AskConcerns(ctx, commander, x.identity)
-	x.concerns.Problem = store.Redact(store.OneLine(x.concerns.Problem))
+	r.concerns = server.AskConcerns(ctx, commander, r.identity)
+	r.concerns.Problem = store.Redact(store.OneLine(r.concerns.Problem))
 }
 
 // concern is the write concern of the round.
-func (x *round) concern() writeConcern {
-	return concernOf(x.c.spec.Run.Durability, x.uri, x.concerns)
+func (r *round) concern() writeConcern {
+	return concernOf(r.drill.spec.Run.Durability, r.uri, r.concerns)
 }
 
 // commander is the official driver's way to run a command on the primary, or on a router.
-func (x *round) commander() (c server.Commander, closeIt func(), err error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(x.uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(askAtMost))
+func (r *round) commander() (c server.Commander, closeIt func(), err error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(r.uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(askAtMost))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -64,14 +64,14 @@ func Check(asked spec.Drill) error {
 	return errors.Join(errs...)
 }
 
-// conductor is one drill under way.
-type conductor struct {
-	spec   spec.Drill
-	o      Options
-	drill  *record.Drill
-	writer *record.DrillWriter
-	stands *standing          // what o.Progress is
-	placed []record.LabMember // as the first round found them
+// campaign is one drill under way.
+type campaign struct {
+	spec     spec.Drill
+	o        Options
+	result   *record.Drill
+	writer   *record.DrillWriter
+	progress *standing          // what o.Progress is
+	placed   []record.LabMember // as the first round found them
 }
 
 // labLabel is the label of a lab that says which drill brought it up.
@@ -102,15 +102,17 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	if err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c := &conductor{spec: asked, o: o, writer: w, drill: &record.Drill{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running, Tool: o.Run.Tool, Command: o.Run.Command,
-			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked, Verdict: record.Unknown, Reasons: []string{}, Rounds: []record.DrillRound{},
+	c := &campaign{spec: asked, o: o, writer: w, result: &record.Drill{
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running,
+			Tool: o.Run.Tool, Command: o.Run.Command,
+			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked, Verdict: record.Unknown,
+		Reasons: []string{}, Rounds: []record.DrillRound{},
 	}}
-	if err := w.Write(c.drill); err != nil {
+	if err := w.Write(c.result); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c.stands = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
-	c.o.Progress = c.stands
+	c.progress = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
+	c.o.Progress = c.progress
 	defer w.Ended()
 	err = c.rounds(ctx)
 	c.removeLab(ctx)
@@ -118,12 +120,12 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 }
 
 // rounds does one round after the other.
-func (c *conductor) rounds(ctx context.Context) error {
+func (c *campaign) rounds(ctx context.Context) error {
 	for n := 1; n <= int(c.spec.Repeat); n++ {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.stands.round(n)
+		c.progress.round(n)
 		if c.spec.Repeat > 1 {
 			c.o.Progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
 		}
@@ -131,15 +133,17 @@ func (c *conductor) rounds(ctx context.Context) error {
 			return err
 		}
 		c.placement(ctx, n)
-		c.drill.Rounds = append(c.drill.Rounds, record.DrillRound{Number: n, Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
-			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{}, Effects: []record.DrillEffect{}})
-		if err := c.writer.Write(c.drill); err != nil {
+		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n,
+			Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
+			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
+			Effects: []record.DrillEffect{}})
+		if err := c.writer.Write(c.result); err != nil {
 			return &run.Error{Stage: run.Recording, Err: err}
 		}
-		r := &c.drill.Rounds[n-1]
+		r := &c.result.Rounds[n-1]
 		err := c.round(ctx, r)
 		c.summarize()
-		if werr := c.writer.Write(c.drill); err == nil && werr != nil {
+		if werr := c.writer.Write(c.result); err == nil && werr != nil {
 			err = &run.Error{Stage: run.Recording, Err: werr}
 		}
 		if err != nil {
@@ -150,7 +154,7 @@ func (c *conductor) rounds(ctx context.Context) error {
 }
 
 // bringUp brings up the lab of the specification, if it has one and it is not there from the round before.
-func (c *conductor) bringUp(ctx context.Context, round int) error {
+func (c *campaign) bringUp(ctx context.Context, round int) error {
 	if c.spec.Lab == nil || round > 1 && !c.spec.Fresh {
 		return nil
 	}
@@ -182,19 +186,19 @@ func (c *conductor) bringUp(ctx context.Context, round int) error {
 }
 
 // owner is the value of the label: the directory of the drill, which no other drill has.
-func (c *conductor) owner() string {
+func (c *campaign) owner() string {
 	if dir, err := filepath.Abs(c.o.Dir); err == nil {
 		return dir
 	}
 	return c.o.Dir
 }
 
-func (c *conductor) ours(l *record.Lab) bool {
+func (c *campaign) ours(l *record.Lab) bool {
 	return l.Specification.Labels[labLabel] == c.owner()
 }
 
 // removeLab removes what the drill brought up.
-func (c *conductor) removeLab(ctx context.Context) {
+func (c *campaign) removeLab(ctx context.Context) {
 	if c.spec.Lab == nil || c.o.Labs == nil {
 		return
 	}
@@ -215,18 +219,19 @@ func (c *conductor) removeLab(ctx context.Context) {
 }
 
 // find notes a reason to take the result with care.
-func (c *conductor) find(id string, severity measure.Severity, format string, a ...any) {
-	for _, f := range c.drill.Validity {
+func (c *campaign) find(id string, severity measure.Severity, format string, a ...any) {
+	for _, f := range c.result.Validity {
 		if f.ID == id {
 			return
 		}
 	}
-	c.drill.Validity = append(c.drill.Validity, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
+	c.result.Validity = append(c.result.Validity, measure.Finding{ID: id, Severity: severity,
+		Text: fmt.Sprintf(format, a...)})
 }
 
 // summarize says what all rounds together show, those of each manner apart.
-func (c *conductor) summarize() {
-	d := c.drill
+func (c *campaign) summarize() {
+	d := c.result
 	d.Verdict, d.Reasons = whole(d.Rounds)
 	d.Manners = d.ByManner()
 	for i := range d.Manners {
@@ -245,8 +250,8 @@ func (c *conductor) summarize() {
 }
 
 // finish writes the record for the last time.
-func (c *conductor) finish(ctx context.Context, err error) (*record.Drill, error) {
-	d := c.drill
+func (c *campaign) finish(ctx context.Context, err error) (*record.Drill, error) {
+	d := c.result
 	ended := c.o.Run.Now().UTC()
 	d.Ended, d.Status = &ended, record.Complete
 	switch {

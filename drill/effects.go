@@ -12,7 +12,8 @@ type window struct {
 	from, fault, until int64
 	// baseline is since when the throughput before counts; 0 is from the beginning.
 	baseline int64
-	// done is when the fault was in effect, and healed when it was no more; 0 if it still was in the end, or that is not known.
+	// done is when the fault was in effect, and healed when it was no more; 0 if it still was in the end, or that is not
+	// known.
 	done, healed int64
 }
 
@@ -25,8 +26,9 @@ func (w window) broken() (from, until int64) {
 	return from, until
 }
 
-// baselineLength is how much of the time before a fault tells what the throughput was, where the load is not the same all the time: in
-// a ramp the mean of all of it is far less than what there was when the fault came, and what is half as much would count as back.
+// baselineLength is how much of the time before a fault tells what the throughput was, where the load is not the same
+// all the time: in a ramp the mean of all of it is far less than what there was when the fault came, and what is half
+// as much would count as back.
 const baselineLength = int64(5e9)
 
 // backAt is which share of the throughput before counts as recovered.
@@ -36,11 +38,12 @@ const backAt = 0.95
 // operations of a slow load.
 const gapLeast = int64(100e6)
 
-// gapSure is the shortest time without a success after which recovery is looked for also where the rest of the run is too
-// short to find it. Shorter ones at the very end of a run, long after all was well, are hiccups.
+// gapSure is the shortest time without a success after which recovery is looked for also where the rest of the run is
+// too short to find it. Shorter ones at the very end of a run, long after all was well, are hiccups.
 const gapSure = int64(1e9)
 
-// spanOf is over how long throughput is compared: long enough that the scatter of a thousand operations does not decide.
+// spanOf is over how long throughput is compared: long enough that the scatter of a thousand operations does not
+// decide.
 func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), 5) * 1e9) }
 
 // effectOf says what a fault meant for one class. Everything is taken from when operations ended.
@@ -136,8 +139,9 @@ func longestGap(c course, w window) (from, to int64, back bool) {
 	return longest.from, longest.to, longest.back
 }
 
-// stops are the gaps that the timeline tells: the longest one, and every other one of at least [gapSure] in which twenty operations
-// would have succeeded at the rate before. Between operations that come at random so long a gap has a probability of e^-20.
+// stops are the gaps that the timeline tells: the longest one, and every other one of at least [gapSure] in which
+// twenty operations would have succeeded at the rate before. Between operations that come at random so long a gap has a
+// probability of e^-20.
 func stops(c course, w window, e record.DrillEffect) (list []gap) {
 	for g := range gaps(c, w) {
 		length := g.to - g.from
@@ -153,8 +157,8 @@ func stops(c course, w window, e record.DrillEffect) (list []gap) {
 // something was slow comes in a rush afterwards, and the rush must not count for the time before it.
 const startsAt = 0.8
 
-// recovered is the first moment since start from which on the throughput over some time is what it was; -1 if it did not
-// come.
+// recovered is the first moment since start from which on the throughput over some time is what it was; -1 if it did
+// not come.
 func recovered(c course, before float64, start, until int64) int64 {
 	span := spanOf(before)
 	const step = int64(100e6)

@@ -43,7 +43,8 @@ func (classes) Classes() []workload.Class { return []workload.Class{{Name: "inse
 
 func TestEffectOfAKnownOutage(t *testing.T) {
 	c := made(30*time.Second, time.Millisecond, 10*time.Second, 12500*time.Millisecond)
-	half := effectOf(c, window{from: int64(time.Second), fault: int64(9 * time.Second), done: int64(10 * time.Second), healed: int64(15 * time.Second), until: int64(30 * time.Second)})
+	half := effectOf(c, window{from: int64(time.Second), fault: int64(9 * time.Second), done: int64(10 * time.Second),
+		healed: int64(15 * time.Second), until: int64(30 * time.Second)})
 	if half.During < 499 || half.During > 501 {
 		t.Errorf("while it was broken, half of 1000 per second were left, and not %v", half.During)
 	}
@@ -80,7 +81,8 @@ func TestNoEffect(t *testing.T) {
 
 // In a ramp the throughput before is that right before the fault, and half of it is not all of it.
 func TestEffectInARamp(t *testing.T) {
-	slow, fast, after := made(10*time.Second, 10*time.Millisecond, 0, 0), made(10*time.Second, time.Millisecond, 0, 0), made(20*time.Second, 1600*time.Microsecond, 0, time.Second)
+	slow, fast, after := made(10*time.Second, 10*time.Millisecond, 0, 0), made(10*time.Second, time.Millisecond, 0, 0),
+		made(20*time.Second, 1600*time.Microsecond, 0, time.Second)
 	all := course{slices: sum(slow, later(fast, 10*time.Second), later(after, 20*time.Second))}
 	w := window{fault: int64(20 * time.Second), until: int64(40 * time.Second)}
 	if e := effectOf(all, w); e.Before > 600 || e.Recovery < 0 {
@@ -159,12 +161,14 @@ func outageError(t *testing.T) (time.Duration, bool) {
 		t.Fatal(err)
 	}
 	w := newWatcher(own)
-	st, err := wire.Open(context.Background(), store.Config{Target: r.URI(), Database: "d", Sessions: 8, Timeout: time.Second})
+	st, err := wire.Open(context.Background(), store.Config{Target: r.URI(), Database: "d", Sessions: 8,
+		Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 2000, Duration: 4 * time.Second, Timeout: time.Second}, w, st, nothing{})
+	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 2000, Duration: 4 * time.Second,
+		Timeout: time.Second}, w, st, nothing{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,8 +188,8 @@ func outageError(t *testing.T) (time.Duration, bool) {
 	return (time.Duration(e.Outage) - first.Sub(last)).Abs(), true
 }
 
-// What waited while something was slow comes in a rush when it is over, and does not count for the time before: the throughput
-// is back when it is no longer slow.
+// What waited while something was slow comes in a rush when it is over, and does not count for the time before: the
+// throughput is back when it is no longer slow.
 func TestRecoveryIsNotBeforeTheRush(t *testing.T) {
 	w := newWatcher(classes{})
 	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}

@@ -15,25 +15,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// elsewhere are the places in which lost writes may still be: the log that members of documentdb gave up in this round, and
-// the rollback files of mongod.
-func (x *round) elsewhere(ctx context.Context) []ledger.Source {
-	if x.lab == nil {
+// elsewhere are the places in which lost writes may still be: the log that members of documentdb gave up in this round,
+// and the rollback files of mongod.
+func (r *round) elsewhere(ctx context.Context) []ledger.Source {
+	if r.lab == nil {
 		return nil
 	}
 	var list []ledger.Source
-	events, _ := x.lab.EventsSince(ctx, x.seq) // what is missing is not looked for
+	events, _ := r.lab.EventsSince(ctx, r.seq) // what is missing is not looked for
 	for _, e := range events {
 		if dir := e.Data["kept"]; dir != "" {
 			list = append(list, &oldTimeline{member: e.Data["member"], dir: dir})
 		}
 	}
-	l, err := x.lab.Describe(ctx, false)
+	l, err := r.lab.Describe(ctx, false)
 	if err != nil {
 		return list
 	}
 	for _, v := range l.Volumes {
-		for _, m := range x.before.Members {
+		for _, m := range r.before.Members {
 			if m.Name == v.Member && m.Kind == "mongod" {
 				list = append(list, rollbacks(m.Name, v.Mount)...)
 			}
@@ -64,8 +64,8 @@ const (
 )
 
 // Stretches implements [ledger.Traces]. The headers of pages, which lie anywhere in a record, are left out, and the
-// segments follow each other. A segment is 16 MiB, and there are as many as a member wrote alone, so all of them are one
-// stretch, up to a bound; beyond it a stretch begins anew.
+// segments follow each other. A segment is 16 MiB, and there are as many as a member wrote alone, so all of them are
+// one stretch, up to a bound; beyond it a stretch begins anew.
 func (o *oldTimeline) Stretches(ctx context.Context, each func([]byte) error) error {
 	names, err := filepath.Glob(filepath.Join(o.dir, strings.Repeat("[0-9A-F]", 24)))
 	if err != nil || len(names) == 0 {
@@ -103,8 +103,8 @@ func withoutHeaders(dst, segment []byte) []byte {
 }
 
 // rollbackFiles are the documents that a mongod removed when it rolled back: BSON, one after another, in files named
-// removed.TIME.bson below a directory per collection, whose name is the collection's UUID since 4.4 and DATABASE.COLLECTION
-// before.
+// removed.TIME.bson below a directory per collection, whose name is the collection's UUID since 4.4 and
+// DATABASE.COLLECTION before.
 type rollbackFiles struct {
 	member, dir string
 	files       []string

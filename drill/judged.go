@@ -13,16 +13,16 @@ import (
 )
 
 // majorityWrites reports whether writes were acknowledged by a majority.
-func (x *round) majorityWrites() bool {
-	grade := x.circumstances().grade()
+func (r *round) majorityWrites() bool {
+	grade := r.circumstances().grade()
 	return grade == gradeMajorityDisk || grade == gradeMajorityMemory
 }
 
 // majorityLasts reports whether what a majority of the members has outlives what was broken, in every set.
-func (x *round) majorityLasts() bool {
-	for _, set := range setsOf(x.before) {
-		c := circumstances{concern: writeConcern{w: levelMajority}, topology: "replica set", changed: x.changed,
-			members: membersOf(x.before, set), struck: x.breaks.targets(set)}
+func (r *round) majorityLasts() bool {
+	for _, set := range setsOf(r.before) {
+		c := circumstances{concern: writeConcern{w: levelMajority}, topology: "replica set", changed: r.changed,
+			members: membersOf(r.before, set), struck: r.breaks.targets(set)}
 		if loss, _ := c.promise(); loss != spec.LossNone {
 			return false
 		}
@@ -30,71 +30,76 @@ func (x *round) majorityLasts() bool {
 	return true
 }
 
-// targets is how many members of a set that hold data were down or away at some time, each counted once, whatever was done to it.
+// targets is how many members of a set that hold data were down or away at some time, each counted once, whatever was
+// done to it.
 func (b *breaker) targets(set string) int {
 	away := map[string]bool{}
-	for _, x := range b.list() {
-		if x.injected && x.takesDown() {
-			x.addData(set, away)
+	for _, one := range b.list() {
+		if one.injected && one.takesDown() {
+			one.addData(set, away)
 		}
 	}
 	return len(away)
 }
 
-// isSet reports whether the target is a replica set of MongoDB, or a cluster of them, and otherwise says why nothing is promised.
-func (x *round) isSet() (set bool, why string) {
+// isSet reports whether the target is a replica set of MongoDB, or a cluster of them, and otherwise says why nothing is
+// promised.
+func (r *round) isSet() (set bool, why string) {
 	switch {
-	case x.r.Level != "" || x.identity.Kind == server.FerretDB:
+	case r.result.Level != "" || r.identity.Kind == server.FerretDB:
 		return false, "the target is not MongoDB, so MongoDB's promises about reads do not apply; conflicts are counted"
-	case x.lab != nil && x.r.Members < 2, x.lab == nil && x.sees == seesServer:
+	case r.lab != nil && r.result.Members < 2, r.lab == nil && r.sees == seesServer:
 		return false, "the target is one server, and MongoDB's promises about reads are those of replica sets; conflicts are counted"
 	}
 	return true, ""
 }
 
 // question is what the reads of the round are judged against.
-func (x *round) question() reads.Question {
-	d := x.c.spec.Run.Durability
-	c := reads.Circumstances{Concern: d.ReadConcern, Causal: d.Causal, MajorityWrites: x.majorityWrites(), Durable: x.majorityLasts()}
-	c.Set, _ = x.isSet()
-	q := reads.Question{Promised: reads.Promise(c), Linearizable: d.ReadConcern == "linearizable", Fault: math.MaxInt64, Healed: math.MaxInt64}
-	if !broke(x.r.Faults) {
+func (r *round) question() reads.Question {
+	d := r.drill.spec.Run.Durability
+	c := reads.Circumstances{Concern: d.ReadConcern, Causal: d.Causal, MajorityWrites: r.majorityWrites(),
+		Durable: r.majorityLasts()}
+	c.Set, _ = r.isSet()
+	q := reads.Question{Promised: reads.Promise(c), Linearizable: d.ReadConcern == "linearizable", Fault: math.MaxInt64,
+		Healed: math.MaxInt64}
+	if !broke(r.result.Faults) {
 		return q
 	}
-	q.Fault, q.Healed = x.r.Faults[0].Injected-x.shift, 0
-	for _, f := range x.r.Faults {
+	q.Fault, q.Healed = r.result.Faults[0].Injected-r.shift, 0
+	for _, f := range r.result.Faults {
 		switch {
 		case f.Injected <= 0:
 		case f.Healed > 0:
-			q.Healed = max(q.Healed, f.Healed-x.shift)
+			q.Healed = max(q.Healed, f.Healed-r.shift)
 		default:
 			q.Healed = math.MaxInt64
 		}
 	}
-	if all := x.r.Headline(); all != nil && all.Outage >= 0 && all.OutageFrom >= 0 { // what is over as soon as it is done has its effect still
-		q.Healed = max(q.Healed, all.OutageFrom-x.shift+all.Outage)
+	// what is over as soon as it is done has its effect still
+	if all := r.result.Headline(); all != nil && all.Outage >= 0 && all.OutageFrom >= 0 {
+		q.Healed = max(q.Healed, all.OutageFrom-r.shift+all.Outage)
 	}
 	return q
 }
 
 // judged puts what was asked for, and the clock of the record, into the result of judging reads.
-func (x *round) judged(r *record.ReadsResult) {
-	if r == nil {
+func (r *round) judged(out *record.ReadsResult) {
+	if out == nil {
 		return
 	}
-	d := x.c.spec.Run.Durability
-	r.Concern, r.Preference, r.Causal, r.Writes = d.ReadConcern, d.ReadPreference, d.Causal, "less than a majority"
-	if x.majorityWrites() {
-		r.Writes = levelMajority
+	d := r.drill.spec.Run.Durability
+	out.Concern, out.Preference, out.Causal, out.Writes = d.ReadConcern, d.ReadPreference, d.Causal, "less than a majority"
+	if r.majorityWrites() {
+		out.Writes = levelMajority
 	}
-	if _, r.Why = x.isSet(); r.Why == "" && !x.majorityLasts() {
-		r.Why = "so many members failed at once that not even what a majority had is safe, so MongoDB promises nothing; conflicts are counted"
+	if _, out.Why = r.isSet(); out.Why == "" && !r.majorityLasts() {
+		out.Why = "so many members failed at once that not even what a majority had is safe, so MongoDB promises nothing; conflicts are counted"
 	}
-	for i := range r.Conflicts {
-		c := &r.Conflicts[i]
+	for i := range out.Conflicts {
+		c := &out.Conflicts[i]
 		for _, o := range []*record.ReadOperation{c.First, &c.Second} {
 			if o != nil {
-				o.Sent, o.Ended = o.Sent+x.shift, o.Ended+x.shift
+				o.Sent, o.Ended = o.Sent+r.shift, o.Ended+r.shift
 			}
 		}
 	}
@@ -121,8 +126,8 @@ func readViolations(l *record.LedgerResult) (wrong []string) {
 	return wrong
 }
 
-// ownParams are what the workload of a drill does: its defaults, with the share of reads that was asked for, most of which are
-// judged then.
+// ownParams are what the workload of a drill does: its defaults, with the share of reads that was asked for, most of
+// which are judged then.
 func ownParams(share float64) ledger.Params {
 	if share <= 0 {
 		return ledger.Params{}

@@ -7,13 +7,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestBrokenPromisesAreViolations has what MongoDB promises make a round violated, with both operations named, and what it does not
-// promise leave it as it is.
+// TestBrokenPromisesAreViolations has what MongoDB promises make a round violated, with both operations named, and what
+// it does not promise leave it as it is.
 func TestBrokenPromisesAreViolations(t *testing.T) {
 	first := record.ReadOperation{Kind: "write", Session: 3, Sent: 1_000_000_000, Ended: 1_002_000_000, Server: "a:1", Told: "acknowledged"}
 	judged := func(promised bool) *record.LedgerResult {
 		return &record.LedgerResult{Judged: &record.ReadsResult{Reads: 10,
-			Guarantees: []record.ReadGuarantee{{Name: "read-your-writes", Promised: promised, Checked: 10, Broken: 2}, {Name: "committed", Promised: true, Checked: 10}},
+			Guarantees: []record.ReadGuarantee{{Name: "read-your-writes", Promised: promised, Checked: 10, Broken: 2},
+				{Name: "committed", Promised: true, Checked: 10}},
 			Conflicts: []record.ReadConflict{{Guarantee: "read-your-writes", Promised: promised, Writer: 3, Sequence: 17, First: &first,
 				Second: record.ReadOperation{Kind: "read", Session: 3, Sent: 1_003_000_000, Server: "b:2"}}}}}
 	}

@@ -2,12 +2,12 @@ package drill
 
 import "github.com/plimsoll-bench/plimsoll/record"
 
-// Left says which drill brought a lab up, by the directory of its record, if that drill is over, so that nobody needs the
-// lab any more: it was killed, or could not remove it. Otherwise owner is empty, and why says whose the lab is, to be read
-// after "there is a lab already".
+// Left says which drill brought a lab up, by the directory of its record, if that drill is over, so that nobody needs
+// the lab any more: it was killed, or could not remove it. Otherwise owner is empty, and why says whose the lab is, to
+// be read after "there is a lab already".
 //
-// That a drill is over is known from its lock, which the kernel drops with its process: no process identifier can be taken
-// for another one's.
+// That a drill is over is known from its lock, which the kernel drops with its process: no process identifier can be
+// taken for another one's.
 func Left(l *record.Lab) (owner, why string) {
 	owner = l.Specification.Labels[labLabel]
 	if owner == "" {

@@ -37,7 +37,8 @@ func TestLeft(t *testing.T) {
 		s := spec.Drill{Lab: &spec.Lab{Name: name}}
 		w, err := record.CreateDrill(dir, s)
 		if err == nil {
-			err = w.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: status}, Specification: s})
+			err = w.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill,
+				Status: status}, Specification: s})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func TestLeft(t *testing.T) {
 		l.have.Specification.Name = "mine"
 		l.have.Specification.Labels = map[string]string{labLabel: c.dir}
 		dir := t.TempDir()
-		err := (&conductor{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
+		err := (&campaign{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
 		did := strings.Join(l.did, ", ")
 		if c.want == "" {
 			if err != nil || did != "down mine, up "+dir {

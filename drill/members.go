@@ -19,14 +19,14 @@ type memberReader interface {
 }
 
 // members opens each member that can be read directly, and notes those that cannot.
-func (x *round) members(ctx context.Context) []*source {
-	if x.lab == nil {
-		x.r.Unread = append(x.r.Unread, "members: the target is no lab, so only its address was read")
+func (r *round) members(ctx context.Context) []*source {
+	if r.lab == nil {
+		r.result.Unread = append(r.result.Unread, "members: the target is no lab, so only its address was read")
 		return nil
 	}
-	l, err := x.lab.Look(ctx)
+	l, err := r.lab.Look(ctx)
 	if err != nil {
-		x.r.Unread = append(x.r.Unread, "members: "+err.Error())
+		r.result.Unread = append(r.result.Unread, "members: "+err.Error())
 		return nil
 	}
 	var list []*source
@@ -34,9 +34,9 @@ func (x *round) members(ctx context.Context) []*source {
 		if !holdsData(m) {
 			continue
 		}
-		s, why := x.member(ctx, l, m)
+		s, why := r.member(ctx, l, m)
 		if why != "" {
-			x.r.Unread = append(x.r.Unread, m.Name+": "+why)
+			r.result.Unread = append(r.result.Unread, m.Name+": "+why)
 			continue
 		}
 		list = append(list, s)
@@ -45,7 +45,7 @@ func (x *round) members(ctx context.Context) []*source {
 }
 
 // member opens one member, or says why it cannot be read.
-func (x *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s *source, why string) {
+func (r *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s *source, why string) {
 	switch {
 	case l.Specification.Topology.Kind == spec.LabSharded:
 		return nil, "it is a part of a sharded cluster, so it does not have all documents"
@@ -54,9 +54,9 @@ func (x *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s
 	}
 	var err error
 	if m.Kind == "postgres" {
-		s, err = x.throughReader(ctx, m)
+		s, err = r.throughReader(ctx, m)
 	} else {
-		s, err = x.atItsAddress(ctx, m)
+		s, err = r.atItsAddress(ctx, m)
 	}
 	if err != nil {
 		return nil, store.Redact(store.OneLine(err.Error()))
@@ -65,19 +65,20 @@ func (x *round) member(ctx context.Context, l record.Lab, m record.LabMember) (s
 }
 
 // atItsAddress opens a member that answers clients itself.
-func (x *round) atItsAddress(ctx context.Context, m record.LabMember) (*source, error) {
-	uri, err := run.MemberURI(x.uri, m.Address)
+func (r *round) atItsAddress(ctx context.Context, m record.LabMember) (*source, error) {
+	uri, err := run.MemberURI(r.uri, m.Address)
 	if err != nil {
 		return nil, err
 	}
-	s, err := x.open(ctx, m.Name, uri, true)
+	s, err := r.open(ctx, m.Name, uri, true)
 	if err == nil && m.LagSeconds != nil && *m.LagSeconds > 0 {
 		s.behind = secondsText(*m.LagSeconds) + " behind the primary"
 	}
 	return s, err
 }
 
-// secondsText says how far a member of mongod is behind, which tells whole seconds, and besides whether it has everything.
+// secondsText says how far a member of mongod is behind, which tells whole seconds, and besides whether it has
+// everything.
 func secondsText(lag float64) string {
 	if lag < 1 {
 		return "less than a second"
@@ -87,8 +88,8 @@ func secondsText(lag float64) string {
 
 // throughReader opens a member through a server that the lab starts for that. The server is there as long as the source
 // is open.
-func (x *round) throughReader(ctx context.Context, m record.LabMember) (*source, error) {
-	from, ok := x.lab.(memberReader)
+func (r *round) throughReader(ctx context.Context, m record.LabMember) (*source, error) {
+	from, ok := r.lab.(memberReader)
 	if !ok {
 		return nil, errors.New("the lab gives no way to read it directly")
 	}
@@ -96,8 +97,8 @@ func (x *round) throughReader(ctx context.Context, m record.LabMember) (*source,
 	if err != nil {
 		return nil, err
 	}
-	x.c.writer.AddSecrets(reading.URI)
-	s, err := x.open(ctx, m.Name, reading.URI, true)
+	r.drill.writer.AddSecrets(reading.URI)
+	s, err := r.open(ctx, m.Name, reading.URI, true)
 	if err != nil {
 		_ = reading.Close() // the lab ends it in any case
 		return nil, err
@@ -107,8 +108,8 @@ func (x *round) throughReader(ctx context.Context, m record.LabMember) (*source,
 	return s, nil
 }
 
-// behindText says how much of its primary's log a member had not applied, in bytes; below 0 nobody knows. It is empty if it had
-// applied everything: only then is a member that differs one that diverged.
+// behindText says how much of its primary's log a member had not applied, in bytes; below 0 nobody knows. It is empty
+// if it had applied everything: only then is a member that differs one that diverged.
 func behindText(n int64) string {
 	switch {
 	case n < 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and it
-// may be a former primary that has not given anything up yet.
+// A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and
+// it may be a former primary that has not given anything up yet.
 func TestSetIsNotWholeAsLongAsAMemberIsBehind(t *testing.T) {
 	set := func(lag float64) record.Lab {
 		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs0", Kind: "mongod", State: "running", Role: "primary"},
@@ -41,15 +41,15 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 // A planned hand-over takes no member away: majority has to hold as if it had not been.
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
-	x := &round{r: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
-	x.breaks = newBreaker(x)
+	r := &round{result: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
+	r.breaks = newBreaker(r)
 	for _, name := range []string{action.StepDown, action.Kill} {
-		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true, struck: x.before.Members[:1]}
+		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true, struck: r.before.Members[:1]}
 		b.what.Asked = began
-		x.breaks.add(b)
+		r.breaks.add(b)
 	}
-	if n, _ := x.struckMost(); n != 1 || len(x.breaks.mustChange()) != 1 {
-		t.Errorf("%d members were struck, a primary had to change in %v", n, x.breaks.mustChange())
+	if n, _ := r.struckMost(); n != 1 || len(r.breaks.mustChange()) != 1 {
+		t.Errorf("%d members were struck, a primary had to change in %v", n, r.breaks.mustChange())
 	}
 }
 

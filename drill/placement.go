@@ -11,9 +11,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// placement looks what the lab is made of and where its members stand when a round begins, and says if that is elsewhere than in the first one: high
-// availability starts members elsewhere and does not bring them back, so that the same fault hits something else.
-func (c *conductor) placement(ctx context.Context, round int) {
+// placement looks what the lab is made of and where its members stand when a round begins, and says if that is
+// elsewhere than in the first one: high availability starts members elsewhere and does not bring them back, so that the
+// same fault hits something else.
+func (c *campaign) placement(ctx context.Context, round int) {
 	name, ok := spec.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
 	if !ok || c.o.Labs == nil {
 		return
@@ -22,7 +23,7 @@ func (c *conductor) placement(ctx context.Context, round int) {
 	if err != nil || l == nil {
 		return // whoever needs it says so
 	}
-	c.drill.Engine = l.EngineText()
+	c.result.Engine = l.EngineText()
 	if c.placed == nil {
 		c.placed = l.Members
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A round that begins with a member elsewhere is told, because the same fault hits something else then, once and with what to do.
+// A round that begins with a member elsewhere is told, because the same fault hits something else then, once and with
+// what to do.
 func TestRoundsThatBeginElsewhere(t *testing.T) {
 	at := func(hosts ...string) *record.Lab {
 		l := &record.Lab{Name: "mine"}
@@ -32,13 +33,14 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		machine := &labs{have: at("host1", "host2")}
 		c.spec.Defaults()
 		d := &record.Drill{}
-		k := &conductor{spec: c.spec, o: Options{Labs: machine}, drill: d}
+		k := &campaign{spec: c.spec, o: Options{Labs: machine}, result: d}
 		k.placement(t.Context(), 1)
 		machine.have = c.second
 		k.placement(t.Context(), 2)
 		k.placement(t.Context(), 3)
 		switch {
-		case c.want == "" && len(d.Validity) > 0, c.want != "" && (len(d.Validity) != 1 || !matches(c.want, d.Validity[0].Text)):
+		case c.want == "" && len(d.Validity) > 0, c.want != "" &&
+			(len(d.Validity) != 1 || !matches(c.want, d.Validity[0].Text)):
 			t.Errorf("%s: %+v", c.name, d.Validity)
 		}
 	}

@@ -38,14 +38,15 @@ const (
 	gradeUnknown        = "unknown"
 )
 
-// grades is what an acknowledgement means, the first row that fits; "*" fits everything. The columns are the write concern w
-// ("most" is a number that makes a majority, "several" one that does not), j, where the writes went, and
+// grades is what an acknowledgement means, the first row that fits; "*" fits everything. The columns are the write
+// concern w ("most" is a number that makes a majority, "several" one that does not), j, where the writes went, and
 // writeConcernMajorityJournalDefault.
 //
-// From MongoDB's manual: "Write Concern", Acknowledgment Behavior (w:1 without j is acknowledged from memory; majority without j
-// waits for journals if writeConcernMajorityJournalDefault is true, which is the default); "Journaling" (the journal is written
-// every storage.journal.commitIntervalMs, 100 ms unless set). That setting belongs to a set's configuration, which a standalone does
-// not have: there majority without j is acknowledged from memory (server 4.4, populateUnsetWriteConcernOptionsSyncMode).
+// From MongoDB's manual: "Write Concern", Acknowledgment Behavior (w:1 without j is acknowledged from memory; majority
+// without j waits for journals if writeConcernMajorityJournalDefault is true, which is the default); "Journaling" (the
+// journal is written every storage.journal.commitIntervalMs, 100 ms unless set). That setting belongs to a set's
+// configuration, which a standalone does not have: there majority without j is acknowledged from memory (server 4.4,
+// populateUnsetWriteConcernOptionsSyncMode).
 var grades = []struct{ w, j, topology, journals, grade string }{
 	{"0", "*", "*", "*", gradeNowhere},
 	{"tag", "*", "*", "*", gradeUnknown},
@@ -64,8 +65,8 @@ var grades = []struct{ w, j, topology, journals, grade string }{
 	{"majority", "unset", "*", "*", gradeMajorityDisk},
 }
 
-// levelGrades is what the levels of a lab's gateways mean (lab/topology, documentdb). Those that are not here wait for a majority or
-// for more (w3), and have its promise.
+// levelGrades is what the levels of a lab's gateways mean (lab/topology, documentdb). Those that are not here wait for
+// a majority or for more (w3), and have its promise.
 var levelGrades = map[string]string{"throughput": gradeNowhere, "balanced": gradeMemory, "durable": gradeDisk}
 
 // What happened to the member that had the write.

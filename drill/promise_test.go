@@ -23,7 +23,8 @@ func labOfSets(args ...any) record.Lab {
 			if n == 0 {
 				role = "primary"
 			}
-			l.Members = append(l.Members, record.LabMember{Name: set + "-" + string(rune('1'+n)), Set: set, Kind: "mongod", Role: role, State: "running"})
+			l.Members = append(l.Members, record.LabMember{Name: set + "-" + string(rune('1'+n)), Set: set, Kind: "mongod",
+				Role: role, State: "running"})
 		}
 	}
 	return l
@@ -59,7 +60,8 @@ func TestPromise(t *testing.T) {
 		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, spec.LossAny, "memory"},
 		{circumstances{concern: j("majority", &no), topology: set, members: 1}, spec.LossAny, "memory"},
 		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "no single failure"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1},
+			spec.LossNone, ""},
 		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3 members failed at once"},
 		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, spec.LossNone, "the failure of 2 of 5"},
 		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, spec.LossAny, "3 of 5"},
@@ -112,32 +114,34 @@ func TestConcernOfARound(t *testing.T) {
 		{"nobody knows", spec.Durability{}, "mongodb://h", server.Concerns{Problem: "not authorized"}, "", nil, ""},
 	} {
 		got := concernOf(c.asked, c.uri, c.target)
-		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j || !strings.Contains(got.source, c.says) {
+		if got.w != c.w || (got.journal == nil) != (c.j == nil) || c.j != nil && *got.journal != *c.j ||
+			!strings.Contains(got.source, c.says) {
 			t.Errorf("%s: %+v, want w %q from %q", c.name, got, c.w, c.says)
 		}
 	}
 }
 
-// A primary of one shard of several must be replaced where its own set has others, however many members the cluster has.
+// A primary of one shard of several must be replaced where its own set has others, however many members the cluster
+// has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *round {
-		x := &round{r: &record.DrillRound{}, before: l, lab: noLab{}}
-		x.breaks = newBreaker(x)
+		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
+		r.breaks = newBreaker(r)
 		for _, m := range members {
-			x.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true, struck: []record.LabMember{m}})
+			r.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true, struck: []record.LabMember{m}})
 		}
-		return x
+		return r
 	}
 	alone := labOfSets("shard1", 1, "shard2", 1, "shard3", 1)
-	if x := kill(alone, alone.Members[1]); len(x.breaks.mustChange()) > 0 {
+	if r := kill(alone, alone.Members[1]); len(r.breaks.mustChange()) > 0 {
 		t.Error("the only member of a shard has to be replaced by nobody")
 	}
 	sets := labOfSets("shard1", 3, "shard2", 3)
-	if x := kill(sets, sets.Members[3]); strings.Join(x.breaks.mustChange(), " ") != "shard2" {
+	if r := kill(sets, sets.Members[3]); strings.Join(r.breaks.mustChange(), " ") != "shard2" {
 		t.Error("a primary with two secondaries has to be replaced")
 	}
-	x := kill(sets, sets.Members[3], sets.Members[4])
-	if struck, members := x.struckMost(); struck != 2 || members != 3 || len(x.breaks.mustChange()) > 0 {
-		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, x.breaks.mustChange())
+	r := kill(sets, sets.Members[3], sets.Members[4])
+	if struck, members := r.struckMost(); struck != 2 || members != 3 || len(r.breaks.mustChange()) > 0 {
+		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, r.breaks.mustChange())
 	}
 }

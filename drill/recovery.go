@@ -16,22 +16,23 @@ import (
 // lookEvery is how often the lab is asked how it stands.
 const lookEvery = 500 * time.Millisecond
 
-// guard looks, while the load goes on and after the last fault was healed, when everything is as it was. The replication of
-// what is being written is never quite done, so a little lag is none here; afterwards there must be none at all.
-func (x *round) guard(ctx context.Context, healed <-chan struct{}) {
+// guard looks, while the load goes on and after the last fault was healed, when everything is as it was. The
+// replication of what is being written is never quite done, so a little lag is none here; afterwards there must be none
+// at all.
+func (r *round) guard(ctx context.Context, healed <-chan struct{}) {
 	select {
 	case <-healed:
 	case <-ctx.Done():
 		return
 	}
 	for ctx.Err() == nil {
-		l, err := x.lab.Look(ctx)
-		if err == nil && ctx.Err() == nil && x.notWhole(l, lagUnderLoad) == "" && lacking(l) == "" {
-			x.redundant = time.Now()
+		l, err := r.lab.Look(ctx)
+		if err == nil && ctx.Err() == nil && r.notWhole(l, lagUnderLoad) == "" && lacking(l) == "" {
+			r.redundant = time.Now()
 			return
 		}
 		if err == nil {
-			x.repair(ctx, l)
+			r.repair(ctx, l)
 		}
 		select {
 		case <-time.After(lookEvery):
@@ -51,64 +52,64 @@ var (
 	lagUnderLoad = lag{256 << 10, 2}
 )
 
-// recover waits until everything of the lab is as it was: members run, nothing is behind, volumes are healthy. It returns
-// when that was, zero if it did not come in time.
-func (x *round) recover(ctx context.Context) time.Time {
-	if x.lab == nil {
+// recover waits until everything of the lab is as it was: members run, nothing is behind, volumes are healthy. It
+// returns when that was, zero if it did not come in time.
+func (r *round) recover(ctx context.Context) time.Time {
+	if r.lab == nil {
 		return time.Time{}
 	}
-	x.c.stands.enter(record.StageRecovery)
-	x.c.o.Progress.Note("waiting until redundancy is back")
-	ctx, cancel := context.WithTimeout(ctx, x.c.spec.Recovery.Std())
+	r.drill.progress.enter(record.StageRecovery)
+	r.drill.o.Progress.Note("waiting until redundancy is back")
+	ctx, cancel := context.WithTimeout(ctx, r.drill.spec.Recovery.Std())
 	defer cancel()
 	missing := "nobody said how it stands"
 	for {
-		l, err := x.lab.Look(ctx)
+		l, err := r.lab.Look(ctx)
 		if errors.Is(err, lab.ErrGone) { // and with it all members, which end with it
-			x.r.Problem = "nothing heals in it any more: " + err.Error()
-			x.dead = err
+			r.result.Problem = "nothing heals in it any more: " + err.Error()
+			r.dead = err
 			return time.Time{}
 		}
 		if err == nil {
-			x.compare(l)
-			missing = x.notWhole(l, noLag)
+			r.compare(l)
+			missing = r.notWhole(l, noLag)
 			if missing == "" {
-				if x.r.Problem = lacking(l); x.r.Problem != "" {
+				if r.result.Problem = lacking(l); r.result.Problem != "" {
 					return time.Time{}
 				}
-				if x.redundant.IsZero() {
+				if r.redundant.IsZero() {
 					return time.Now()
 				}
-				return x.redundant
+				return r.redundant
 			}
-			x.repair(ctx, l)
+			r.repair(ctx, l)
 		}
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
-			x.r.Problem = fmt.Sprintf("redundancy was not back %v after the load: %s%s", x.c.spec.Recovery, missing, x.notRebuilt)
+			r.result.Problem = fmt.Sprintf("redundancy was not back %v after the load: %s%s", r.drill.spec.Recovery, missing, r.notRebuilt)
 			return time.Time{}
 		}
 	}
 }
 
 // compare looks whether another member is the primary than before.
-func (x *round) compare(now record.Lab) {
-	was, is := primaries(x.before), primaries(now)
+func (r *round) compare(now record.Lab) {
+	was, is := primaries(r.before), primaries(now)
 	for set, name := range is {
 		if was[set] != "" && was[set] != name {
-			x.changedPrimary(set)
+			r.changedPrimary(set)
 		}
 	}
 }
 
 // changedPrimary notes that another member became the primary of a set.
-func (x *round) changedPrimary(set string) {
-	x.changed = true
-	if x.changedIn == nil {
-		x.changedIn = map[string]bool{}
+func (r *round) changedPrimary(set string) {
+	r.changed = true
+	if r.changedIn == nil {
+		r.changedIn = map[string]bool{}
 	}
-	x.changedIn[set] = true
+	r.changedIn[set] = true
 }
 
 // primaries are the primaries of all sets.
@@ -122,12 +123,12 @@ func primaries(l record.Lab) map[string]string {
 	return by
 }
 
-// notWhole says what of the lab is not as it was, "" if everything is but for what is meant to stay broken until the audit. Another
-// fault that is still there could not be healed, and all that it touches is not as it was.
-func (x *round) notWhole(now record.Lab, allowed lag) string {
+// notWhole says what of the lab is not as it was, "" if everything is but for what is meant to stay broken until the
+// audit. Another fault that is still there could not be healed, and all that it touches is not as it was.
+func (r *round) notWhole(now record.Lab, allowed lag) string {
 	meant := map[int]bool{}
-	for _, b := range x.breaks.list() {
-		x.breaks.set(func() { meant[b.what.ID] = b.spec.Stay && b.injected })
+	for _, b := range r.breaks.list() {
+		r.breaks.set(func() { meant[b.what.ID] = b.spec.Stay && b.injected })
 	}
 	var missing []string
 	for _, f := range now.Faults {
@@ -135,7 +136,7 @@ func (x *round) notWhole(now record.Lab, allowed lag) string {
 			missing = append(missing, fmt.Sprintf("%s %s is still in place", f.Action, f.Target))
 		}
 	}
-	if text := notWhole(x.before, now, allowed); text != "" {
+	if text := notWhole(r.before, now, allowed); text != "" {
 		missing = append(missing, text)
 	}
 	return strings.Join(missing, ", ")
@@ -181,12 +182,14 @@ func notWhole(before, now record.Lab, allowed lag) string {
 	return strings.Join(missing, ", ")
 }
 
-// lacking says which members are away and which volumes lack copies as long as a host stays dead, "" if none does. Waiting
-// for them would be in vain.
+// lacking says which members are away and which volumes lack copies as long as a host stays dead, "" if none does.
+// Waiting for them would be in vain.
 func lacking(l record.Lab) string {
 	var volumes, hosts, away []string
 	for _, m := range l.Members {
-		if holdsData(m) && m.State != "running" && slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.Target == m.Host }) {
+		if holdsData(m) && m.State != "running" && slices.ContainsFunc(l.Faults, func(f record.LabFault) bool {
+			return f.Target == m.Host
+		}) {
 			away = append(away, m.Name)
 			if !slices.Contains(hosts, m.Host) {
 				hosts = append(hosts, m.Host)
@@ -241,7 +244,9 @@ func follows(l record.Lab, member string) bool {
 			set = m.Set
 		}
 	}
-	return slices.ContainsFunc(l.Members, func(m record.LabMember) bool { return m.Set == set && (m.LagBytes != nil || m.LagSeconds != nil) })
+	return slices.ContainsFunc(l.Members, func(m record.LabMember) bool {
+		return m.Set == set && (m.LagBytes != nil || m.LagSeconds != nil)
+	})
 }
 
 func roleOf(l record.Lab, member string) string {
@@ -253,47 +258,48 @@ func roleOf(l record.Lab, member string) string {
 	return ""
 }
 
-// clockSlack is how much the wall clock may go another way than the monotonic one in a round: time servers make it a little faster or
-// slower all the time.
+// clockSlack is how much the wall clock may go another way than the monotonic one in a round: time servers make it a
+// little faster or slower all the time.
 const clockSlack = 100 * time.Millisecond
 
-// checkClock looks whether somebody set the wall clock since the load began: since then it and the monotonic clock went on by so much.
-// What this process saw has times of the one, what the lab told those of the other.
-func (x *round) checkClock(wall, monotonic time.Duration) {
+// checkClock looks whether somebody set the wall clock since the load began: since then it and the monotonic clock went
+// on by so much. What this process saw has times of the one, what the lab told those of the other.
+func (r *round) checkClock(wall, monotonic time.Duration) {
 	by := wall - monotonic
 	if by.Abs() > clockSlack+monotonic/1000 {
-		x.c.find("clock-set", measure.Warning, "the wall clock of this machine was set by %v during round %d: promotions, elections and heals may stand so far off on the timeline",
-			by.Round(time.Millisecond), x.r.Number)
+		r.drill.find("clock-set", measure.Warning, "the wall clock of this machine was set by %v during round %d: promotions, elections and heals may stand so far off on the timeline",
+			by.Round(time.Millisecond), r.result.Number)
 	}
 }
 
 // timeline puts what happened on one clock.
-func (x *round) timeline(ctx context.Context, redundant time.Time) {
-	if x.courses == nil {
+func (r *round) timeline(ctx context.Context, redundant time.Time) {
+	if r.courses == nil {
 		return
 	}
-	c := x.clock()
-	if x.lab != nil {
+	c := r.clock()
+	if r.lab != nil {
 		now := time.Now()
-		x.checkClock(now.Round(0).Sub(x.zero.Round(0)), now.Sub(x.zero))
+		r.checkClock(now.Round(0).Sub(r.zero.Round(0)), now.Sub(r.zero))
 	}
 	var events []record.LabEvent
-	if x.lab != nil {
-		events, _ = x.lab.EventsSince(ctx, x.seq) // what is missing is not on the timeline
+	if r.lab != nil {
+		events, _ = r.lab.EventsSince(ctx, r.seq) // what is missing is not on the timeline
 		for _, e := range events {
 			if momentOf(e) == record.MomentElected {
-				x.changedPrimary(e.Data["set"])
+				r.changedPrimary(e.Data["set"])
 			}
 		}
-		used := x.resources(ctx)
-		x.r.CPUSeconds, x.r.WrittenBytes = max(0, used.cpu-x.used.cpu), max(0, used.written-x.used.written)
+		used := r.resources(ctx)
+		r.result.CPUSeconds, r.result.WrittenBytes = max(0, used.cpu-r.used.cpu), max(0, used.written-r.used.written)
 	}
-	events = append(events, x.views(c)...)
-	x.r.Moments = timelineOf(x.r, x.scopes(), events, c, x.shift)
-	newPrimaries(x.r)
-	if !redundant.IsZero() && broke(x.r.Faults) {
-		x.r.Moments = append(x.r.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant), Fault: lastBefore(x.r.Faults, c.at(redundant)),
-			Text: "all members run, none is behind, all volumes are healthy"})
-		slices.SortStableFunc(x.r.Moments, earlier)
+	events = append(events, r.views(c)...)
+	r.result.Moments = timelineOf(r.result, r.scopes(), events, c, r.shift)
+	newPrimaries(r.result)
+	if !redundant.IsZero() && broke(r.result.Faults) {
+		r.result.Moments = append(r.result.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: c.at(redundant),
+			Fault: lastBefore(r.result.Faults, c.at(redundant)),
+			Text:  "all members run, none is behind, all volumes are healthy"})
+		slices.SortStableFunc(r.result.Moments, earlier)
 	}
 }

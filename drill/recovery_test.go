@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A standby that runs and receives nothing is not as it was, although nobody says how far it is behind. Where that is never
-// said, its absence means nothing.
+// A standby that runs and receives nothing is not as it was, although nobody says how far it is behind. Where that is
+// never said, its absence means nothing.
 func TestWholeNeedsThatStandbysReceive(t *testing.T) {
 	zero, much := int64(0), int64(1<<20)
 	lab := func(lag *int64) record.Lab {
@@ -41,17 +41,17 @@ func TestBehindText(t *testing.T) {
 
 // A fault that could not be healed is not one that was meant to stay: with it nothing is as it was.
 func TestWholeNeedsThatFaultsAreHealed(t *testing.T) {
-	x := &round{before: record.Lab{Members: []record.LabMember{{Name: "rs0-1", State: "running", Role: "primary"}}}}
-	x.breaks = newBreaker(x)
-	now := x.before
+	r := &round{before: record.Lab{Members: []record.LabMember{{Name: "rs0-1", State: "running", Role: "primary"}}}}
+	r.breaks = newBreaker(r)
+	now := r.before
 	now.Faults = []record.LabFault{{ID: 3, Action: "pause", Target: "rs0-1"}}
-	if got, want := x.notWhole(now, noLag), "pause rs0-1 is still in place"; got != want {
+	if got, want := r.notWhole(now, noLag), "pause rs0-1 is still in place"; got != want {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
 	stays := &broken{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true}, injected: true}
 	stays.what.ID = 3
-	x.breaks.add(stays)
-	if got := x.notWhole(now, noLag); got != "" {
+	r.breaks.add(stays)
+	if got := r.notWhole(now, noLag); got != "" {
 		t.Errorf("missing is %q of a fault that was meant to stay", got)
 	}
 }

@@ -26,14 +26,14 @@ func stored(faults []record.DrillFault, specs []spec.Fault) []string {
 }
 
 // remains says what stays damaged in a lab that goes on after the drill.
-func (x *round) remains() {
-	if x.lab == nil || x.c.spec.Lab != nil {
+func (r *round) remains() {
+	if r.lab == nil || r.drill.spec.Lab != nil {
 		return
 	}
-	for _, target := range stored(x.r.Faults, x.c.spec.Faults) {
+	for _, target := range stored(r.result.Faults, r.drill.spec.Faults) {
 		volume, _, _ := strings.Cut(target, "/")
-		x.c.find("damage-stays-"+target, measure.Warning, "%s", fmt.Sprintf("what %s stored wrongly while it was broken is wrong still, as healing does not write it again: "+
+		r.drill.find("damage-stays-"+target, measure.Warning, "%s", fmt.Sprintf("what %s stored wrongly while it was broken is wrong still, as healing does not write it again: "+
 			"plimsoll lab repair %s %s mends it from the copies, where the volume has some and checksums to tell which is good; otherwise make the lab anew",
-			target, x.before.Specification.Name, volume))
+			target, r.before.Specification.Name, volume))
 	}
 }

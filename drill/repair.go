@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// degraded are the volumes that lack a copy although nothing is broken in them any more. A disk that was away has missed
-// what was written: it has to be rebuilt before another one may fail.
+// degraded are the volumes that lack a copy although nothing is broken in them any more. A disk that was away has
+// missed what was written: it has to be rebuilt before another one may fail.
 func degraded(l record.Lab) []string {
 	var list []string
 	for _, v := range l.Volumes {
@@ -25,24 +25,24 @@ func degraded(l record.Lab) []string {
 	return list
 }
 
-// repair has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk is back. A rebuild goes
-// on when the load ends, which is when the drill waits for redundancy anyway.
-func (x *round) repair(ctx context.Context, l record.Lab) {
+// repair has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk is back. A
+// rebuild goes on when the load ends, which is when the drill waits for redundancy anyway.
+func (r *round) repair(ctx context.Context, l record.Lab) {
 	for _, volume := range degraded(l) {
-		if slices.Contains(x.rebuilt, volume) {
+		if slices.Contains(r.rebuilt, volume) {
 			continue
 		}
-		x.rebuilt = append(x.rebuilt, volume)
-		x.c.o.Progress.Note("rebuilding the volume " + volume)
-		after, stop := x.untilAborted(ctx)
-		limited, cancel := context.WithTimeout(after, x.c.spec.Recovery.Std())
-		text, err := x.lab.Repair(limited, volume)
+		r.rebuilt = append(r.rebuilt, volume)
+		r.drill.o.Progress.Note("rebuilding the volume " + volume)
+		after, stop := r.untilAborted(ctx)
+		limited, cancel := context.WithTimeout(after, r.drill.spec.Recovery.Std())
+		text, err := r.lab.Repair(limited, volume)
 		cancel()
 		stop()
 		if err != nil {
-			x.notRebuilt = fmt.Sprintf("; the volume %s could not be rebuilt: %v", volume, err)
+			r.notRebuilt = fmt.Sprintf("; the volume %s could not be rebuilt: %v", volume, err)
 			continue
 		}
-		x.tell("repair", volume+": "+text, nil)
+		r.tell("repair", volume+": "+text, nil)
 	}
 }

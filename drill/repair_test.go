@@ -40,7 +40,8 @@ func TestHiccupAtTheEnd(t *testing.T) {
 
 // An outage is what a drill is for; what else makes a run invalid is told.
 func TestDoubts(t *testing.T) {
-	all := []measure.Finding{{ID: "outage", Severity: measure.Invalid}, {ID: "client-cpu", Severity: measure.Invalid}, {ID: "short-data", Severity: measure.Warning}}
+	all := []measure.Finding{{ID: "outage", Severity: measure.Invalid}, {ID: "client-cpu", Severity: measure.Invalid},
+		{ID: "short-data", Severity: measure.Warning}}
 	if got := doubts(all); got != "client-cpu" {
 		t.Errorf("doubts: %q", got)
 	}

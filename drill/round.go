@@ -21,8 +21,8 @@ import (
 
 // round is one repetition under way.
 type round struct {
-	c       *conductor
-	r       *record.DrillRound
+	drill   *campaign
+	result  *record.DrillRound
 	lab     Lab // nil for a target that is none
 	uri     string
 	before  record.Lab
@@ -61,29 +61,29 @@ type round struct {
 }
 
 // round does one repetition. An error is one after which no other is tried.
-func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
-	x := &round{c: c, r: r, tell: func(string, string, map[string]string) {}}
-	defer x.close()
-	if err := x.prepare(ctx); err != nil {
-		r.Status, r.Problem, r.Reasons = record.Failed, err.Error(), []string{err.Error()}
+func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
+	r := &round{drill: c, result: out, tell: func(string, string, map[string]string) {}}
+	defer r.close()
+	if err := r.prepare(ctx); err != nil {
+		out.Status, out.Problem, out.Reasons = record.Failed, err.Error(), []string{err.Error()}
 		return err
 	}
-	result, err := x.load(ctx)
-	x.breaks.wait()
-	r.Faults = x.breaks.faults()
+	result, err := r.load(ctx)
+	r.breaks.wait()
+	out.Faults = r.breaks.faults()
 	if result == nil {
-		r.Status, r.Problem, r.Reasons = record.Failed, fmt.Sprint(err), []string{fmt.Sprint(err)}
+		out.Status, out.Problem, out.Reasons = record.Failed, fmt.Sprint(err), []string{fmt.Sprint(err)}
 		return err
 	}
-	x.look(result)
-	after, stop := x.untilAborted(ctx) // what was written is audited also when nobody wants more load
+	r.measureEffects(result)
+	after, stop := r.untilAborted(ctx) // what was written is audited also when nobody wants more load
 	defer stop()
-	redundant := x.recover(after)
-	x.timeline(after, redundant)
-	problem := x.audit(after)
-	x.breaks.healRest(context.WithoutCancel(ctx))
-	r.Faults = x.breaks.faults()
-	x.settle(ctx, result, err, problems(append(x.gone, problem)...))
+	redundant := r.recover(after)
+	r.timeline(after, redundant)
+	problem := r.audit(after)
+	r.breaks.healRest(context.WithoutCancel(ctx))
+	out.Faults = r.breaks.faults()
+	r.conclude(ctx, result, err, problems(append(r.gone, problem)...))
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -91,11 +91,11 @@ func (c *conductor) round(ctx context.Context, r *record.DrillRound) error {
 }
 
 // untilAborted is a context that goes on when ctx ends, until the drill is asked to end at once.
-func (x *round) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *round) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
 	after, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		select {
-		case <-x.c.o.Run.Abort:
+		case <-r.drill.o.Run.Abort:
 			stop()
 		case <-after.Done():
 		}
@@ -103,47 +103,48 @@ func (x *round) untilAborted(ctx context.Context) (context.Context, context.Canc
 	return after, stop
 }
 
-func (x *round) close() {
-	if x.seeds != nil {
-		x.seeds.close()
+func (r *round) close() {
+	if r.seeds != nil {
+		r.seeds.close()
 	}
-	if x.lab != nil {
-		_ = x.lab.Close() // it only forgets how the lab is reached
+	if r.lab != nil {
+		_ = r.lab.Close() // it only forgets how the lab is reached
 	}
 }
 
 // prepare finds the target, looks at it, and writes the seed records.
-func (x *round) prepare(ctx context.Context) error {
-	spec := x.c.spec.Run
+func (r *round) prepare(ctx context.Context) error {
+	spec := r.drill.spec.Run
 	t, err := run.ParseTarget(spec.Target)
 	if err != nil {
 		return &run.Error{Stage: run.Specification, Err: err}
 	}
-	x.uri = t.URI
+	r.uri = t.URI
 	if t.Kind == "lab" {
-		if err := x.openLab(ctx, t.Lab); err != nil {
+		if err := r.openLab(ctx, t.Lab); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}
-	if x.uri != "" {
-		x.c.writer.AddSecrets(x.uri)
-		x.askTarget(ctx)
-		placed, err := x.spreadSeeds(ctx)
+	if r.uri != "" {
+		r.drill.writer.AddSecrets(r.uri)
+		r.askTarget(ctx)
+		placed, err := r.spreadSeeds(ctx)
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
-		if x.seeds, err = writeSeeds(ctx, x.uri, spec.Database, placed); err != nil {
+		if r.seeds, err = writeSeeds(ctx, r.uri, spec.Database, placed); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
-		x.r.Seeds = x.seeds.count()
+		r.result.Seeds = r.seeds.count()
 	}
-	x.number = newRunNumber()
-	x.books.name = spec.Workload.Name
-	if r := x.c.spec.Reads; r != nil {
-		x.books.share = float64(r.Share)
+	r.number = newRunNumber()
+	r.books.name = spec.Workload.Name
+	if asked := r.drill.spec.Reads; asked != nil {
+		r.books.share = float64(asked.Share)
 	}
-	x.books.ledger = ledger.New(ledger.Options{Run: x.number, Seed: spec.Workload.Seed, Writers: max(1, int(spec.Load.Workers))})
-	x.breaks = newBreaker(x)
+	r.books.ledger = ledger.New(ledger.Options{Run: r.number, Seed: spec.Workload.Seed,
+		Writers: max(1, int(spec.Load.Workers))})
+	r.breaks = newBreaker(r)
 	return nil
 }
 
@@ -155,30 +156,30 @@ func newRunNumber() uint32 {
 }
 
 // openLab finds the lab and writes down how it stands.
-func (x *round) openLab(ctx context.Context, name string) (err error) {
-	if x.c.o.Open == nil {
+func (r *round) openLab(ctx context.Context, name string) (err error) {
+	if r.drill.o.Open == nil {
 		return errors.New("labs cannot be loaded from here")
 	}
-	if x.lab, err = x.c.o.Open(ctx, name); err != nil {
+	if r.lab, err = r.drill.o.Open(ctx, name); err != nil {
 		return err
 	}
-	if x.before, err = x.lab.Describe(ctx, true); err != nil {
+	if r.before, err = r.lab.Describe(ctx, true); err != nil {
 		return err
 	}
-	if n := len(x.before.Faults); n > 0 {
+	if n := len(r.before.Faults); n > 0 {
 		return fmt.Errorf("something is broken in the lab %s already (%s %s): heal it first (plimsoll lab heal %s --all)", name,
-			x.before.Faults[0].Action, x.before.Faults[0].Target, name)
+			r.before.Faults[0].Action, r.before.Faults[0].Target, name)
 	}
-	a, err := x.lab.Address(ctx, x.c.spec.Run.Durability)
+	a, err := r.lab.Address(ctx, r.drill.spec.Run.Durability)
 	if err != nil {
 		return err
 	}
-	x.uri, x.r.Level, x.r.Means = a.URI, a.Level, a.Means
-	x.r.Members = withData(x.before)
-	if events, err := x.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
-		x.seq = events[len(events)-1].Seq
+	r.uri, r.result.Level, r.result.Means = a.URI, a.Level, a.Means
+	r.result.Members = withData(r.before)
+	if events, err := r.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
+		r.seq = events[len(events)-1].Seq
 	}
-	x.used = x.resources(ctx)
+	r.used = r.resources(ctx)
 	return nil
 }
 
@@ -204,8 +205,8 @@ type resources struct {
 }
 
 // resources are what all hosts of the lab used until now, nothing where nobody says.
-func (x *round) resources(ctx context.Context) (sum resources) {
-	list, err := x.lab.Usage(ctx)
+func (r *round) resources(ctx context.Context) (sum resources) {
+	list, err := r.lab.Usage(ctx)
 	if err != nil {
 		return sum
 	}
@@ -217,62 +218,62 @@ func (x *round) resources(ctx context.Context) (sum resources) {
 }
 
 // load makes the load, in which faults happen at their times.
-func (x *round) load(ctx context.Context) (*record.Run, error) {
-	o := x.c.o.Run
-	spec := x.c.spec.Run
-	o.Dir, o.Progress = filepath.Join(x.c.o.Dir, filepath.FromSlash(x.r.Record)), x.c.o.Progress
-	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return x.c.o.Open(ctx, name) }
-	o.Workload = x.books.workload
-	o.Teller = func(tell func(string, string, map[string]string)) { x.tell = tell }
+func (r *round) load(ctx context.Context) (*record.Run, error) {
+	o := r.drill.o.Run
+	spec := r.drill.spec.Run
+	o.Dir, o.Progress = filepath.Join(r.drill.o.Dir, filepath.FromSlash(r.result.Record)), r.drill.o.Progress
+	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
+	o.Workload = r.books.workload
+	o.Teller = func(tell func(string, string, map[string]string)) { r.tell = tell }
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var guard sync.WaitGroup
 	unwatch := func() {}
 	begin := func(at time.Time) {
-		x.zero = at
-		unwatch = x.watchPrimary(ctx)
-		x.c.stands.loadBegan()
-		x.breaks.begin(ctx, at)
-		if x.lab != nil {
-			guard.Go(func() { x.guard(watching, x.breaks.allHealed()) })
+		r.zero = at
+		unwatch = r.watchPrimary(ctx)
+		r.drill.progress.loadBegan()
+		r.breaks.begin(ctx, at)
+		if r.lab != nil {
+			guard.Go(func() { r.guard(watching, r.breaks.allHealed()) })
 		}
 	}
-	o.Ready = func(context.Context) error { x.placement(); begin(time.Now()); return nil }
-	result, err := fleet.ExecuteWith(ctx, spec, o, x.c.o.Launch, x.duty(begin))
+	o.Ready = func(context.Context) error { r.placement(); begin(time.Now()); return nil }
+	result, err := fleet.ExecuteWith(ctx, spec, o, r.drill.o.Launch, r.duty(begin))
 	unwatch()
-	x.c.stands.loadEnded()
-	x.breaks.loadEnded()
+	r.drill.progress.loadEnded()
+	r.breaks.loadEnded()
 	stop()
 	guard.Wait()
 	return result, err
 }
 
-// look takes the effects from the times of the operations.
-func (x *round) look(result *record.Run) {
-	r := x.r
-	r.WindowStart, r.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
-	x.shift = r.WindowStart - int64(x.c.spec.Run.Load.Warmup)
-	if x.clients() > 1 { // their common window begins with the last of them
-		x.shift = int64(x.zero.Sub(result.Started))
+// measureEffects takes the effects from the times of the operations.
+func (r *round) measureEffects(result *record.Run) {
+	out := r.result
+	out.WindowStart, out.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
+	r.shift = out.WindowStart - int64(r.drill.spec.Run.Load.Warmup)
+	if r.clients() > 1 { // their common window begins with the last of them
+		r.shift = int64(r.zero.Sub(result.Started))
 	}
-	x.breaks.clock = x.clock()
-	r.Faults = x.breaks.faults()
-	x.gather(result)
-	r.ClientCPUSeconds, r.ServiceCPUSeconds = usedBeside(result)
-	if !broke(r.Faults) || x.courses == nil {
+	r.breaks.clock = r.clock()
+	out.Faults = r.breaks.faults()
+	r.gather(result)
+	out.ClientCPUSeconds, out.ServiceCPUSeconds = usedBeside(result)
+	if !broke(out.Faults) || r.courses == nil {
 		return
 	}
-	x.struckShards()
-	x.effects(-1, "", x.courses)
-	for client, list := range x.perClient {
-		x.effects(client, "", byClass(list))
+	r.struckShards()
+	r.effects(-1, "", r.courses)
+	for client, list := range r.perClient {
+		r.effects(client, "", byClass(list))
 	}
-	for i, s := range r.Shards {
-		x.effects(-1, s.Name, byClass(onShard(x.parts, i)))
+	for i, s := range out.Shards {
+		r.effects(-1, s.Name, byClass(onShard(r.parts, i)))
 	}
 }
 
-// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all phases: the
-// documents that were loaded first are among the work of the servers too.
+// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all
+// phases: the documents that were loaded first are among the work of the servers too.
 func usedBeside(result *record.Run) (client, service float64) {
 	for i := range result.Phases {
 		p := &result.Phases[i]
@@ -284,29 +285,30 @@ func usedBeside(result *record.Run) (client, service float64) {
 	return client, service
 }
 
-// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic clock goes on
-// evenly when the wall clock of the machine is set; a record knows the wall clock only.
-func (x *round) clock() clock { return clock{x.zero.Add(-time.Duration(x.shift))} }
+// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic
+// clock goes on evenly when the wall clock of the machine is set; a record knows the wall clock only.
+func (r *round) clock() clock { return clock{r.zero.Add(-time.Duration(r.shift))} }
 
-// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all operations, for
-// reads and writes where there are both, and for each class.
-func (x *round) effects(client int, shard string, list []course) {
-	r := x.r
-	f := r.Faults[0]
-	w := window{from: r.WindowStart - x.shift, fault: f.Injected - x.shift, until: r.WindowEnd - x.shift, done: f.Done - x.shift}
+// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all
+// operations, for reads and writes where there are both, and for each class.
+func (r *round) effects(client int, shard string, list []course) {
+	out := r.result
+	f := out.Faults[0]
+	w := window{from: out.WindowStart - r.shift, fault: f.Injected - r.shift, until: out.WindowEnd - r.shift,
+		done: f.Done - r.shift}
 	if f.Healed > 0 {
-		w.healed = f.Healed - x.shift
+		w.healed = f.Healed - r.shift
 	}
-	if len(x.c.spec.Run.Load.Stages) > 0 {
+	if len(r.drill.spec.Run.Load.Stages) > 0 {
 		w.baseline = w.fault - baselineLength
 	}
 	add := func(c course, kind string) {
 		e := effectOf(c, w)
 		if e.OutageFrom >= 0 {
-			e.OutageFrom += x.shift
+			e.OutageFrom += r.shift
 		}
 		e.Client, e.Kind, e.Shard = client, kind, shard
-		r.Effects = append(r.Effects, e)
+		out.Effects = append(out.Effects, e)
 	}
 	add(list[0], "")
 	if reads, writes := ofKind(list, false), ofKind(list, true); len(reads.slices) > 0 && len(writes.slices) > 0 {
@@ -321,25 +323,26 @@ func (x *round) effects(client int, shard string, list []course) {
 	}
 }
 
-// settle judges the round.
-func (x *round) settle(ctx context.Context, result *record.Run, err error, problem string) {
-	r := x.r
-	r.Status = record.Complete
+// conclude judges the round.
+func (r *round) conclude(ctx context.Context, result *record.Run, err error, problem string) {
+	out := r.result
+	out.Status = record.Complete
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		r.Status = record.Interrupted
+		out.Status = record.Interrupted
 	case err != nil:
-		r.Status, r.Problem = record.Failed, err.Error()
+		out.Status, out.Problem = record.Failed, err.Error()
 		problem = err.Error()
 	}
-	x.remains()
-	x.expect()
-	stayed := x.stayed(x.breaks.mustChange())
-	r.Verdict, r.Reasons = judge(evidence{round: r, acknowledged: x.acknowledgedBefore(), stayed: stayed, sharded: x.sharded(), collection: x.unspread(), planned: len(x.c.spec.Faults),
+	r.remains()
+	r.expect()
+	stayed := r.stayed(r.breaks.mustChange())
+	out.Verdict, out.Reasons = judge(evidence{round: out, acknowledged: r.acknowledgedBefore(), stayed: stayed,
+		sharded: r.sharded(), collection: r.unspread(), planned: len(r.drill.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
-		x.c.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", r.Number, ids,
-			filepath.Join(x.c.o.Dir, r.Record))
+		r.drill.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", out.Number, ids,
+			filepath.Join(r.drill.o.Dir, out.Record))
 	}
 }
 
@@ -355,38 +358,39 @@ func doubts(all []measure.Finding) string {
 }
 
 // expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.
-func (x *round) expect() {
-	r := x.r
-	if x.c.spec.Expect != nil {
-		r.Expect = *x.c.spec.Expect
+func (r *round) expect() {
+	out := r.result
+	if r.drill.spec.Expect != nil {
+		out.Expect = *r.drill.spec.Expect
 	}
-	if r.Expect.Loss != "" {
-		r.Promise = "the drill says so"
+	if out.Expect.Loss != "" {
+		out.Promise = "the drill says so"
 		return
 	}
-	r.Expect.Loss, r.Promise = x.circumstances().promise()
+	out.Expect.Loss, out.Promise = r.circumstances().promise()
 }
 
 // circumstances are what the promise of the round's writes depends on.
-func (x *round) circumstances() circumstances {
+func (r *round) circumstances() circumstances {
 	c := circumstances{
-		level: x.r.Level, concern: x.concern(), topology: x.identity.Topology(), majorityJournal: x.concerns.MajorityJournal, changed: x.changed,
-		hidden: x.lab == nil && (x.sees == seesRouters || x.identity.Kind == server.FerretDB),
+		level: r.result.Level, concern: r.concern(), topology: r.identity.Topology(),
+		majorityJournal: r.concerns.MajorityJournal, changed: r.changed,
+		hidden: r.lab == nil && (r.sees == seesRouters || r.identity.Kind == server.FerretDB),
 	}
-	c.struck, c.members = x.struckMost()
-	if x.identity.Kind == server.FerretDB && !x.c.spec.Run.Durability.Says() {
+	c.struck, c.members = r.struckMost()
+	if r.identity.Kind == server.FerretDB && !r.drill.spec.Run.Durability.Says() {
 		c.topology = gateway
 	}
 	return c
 }
 
 // acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
-func (x *round) acknowledgedBefore() int64 {
-	if !broke(x.r.Faults) || x.courses == nil {
+func (r *round) acknowledgedBefore() int64 {
+	if !broke(r.result.Faults) || r.courses == nil {
 		return -1
 	}
-	at := x.r.Faults[0].Injected - x.shift
-	return count(ofKind(x.courses, true), at-int64(time.Second), at)
+	at := r.result.Faults[0].Injected - r.shift
+	return count(ofKind(r.courses, true), at-int64(time.Second), at)
 }
 
 // silent is the progress of a drill that nobody watches.

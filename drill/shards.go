@@ -19,42 +19,43 @@ import (
 )
 
 // sharded says whether the target is a sharded cluster.
-func (x *round) sharded() bool {
-	return x.lab != nil && x.before.Specification.Topology.Kind == spec.LabSharded || x.lab == nil && x.uri != "" && x.identity.Topology() == "sharded"
+func (r *round) sharded() bool {
+	return r.lab != nil && r.before.Specification.Topology.Kind == spec.LabSharded ||
+		r.lab == nil && r.uri != "" && r.identity.Topology() == "sharded"
 }
 
 // checkedKeys is how many keys a router is asked for, to hold the placement against what it says.
 const checkedKeys = 8
 
-// placement finds out, just before the load, how its collections are spread: from the chunks that the cluster's own data name, held
-// against what a router says of some keys. Where that cannot be known the round says why.
-func (x *round) placement() {
-	if !x.sharded() || x.books.wrapped == nil {
+// placement finds out, just before the load, how its collections are spread: from the chunks that the cluster's own
+// data name, held against what a router says of some keys. Where that cannot be known the round says why.
+func (r *round) placement() {
+	if !r.sharded() || r.books.wrapped == nil {
 		return
 	}
-	m, err := x.readPlacement()
+	m, err := r.readPlacement()
 	if err != nil {
-		x.r.Placement = "which shard an operation went to is not known: " + store.Redact(store.OneLine(err.Error()))
+		r.result.Placement = "which shard an operation went to is not known: " + store.Redact(store.OneLine(err.Error()))
 		return
 	}
-	x.books.place(m)
-	x.r.Placement = fmt.Sprintf("the shard of an operation follows from the shard key of its document and the chunks in config.chunks; a router agreed on %d keys of %s",
-		checkedKeys, x.books.wrapped.Collections()[0])
+	r.books.place(m)
+	r.result.Placement = fmt.Sprintf("the shard of an operation follows from the shard key of its document and the chunks in config.chunks; a router agreed on %d keys of %s",
+		checkedKeys, r.books.wrapped.Collections()[0])
 	for _, name := range m.Shards {
-		x.r.Shards = append(x.r.Shards, record.DrillShard{Name: name})
+		r.result.Shards = append(r.result.Shards, record.DrillShard{Name: name})
 	}
 }
 
 // readPlacement reads how the collections are spread.
-func (x *round) readPlacement() (*shards.Map, error) {
+func (r *round) readPlacement() (*shards.Map, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askAtMost)
 	defer cancel()
-	commander, closeIt, err := x.commander()
+	commander, closeIt, err := r.commander()
 	if err != nil {
 		return nil, err
 	}
 	defer closeIt()
-	collections, database := x.books.wrapped.Collections(), x.c.spec.Run.Database
+	collections, database := r.books.wrapped.Collections(), r.drill.spec.Run.Database
 	m, err := shards.Read(ctx, commander, database, collections)
 	if err != nil {
 		return nil, err
@@ -78,18 +79,19 @@ func (x *round) readPlacement() (*shards.Map, error) {
 	return m, nil
 }
 
-// spreadSeeds spreads the seed records of a sharded lab, and says where they go; nil where there are no shards, or nobody knows.
-func (x *round) spreadSeeds(ctx context.Context) (*shards.Map, error) {
-	if !x.sharded() {
+// spreadSeeds spreads the seed records of a sharded lab, and says where they go; nil where there are no shards, or
+// nobody knows.
+func (r *round) spreadSeeds(ctx context.Context) (*shards.Map, error) {
+	if !r.sharded() {
 		return nil, nil
 	}
-	spec := x.c.spec.Run
-	if x.lab != nil {
-		if err := run.SpreadOver(ctx, x.uri, spec, []string{seedCollection}, true, x.c.o.Progress.Step); err != nil {
+	spec := r.drill.spec.Run
+	if r.lab != nil {
+		if err := run.SpreadOver(ctx, r.uri, spec, []string{seedCollection}, true, r.drill.o.Progress.Step); err != nil {
 			return nil, err
 		}
 	}
-	commander, closeIt, err := x.commander()
+	commander, closeIt, err := r.commander()
 	if err != nil {
 		return nil, err
 	}
@@ -101,24 +103,25 @@ func (x *round) spreadSeeds(ctx context.Context) (*shards.Map, error) {
 	return m, nil
 }
 
-// moved says so if chunks were moved while the round went on: a write counts for the shard that had its chunk when the load began.
-func (x *round) moved() {
-	if x.books.placed == nil {
+// moved says so if chunks were moved while the round went on: a write counts for the shard that had its chunk when the
+// load began.
+func (r *round) moved() {
+	if r.books.placed == nil {
 		return
 	}
-	if now, err := x.readPlacement(); err == nil && !now.Same(x.books.placed) {
-		x.c.find("chunks-moved", measure.Warning, "chunks were moved between shards during round %d. Each operation counts for the shard that had its chunk when the load began. "+
-			"Stop the balancer for a drill (sh.stopBalancer())", x.r.Number)
+	if now, err := r.readPlacement(); err == nil && !now.Same(r.books.placed) {
+		r.drill.find("chunks-moved", measure.Warning, "chunks were moved between shards during round %d. Each operation counts for the shard that had its chunk when the load began. "+
+			"Stop the balancer for a drill (sh.stopBalancer())", r.result.Number)
 	}
 }
 
-// struckShards marks the shards that were struck: those of a lab that have a member with data on the target. Of a target that others
-// break nobody knows which, so each of them counts.
-func (x *round) struckShards() {
-	for i := range x.r.Shards {
-		s := &x.r.Shards[i]
+// struckShards marks the shards that were struck: those of a lab that have a member with data on the target. Of a
+// target that others break nobody knows which, so each of them counts.
+func (r *round) struckShards() {
+	for i := range r.result.Shards {
+		s := &r.result.Shards[i]
 		first := int64(-1)
-		for _, f := range x.r.Faults {
+		for _, f := range r.result.Faults {
 			if f.Injected > 0 && (f.Fault == externalFault || slices.Contains(f.Shards, s.Name)) {
 				s.Struck = true
 				if first < 0 || f.Injected < first {
@@ -127,10 +130,10 @@ func (x *round) struckShards() {
 			}
 		}
 		if first < 0 {
-			first = x.r.Faults[0].Injected
+			first = r.result.Faults[0].Injected
 		}
-		at := first - x.shift
-		s.AcknowledgedBefore = count(ofKind(onShard(x.parts, i), true), at-int64(time.Second), at)
+		at := first - r.shift
+		s.AcknowledgedBefore = count(ofKind(onShard(r.parts, i), true), at-int64(time.Second), at)
 	}
 }
 
@@ -148,7 +151,9 @@ func shardUnknowns(e evidence) (open []string) {
 	if !e.sharded || len(r.Faults) == 0 || r.Faults[0].Injected <= 0 {
 		return nil
 	}
-	strikes := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Fault == externalFault || len(f.Shards) > 0 })
+	strikes := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
+		return f.Fault == externalFault || len(f.Shards) > 0
+	})
 	if len(r.Shards) == 0 && strikes {
 		return []string{strings.TrimSuffix(r.Placement, ".") + ". So nothing shows that the fault struck a shard with writes"}
 	}
@@ -167,13 +172,13 @@ func shardUnknowns(e evidence) (open []string) {
 }
 
 // unspread is the first collection of the load that is not on all shards, "" if all are, or nobody knows.
-func (x *round) unspread() string {
-	if x.books.placed == nil {
+func (r *round) unspread() string {
+	if r.books.placed == nil {
 		return ""
 	}
-	for _, name := range x.books.wrapped.Collections() {
-		if len(x.books.placed.On(name)) < len(x.books.placed.Shards) {
-			return x.c.spec.Run.Database + "." + name
+	for _, name := range r.books.wrapped.Collections() {
+		if len(r.books.placed.On(name)) < len(r.books.placed.Shards) {
+			return r.drill.spec.Run.Database + "." + name
 		}
 	}
 	return ""

@@ -15,11 +15,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// halves is a collection whose documents are on the first of two shards if their _id is less than 100, and on the second otherwise.
+// halves is a collection whose documents are on the first of two shards if their _id is less than 100, and on the
+// second otherwise.
 func halves(t *testing.T) *shards.Map {
 	t.Helper()
 	return &shards.Map{Shards: []string{"shard1", "shard2"}, Collections: map[string]shards.Collection{
-		"c": {Sharded: true, Field: "_id", Chunks: []shards.Chunk{{Shard: 0}, {Low: []byte{10, 0x80, 0, 0, 0, 0, 0, 0, 100}, Shard: 1}}}}}
+		"c": {Sharded: true, Field: "_id", Chunks: []shards.Chunk{{Shard: 0}, {Low: []byte{10, 0x80, 0, 0, 0, 0, 0, 0, 100},
+			Shard: 1}}}}}
 }
 
 // mixed is a workload that inserts and reads.
@@ -36,8 +38,8 @@ func document(t *testing.T, id int) []byte {
 	return b
 }
 
-// clusterRound is a round of 40 s of which shard2 had no reads for 2 s from the tenth second on and no writes for 4 s. What a router
-// does not answer is nothing of shard1, to which the collection belongs altogether if unspread.
+// clusterRound is a round of 40 s of which shard2 had no reads for 2 s from the tenth second on and no writes for 4 s.
+// What a router does not answer is nothing of shard1, to which the collection belongs altogether if unspread.
 func clusterRound(t *testing.T, unspread bool) *round {
 	t.Helper()
 	m := halves(t)
@@ -45,7 +47,8 @@ func clusterRound(t *testing.T, unspread bool) *round {
 	w.place = m
 	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2)}
 	do := func(class, id int, at, out time.Duration) {
-		op := &workload.Op{Class: class, Requests: []workload.Request{{Verb: workload.Insert, Collection: "c", Docs: [][]byte{document(t, id)}}}}
+		op := &workload.Op{Class: class, Requests: []workload.Request{{Verb: workload.Insert, Collection: "c",
+			Docs: [][]byte{document(t, id)}}}}
 		if class == 1 {
 			op.Requests = []workload.Request{{Verb: workload.Find, Collection: "c", Filter: document(t, id)}}
 		}
@@ -65,97 +68,105 @@ func clusterRound(t *testing.T, unspread bool) *round {
 		}
 	}
 	w.streams = []*watched{s}
-	x := &round{c: &conductor{drill: &record.Drill{}}, r: &record.DrillRound{WindowEnd: int64(40 * time.Second),
+	r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{WindowEnd: int64(40 * time.Second),
 		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1", Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
 		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}}
-	x.books.placed = m
-	x.parts = w.courses()
-	x.courses = byClass(x.parts)
-	x.struckShards()
-	x.effects(-1, "", x.courses)
-	for i, s := range x.r.Shards {
-		x.effects(-1, s.Name, byClass(onShard(x.parts, i)))
+	r.books.placed = m
+	r.parts = w.courses()
+	r.courses = byClass(r.parts)
+	r.struckShards()
+	r.effects(-1, "", r.courses)
+	for i, s := range r.result.Shards {
+		r.effects(-1, s.Name, byClass(onShard(r.parts, i)))
 	}
-	x.r.Expect.Loss, x.r.Ledger = spec.LossNone, goodRound().Ledger
-	return x
+	r.result.Expect.Loss, r.result.Ledger = spec.LossNone, goodRound().Ledger
+	return r
 }
 
-// A shard that is out is seen although the other goes on, and its reads and writes are told apart. Together they are hardly ever out.
+// A shard that is out is seen although the other goes on, and its reads and writes are told apart. Together they are
+// hardly ever out.
 func TestOutageOfAShard(t *testing.T) {
-	x := clusterRound(t, false)
-	r := x.r
-	if e := r.Headline(); e == nil || e.Shard != "shard2" || e.Outage < int64(1900*time.Millisecond) || e.Outage > int64(2100*time.Millisecond) {
+	r := clusterRound(t, false)
+	out := r.result
+	if e := out.Headline(); e == nil || e.Shard != "shard2" || e.Outage < int64(1900*time.Millisecond) ||
+		e.Outage > int64(2100*time.Millisecond) {
 		t.Errorf("the outage is that of %+v", e)
 	}
-	if o := r.Whole().Outage; o > int64(20*time.Millisecond) {
+	if o := out.Whole().Outage; o > int64(20*time.Millisecond) {
 		t.Errorf("all together were out for %v", time.Duration(o))
 	}
-	for kind, want := range map[string]time.Duration{record.KindReads: 2 * time.Second, record.KindWrites: 4 * time.Second} {
-		e := r.Of(kind, "shard2")
+	for kind, want := range map[string]time.Duration{record.KindReads: 2 * time.Second,
+		record.KindWrites: 4 * time.Second} {
+		e := out.Of(kind, "shard2")
 		if e == nil || (time.Duration(e.Outage)-want).Abs() > 20*time.Millisecond {
 			t.Errorf("%s of shard2: %+v, want %v", kind, e, want)
 		}
-		if e := r.Of(kind, "shard1"); e == nil || e.Outage > int64(20*time.Millisecond) {
+		if e := out.Of(kind, "shard1"); e == nil || e.Outage > int64(20*time.Millisecond) {
 			t.Errorf("%s of shard1: %+v", kind, e)
 		}
 	}
-	if !r.Shards[1].Struck || r.Shards[0].Struck || r.Shards[1].AcknowledgedBefore < 190 || r.Shards[1].AcknowledgedBefore > 210 {
-		t.Errorf("the shards are %+v", r.Shards)
+	if !out.Shards[1].Struck || out.Shards[0].Struck || out.Shards[1].AcknowledgedBefore < 190 ||
+		out.Shards[1].AcknowledgedBefore > 210 {
+		t.Errorf("the shards are %+v", out.Shards)
 	}
-	if v, why := judge(evidence{round: r, acknowledged: 400, sharded: true}); v != record.Holds {
+	if v, why := judge(evidence{round: out, acknowledged: 400, sharded: true}); v != record.Holds {
 		t.Errorf("it is %s because of %q", v, why)
 	}
-	r.Expect.Outage = seconds(1)
-	if v, why := judge(evidence{round: r, acknowledged: 400, sharded: true}); v != record.Violated || !strings.Contains(why[0], "shard2: the outage was 2.00 s") {
+	out.Expect.Outage = seconds(1)
+	if v, why := judge(evidence{round: out, acknowledged: 400, sharded: true}); v != record.Violated ||
+		!strings.Contains(why[0], "shard2: the outage was 2.00 s") {
 		t.Errorf("with a second allowed it is %s because of %q", v, why)
 	}
 }
 
-// A shard that had no writes when it was struck shows nothing, whatever the others show: this was "holds, outage 29.4 ms".
+// A shard that had no writes when it was struck shows nothing, whatever the others show: this was "holds, outage 29.4
+// ms".
 func TestShardWithoutWrites(t *testing.T) {
-	x := clusterRound(t, true)
-	if v, why := judge(evidence{round: x.r, acknowledged: 200, sharded: true, collection: "plimsoll.plimsoll_ledger"}); v != record.Unknown ||
+	r := clusterRound(t, true)
+	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true, collection: "plimsoll.plimsoll_ledger"}); v != record.Unknown ||
 		!strings.Contains(why[0], "shard2 acknowledged only 0 writes") || !strings.Contains(why[0], "sh.shardCollection") {
 		t.Errorf("it is %s because of %q", v, why)
 	}
-	x.r.Faults[0].Fault, x.r.Faults[0].Shards = externalFault, nil
-	x.struckShards()
-	if v, why := judge(evidence{round: x.r, acknowledged: 200, sharded: true}); v != record.Unknown || !strings.Contains(why[0], "may be the one that was struck") {
+	r.result.Faults[0].Fault, r.result.Faults[0].Shards = externalFault, nil
+	r.struckShards()
+	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Unknown ||
+		!strings.Contains(why[0], "may be the one that was struck") {
 		t.Errorf("caused by others it is %s because of %q", v, why)
 	}
-	x.r.Shards, x.r.Placement = nil, "which shard an operation went to is not known: not authorized"
-	if v, why := judge(evidence{round: x.r, acknowledged: 200, sharded: true}); v != record.Unknown || !strings.Contains(why[0], "not authorized. So nothing shows") {
+	r.result.Shards, r.result.Placement = nil, "which shard an operation went to is not known: not authorized"
+	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Unknown ||
+		!strings.Contains(why[0], "not authorized. So nothing shows") {
 		t.Errorf("with nothing known it is %s because of %q", v, why)
 	}
 }
 
 // Where no shard was struck, such as with a router, none has to have had writes.
 func TestRouterStrikesNoShard(t *testing.T) {
-	x := clusterRound(t, true)
-	x.r.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1", Injected: int64(10 * time.Second), Hit: true}
-	x.r.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
-	x.struckShards()
-	if v, why := judge(evidence{round: x.r, acknowledged: 200, sharded: true}); v != record.Holds {
+	r := clusterRound(t, true)
+	r.result.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1", Injected: int64(10 * time.Second), Hit: true}
+	r.result.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
+	r.struckShards()
+	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Holds {
 		t.Errorf("it is %s because of %q", v, why)
 	}
 }
 
 // One story for each shard, in order of time: reads come back before writes, and nothing is back before it came.
 func TestTimelineOfAShard(t *testing.T) {
-	x := clusterRound(t, false)
+	r := clusterRound(t, false)
 	zero := time.Now()
 	events := []record.LabEvent{{Kind: "election", Time: zero.Add(11 * time.Second), Text: "shard2-2 is primary", Data: map[string]string{"set": "shard2"}}}
-	x.r.Moments = timelineOf(x.r, x.scopes(), events, clock{zero}, 0)
-	newPrimaries(x.r)
+	r.result.Moments = timelineOf(r.result, r.scopes(), events, clock{zero}, 0)
+	newPrimaries(r.result)
 	var got []string
-	for _, m := range x.r.Moments {
+	for _, m := range r.result.Moments {
 		got = append(got, m.Kind+" "+m.Shard)
 	}
 	want := "fault , first-error shard2, primary-elected shard2, first-read shard2, reads-back shard2, first-write shard2, writes-back shard2"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the timeline is %q,\nwant %q", strings.Join(got, ", "), want)
 	}
-	if d := time.Duration(x.r.Shards[1].NewPrimary); d < 999*time.Millisecond || d > 1001*time.Millisecond {
+	if d := time.Duration(r.result.Shards[1].NewPrimary); d < 999*time.Millisecond || d > 1001*time.Millisecond {
 		t.Errorf("a new primary after %v", d)
 	}
 }
@@ -170,7 +181,8 @@ func TestShardOfAnOperation(t *testing.T) {
 		}
 		return r
 	}
-	update := workload.Request{Verb: workload.Update, Collection: "c", Updates: []workload.Statement{{Filter: document(t, 200)}}}
+	update := workload.Request{Verb: workload.Update, Collection: "c",
+		Updates: []workload.Statement{{Filter: document(t, 200)}}}
 	for _, c := range []struct {
 		requests []workload.Request
 		want     int

@@ -30,7 +30,8 @@ type standing struct {
 }
 
 func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rounds int) *standing {
-	return &standing{next: next, writer: w, now: now, is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
+	return &standing{next: next, writer: w, now: now,
+		is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
 }
 
 // round begins a round.
@@ -90,9 +91,9 @@ func (s *standing) Interval(d measure.Dims, iv *measure.Interval) {
 		for i := range iv.Classes {
 			if i < len(d.Classes) && !d.Classes[i].Part && !onlyReads(d.Classes[i].Name) {
 				count := func(o ...store.Outcome) (n int64) {
-					for _, x := range o {
-						if int(x) < len(iv.Classes[i].Counts) {
-							n += iv.Classes[i].Counts[x]
+					for _, outcome := range o {
+						if int(outcome) < len(iv.Classes[i].Counts) {
+							n += iv.Classes[i].Counts[outcome]
 						}
 					}
 					return n

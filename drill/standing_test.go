@@ -33,7 +33,8 @@ func TestStanding(t *testing.T) {
 	s.healed(0)
 	d := measure.Dims{Classes: []measure.Class{{Name: "insert"}, {Name: "find-by-city"}, {Name: "rmw-update", Part: true}}}
 	counts := make([]int64, len(store.Outcomes()))
-	counts[store.OK], counts[store.NotApplied], counts[store.Rejected], counts[store.Indeterminate], counts[store.Unacknowledged] = 100, 3, 4, 5, 6
+	counts[store.OK], counts[store.NotApplied], counts[store.Rejected] = 100, 3, 4
+	counts[store.Indeterminate], counts[store.Unacknowledged] = 5, 6
 	classes := []measure.ClassInterval{{Counts: counts}, {Counts: counts}, {Counts: counts}}
 	s.Interval(d, &measure.Interval{Phase: load.PhaseLoad, Classes: classes})
 	s.Interval(d, &measure.Interval{Phase: load.PhaseMeasure, Classes: classes})
@@ -45,10 +46,11 @@ func TestStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stages []string
-	for _, x := range got.Stages {
-		stages = append(stages, x.Stage)
+	for _, stage := range got.Stages {
+		stages = append(stages, stage.Stage)
 	}
-	want := []string{record.StagePrepare, record.StageLoad, record.StageBroken, record.StageHealing, record.StageBroken, record.StageHealing, record.StageHealed}
+	want := []string{record.StagePrepare, record.StageLoad, record.StageBroken, record.StageHealing, record.StageBroken,
+		record.StageHealing, record.StageHealed}
 	if diff := cmp.Diff(want, stages); diff != "" || got.Round != 2 || got.Rounds != 3 {
 		t.Errorf("round %d of %d, stages (want -, got +):\n%s", got.Round, got.Rounds, diff)
 	}

@@ -7,20 +7,20 @@ import (
 )
 
 // primary says whether a member that was struck was a primary, or the only member.
-func (x *broken) primary(set string) bool {
-	return slices.ContainsFunc(x.struck, func(m record.LabMember) bool {
+func (one *broken) primary(set string) bool {
+	return slices.ContainsFunc(one.struck, func(m record.LabMember) bool {
 		return m.Set == set && (m.Role == "primary" || m.Role == "standalone")
 	})
 }
 
 // anyPrimary says whether a primary of any set was struck.
-func (x *broken) anyPrimary() bool {
-	return slices.ContainsFunc(x.struck, func(m record.LabMember) bool { return x.primary(m.Set) })
+func (one *broken) anyPrimary() bool {
+	return slices.ContainsFunc(one.struck, func(m record.LabMember) bool { return one.primary(m.Set) })
 }
 
 // addData adds the names of the members of a set that hold data and were struck.
-func (x *broken) addData(set string, to map[string]bool) {
-	for _, m := range x.struck {
+func (one *broken) addData(set string, to map[string]bool) {
+	for _, m := range one.struck {
 		if m.Set == set && holdsData(m) {
 			to[m.Name] = true
 		}
@@ -29,8 +29,8 @@ func (x *broken) addData(set string, to map[string]bool) {
 
 // tookPrimary says whether something was broken that takes a primary away, or somebody else broke something.
 func (b *breaker) tookPrimary() bool {
-	for _, x := range b.list() {
-		if x.injected && (x.spec.Strike == externalFault || x.anyPrimary() && x.unseats()) {
+	for _, one := range b.list() {
+		if one.injected && (one.spec.Strike == externalFault || one.anyPrimary() && one.unseats()) {
 			return true
 		}
 	}
@@ -39,16 +39,16 @@ func (b *breaker) tookPrimary() bool {
 
 // mustChange are the sets in which another member had to become the primary.
 func (b *breaker) mustChange() (sets []string) {
-	if b.x.before.Specification.Availability.NoPromotion {
+	if b.round.before.Specification.Availability.NoPromotion {
 		return nil
 	}
-	for _, set := range setsOf(b.x.before) {
-		members := membersOf(b.x.before, set)
+	for _, set := range setsOf(b.round.before) {
+		members := membersOf(b.round.before, set)
 		if members < 2 || members-b.struck(set) <= members/2 { // what is left is no majority, or there is nobody else
 			continue
 		}
-		for _, x := range b.list() {
-			if x.injected && x.primary(set) && x.unseats() {
+		for _, one := range b.list() {
+			if one.injected && one.primary(set) && one.unseats() {
 				sets = append(sets, set)
 				break
 			}
@@ -57,11 +57,11 @@ func (b *breaker) mustChange() (sets []string) {
 	return sets
 }
 
-// stayed are those of some sets in which no other member was seen to be the primary. Of a lab with one set a client's view counts
-// too, which does not say of which set it speaks.
-func (x *round) stayed(sets []string) (list []string) {
+// stayed are those of some sets in which no other member was seen to be the primary. Of a lab with one set a client's
+// view counts too, which does not say of which set it speaks.
+func (r *round) stayed(sets []string) (list []string) {
 	for _, set := range sets {
-		if !x.changedIn[set] && !(x.changed && len(setsOf(x.before)) == 1) {
+		if !r.changedIn[set] && !(r.changed && len(setsOf(r.before)) == 1) {
 			list = append(list, set)
 		}
 	}
@@ -72,13 +72,13 @@ func (x *round) stayed(sets []string) (list []string) {
 func (b *breaker) struck(set string) int {
 	list := b.list()
 	most := 0
-	for _, x := range list {
+	for _, one := range list {
 		away := map[string]bool{} // one that is struck twice is away once
 		for _, y := range list {
 			if !y.injected || !y.takesDown() {
 				continue
 			}
-			if !y.what.Asked.After(x.what.Asked) && (y.healed.IsZero() || y.healed.After(x.what.Asked)) {
+			if !y.what.Asked.After(one.what.Asked) && (y.healed.IsZero() || y.healed.After(one.what.Asked)) {
 				y.addData(set, away)
 			}
 		}
@@ -87,14 +87,14 @@ func (b *breaker) struck(set string) int {
 	return most
 }
 
-// struckMost is the set of which the greatest share was down at the same time: how many of its members with data, of how many. Of a
-// target that is no lab it is what its set says of itself.
-func (x *round) struckMost() (struck, members int) {
-	if x.lab == nil {
-		return 0, len(x.identity.Hello.Data())
+// struckMost is the set of which the greatest share was down at the same time: how many of its members with data, of
+// how many. Of a target that is no lab it is what its set says of itself.
+func (r *round) struckMost() (struck, members int) {
+	if r.lab == nil {
+		return 0, len(r.identity.Hello.Data())
 	}
-	for _, set := range setsOf(x.before) {
-		s, m := x.breaks.struck(set), membersOf(x.before, set)
+	for _, set := range setsOf(r.before) {
+		s, m := r.breaks.struck(set), membersOf(r.before, set)
 		if members == 0 || s*members > struck*m {
 			struck, members = s, m
 		}
@@ -123,8 +123,8 @@ func membersOf(l record.Lab, set string) (n int) {
 }
 
 // shardsOf are the shards of a sharded lab of which a fault struck a member with data.
-func (x *round) shardsOf(b *broken) (names []string) {
-	if !x.sharded() {
+func (r *round) shardsOf(b *broken) (names []string) {
+	if !r.sharded() {
 		return nil
 	}
 	for _, m := range b.struck {

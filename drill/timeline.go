@@ -22,20 +22,21 @@ type scope struct {
 }
 
 // scopes are the parts of the target: each shard by itself, because the others go on.
-func (x *round) scopes() []scope {
-	if len(x.r.Shards) == 0 {
-		return []scope{{"", x.courses}}
+func (r *round) scopes() []scope {
+	if len(r.result.Shards) == 0 {
+		return []scope{{"", r.courses}}
 	}
 	var list []scope
-	for i, s := range x.r.Shards {
-		list = append(list, scope{s.Name, byClass(onShard(x.parts, i))})
+	for i, s := range r.result.Shards {
+		list = append(list, scope{s.Name, byClass(onShard(r.parts, i))})
 	}
 	return list
 }
 
-// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was broken, what
-// members did, and when reads and writes came back, each by itself.
-func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock, shift int64) []record.DrillMoment {
+// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was
+// broken, what members did, and when reads and writes came back, each by itself.
+func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock,
+	shift int64) []record.DrillMoment {
 	if !broke(r.Faults) {
 		return nil
 	}
@@ -133,8 +134,9 @@ func momentOf(e record.LabEvent) string {
 	return ""
 }
 
-// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab, which
-// looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole seconds.
+// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab,
+// which looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole
+// seconds.
 func happened(e record.LabEvent) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, e.Data["elected"])
 	if err != nil || at.Nanosecond() == 0 || at.After(e.Time) {

@@ -26,35 +26,35 @@ func TestFaultThatCouldNotBeDone(t *testing.T) {
 	}
 }
 
-// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what was broken
-// must not move against those of the operations.
+// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what
+// was broken must not move against those of the operations.
 func TestClockThatIsSet(t *testing.T) {
 	zero := time.Now()
-	x := &round{zero: zero, shift: int64(3 * time.Second)}
+	r := &round{zero: zero, shift: int64(3 * time.Second)}
 	fault := zero.Add(10 * time.Second)
-	if got, want := x.clock().at(fault)-x.shift, int64(10*time.Second); got != want {
+	if got, want := r.clock().at(fault)-r.shift, int64(10*time.Second); got != want {
 		t.Errorf("a fault 10 s into the load is at %v", time.Duration(got))
 	}
-	if x.clock().zero.Round(0) == x.clock().zero {
+	if r.clock().zero.Round(0) == r.clock().zero {
 		t.Error("the clock has no monotonic reading, so it jumps when the wall clock is set")
 	}
 }
 
 // That the clock was set is said; that a time server makes it a little faster is not.
 func TestClockThatWasSetIsTold(t *testing.T) {
-	x := &round{r: &record.DrillRound{Number: 2}, c: &conductor{drill: &record.Drill{}}}
-	x.checkClock(10*time.Minute+300*time.Millisecond, 10*time.Minute)
-	if n := len(x.c.drill.Validity); n != 0 {
-		t.Errorf("a clock that was not set gives %+v", x.c.drill.Validity)
+	r := &round{result: &record.DrillRound{Number: 2}, drill: &campaign{result: &record.Drill{}}}
+	r.checkClock(10*time.Minute+300*time.Millisecond, 10*time.Minute)
+	if n := len(r.drill.result.Validity); n != 0 {
+		t.Errorf("a clock that was not set gives %+v", r.drill.result.Validity)
 	}
-	x.checkClock(9*time.Second, 10*time.Second)
-	if f := x.c.drill.Validity; len(f) != 1 || f[0].ID != "clock-set" || !strings.Contains(f[0].Text, "by -1s during round 2") {
+	r.checkClock(9*time.Second, 10*time.Second)
+	if f := r.drill.result.Validity; len(f) != 1 || f[0].ID != "clock-set" || !strings.Contains(f[0].Text, "by -1s during round 2") {
 		t.Errorf("a clock that was set back by a second gives %+v", f)
 	}
 }
 
-// TestEveryStopIsTold has writes stop for 1.2 s at the fault and for 2 s half a minute later, as after a second election. The second
-// one is longer, and the first one is what the fault did.
+// TestEveryStopIsTold has writes stop for 1.2 s at the fault and for 2 s half a minute later, as after a second
+// election. The second one is longer, and the first one is what the fault did.
 func TestEveryStopIsTold(t *testing.T) {
 	at := func(s float64) int64 { return int64(s * 1e9) }
 	c := course{class: "update", shard: -1, writes: true}

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost in
-// the last milliseconds before it is not seen.
+// fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost
+// in the last milliseconds before it is not seen.
 const fewestWrites = 20
 
 // evidence is what a round is judged from.
@@ -92,8 +92,8 @@ func violations(r *record.DrillRound) []string {
 	return append(wrong, late...)
 }
 
-// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended within the
-// time that was allowed shows neither that it would have been enough nor that it would not.
+// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended
+// within the time that was allowed shows neither that it would have been enough nor that it would not.
 func tooLong(r *record.DrillRound) (wrong, open []string) {
 	all := r.Headline()
 	if all == nil {
@@ -106,32 +106,32 @@ func tooLong(r *record.DrillRound) (wrong, open []string) {
 		}
 		*to = append(*to, text)
 	}
-	x := r.Expect
+	allowed := r.Expect
 	switch silent := r.WindowEnd - all.OutageFrom; {
-	case x.Outage == 0:
-	case all.Outage > int64(x.Outage):
-		add(&wrong, "the outage was %s; %s was allowed", shortly(all.Outage), x.Outage)
+	case allowed.Outage == 0:
+	case all.Outage > int64(allowed.Outage):
+		add(&wrong, "the outage was %s; %s was allowed", shortly(all.Outage), allowed.Outage)
 	case all.Outage >= 0:
 	case all.OutageFrom < 0:
 		add(&open, "no operation succeeded before the fault, so nothing shows how long it was out")
-	case silent > int64(x.Outage):
-		add(&wrong, "no operation succeeded any more; an outage of %s was allowed", x.Outage)
+	case silent > int64(allowed.Outage):
+		add(&wrong, "no operation succeeded any more; an outage of %s was allowed", allowed.Outage)
 	default:
-		add(&open, "no operation succeeded any more, and the load ended %s later; an outage of %s was allowed: load it for longer (--duration)", shortly(silent), x.Outage)
+		add(&open, "no operation succeeded any more, and the load ended %s later; an outage of %s was allowed: load it for longer (--duration)", shortly(silent), allowed.Outage)
 	}
 	switch {
-	case x.Recovery == 0:
-	case all.Recovery > int64(x.Recovery):
-		add(&wrong, "the throughput was back after %s; %s was allowed", shortly(all.Recovery), x.Recovery)
+	case allowed.Recovery == 0:
+	case all.Recovery > int64(allowed.Recovery):
+		add(&wrong, "the throughput was back after %s; %s was allowed", shortly(all.Recovery), allowed.Recovery)
 	case all.Recovery >= 0:
 	case all.Before == 0:
 		add(&open, "no operation succeeded before the fault, so there is no throughput to come back to")
-	case r.WindowEnd-r.Faults[0].Injected-spanOf(all.Before) > int64(x.Recovery):
-		add(&wrong, "the throughput did not come back; %s was allowed", x.Recovery)
+	case r.WindowEnd-r.Faults[0].Injected-spanOf(all.Before) > int64(allowed.Recovery):
+		add(&wrong, "the throughput did not come back; %s was allowed", allowed.Recovery)
 	default:
-		add(&open, "the throughput did not come back, and the load ended too soon to tell whether it does within %s: load it for longer (--duration)", x.Recovery)
+		add(&open, "the throughput did not come back, and the load ended too soon to tell whether it does within %s: load it for longer (--duration)", allowed.Recovery)
 	}
-	if whole := r.Whole(); x.NoErrors && whole != nil && whole.Failed > 0 {
+	if whole := r.Whole(); allowed.NoErrors && whole != nil && whole.Failed > 0 {
 		add(&wrong, "%s failed; none was allowed", figure.Plural(int(whole.Failed), "operation"))
 	}
 	return wrong, open

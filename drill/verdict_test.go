@@ -74,11 +74,13 @@ func TestVerdict(t *testing.T) {
 		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = spec.LossAny }, record.Holds, "allows"},
 		"lost in the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow, spec.Duration(time.Second), 5e8
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow,
+				spec.Duration(time.Second), 5e8
 		}, record.Holds, "500 ms"},
 		"lost before the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow, spec.Duration(time.Second), 2e9
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow,
+				spec.Duration(time.Second), 2e9
 		}, record.Violated, "2.00 s before"},
 	})
 }
@@ -92,7 +94,8 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"nothing succeeded before": {func(e *evidence) {
 			e.round.Effects[0].Outage, e.round.Effects[0].OutageFrom, e.round.Expect.Outage = -1, -1, seconds(1)
 		}, record.Unknown, "before the fault"},
-		"never as fast again": {func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(34) }, record.Violated, "did not come back"},
+		"never as fast again": {func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(34) },
+			record.Violated, "did not come back"},
 		"load ended sooner than the recovery that is allowed": {
 			func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(35) }, record.Unknown, "too soon to tell"},
 		"could not be broken": {func(e *evidence) {
@@ -116,7 +119,8 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 }
 
 func TestWholeIsTheWorst(t *testing.T) {
-	rounds := []record.DrillRound{{Number: 1, Verdict: record.Holds}, {Number: 2, Verdict: record.Unknown, Reasons: []string{"no hit"}}}
+	rounds := []record.DrillRound{{Number: 1, Verdict: record.Holds},
+		{Number: 2, Verdict: record.Unknown, Reasons: []string{"no hit"}}}
 	if v, why := whole(rounds); v != record.Unknown || why[0] != "round 2: no hit" {
 		t.Error(v, why)
 	}
@@ -128,7 +132,8 @@ func TestWholeIsTheWorst(t *testing.T) {
 	}
 }
 
-// What no round showed is bounded by the exact binomial bound, and the rounds that it takes to say more are counted with it.
+// What no round showed is bounded by the exact binomial bound, and the rounds that it takes to say more are counted
+// with it.
 func TestStatementOfNoLoss(t *testing.T) {
 	got := statement(10, 0)
 	for _, part := range []string{"in at most 25.9 % of cases", "less than 1 % takes 299 rounds"} {

@@ -23,11 +23,12 @@ const (
 	viewHeartbeat = 500 * time.Millisecond
 )
 
-// view is the target as a client sees it that makes no load: the official driver with nothing to do but to know which server
-// is the primary. It tells when the primary goes from its view, and when one is there again.
+// view is the target as a client sees it that makes no load: the official driver with nothing to do but to know which
+// server is the primary. It tells when the primary goes from its view, and when one is there again.
 //
-// Of a replica set that is what the driver's monitors say. Behind an address that does not tell who is the primary, such as a
-// gateway of documentdb, the driver sees the address only; there the view asks for a document, which the primary has to answer.
+// Of a replica set that is what the driver's monitors say. Behind an address that does not tell who is the primary,
+// such as a gateway of documentdb, the driver sees the address only; there the view asks for a document, which the
+// primary has to answer.
 type view struct {
 	uri, database string
 	tell          func(kind, text string, data map[string]string)
@@ -56,7 +57,8 @@ const primaryBack = "primary-back"
 
 // follow looks until ctx ends.
 func (v *view) follow(ctx context.Context) {
-	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).SetMinPoolSize(1).SetMaxPoolSize(1).
+	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).SetMinPoolSize(
+		1).SetMaxPoolSize(1).
 		SetServerSelectionTimeout(viewTimeout).SetRetryReads(false).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: v.changed})
 	c, err := mongo.Connect(o)
@@ -76,12 +78,12 @@ func (v *view) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		v.look(ctx, c)
+		v.probe(ctx, c)
 	}
 }
 
-// look asks the primary behind a single server for a document.
-func (v *view) look(ctx context.Context, c *mongo.Client) {
+// probe asks the primary behind a single server for a document.
+func (v *view) probe(ctx context.Context, c *mongo.Client) {
 	v.mu.Lock()
 	sees := v.sees
 	v.mu.Unlock()
@@ -90,7 +92,8 @@ func (v *view) look(ctx context.Context, c *mongo.Client) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, viewTimeout)
 	defer cancel()
-	err := c.Database(v.database).Collection(seedCollection).FindOne(bounded, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	err := c.Database(v.database).Collection(seedCollection).FindOne(bounded, bson.D{},
+		options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
 	switch {
 	case ctx.Err() != nil:
 	case err == nil || err == mongo.ErrNoDocuments:
@@ -174,12 +177,12 @@ func primaryAmong(d event.TopologyDescription) string {
 }
 
 // watchPrimary follows the primary in a client's view until the returned function is called.
-func (x *round) watchPrimary(ctx context.Context) (stop func()) {
-	if x.uri == "" {
+func (r *round) watchPrimary(ctx context.Context) (stop func()) {
+	if r.uri == "" {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	v := &view{uri: x.uri, database: x.c.spec.Run.Database, tell: x.tell}
+	v := &view{uri: r.uri, database: r.drill.spec.Run.Database, tell: r.tell}
 	var group sync.WaitGroup
 	group.Go(func() { v.follow(ctx) })
 	return func() {
@@ -187,25 +190,26 @@ func (x *round) watchPrimary(ctx context.Context) (stop func()) {
 		group.Wait()
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		x.gonePrimaries, x.sees = v.list, v.sees
-		x.changed = x.changed || v.moved
+		r.gonePrimaries, r.sees = v.list, v.sees
+		r.changed = r.changed || v.moved
 	}
 }
 
-// views keeps of what a client saw what belongs on the timeline: for each fault the first time that the primary was gone. What
-// was slow, or failed on a disk, need not have taken the primary away; then a look that failed is no more than that.
-func (x *round) views(c clock) []record.LabEvent {
-	if !x.changed && !x.breaks.tookPrimary() {
+// views keeps of what a client saw what belongs on the timeline: for each fault the first time that the primary was
+// gone. What was slow, or failed on a disk, need not have taken the primary away; then a look that failed is no more
+// than that.
+func (r *round) views(c clock) []record.LabEvent {
+	if !r.changed && !r.breaks.tookPrimary() {
 		return nil
 	}
 	var list []record.LabEvent
 	seen := map[int]bool{}
-	for _, e := range x.gonePrimaries {
+	for _, e := range r.gonePrimaries {
 		at := c.at(e.Time)
-		if !broke(x.r.Faults) || at < x.r.Faults[0].Injected {
+		if !broke(r.result.Faults) || at < r.result.Faults[0].Injected {
 			continue
 		}
-		if fault := lastBefore(x.r.Faults, at); !seen[fault] {
+		if fault := lastBefore(r.result.Faults, at); !seen[fault] {
 			seen[fault] = true
 			list = append(list, e)
 		}

@@ -117,11 +117,13 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	gone := func(after time.Duration) record.LabEvent {
 		return record.LabEvent{Kind: primaryGone, Time: zero.Add(after)}
 	}
-	x := &round{r: &record.DrillRound{Faults: []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}},
-		gonePrimaries: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second), gone(7 * time.Second)}}
-	x.breaks = newBreaker(x)
+	r := &round{result: &record.DrillRound{Faults: []record.DrillFault{{Injected: int64(2 * time.Second)},
+		{Injected: int64(6 * time.Second)}}},
+		gonePrimaries: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
+			gone(7 * time.Second)}}
+	r.breaks = newBreaker(r)
 	times := func() (list []time.Duration) {
-		for _, e := range x.views(clock{zero}) {
+		for _, e := range r.views(clock{zero}) {
 			list = append(list, e.Time.Sub(zero))
 		}
 		return list
@@ -129,11 +131,11 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	x.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	x.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)
 	}

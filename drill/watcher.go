@@ -38,8 +38,8 @@ func (s *slice) add(o slice) {
 	s.failed += o.failed
 }
 
-// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that a watcher
-// keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
+// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that
+// a watcher keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
 type course struct {
 	class  string
 	shard  int
@@ -73,10 +73,10 @@ func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + 
 // Stream implements [workload.Workload].
 func (w *watcher) Stream(worker, workers int) workload.Stream {
 	s := w.Workload.Stream(worker, workers)
-	x := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
-	x.settler, _ = s.(load.Settler)
+	stream := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
+	stream.settler, _ = s.(load.Settler)
 	w.mu.Lock()
-	w.streams = append(w.streams, x)
+	w.streams = append(w.streams, stream)
 	w.mu.Unlock()
 	verifier, verifies := s.(workload.Verifier)
 	ender, ends := s.(workload.Ender)
@@ -86,19 +86,19 @@ func (w *watcher) Stream(worker, workers int) workload.Stream {
 			*watched
 			workload.Verifier
 			workload.Ender
-		}{x, verifier, ender}
+		}{stream, verifier, ender}
 	case verifies:
 		return struct {
 			*watched
 			workload.Verifier
-		}{x, verifier}
+		}{stream, verifier}
 	case ends:
 		return struct {
 			*watched
 			workload.Ender
-		}{x, ender}
+		}{stream, ender}
 	}
-	return x
+	return stream
 }
 
 // watched is the stream of one worker. It keeps the slice that is under way to itself, so that workers meet only when a
@@ -218,7 +218,8 @@ func (w *watcher) courses() []course {
 	var list []course
 	for cell, by := range w.cells {
 		if class := cell % len(w.writes); len(by) > 0 {
-			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class], slices: inOrder(by)})
+			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class],
+				slices: inOrder(by)})
 		}
 	}
 	return list

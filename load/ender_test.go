@@ -35,7 +35,8 @@ func TestStreamsThatEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sink := &memorySink{}
 				cfg.PlainTimers = true
-				r, err := Run(t.Context(), cfg, &endingWorkload{most: []int64{5, 40, 0}}, newFakeStore(serving(10*time.Millisecond)), sink)
+				r, err := Run(t.Context(), cfg, &endingWorkload{most: []int64{5, 40, 0}},
+					newFakeStore(serving(10*time.Millisecond)), sink)
 				if err != nil || r.Interrupted || r.Measured.Sent != 45 || sink.count(classRead, store.OK) != 45 {
 					t.Errorf("Run: %v, report %+v; want 45 operations", err, r)
 				}

@@ -266,7 +266,8 @@ func (m *memorySink) kinds(kind string) []measure.Event {
 }
 
 // quantiles merges a histogram of a class over phases.
-func (m *memorySink) merged(t *testing.T, pick func(measure.ClassInterval) *measure.Histogram, class int, phases ...string) *measure.Histogram {
+func (m *memorySink) merged(t *testing.T, pick func(measure.ClassInterval) *measure.Histogram, class int,
+	phases ...string) *measure.Histogram {
 	t.Helper()
 	all := measure.NewHistogram()
 	for _, iv := range m.in(phases...) {

@@ -122,7 +122,8 @@ type FillReport struct {
 // When ctx ends, batches under way are awaited and Fill returns with FillReport.Interrupted and no
 // error. Everything is counted in intervals of phase "load"; the operation class is that of the
 // loader, one operation per attempt of a batch.
-func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store, sink measure.Sink) (FillReport, error) {
+func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store,
+	sink measure.Sink) (FillReport, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return FillReport{}, fmt.Errorf("load phase: %w", err)
@@ -141,16 +142,19 @@ type fill struct {
 	cfg     FillConfig
 	w       workload.Workload
 	st      store.Store
+	sink    measure.Sink
 	crew    *crew
 	batches *batches
 	report  FillReport
 }
 
 func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store, sink measure.Sink) *fill {
-	c := newCrew(cfg.Parallel, w, st, sink, cfg.Scheduled())
-	c.name, c.abort, c.plain = PhaseLoad, cfg.Abort, cfg.PlainTimers
-	c.timeout, c.grace, c.interval = cfg.Timeout, cfg.Grace, cfg.Interval
-	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c}
+	p := plan{name: PhaseLoad, abort: cfg.Abort, plain: cfg.PlainTimers,
+		timeout: cfg.Timeout, grace: cfg.Grace, interval: cfg.Interval,
+		until: never, drained: never, tickets: never, dropAge: never,
+		dims: Dims(w, cfg.Scheduled()), steps: []userStep{{n: cfg.Parallel}}}
+	c := newCrew(p, cfg.Parallel, st)
+	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c, sink: sink}
 	f.report = FillReport{Records: w.Records(), Count: -1}
 	f.batches = newBatches(w.Records(), int64(cfg.Batch), int64(cfg.Parallel))
 	for _, wk := range c.workers {
@@ -232,14 +236,15 @@ func closed(ch <-chan struct{}) bool {
 
 // run loads, from open sessions to the final report.
 func (f *fill) run() (FillReport, error) {
-	f.crew.lost = func(w *worker) { w.task.(*fillLoop).lost() }
-	crew, err := f.crew.conduct(f.ctx)
+	c := newController(f.crew, f.sink)
+	c.watch.lost = func(w *worker) { w.task.(*fillLoop).lost() }
+	load, err := c.conduct(f.ctx)
 	b := f.batches
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := &f.report
-	r.Started, r.End, r.Abandoned, r.Displaced = crew.Started, crew.End, crew.Abandoned, crew.Displaced
-	r.Interrupted, r.Aborted = crew.Interrupted && !b.complete, crew.Aborted
+	r.Started, r.End, r.Abandoned, r.Displaced = load.Started, load.End, load.Abandoned, load.Displaced
+	r.Interrupted, r.Aborted = load.Interrupted && !b.complete, load.Aborted
 	r.Inserted, r.Present, r.Batches, r.Retries, r.Failed = b.inserted, b.present, b.completed, b.retries, b.failed
 	r.LastFail, r.Count, r.Repaired, r.Complete = b.lastFailure, b.count, b.repairing, b.complete
 	r.Safe = b.safe()

@@ -97,8 +97,8 @@ func (b *batches) recordsOf(batch int64) (seq int64, n int) {
 	return seq, int(min(b.size, b.records-seq))
 }
 
-// settle notes that a batch is out of hand, done or given up. The caller holds the lock.
-func (b *batches) settle(batch int64) {
+// checkOff notes that a batch is out of hand, done or given up. The caller holds the lock.
+func (b *batches) checkOff(batch int64) {
 	b.pending--
 	b.done[batch%b.window] = true
 	before := b.oldest
@@ -122,7 +122,7 @@ func (b *batches) succeed(batch int64, n int, inserted int64, present, unconfirm
 		b.present += max(0, int64(n)-inserted)
 	}
 	b.unconfirmed = b.unconfirmed || unconfirmed
-	b.settle(batch)
+	b.checkOff(batch)
 }
 
 // fail notes that a batch was given up. After most in a row the load phase ends.
@@ -138,7 +138,7 @@ func (b *batches) fail(batch int64, why string, most int) {
 		b.wake()
 	}
 	b.missing = min(b.missing, batch)
-	b.settle(batch)
+	b.checkOff(batch)
 }
 
 // release takes a batch back that was not tried to the end because the run is over.
@@ -156,7 +156,7 @@ func (b *batches) lose(batch int64) {
 	b.failed++
 	b.lastFailure = "a session did not return past its deadline"
 	b.missing = min(b.missing, batch)
-	b.settle(batch)
+	b.checkOff(batch)
 }
 
 // end ends the load phase with what the count, or the lack of one, says.

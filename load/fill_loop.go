@@ -15,7 +15,7 @@ type fillLoop struct {
 	fill   *fill
 	loader workload.Loader
 
-	// What is in hand; the conductor reads it when it gives up the worker.
+	// What is in hand; the controller reads it when it gives up the worker.
 	batch   int64 // -1 for none
 	judging bool
 }
@@ -51,7 +51,7 @@ func (t *fillLoop) finish(w *worker) {
 	}
 }
 
-// lost is called by the conductor when it gave up the worker.
+// lost is called by the controller when it gave up the worker.
 func (t *fillLoop) lost() {
 	switch {
 	case t.judging:
@@ -245,7 +245,7 @@ func (t *fillLoop) count(w *worker) (n int64, alive bool, err error) {
 	}()
 	w.quiet, t.judging = true, true
 	deadline := f.crew.now() + int64(countLimit)
-	w.state.Store(deadline)
+	w.begin(deadline)
 	n, err = f.st.Count(ctx, f.collection())
 	for f.batches.anyUnconfirmed() && err == nil && n < f.report.Records {
 		if !w.wait.until(f.crew.now() + int64(200*time.Millisecond)) {
@@ -256,7 +256,7 @@ func (t *fillLoop) count(w *worker) (n int64, alive bool, err error) {
 			break
 		}
 	}
-	if !w.state.CompareAndSwap(deadline, idle) {
+	if !w.end(deadline) {
 		return n, false, err
 	}
 	w.quiet, t.judging = false, false

@@ -90,7 +90,8 @@ func TestFill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := database(10*time.Millisecond, nil)
 		r, sink := mustFill(t, FillConfig{Batch: 7, Parallel: 3}, 10_000, st)
-		if !r.Complete || r.Inserted != 10_000 || r.Count != 10_000 || r.Batches != 1429 || r.Safe != 10_000 || r.Retries != 0 {
+		if !r.Complete || r.Inserted != 10_000 || r.Count != 10_000 || r.Batches != 1429 || r.Safe != 10_000 ||
+			r.Retries != 0 {
 			t.Errorf("report %+v", r)
 		}
 		if got := sink.count(classInsert, store.OK, PhaseLoad); got != 1429 {
@@ -146,7 +147,8 @@ func TestFillThroughTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := database(5*time.Millisecond, troubled(dice(t, 17)))
 		r, sink := mustFill(t, FillConfig{Batch: 10, Parallel: 4}, 5_000, st)
-		if !r.Complete || r.Count != 5_000 || r.Inserted+r.Present != 5_000 || r.Present < 300 || r.Retries < 200 || r.Failed != 0 || r.Repaired {
+		if !r.Complete || r.Count != 5_000 || r.Inserted+r.Present != 5_000 || r.Present < 300 || r.Retries < 200 ||
+			r.Failed != 0 || r.Repaired {
 			t.Errorf("report %+v", r)
 		}
 		if len(sink.kinds(EventRetry)) == 0 {
@@ -207,7 +209,8 @@ func TestFillSaysWhereItResumes(t *testing.T) {
 			st.docs[i]++
 		}
 		r, sink := mustFill(t, FillConfig{Batch: 500, Parallel: 8, Resume: true}, records, st)
-		if r.From > 600_000 || r.From < 600_000-resumeMargin-500 || !r.Complete || r.Inserted != 400_000 || r.Inserted+r.Present != records {
+		if r.From > 600_000 || r.From < 600_000-resumeMargin-500 || !r.Complete || r.Inserted != 400_000 ||
+			r.Inserted+r.Present != records {
 			t.Errorf("report %+v", r)
 		}
 		if e := sink.kinds(EventResume); len(e) != 1 || !strings.Contains(e[0].Text, "record 600000 of 1000000") {
@@ -255,7 +258,9 @@ func TestFillErrors(t *testing.T) {
 		"never reachable": {cfg: FillConfig{Retries: 2}, trouble: refusing, want: []string{"in 3 attempts", "connection refused"}},
 		"losing documents": {trouble: func(c call, res *store.Result) bool { return c.n%10 != 3 },
 			want: []string{"instead of 1000 even after a second pass", "loses documents"}},
-		"uncounted": {cfg: FillConfig{SkipCount: true, Retries: -1}, trouble: func(c call, res *store.Result) bool { return c.n%10 != 3 || rejecting(c, res) },
+		"uncounted": {cfg: FillConfig{SkipCount: true, Retries: -1}, trouble: func(c call, res *store.Result) bool {
+			return c.n%10 != 3 || rejecting(c, res)
+		},
 			want: []string{"10 of 100 batches failed", "not authorised"}},
 		"batch":    {cfg: FillConfig{Batch: -1}, want: []string{"batch: -1"}},
 		"parallel": {cfg: FillConfig{Batch: 1, Parallel: -1}, want: []string{"parallel: -1"}},
@@ -316,7 +321,8 @@ func TestFillInterrupted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1005*time.Millisecond)
 		defer cancel()
 		st := database(10*time.Millisecond, nil)
-		r, err := Fill(ctx, FillConfig{Batch: 10, Parallel: 2, PlainTimers: true}, &fakeWorkload{records: 1_000_000}, st, &memorySink{})
+		r, err := Fill(ctx, FillConfig{Batch: 10, Parallel: 2, PlainTimers: true}, &fakeWorkload{records: 1_000_000}, st,
+			&memorySink{})
 		if err != nil || !r.Interrupted || r.Complete || r.Inserted != 2020 || r.Safe != 2020 || len(st.docs) != 2020 {
 			t.Errorf("Fill: %v, report %+v, %d documents", err, r, len(st.docs))
 		}

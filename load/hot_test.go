@@ -18,23 +18,21 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 	if err := cfg.check(); err != nil {
 		tb.Fatal(err)
 	}
-	c, err := newRun(cfg, w, st, &memorySink{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := newRun(cfg, w, st, &memorySink{})
 	if err := c.open(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	c.base = time.Now()
-	if err := c.makeBooks(); err != nil {
+	if err := c.books.open(&c.plan); err != nil {
 		tb.Fatal(err)
 	}
 	c.active.Store(int64(len(c.workers)))
 	wk := c.workers[0]
+	var err error
 	if wk.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
 		tb.Fatal(err)
 	}
-	c.makeRecorders()
+	c.giveRecorders(&c.books)
 	return wk
 }
 

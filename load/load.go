@@ -130,10 +130,7 @@ func Run(ctx context.Context, cfg Config, w workload.Workload, st store.Store, s
 	if err := cfg.check(); err != nil {
 		return Report{}, fmt.Errorf("load: %w", err)
 	}
-	c, err := newRun(cfg, w, st, sink)
-	if err != nil {
-		return Report{}, fmt.Errorf("load: %w", err)
-	}
+	c := newRun(cfg, w, st, sink)
 	if err := c.open(ctx); err != nil {
 		if ctx.Err() != nil || closed(cfg.Abort) {
 			return Report{Interrupted: true, Aborted: closed(cfg.Abort)}, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
 )
 
-// coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy; what the
-// kernel does for its connections, the conductor and, often, the target take as much again.
+// coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy;
+// what the kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
 // manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both busy with whole
@@ -21,7 +21,24 @@ type eventLoop struct {
 	tasks []*loop.Task
 }
 
-// onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for each other.
+// makeWaiters decides what the workers run on, event loops or goroutines.
+func (c *crew) makeWaiters() error {
+	if c.onLoops() {
+		return c.makeLoops()
+	}
+	for _, w := range c.workers {
+		var err error
+		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
+			w.wait = newTimerWaiter(c.clock, c.stop)
+		} else if w.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for
+// each other.
 func (c *crew) onLoops() bool {
 	st, ok := c.store.(loop.Store)
 	return ok && loop.Supported && c.alone && !c.plain && st.OnLoops()
@@ -50,6 +67,29 @@ func (c *crew) makeLoops() error {
 	return nil
 }
 
+// giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then
+// stays in the caches of the processor.
+func (c *crew) giveRecorders(from *books) {
+	shares := len(c.loops)
+	if shares == 0 {
+		shares = len(c.workers)
+	}
+	for i, w := range c.workers {
+		if i >= shares {
+			first := c.workers[i%shares]
+			w.rec, w.sharing = first.rec, first.sharing
+		} else {
+			w.sharing = new(int)
+			for phase, b := range from.of {
+				if b != nil {
+					w.rec[phase] = b.collector.Recorder()
+				}
+			}
+		}
+		*w.sharing++
+	}
+}
+
 func (l *eventLoop) wakeAll() {
 	for _, t := range l.tasks {
 		t.Wake()
@@ -65,8 +105,8 @@ func (w *worker) mainOn(t *loop.Task) {
 	w.main()
 }
 
-// fair gives the thread away after every step that waited for nothing, such as a write that nobody confirms. No other worker
-// would ever have it otherwise.
+// fair gives the thread away after every step that waited for nothing, such as a write that nobody confirms. No other
+// worker would ever have it otherwise.
 type fair struct {
 	task
 	thread *loop.Task

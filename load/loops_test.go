@@ -12,7 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// What runs on event loops is tested with a real client and real time: neither connections nor timers of the kernel can be faked.
+// What runs on event loops is tested with a real client and real time: neither connections nor timers of the kernel can
+// be faked.
 
 // looped opens a store on a responder, which is what runs on loops where there are any.
 func looped(t *testing.T, w string, opts null.Options) (*null.Responder, store.Store) {
@@ -70,7 +71,8 @@ func TestLoopsCountEveryOperation(t *testing.T) {
 		"open":   {Workers: 40, Rate: 5000, Arrivals: Poisson, Seed: 1, Operations: 2000},
 		"paced":  {Workers: 10, Pace: 200, Operations: 1000},
 		"users": {Workers: 1, Duration: 600 * time.Millisecond, Stages: []Stage{
-			{Duration: 200 * time.Millisecond, Workers: 30}, {Duration: 200 * time.Millisecond, Workers: 2}, {Step: true, Workers: 12},
+			{Duration: 200 * time.Millisecond, Workers: 30}, {Duration: 200 * time.Millisecond, Workers: 2},
+			{Step: true, Workers: 12},
 			{Duration: 200 * time.Millisecond, Workers: 12}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +127,9 @@ func TestLoopsCanBeInterrupted(t *testing.T) {
 
 // TestLoopsCanBeAborted: nobody waits for answers that do not come.
 func TestLoopsCanBeAborted(t *testing.T) {
-	r, st := looped(t, "1", null.Options{Fail: func(uint64, string) *null.Failure { return &null.Failure{Form: null.NoAnswer} }})
+	r, st := looped(t, "1", null.Options{Fail: func(uint64, string) *null.Failure {
+		return &null.Failure{Form: null.NoAnswer}
+	}})
 	abort := make(chan struct{})
 	go func() {
 		for r.Requests() < 6 {

@@ -49,7 +49,8 @@ func TestCoordinatedOmission(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		st := newFakeStore(stalling(500*time.Microsecond, 30*time.Second, 35*time.Second))
-		_, sink := mustRun(t, Config{Workers: 64, Pace: 1000.0 / 64, Duration: time.Minute, Operations: 55_088}, &fakeWorkload{}, st)
+		_, sink := mustRun(t, Config{Workers: 64, Pace: 1000.0 / 64, Duration: time.Minute, Operations: 55_088},
+			&fakeWorkload{}, st)
 		serv := sink.merged(t, service, classRead)
 		within(t, "closed loop p99", serv.Quantile(.99), 499*time.Microsecond, 501*time.Microsecond)
 	})
@@ -71,7 +72,8 @@ func TestOfferedPerInterval(t *testing.T) {
 func TestQueueDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFakeStore(serving(100 * time.Millisecond)) // 10 workers carry 100/s
-		r, sink := mustRun(t, Config{Workers: 10, Rate: 200, Duration: 10 * time.Second, Timeout: 4 * time.Second}, &fakeWorkload{}, st)
+		r, sink := mustRun(t, Config{Workers: 10, Rate: 200, Duration: 10 * time.Second, Timeout: 4 * time.Second},
+			&fakeWorkload{}, st)
 		if want := (Tally{Offered: 2000, Sent: 1400, Unsent: 600}); r.Measured != want {
 			t.Errorf("measured %+v, want %+v", r.Measured, want)
 		}
@@ -168,7 +170,8 @@ func TestLateEndsStayInTheirPhase(t *testing.T) {
 
 func TestRampOfRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{Workers: 4, Stages: []Stage{{Duration: 4 * time.Second, Rate: 400}, {Duration: 2 * time.Second, Rate: 50, Step: true}}}
+		cfg := Config{Workers: 4, Stages: []Stage{{Duration: 4 * time.Second, Rate: 400},
+			{Duration: 2 * time.Second, Rate: 50, Step: true}}}
 		r, sink := mustRun(t, cfg, &fakeWorkload{}, newFakeStore(serving(time.Millisecond)))
 		want := []int64{50, 150, 250, 350, 50, 50}
 		for i, iv := range sink.in(PhaseMeasure) {

@@ -134,7 +134,8 @@ func TestVerification(t *testing.T) {
 		if r.Verified != 100 || r.Mismatch != 10 || r.Missing != 10 {
 			t.Errorf("report %+v", r)
 		}
-		if c, n, ok := sink.count(classRead, store.Corrupt), sink.count(classRead, store.NotFound), sink.count(classRead, store.OK); c != 10 || n != 10 || ok != 80 {
+		if c, n, ok := sink.count(classRead, store.Corrupt), sink.count(classRead, store.NotFound),
+			sink.count(classRead, store.OK); c != 10 || n != 10 || ok != 80 {
 			t.Errorf("%d corrupt, %d not found, %d ok", c, n, ok)
 		}
 		f := sink.intervals[0].Failures

@@ -37,7 +37,9 @@ func TestReady(t *testing.T) {
 func TestReadyFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, st, broken := &fakeWorkload{}, newFakeStore(serving(time.Millisecond)), errors.New("broken")
-		cfg := Config{Workers: 3, Duration: time.Second, PlainTimers: true, Ready: func(context.Context) error { return broken }}
+		cfg := Config{Workers: 3, Duration: time.Second, PlainTimers: true, Ready: func(context.Context) error {
+			return broken
+		}}
 		if _, err := Run(t.Context(), cfg, w, st, &memorySink{}); !errors.Is(err, broken) {
 			t.Errorf("error %v", err)
 		}

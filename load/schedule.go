@@ -112,8 +112,8 @@ func (s *schedule) produce(first int64) *block {
 	return b
 }
 
-// take returns when the next operation is due, never after the last one.
-func (s *schedule) take() int64 {
+// draw returns when the next operation is due, never after the last one.
+func (s *schedule) draw() int64 {
 	// The order matters: current never overtakes the ticket counter, so a block that was current
 	// before the ticket was drawn does not lie behind that ticket.
 	b := s.current.Load()

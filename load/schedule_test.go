@@ -58,10 +58,12 @@ func rateAt(cfg Config, t float64) float64 {
 
 func TestStagesFollowTheRate(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"ramp up from rest":   {Stages: []Stage{{Duration: 10 * time.Second, Rate: 100}}},
-		"ramp down to rest":   {Rate: 200, Stages: []Stage{{Duration: 10 * time.Second}}},
-		"steps with a pause":  {Rate: 50, Stages: []Stage{{Duration: 3 * time.Second, Rate: 100, Step: true}, {Duration: 2 * time.Second, Step: true}, {Duration: 5 * time.Second, Rate: 10, Step: true}}},
-		"all after a warm-up": {Rate: 20, Warmup: 2 * time.Second, Stages: []Stage{{Duration: 4 * time.Second, Rate: 300}, {Duration: 4 * time.Second, Rate: 30}}},
+		"ramp up from rest": {Stages: []Stage{{Duration: 10 * time.Second, Rate: 100}}},
+		"ramp down to rest": {Rate: 200, Stages: []Stage{{Duration: 10 * time.Second}}},
+		"steps with a pause": {Rate: 50, Stages: []Stage{{Duration: 3 * time.Second, Rate: 100, Step: true},
+			{Duration: 2 * time.Second, Step: true}, {Duration: 5 * time.Second, Rate: 10, Step: true}}},
+		"all after a warm-up": {Rate: 20, Warmup: 2 * time.Second, Stages: []Stage{{Duration: 4 * time.Second, Rate: 300},
+			{Duration: 4 * time.Second, Rate: 30}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArrivals(cfg, math.MaxInt64)
@@ -87,7 +89,8 @@ func TestStagesFollowTheRate(t *testing.T) {
 }
 
 func TestNothingIsDueInAPause(t *testing.T) {
-	cfg := Config{Rate: 100, Stages: []Stage{{Duration: time.Second, Rate: 100, Step: true}, {Duration: time.Second, Step: true}, {Duration: time.Second, Rate: 100, Step: true}}}
+	cfg := Config{Rate: 100, Stages: []Stage{{Duration: time.Second, Rate: 100, Step: true},
+		{Duration: time.Second, Step: true}, {Duration: time.Second, Rate: 100, Step: true}}}
 	got := dues(cfg, 101)
 	if got[99] != int64(990*time.Millisecond) || got[100] != int64(2*time.Second) {
 		t.Errorf("operations 99 and 100 are due at %v and %v, want 990ms and 2s", time.Duration(got[99]), time.Duration(got[100]))
@@ -167,7 +170,7 @@ func TestScheduleGivesEachTicketOnce(t *testing.T) {
 		group.Go(func() {
 			mine := make([]int64, 0, each)
 			for range each {
-				mine = append(mine, s.take())
+				mine = append(mine, s.draw())
 			}
 			if !slices.IsSorted(mine) {
 				t.Error("a worker got operations out of order")
@@ -191,7 +194,7 @@ func TestScheduleSkipsWhileWorkersTake(t *testing.T) {
 	var group sync.WaitGroup
 	var taken, skipped int64
 	group.Go(func() {
-		for s.take() != never {
+		for s.draw() != never {
 			taken++
 		}
 	})
@@ -210,7 +213,7 @@ func TestScheduleSkipsWhileWorkersTake(t *testing.T) {
 func TestScheduleLimit(t *testing.T) {
 	s := newSchedule(newArrivals(Config{Rate: 10}, 3))
 	for i, want := range []int64{0, 1e8, 2e8, never, never} {
-		if got := s.take(); got != want {
+		if got := s.draw(); got != want {
 			t.Errorf("ticket %d is due at %d, want %d", i, got, want)
 		}
 	}
@@ -218,7 +221,8 @@ func TestScheduleLimit(t *testing.T) {
 
 func TestUserSteps(t *testing.T) {
 	s := time.Second
-	cfg := Config{Workers: 0, Warmup: 0, Stages: []Stage{{Duration: 4 * s, Workers: 4}, {Duration: 10 * s, Workers: 4}, {Duration: 2 * s, Workers: 0}, {Workers: 2, Step: true}}}
+	cfg := Config{Workers: 0, Warmup: 0, Stages: []Stage{{Duration: 4 * s, Workers: 4}, {Duration: 10 * s, Workers: 4},
+		{Duration: 2 * s, Workers: 0}, {Workers: 2, Step: true}}}
 	want := []userStep{{0, 0}, {int64(1 * s), 1}, {int64(2 * s), 2}, {int64(3 * s), 3}, {int64(4 * s), 4},
 		{int64(14*s + s/2), 3}, {int64(15 * s), 2}, {int64(15*s + s/2), 1}, {int64(16 * s), 0}, {int64(16 * s), 2}}
 	if got := userSteps(cfg); !slices.Equal(got, want) {

@@ -34,7 +34,7 @@ type Settlement struct {
 //
 // Settle is called exactly once for each operation that Next or Flush returned, before Done, and never while
 // another method of the stream runs. The worker calls it right after the operation; if that was given up, the
-// conductor calls it in its place, with the outcome [store.Indeterminate] (writes) or [store.Failed], and
+// controller calls it in its place, with the outcome [store.Indeterminate] (writes) or [store.Failed], and
 // nothing of the stream is called after that. The session of a worker that was given up may still read the
 // requests of op, so Settle must not change them or the bytes that they refer to.
 //
@@ -43,31 +43,28 @@ type Settler interface {
 	Settle(op *workload.Op, s *Settlement)
 }
 
-// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other runs. A
-// worker then needs no turn with the conductor each time that it compares what it read.
+// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other
+// runs. A worker then needs no turn with the controller each time that it compares what it read.
 type Apart interface {
 	SettlesApart()
 }
 
-// checking is the state of a worker that lets its stream look at a document: for so long it cannot be given
-// up, or the conductor would settle the operation while the stream is busy with it.
-const checking = -2
-
-// look has the stream compare what was read, unless the worker was given up: then it returns false.
-func (w *worker) look(i int, deadline int64) (compared, alive bool) {
+// compare has the stream compare what was read, unless the worker was given up: then it returns false. If
+// the worker were given up meanwhile, the controller would settle the operation while the stream is busy with it.
+func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	if !w.turns || w.op.Requests[i].Verb != workload.Find {
 		return w.check(i), true // which does not call the stream, or nobody minds
 	}
-	if !w.state.CompareAndSwap(deadline, checking) {
+	if !w.hold(deadline) {
 		return false, false
 	}
 	compared = w.check(i)
-	w.state.Store(deadline)
+	w.release(deadline)
 	return compared, true
 }
 
-// settle tells the stream what became of the operation that has just ended.
-func (w *worker) settle(outcome store.Outcome, end int64) {
+// reportOutcome tells the stream what became of the operation that has just ended.
+func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	if w.settler == nil {
 		return
 	}
@@ -80,9 +77,9 @@ func (w *worker) settle(outcome store.Outcome, end int64) {
 	w.settler.Settle(&w.op, s)
 }
 
-// settleLost tells the stream of a worker that was given up that nothing is known about its operation. Only
-// the conductor calls it, once it owns the worker.
-func (w *worker) settleLost(outcome store.Outcome, reason store.Reason, now int64) {
+// reportLost tells the stream of a worker that was given up that nothing is known about its operation. Only
+// the controller calls it, once it has custody of the worker.
+func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
 	if w.settler == nil {
 		return
 	}

@@ -81,8 +81,8 @@ func (s *settlingStream) Settle(_ *workload.Op, st *Settlement) {
 	s.settled = append(s.settled, *st)
 }
 
-// settle runs a load of four workers and returns what their streams were told.
-func settle(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*settlingStream {
+// runSettling runs a load of four workers and returns what their streams were told.
+func runSettling(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*settlingStream {
 	t.Helper()
 	w.checking = true
 	sw := settlingWorkload{w, make(chan *settlingStream, 4)}
@@ -119,7 +119,8 @@ func TestSettlementOfEachRequest(t *testing.T) {
 	} {
 		w := &fakeWorkload{parts: 3, checking: true}
 		sw := settlingWorkload{w, make(chan *settlingStream, 1)}
-		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50}, sw, newFakeStore(c.do), &memorySink{}); err != nil {
+		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50}, sw, newFakeStore(c.do),
+			&memorySink{}); err != nil {
 			t.Fatal(err)
 		}
 		s := <-sw.streams
@@ -140,18 +141,18 @@ func TestSettlementOfEachRequest(t *testing.T) {
 
 // What Flush sends at the end is settled as well.
 func TestSettlementOfTheLastBatch(t *testing.T) {
-	for _, s := range settle(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
+	for _, s := range runSettling(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
 		if n := len(s.settled); n == 0 || s.settled[n-1].Confirmed != 1 {
 			t.Errorf("the flushed batch was not settled: %+v", s.settled)
 		}
 	}
 }
 
-// Sessions that do not return: the conductor settles in the place of the worker, also when the answer comes at just
+// Sessions that do not return: the controller settles in the place of the worker, also when the answer comes at just
 // that moment.
 func TestSettlementOfAbandonedOperations(t *testing.T) {
 	var n atomic.Int64
-	all := settle(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
+	all := runSettling(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
 		Config{Duration: 300 * time.Millisecond, Timeout: 5 * time.Millisecond, Grace: time.Millisecond},
 		func(_ call, res *store.Result) {
 			if n.Add(1)%50 == 0 {
@@ -167,18 +168,19 @@ func TestSettlementOfAbandonedOperations(t *testing.T) {
 	}
 }
 
-// An abort in the middle of everything: verification and the conductor's settlement exclude each other.
+// An abort in the middle of everything: verification and the controller's settlement exclude each other.
 func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 	for range 50 {
 		abort := make(chan struct{})
 		time.AfterFunc(2*time.Millisecond, func() { close(abort) })
-		settle(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort}, func(_ call, res *store.Result) { res.Doc = []byte("good") })
+		runSettling(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort},
+			func(_ call, res *store.Result) { res.Doc = []byte("good") })
 	}
 }
 
 func TestSettlementAllocatesNothing(t *testing.T) {
 	w := &worker{crew: &crew{}, settler: &countingSettler{}}
-	if n := testing.AllocsPerRun(1000, func() { w.settle(store.OK, 5) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { w.reportOutcome(store.OK, 5) }); n != 0 {
 		t.Errorf("%v allocations per settlement", n)
 	}
 }

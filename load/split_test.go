@@ -14,7 +14,8 @@ func TestSplitArrivalsArePoisson(t *testing.T) {
 	union := func(seed func(client int) uint64) []float64 {
 		var due []int64
 		for c := range clients {
-			a := newArrivals(Config{Workers: 1, Rate: rate / clients, Arrivals: Poisson, Seed: seed(c), Duration: time.Hour}.withDefaults(), math.MaxInt64)
+			a := newArrivals(Config{Workers: 1, Rate: rate / clients, Arrivals: Poisson, Seed: seed(c),
+				Duration: time.Hour}.withDefaults(), math.MaxInt64)
 			for range n / clients {
 				due = append(due, a.next())
 			}
@@ -28,7 +29,10 @@ func TestSplitArrivalsArePoisson(t *testing.T) {
 		slices.Sort(gaps)
 		return gaps
 	}
-	if d := distanceFromExponential(union(func(c int) uint64 { return 1 + uint64(c)*0x9e3779b97f4a7c15 })); d > 1.63/math.Sqrt(n*0.9) { // 1 % of the Kolmogorov-Smirnov test
+	// 1 % of the Kolmogorov-Smirnov test
+	if d := distanceFromExponential(union(func(c int) uint64 {
+		return 1 + uint64(c)*0x9e3779b97f4a7c15
+	})); d > 1.63/math.Sqrt(n*0.9) {
 		t.Errorf("the distances of the arrivals are %.4f away from an exponential distribution", d)
 	}
 	if d := distanceFromExponential(union(func(int) uint64 { return 1 })); d < 0.3 {

@@ -211,24 +211,65 @@ func TestBadConfig(t *testing.T) {
 // TestStalledProcessKeepsItsWorkers: when this process was stopped or suspended, all operations under
 // way look overdue in the moment it wakes up. None of them may be given up for that.
 func TestStalledProcessKeepsItsWorkers(t *testing.T) {
-	c := newCrew(2, &fakeWorkload{}, newFakeStore(nil), &memorySink{}, false)
-	c.base, c.grace, c.left = time.Now(), time.Second, 2
+	c := newController(newCrew(plan{grace: time.Second}, 2, newFakeStore(nil)), &memorySink{})
+	c.base = time.Now()
 	second := int64(time.Second)
 	c.workers[0].state.Store(5 * second)
 	c.workers[0].quiet = true
-	c.looked = 4 * second
+	c.watch.looked = 4 * second
 	for _, look := range []struct {
 		at   int64
 		left int
-	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2}, {21*second + second/10, 1}} {
-		c.watchSelf(look.at)
-		c.watchWorkers(look.at)
-		if c.left != look.left {
-			t.Fatalf("%d workers left at %v, want %d", c.left, time.Duration(look.at), look.left)
+	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2},
+		{21*second + second/10, 1}} {
+		c.watch.self(look.at)
+		c.watch.overdue(look.at, &c.books)
+		if left := int(c.roster.left.Load()); left != look.left {
+			t.Fatalf("%d workers left at %v, want %d", left, time.Duration(look.at), look.left)
 		}
 	}
-	if e := c.events.take(); len(e) != 1 || e[0].Kind != EventStalled || e[0].Data["gap_ns"] != "16000000000" {
+	if e := c.events.drain(); len(e) != 1 || e[0].Kind != EventStalled || e[0].Data["gap_ns"] != "16000000000" {
 		t.Errorf("events %v", e)
+	}
+}
+
+// TestManyWorkersEnd: the controller looks at all workers from time to time, not once for each of them that ends. The
+// end of a run with a million workers would otherwise take 10¹² looks.
+func TestManyWorkersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 2000
+		st := newFakeStore(func(c call, _ *store.Result) {
+			time.Sleep(time.Second + time.Duration(c.worker)*500*time.Microsecond) // so each ends at a moment of its own
+		})
+		cfg := Config{Workers: workers, Duration: 500 * time.Millisecond, PlainTimers: true}.withDefaults()
+		c := newRun(cfg, &fakeWorkload{}, st, &memorySink{})
+		if err := c.open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.conduct(t.Context())
+		if err != nil || r.Measured.Sent != workers || r.Abandoned != 0 {
+			t.Fatalf("%v, report %+v", err, r)
+		}
+		if most := int64(r.End / (5 * time.Millisecond)); c.watch.looks > most {
+			t.Errorf("all workers were looked at %d times in %v, want at most %d", c.watch.looks, r.End, most)
+		}
+	})
+}
+
+// TestLatestSuccessStopsEarly: failures and successes that take turns do not make every worker be looked at each time.
+func TestLatestSuccessStopsEarly(t *testing.T) {
+	workers := []*worker{{}, {}, {}}
+	for i, at := range []int64{-1, 70, 40} {
+		workers[i].lastOK.Store(at)
+	}
+	if got := latestSuccess(workers, never); got != 70 {
+		t.Errorf("the last success was at %d, want 70", got)
+	}
+	if got := latestSuccess(append(workers[:2:2], nil), 60); got != 70 { // nil: whoever looks further panics
+		t.Errorf("the first success after 60 is at %d, want 70", got)
+	}
+	if got := latestSuccess(workers[:1], never); got != -1 {
+		t.Errorf("the last success of none was at %d, want -1", got)
 	}
 }
 
@@ -240,7 +281,7 @@ func (s *slowSink) Interval(iv *measure.Interval) error {
 	return s.memorySink.Interval(iv)
 }
 
-// TestSlowSinkIsNoStall: a record on a busy disk holds up the conductor, not the load.
+// TestSlowSinkIsNoStall: a record on a busy disk holds up the controller, not the load.
 func TestSlowSinkIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{}

@@ -17,8 +17,8 @@ type limit struct {
 	_     [40]byte
 }
 
-// take reports whether one more measured operation may be sent.
-func (l *limit) take() bool {
+// admit reports whether one more measured operation may be sent.
+func (l *limit) admit() bool {
 	return l.most == 0 || l.taken.Add(1) <= l.most
 }
 
@@ -67,7 +67,7 @@ func (w *worker) flush() {
 }
 
 // closedLoop sends the next operation when the last one is answered.
-type closedLoop struct{ limit *limit }
+type closedLoop struct{}
 
 func (t closedLoop) step(w *worker) bool {
 	c := w.crew
@@ -81,7 +81,7 @@ func (t closedLoop) step(w *worker) bool {
 	// The phase is decided here: an operation taken before the border is the warm-up's even if the
 	// border passes while the stream prepares it.
 	phase := c.phaseOf(now)
-	if phase == measured && !t.limit.take() {
+	if phase == measured && !c.limit.admit() {
 		c.halt()
 		return false
 	}
@@ -91,17 +91,14 @@ func (t closedLoop) step(w *worker) bool {
 func (t closedLoop) finish(w *worker) { w.flush() }
 
 // openLoop takes operations from the schedule that all workers share.
-type openLoop struct {
-	schedule *schedule
-	drop     int64 // give up what is later than this; never: queue
-}
+type openLoop struct{ schedule *schedule }
 
 func (t openLoop) step(w *worker) bool {
 	c := w.crew
 	if c.stopping.Load() {
 		return false
 	}
-	due := t.schedule.take()
+	due := t.schedule.draw()
 	if due >= c.until {
 		return false
 	}
@@ -114,7 +111,7 @@ func (t openLoop) step(w *worker) bool {
 		w.late(c.phaseOf(due), due)
 	case now >= c.drained:
 		return false
-	case now-due > t.drop:
+	case now-due > c.dropAge:
 		c.drop(w.recorder(c.phaseOf(due)), c.phaseOf(due), now, 1)
 		return true
 	}
@@ -131,12 +128,11 @@ func (w *worker) late(phase int, due int64) {
 
 // pacedLoop gives every worker ticks of its own.
 type pacedLoop struct {
-	limit *limit
-	tick  int64
-	seed  uint64
+	tick int64
+	seed uint64
 }
 
-// pace is where a paced worker is in its ticks. The lock is between the worker and the conductor, who
+// pace is where a paced worker is in its ticks. The lock is between the worker and the controller, which
 // counts what fell due; it is never contended for longer than a few instructions.
 type pace struct {
 	mu      sync.Mutex
@@ -166,7 +162,7 @@ func (t pacedLoop) step(w *worker) bool {
 		w.late(c.phaseOf(due), due)
 	}
 	phase := c.phaseOf(due)
-	if phase == measured && !t.limit.take() {
+	if phase == measured && !c.limit.admit() {
 		c.halt()
 		return false
 	}

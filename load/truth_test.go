@@ -63,7 +63,8 @@ func rank(sorted []int64, q float64) int64 {
 
 func programs(n int) map[string]*programmed {
 	rng := rand.New(rand.NewPCG(3, 4))
-	exponential, bimodal, steady := &programmed{}, &programmed{}, &programmed{stall: [2]time.Duration{7 * time.Second, 8 * time.Second}}
+	exponential, bimodal, steady := &programmed{}, &programmed{},
+		&programmed{stall: [2]time.Duration{7 * time.Second, 8 * time.Second}}
 	for range n {
 		exponential.times = append(exponential.times, time.Duration(rng.ExpFloat64()*2e6))
 		bimodal.times = append(bimodal.times, 300*time.Microsecond+time.Duration(rng.Int64N(1000)))
@@ -96,7 +97,8 @@ func TestPercentilesAreTheTruth(t *testing.T) {
 				if kind == "response" {
 					latency = read.Response
 				}
-				for q, stated := range map[float64]*int64{0.5: latency.P50, 0.9: latency.P90, 0.95: latency.P95, 0.99: latency.P99, 0.999: latency.P999} {
+				for q, stated := range map[float64]*int64{0.5: latency.P50, 0.9: latency.P90, 0.95: latency.P95, 0.99: latency.P99,
+					0.999: latency.P999} {
 					want := rank(truth, q)
 					// The log does not hold the exact maximum, which bounds what run.json states.
 					if got := log.Quantile(q); min(got, latency.Max) != *stated {

@@ -17,7 +17,8 @@ func TestVirtualUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFakeStore(serving(100 * time.Millisecond))
 		s := time.Second
-		cfg := Config{Workers: 1, Warmup: 2 * s, Stages: []Stage{{Duration: 4 * s, Workers: 5}, {Duration: 2 * s, Workers: 5}, {Duration: 2 * s, Workers: 1}}}
+		cfg := Config{Workers: 1, Warmup: 2 * s, Stages: []Stage{{Duration: 4 * s, Workers: 5}, {Duration: 2 * s, Workers: 5},
+			{Duration: 2 * s, Workers: 1}}}
 		r, sink := mustRun(t, cfg, &fakeWorkload{}, st)
 		var users []int
 		var done []int64
@@ -64,13 +65,13 @@ type times struct {
 	of map[int][]time.Duration
 }
 
-func (x *times) note(c call) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.of == nil {
-		x.of = map[int][]time.Duration{}
+func (t *times) note(c call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[int][]time.Duration{}
 	}
-	x.of[c.worker] = append(x.of[c.worker], c.at)
+	t.of[c.worker] = append(t.of[c.worker], c.at)
 }
 
 // TestPaceIsYCSBs: ticks start after a random part of the first one, come at whole multiples, and a

@@ -12,12 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The states of a worker that are not the deadline of an operation under way.
-const (
-	idle      = 0
-	abandoned = -1
-)
-
 // The indices of a run's phases: what is counted apart.
 const (
 	warm     = 0
@@ -32,7 +26,8 @@ type task interface {
 	finish(w *worker)
 }
 
-// worker is one goroutine, or one task of an event loop, with one session.
+// worker is one goroutine, or one task of an event loop, with one session. What it has beside its custody, lastOK and
+// pace belongs to whoever has custody of it.
 type worker struct {
 	crew    *crew
 	id      int
@@ -45,35 +40,33 @@ type worker struct {
 	task    task
 	wait    waiter
 
-	// state is the deadline of the operation under way in run time, idle, or abandoned. Only a change
-	// by CompareAndSwap ends an operation: either the worker takes it back to idle, or the conductor
-	// makes it abandoned and owns from then on all that is below. That is what makes it safe to go on
-	// without a worker whose session does not return.
-	state  atomic.Int64
+	custody
 	lastOK atomic.Int64 // end of the last success, for the length of an outage
 	_      [48]byte
 
 	rec     [2]*measure.Recorder // by phase; the warm-up's is nil once it is over for this worker
 	sharing *int                 // how many workers have not given the warm-up's recorder back
-	phase   int
-	due     int64
-	start   int64
-	quiet   bool // the call under way is not an operation
-	sent    [2]int64
-	ended   int64  // when the last operation ended
-	checks  checks // of all operations that ended
-	flushed int64
-	unsent  int // consecutive operations that could not even be sent
+	unsent  int                  // consecutive operations that could not even be sent
 	paused  bool
 	pace    pace
+	account
+	operation
+}
 
-	// What follows belongs to the operation under way and to the worker alone.
-	op         workload.Op
-	res        store.Result
-	total      measure.Sample
-	parts      []measure.Sample
-	checked    checks
-	settlement Settlement
+// account is what a worker did.
+type account struct {
+	sent    [2]int64 // by phase
+	ended   int64    // when the last operation ended
+	flushed int64
+	checks  // of all operations that ended
+}
+
+func (a *account) add(b *account) {
+	a.sent[warm] += b.sent[warm]
+	a.sent[measured] += b.sent[measured]
+	a.ended = max(a.ended, b.ended)
+	a.flushed += b.flushed
+	a.checks.add(b.checks)
 }
 
 // checks counts the comparisons of what was read with what was written.
@@ -85,15 +78,67 @@ func (c *checks) add(d checks) {
 	c.missing += d.missing
 }
 
+// operation is what a worker has under way.
+type operation struct {
+	op         workload.Op
+	phase      int
+	due        int64
+	start      int64
+	quiet      bool // the call under way is not an operation
+	res        store.Result
+	total      measure.Sample
+	parts      []measure.Sample
+	checked    checks
+	settlement Settlement
+}
+
+// custody decides who may touch a worker: its goroutine, or the controller, once that has given up a session that does
+// not return. Only one of them ends a call, by exchanging its deadline: that makes it safe to go on without the worker.
+type custody struct {
+	state atomic.Int64 // the deadline of the call under way in run time, or one of the following
+}
+
+const (
+	idle      = 0
+	abandoned = -1 // the controller has it
+	checking  = -2 // the stream looks at a document: for so long the worker cannot be given up
+)
+
+// begin starts a call. The worker has custody and keeps it, or else it would not get here.
+func (c *custody) begin(deadline int64) { c.state.Store(deadline) }
+
+// end ends a call and reports whether the worker still has custody.
+func (c *custody) end(deadline int64) bool { return c.state.CompareAndSwap(deadline, idle) }
+
+// kept reports whether the worker has custody during a call.
+func (c *custody) kept(deadline int64) bool { return c.state.Load() == deadline }
+
+// lost reports whether the controller has custody.
+func (c *custody) lost() bool { return c.state.Load() == abandoned }
+
+// hold keeps the controller from giving up the worker until release. It returns false if that has happened.
+func (c *custody) hold(deadline int64) bool { return c.state.CompareAndSwap(deadline, checking) }
+
+func (c *custody) release(deadline int64) { c.state.Store(deadline) }
+
+// deadline returns until when the call under way shall return; busy is false if there is none that could be given up.
+func (c *custody) deadline() (deadline int64, busy bool) {
+	deadline = c.state.Load()
+	return deadline, deadline > 0
+}
+
+// giveUp gives custody to the controller, unless the call has returned meanwhile.
+func (c *custody) giveUp(deadline int64) bool { return c.state.CompareAndSwap(deadline, abandoned) }
+
 // main is the life of a worker.
 func (w *worker) main() {
 	for w.task.step(w) {
 	}
-	if w.state.Load() != abandoned {
+	if !w.lost() {
 		w.task.finish(w)
 	}
 	if w.leave() {
-		w.crew.exits <- w
+		w.crew.roster.leave()
 	}
 }
 
@@ -101,14 +146,14 @@ func (w *worker) main() {
 // this worker.
 func (w *worker) leave() bool {
 	w.wait.close()
-	alive := w.state.Load() != abandoned
+	alive := !w.lost()
 	deadline := w.crew.now() + int64(w.crew.timeout)
 	if alive {
 		w.quiet = true
-		w.state.Store(deadline)
+		w.begin(deadline)
 	}
 	_ = w.session.Close() // nothing is lost with it: every operation has its outcome
-	return alive && w.state.CompareAndSwap(deadline, idle)
+	return alive && w.end(deadline)
 }
 
 // perform sends the operation in w.op, which belongs to the given phase and was due at the given time,
@@ -123,14 +168,14 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	w.settlement.Confirmed, w.settlement.Failed = 0, -1
 	w.sent[phase]++
 	rec.Begin()
-	w.state.Store(deadline)
+	w.begin(deadline)
 	outcome, end := w.exchange(start, deadline)
-	if !w.state.CompareAndSwap(deadline, idle) {
+	if !w.end(deadline) {
 		return outcome, false
 	}
 	rec.End()
 	w.count(rec, outcome, end)
-	w.settle(outcome, end)
+	w.reportOutcome(outcome, end)
 	return outcome, true
 }
 
@@ -156,12 +201,12 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 	limit := w.crew.base.Add(time.Duration(deadline))
 	outcome, begin, end := store.OK, start, start
 	for i := range w.op.Requests {
-		if i > 0 && w.state.Load() != deadline {
+		if i > 0 && !w.kept(deadline) {
 			return store.Failed, end
 		}
 		w.session.Do(limit, &w.op.Requests[i], &w.res)
 		end = w.crew.now()
-		compared, alive := w.look(i, deadline)
+		compared, alive := w.compare(i, deadline)
 		if !alive {
 			return store.Failed, end
 		}
@@ -260,7 +305,7 @@ func (w *worker) fail(rec *measure.Recorder, outcome store.Outcome, end int64) {
 
 func (w *worker) failure(outcome store.Outcome) measure.Failure {
 	return measure.Failure{
-		Class: w.crew.classes[w.op.Class].Name, Outcome: outcome.String(), Reason: w.res.Reason.String(),
+		Class: w.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(), Reason: w.res.Reason.String(),
 		Code: w.res.Code, CodeName: w.res.CodeName, Labels: joinLabels(w.res.Labels),
 	}
 }

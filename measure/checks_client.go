@@ -171,9 +171,9 @@ func (s *Summary) border() float64 {
 	return s.LittleInFlight() / float64(ended)
 }
 
-// threeSigma is how many standard errors Student's t leaves outside as rarely as a normal distribution leaves three, with df
-// degrees of freedom: the error that is estimated from few intervals is uncertain itself. It is the expansion in 1/df of
-// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, within 4 % from df = 4 on.
+// threeSigma is how many standard errors Student's t leaves outside as rarely as a normal distribution leaves three,
+// with df degrees of freedom: the error that is estimated from few intervals is uncertain itself. It is the expansion
+// in 1/df of Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, within 4 % from df = 4 on.
 func threeSigma(df float64) float64 {
 	const z = 3.0
 	z2 := z * z

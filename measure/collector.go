@@ -95,6 +95,7 @@ func (c *Collector) Recorder() *Recorder {
 	r := &Recorder{collector: c, shard: c.shards[int(n)%len(c.shards)]}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r.place = len(c.recorders)
 	c.recorders = append(c.recorders, r)
 	c.workers.Store(int64(len(c.recorders)))
 	return r
@@ -103,8 +104,16 @@ func (c *Collector) Recorder() *Recorder {
 func (c *Collector) remove(r *Recorder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recorders = slices.DeleteFunc(c.recorders, func(x *Recorder) bool { return x == r })
-	c.workers.Store(int64(len(c.recorders)))
+	if r.place < 0 {
+		return // closed before
+	}
+	// All workers close theirs when the warm-up ends, so closing one must not cost more the more there are.
+	last := len(c.recorders) - 1
+	moved := c.recorders[last]
+	c.recorders[r.place], moved.place = moved, r.place
+	c.recorders[last] = nil
+	c.recorders, r.place = c.recorders[:last], -1
+	c.workers.Store(int64(last))
 }
 
 // SetWorkers overrides the number of workers that intervals report, which is otherwise the number of

@@ -3,6 +3,8 @@ package measure
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -177,7 +179,8 @@ func TestCountersAndFailures(t *testing.T) {
 	}
 	ivs := finish(t, c, 1500*time.Millisecond)
 	iv := ivs[0]
-	if iv.Offered != 3 || iv.Dropped != 1 || iv.Client.LatenessOver != 1 || iv.Lateness.Count() != 2 || ivs[1].Offered != 2 {
+	if iv.Offered != 3 || iv.Dropped != 1 || iv.Client.LatenessOver != 1 || iv.Lateness.Count() != 2 ||
+		ivs[1].Offered != 2 {
 		t.Errorf("offered %d and %d, dropped %d, over 1 ms %d, lateness %d", iv.Offered, ivs[1].Offered, iv.Dropped,
 			iv.Client.LatenessOver, iv.Lateness.Count())
 	}
@@ -222,7 +225,8 @@ func TestCollectorRefusesSenselessDimensions(t *testing.T) {
 // the interval in which it ended unless that was closed.
 func TestEverySampleIsCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, err := NewCollector(Options{Dims: testDims(false), Width: 100, Grace: time.Duration(rapid.IntRange(1, 300).Draw(t, "grace"))})
+		c, err := NewCollector(Options{Dims: testDims(false), Width: 100,
+			Grace: time.Duration(rapid.IntRange(1, 300).Draw(t, "grace"))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,6 +326,39 @@ func TestWorkersAndTicksAtTheSameTime(t *testing.T) {
 	}
 	if n != workers*each {
 		t.Errorf("%d samples counted, %d recorded", n, workers*each)
+	}
+}
+
+// TestRecordersCloseInAnyOrder: those that stay are still drained and counted, and closing one twice takes out no
+// other.
+func TestRecordersCloseInAnyOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	c := newTestCollector(t, Options{Dims: testDims(false)})
+	var open []*Recorder
+	for range 50 {
+		open = append(open, c.Recorder())
+	}
+	recorded := int64(0)
+	for len(open) > 0 {
+		i := rng.IntN(len(open))
+		open[i].Close()
+		open[i].Close()
+		open = slices.Delete(open, i, i+1)
+		for _, r := range open {
+			r.Begin()
+			r.Record(&Sample{End: recorded, Service: 1})
+			recorded++
+		}
+		if busy := c.Gauge(time.Duration(recorded)); busy != len(open)*(50-len(open)) {
+			t.Fatalf("%d operations are under way with %d recorders open, want %d", busy, len(open), len(open)*(50-len(open)))
+		}
+	}
+	var n int64
+	for _, iv := range finish(t, c, time.Duration(recorded)) {
+		n += iv.Classes[0].Counts[0]
+	}
+	if n != recorded {
+		t.Errorf("%d samples counted, %d recorded", n, recorded)
 	}
 }
 

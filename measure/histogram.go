@@ -205,8 +205,8 @@ func (h *Histogram) Buckets() iter.Seq2[int64, int64] {
 	return h.packed.ForEachBucket
 }
 
-// Cumulative yields the highest value of each used bucket in nanoseconds, but never one above the largest value recorded, and
-// how many values lie at or below it, in ascending order.
+// Cumulative yields the highest value of each used bucket in nanoseconds, but never one above the largest value
+// recorded, and how many values lie at or below it, in ascending order.
 func (h *Histogram) Cumulative() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
 		var n int64
@@ -219,9 +219,9 @@ func (h *Histogram) Cumulative() iter.Seq2[int64, int64] {
 	}
 }
 
-// bucketEnd is the highest value of the bucket that begins at v nanoseconds. With three digits, values below 2·10³, rounded
-// up to a power of two, have buckets of their own; every further power of two has half as many (HdrHistogram, "Bucket
-// structure").
+// bucketEnd is the highest value of the bucket that begins at v nanoseconds. With three digits, values below 2·10³,
+// rounded up to a power of two, have buckets of their own; every further power of two has half as many (HdrHistogram,
+// "Bucket structure").
 func bucketEnd(v int64) int64 {
 	const exactBits = 11
 	return v + 1<<max(0, bits.Len64(uint64(v))-exactBits) - 1

@@ -92,7 +92,8 @@ func TestQuantilesOfDecimalShares(t *testing.T) {
 		if n < 37 || n&(n-1) != 0 && n%1000 != 0 && n > 300 {
 			continue
 		}
-		for _, share := range []struct{ parts, of int64 }{{5, 10}, {9, 10}, {95, 100}, {99, 100}, {999, 1000}, {9999, 10_000}} {
+		for _, share := range []struct{ parts, of int64 }{{5, 10}, {9, 10}, {95, 100}, {99, 100}, {999, 1000},
+			{9999, 10_000}} {
 			rank := (share.parts*n + share.of - 1) / share.of
 			got := h.Quantile(float64(share.parts) / float64(share.of))
 			if got < rank || float64(got) > float64(rank)*1.001 {
@@ -172,7 +173,8 @@ func TestSumSaturates(t *testing.T) {
 }
 
 func TestMinCount(t *testing.T) {
-	for q, want := range map[float64]int64{0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.999: 3688, 0.9999: 36887, 0: 1, 1: 1, 0.01: 368} {
+	for q, want := range map[float64]int64{0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.999: 3688, 0.9999: 36887, 0: 1, 1: 1,
+		0.01: 368} {
 		got := MinCount(q)
 		if got != want {
 			t.Errorf("MinCount(%g) = %d, want %d", q, got, want)
@@ -186,7 +188,8 @@ func TestMinCount(t *testing.T) {
 
 func TestNilHistogramIsEmpty(t *testing.T) {
 	var h *Histogram
-	if h.Count() != 0 || h.Quantile(0.5) != 0 || h.Mean() != 0 || h.Max() != 0 || h.Enough(0.5) || h.CountAbove(0) != 0 || h.Clone() != nil {
+	if h.Count() != 0 || h.Quantile(0.5) != 0 || h.Mean() != 0 || h.Max() != 0 || h.Enough(0.5) || h.CountAbove(0) != 0 ||
+		h.Clone() != nil {
 		t.Error("a nil histogram is not empty")
 	}
 	if _, err := h.Encode(); err != nil {
@@ -231,7 +234,8 @@ func FuzzDecode(f *testing.F) {
 
 func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 	h := histogramOf([]int64{1000, 2000})
-	for _, e := range []Exact{{}, {Min: 900, Max: 2000, Sum: 3000}, {Min: 1000, Max: 3000, Sum: 4000}, {Min: 1000, Max: 2000, Sum: 5}} {
+	for _, e := range []Exact{{}, {Min: 900, Max: 2000, Sum: 3000}, {Min: 1000, Max: 3000, Sum: 4000},
+		{Min: 1000, Max: 2000, Sum: 5}} {
 		if h.Restore(e) == nil {
 			t.Errorf("%+v was accepted", e)
 		}

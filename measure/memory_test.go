@@ -27,7 +27,8 @@ func TestMemoryOfAThousandWorkers(t *testing.T) {
 	for second := range 60 {
 		for i, r := range recorders {
 			for k := range 20 {
-				r.Record(&Sample{End: int64(second)*int64(time.Second) + int64(i), Service: int64(i*k*1000 + 1), Response: int64(i*k*1100 + 2),
+				r.Record(&Sample{End: int64(second)*int64(time.Second) + int64(i), Service: int64(i*k*1000 + 1),
+					Response: int64(i*k*1100 + 2),
 					PoolWait: 10, Class: uint8(k % 8), Outcome: uint8(k / 19)})
 			}
 		}

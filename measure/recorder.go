@@ -20,12 +20,14 @@ const (
 	entryLate
 )
 
-// Recorder takes the samples of one worker, or of several that run on one goroutine in turn. Its methods may be called by that
-// goroutine only, but at the same time as the methods of the [Collector]. They allocate nothing, except for new kinds of failures.
+// Recorder takes the samples of one worker, or of several that run on one goroutine in turn. Its methods may be called
+// by that goroutine only, but at the same time as the methods of the [Collector]. They allocate nothing, except for new
+// kinds of failures.
 type Recorder struct {
 	collector *Collector
 	shard     *shard
 	busy      atomic.Int64 // operations under way
+	place     int          // among those of the collector, under its lock; -1 once it is closed
 
 	// The worker alone writes to the buffer and raises n; a tick of the collector reads below n. Only the
 	// one who folds takes the lock, and only under it n goes back to zero.

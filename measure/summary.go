@@ -174,7 +174,8 @@ func (s *Summary) Add(iv *Interval) error {
 // Interval returns the summary as one interval, as long as those it was made of. Both share what they count.
 func (s *Summary) Interval() *Interval {
 	return &Interval{
-		Phase: s.Phase, Start: s.Start, End: s.End, Classes: s.Classes, Failures: s.Failures, Offered: s.Offered, Dropped: s.Dropped,
+		Phase: s.Phase, Start: s.Start, End: s.End, Classes: s.Classes, Failures: s.Failures, Offered: s.Offered,
+		Dropped: s.Dropped,
 		Workers: s.Workers, InFlight: s.InFlight, Samples: s.Samples, Lateness: s.Lateness, Client: s.Client,
 	}
 }

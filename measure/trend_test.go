@@ -45,7 +45,8 @@ func TestMannKendall(t *testing.T) {
 	}
 	// Var S = (9·8·23 − 2·1·9 − 3·2·11 − 3·2·11)/18 = (1656 − 150)/18
 	s, p = MannKendall(tied)
-	if z := (math.Abs(float64(want)) - 1) / math.Sqrt(1506.0/18); s != want || (want != 0 && !near(p, math.Erfc(z/math.Sqrt2), 1e-12)) {
+	if z := (math.Abs(float64(want)) - 1) / math.Sqrt(1506.0/18); s != want ||
+		(want != 0 && !near(p, math.Erfc(z/math.Sqrt2), 1e-12)) {
 		t.Errorf("tied: S = %d (want %d), p = %g", s, want, p)
 	}
 	for _, flat := range [][]float64{nil, {1}, {2, 2, 2, 2}} {

@@ -104,7 +104,8 @@ func SortFindings(findings []Finding) { slices.SortStableFunc(findings, compareF
 
 // finding makes a finding with its figures.
 func finding(id string, sev Severity, value, limit float64, unit, text string, args ...any) []Finding {
-	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, words(args)...), Value: &value, Limit: &limit, Unit: unit}}
+	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, words(args)...), Value: &value, Limit: &limit,
+		Unit: unit}}
 }
 
 // graded is a warning, or invalid beyond a second limit.

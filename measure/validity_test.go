@@ -99,7 +99,8 @@ func TestFindings(t *testing.T) {
 	}{
 		{"processor", 300, func(_ int, iv *Interval) { iv.Client.CPU = 3 * time.Second }, Circumstances{Cores: 4}, []string{"client-cpu:warning"}},
 		{"processor all", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second }, Circumstances{Cores: 4}, []string{"client-cpu:invalid"}},
-		{"processor shared with the target", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second }, Circumstances{Cores: 4, InProcess: true}, nil},
+		{"processor shared with the target", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second },
+			Circumstances{Cores: 4, InProcess: true}, nil},
 		{"ceiling", 300, nil, Circumstances{Ceiling: 12_000}, []string{"client-limited:warning"}},
 		{"ceiling reached", 300, nil, Circumstances{Ceiling: 10_500}, []string{"client-limited:invalid"}},
 		{"scheduler", 300, func(i int, iv *Interval) {
@@ -250,7 +251,8 @@ func TestMergeOfSummaries(t *testing.T) {
 	if err := s.AddTail(tail); err != nil {
 		t.Fatal(err)
 	}
-	if s.Ended() != ended || s.Tally().Succeeded != ended.Succeeded+5 || s.Duration() != 10*time.Second || s.Tail.Succeeded != 5 {
+	if s.Ended() != ended || s.Tally().Succeeded != ended.Succeeded+5 || s.Duration() != 10*time.Second ||
+		s.Tail.Succeeded != 5 {
 		t.Errorf("tail: %+v of %+v in %v", s.Tail, s.Tally(), s.Duration())
 	}
 	whole, late := s.EndedClass(0), s.Dims.Tally(tail.Classes[0].Counts)
@@ -291,7 +293,8 @@ func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 	if got := s.behind(); !strings.Contains(got, "(15,903 were dropped)") {
 		t.Error(got)
 	}
-	text := finding("x", Note, 0, 0, "", "%s, %s, %s and %s;", 10641*time.Microsecond, 3694, int64(15903), time.Duration(0))[0].Text + chance(0.0004) + chance(0.004)
+	text := finding("x", Note, 0, 0, "", "%s, %s, %s and %s;", 10641*time.Microsecond, 3694, int64(15903),
+		time.Duration(0))[0].Text + chance(0.0004) + chance(0.004)
 	for _, want := range []string{"10.6 ms, 3,694, 15,903 and 0", "p < 0.001", "p = 0.004"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
@@ -299,8 +302,8 @@ func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 	}
 }
 
-// A short run at a low rate has few operations under way when they are counted, so that what was counted scatters widely. It
-// must not be called wrong for that.
+// A short run at a low rate has few operations under way when they are counted, so that what was counted scatters
+// widely. It must not be called wrong for that.
 func TestLittlesLawOfShortRuns(t *testing.T) {
 	const seed, runs = 7, 2000
 	rng := rand.New(rand.NewPCG(seed, seed))

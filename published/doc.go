@@ -4,8 +4,8 @@
 // document contradicts itself, both statements are kept and a [Contradiction] says so.
 //
 // Units are those of the house: throughput in operations a second, times in milliseconds, outages in seconds. Figures
-// of different machines are never compared as they are: [Sweep.Ratio] gives each one to the document's own baseline, and
-// a measurement is set beside it as the ratio to its own.
+// of different machines are never compared as they are: [Sweep.Ratio] gives each one to the document's own baseline,
+// and a measurement is set beside it as the ratio to its own.
 //
 // The data are the YAML files in data/, one for each document. This package reads them and knows no other room.
 package published

@@ -84,7 +84,8 @@ func TestSweepsAreComplete(t *testing.T) {
 		12: "replica set and w", 14: "stripe width", 16: "mirror or parity", 18: "durability", 20: "checksum", 22: "device of the cache tier"} {
 		for i, workload := range []string{"a", "b"} {
 			found := s.Figure(fmt.Sprintf("figure %d", first+i))
-			if len(found) != 1 || found[0].Workload != workload || !strings.HasPrefix(found[0].Factor, factor) || len(found[0].Metrics) != 3 {
+			if len(found) != 1 || found[0].Workload != workload || !strings.HasPrefix(found[0].Factor, factor) ||
+				len(found[0].Metrics) != 3 {
 				t.Errorf("figure %d: found %v, want the factor %q in workload %s", first+i, found, factor, workload)
 			}
 		}
@@ -103,7 +104,8 @@ func TestEachFigureHasItsPlace(t *testing.T) {
 			if v.Place.Section == "" || !slices.Contains([]string{"text", "table", "output"}, v.Place.How) {
 				t.Errorf("%s: %s stands nowhere: %v", s.Name, path, v.Place)
 			}
-			if n, err := strconv.ParseFloat(strings.ReplaceAll(v.Written, ",", ""), 64); (err != nil || n != v.Number) && v.Note == "" {
+			if n, err := strconv.ParseFloat(strings.ReplaceAll(v.Written, ",", ""), 64); (err != nil || n != v.Number) &&
+				v.Note == "" {
 				t.Errorf("%s: %s is %v but written %q, without a note", s.Name, path, v.Number, v.Written)
 			}
 			if got, found := s.Value(path); !found || got != v {
@@ -134,8 +136,8 @@ func (s *Source) everything() map[string]Value {
 	return all
 }
 
-// Percentages and multipliers are recomputed from the documents' own figures, each to its last written digit; those that
-// do not follow are exactly those that a contradiction names.
+// Percentages and multipliers are recomputed from the documents' own figures, each to its last written digit; those
+// that do not follow are exactly those that a contradiction names.
 func TestClaimsAreRecomputed(t *testing.T) {
 	claims := 0
 	for _, s := range documents(t) {
@@ -229,7 +231,8 @@ func TestTrendsAgreeWithFigures(t *testing.T) {
 	for _, s := range documents(t) {
 		for _, sweep := range s.Sweeps {
 			for _, trend := range sweep.Trends {
-				if !slices.Contains(sweep.Metrics, trend.Metric) || trend.Words == "" || !slices.Contains([]string{"rises", "falls", "steady", "unclear"}, trend.Goes) {
+				if !slices.Contains(sweep.Metrics, trend.Metric) || trend.Words == "" ||
+					!slices.Contains([]string{"rises", "falls", "steady", "unclear"}, trend.Goes) {
 					t.Errorf("%s: %s: not a trend: %+v", s.Name, sweep.ID, trend)
 				}
 				from, known := sweep.Value(trend.From, trend.Metric)
@@ -237,7 +240,8 @@ func TestTrendsAgreeWithFigures(t *testing.T) {
 				if !known || !alsoKnown || from.Bound != "" || to.Bound != "" {
 					continue
 				}
-				if rises, falls := to.Number > from.Number, to.Number < from.Number; trend.Goes == "rises" && !rises || trend.Goes == "falls" && !falls {
+				if rises, falls := to.Number > from.Number, to.Number < from.Number; trend.Goes == "rises" && !rises ||
+					trend.Goes == "falls" && !falls {
 					t.Errorf("%s: %s: %+v, but %s and %s are stated", s.Name, sweep.ID, trend, from, to)
 				}
 			}

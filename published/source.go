@@ -46,7 +46,8 @@ type Item struct {
 	// Caption is the document's own, or says what it is where it has none; a wrong one is a [Contradiction].
 	Caption string `yaml:"caption"`
 	// Holds says where its values are: "text" (some are stated in sentences, the others only drawn), "table" (all stand
-	// in it), "output", "picture" (values not stated), "words" (a table without measurements), "none" (a diagram or a screen without them).
+	// in it), "output", "picture" (values not stated), "words" (a table without measurements), "none" (a diagram or a
+	// screen without them).
 	Holds string `yaml:"holds"`
 }
 
@@ -107,8 +108,8 @@ type Setting struct {
 	Says string `yaml:"says"`
 	// Value is as the document has it, with its unit.
 	Value string `yaml:"value"`
-	// Path is the key of a study that means the same, "" if none does; Here says then what stands for it where the document is
-	// repeated.
+	// Path is the key of a study that means the same, "" if none does; Here says then what stands for it where the
+	// document is repeated.
 	Path  string `yaml:"path"`
 	Here  string `yaml:"here"`
 	Place `yaml:",inline"`
@@ -117,8 +118,8 @@ type Setting struct {
 // Advice is a recommendation, in short.
 type Advice struct {
 	Says string `yaml:"says"`
-	// RestsOn are the IDs of the sweeps that the document can have taken it from, or SWEEP/LEVEL where it is about one level against
-	// the baseline; none if it measured nothing of the kind.
+	// RestsOn are the IDs of the sweeps that the document can have taken it from, or SWEEP/LEVEL where it is about one
+	// level against the baseline; none if it measured nothing of the kind.
 	RestsOn []string `yaml:"rests_on"`
 	// But says where those sweeps do not carry it, or what the advice leaves out.
 	But   string `yaml:"but"`
@@ -176,7 +177,8 @@ func (s *Source) Figure(name string) []*Sweep {
 func (s *Source) Find(factor, workload string) []*Sweep {
 	var found []*Sweep
 	for _, sweep := range s.Sweeps {
-		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" || sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
+		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" ||
+			sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
 			found = append(found, sweep)
 		}
 	}

@@ -96,7 +96,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// Within says whether something that an advice rests on is the sweep, or one of its levels: "volumes" or "volumes/ext4".
+// Within says whether something that an advice rests on is the sweep, or one of its levels: "volumes" or
+// "volumes/ext4".
 func (s *Sweep) Within(restsOn string) bool {
 	id, level, one := strings.Cut(restsOn, "/")
 	return id == s.ID && (!one || s.Level(level) != nil)

@@ -30,9 +30,10 @@ func (r *runner) startWatch() {
 		case r.lab != nil:
 			sources = append(sources, r.lab.sources(r)...)
 		case r.target.Kind == "mongodb":
-			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: r.address(), Open: r.openWatched, Member: func(address string) (observe.Opener, error) {
-				return r.openMember(r.target.URI, address)
-			}})
+			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: r.address(), Open: r.openWatched,
+				Member: func(address string) (observe.Opener, error) {
+					return r.openMember(r.target.URI, address)
+				}})
 		}
 	}
 	r.watch.Follow(observe.Every, sources...)

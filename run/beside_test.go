@@ -39,12 +39,14 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 		return
 	}
 	asked := small("", func(s *spec.Run) {
-		s.Target, s.Load = "null:", spec.Load{Workers: 1, Rate: 50, Warmup: spec.Duration(time.Second), Duration: spec.Duration(5 * time.Minute)}
+		s.Target, s.Load = "null:", spec.Load{Workers: 1, Rate: 50, Warmup: spec.Duration(time.Second),
+			Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(err) {
+	if _, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsAfter{intervals: 4, end: cancel}}); !interrupted(
+		err) {
 		t.Fatal(err)
 	}
 	r, err := record.OpenRun(dir)
@@ -65,7 +67,9 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 	for _, want := range []struct{ source, name string }{
 		{"client", "cpu.used"}, {"client", "memory.resident"}, {"host:" + host, "cpu.busy"}, {"host:" + host, "memory.used"},
 	} {
-		if !slices.ContainsFunc(r.Series, func(s record.Series) bool { return s.Source == want.source && s.Name == want.name }) {
+		if !slices.ContainsFunc(r.Series, func(s record.Series) bool {
+			return s.Source == want.source && s.Name == want.name
+		}) {
 			t.Errorf("%s has no series %s: %+v", want.source, want.name, r.Series)
 		}
 	}
@@ -75,7 +79,8 @@ func TestWhatHappensBesideTheLoad(t *testing.T) {
 func TestMembersLookAtThemselves(t *testing.T) {
 	t.Parallel()
 	asked := small("", func(s *spec.Run) {
-		s.Target, s.LoadPhase.Skip, s.Load = "null:", true, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
+		s.Target, s.LoadPhase.Skip, s.Load = "null:", true,
+			spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +103,8 @@ func TestMembersLookAtThemselves(t *testing.T) {
 func TestWhatADriverTells(t *testing.T) {
 	t.Parallel()
 	asked := small("", func(s *spec.Run) {
-		s.Target, s.Client, s.Load = "null:tcp", ClientDriver, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
+		s.Target, s.Client, s.Load = "null:tcp", ClientDriver,
+			spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -90,8 +90,8 @@ func checkSingle(t Target, asked spec.Run) error {
 	return nil
 }
 
-// CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known before
-// anything is made.
+// CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known
+// before anything is made.
 func CheckRoom(l spec.Lab, asked spec.Run) error {
 	if asked.LoadPhase.Skip || l.Storage.Size == 0 {
 		return nil

@@ -142,7 +142,7 @@ func (r *runner) keepFill(f record.FillResult) {
 func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
 	name := r.spec.Database + "." + r.workload.Collections()[0]
-	first, err := r.look(ctx, 0)
+	first, err := r.sizeInTarget(ctx, 0)
 	switch {
 	case err != nil || first == notAsked:
 		return err
@@ -153,7 +153,7 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, first, want, remedy)
 	}
 	if last := r.workload.Records() - 1; count > last {
-		switch size, err := r.look(ctx, last); {
+		switch size, err := r.sizeInTarget(ctx, last); {
 		case err != nil:
 			return err
 		case size == notThere:
@@ -170,16 +170,16 @@ const (
 	notAsked = -2 // the workload's records cannot be asked for one by one
 )
 
-// look returns the size of a record in the target. It returns early when ctx ends, although a session
+// sizeInTarget returns the size of a record in the target. It returns early when ctx ends, although a session
 // cannot be told to.
-func (r *runner) look(ctx context.Context, seq int64) (size int, err error) {
+func (r *runner) sizeInTarget(ctx context.Context, seq int64) (size int, err error) {
 	type answer struct {
 		size int
 		err  error
 	}
 	answers := make(chan answer, 1)
 	go func(st store.Store) {
-		size, err := r.ask(st, seq)
+		size, err := r.probeSize(st, seq)
 		answers <- answer{size, err}
 	}(r.store)
 	select {
@@ -190,7 +190,7 @@ func (r *runner) look(ctx context.Context, seq int64) (size int, err error) {
 	}
 }
 
-func (r *runner) ask(st store.Store, seq int64) (size int, err error) {
+func (r *runner) probeSize(st store.Store, seq int64) (size int, err error) {
 	session, err := st.Session(0)
 	if err != nil {
 		return 0, err

@@ -63,7 +63,9 @@ func TestRecordOnAFullDisk(t *testing.T) {
 	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: "c", Records: 100},
 		Load: spec.Load{Workers: 1, Rate: 100, Duration: spec.Duration(60e9)}}
 	asked.Defaults()
-	printed, err := Execute(t.Context(), asked, Options{Dir: dir, Ready: func(context.Context) error { return fill(disk) }})
+	printed, err := Execute(t.Context(), asked, Options{Dir: dir, Ready: func(context.Context) error {
+		return fill(disk)
+	}})
 	if err == nil || !strings.Contains(err.Error(), "full") {
 		t.Fatalf("the run ended with %v", err)
 	}
@@ -102,7 +104,8 @@ func fillStore(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		var res store.Result
-		session.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable", Docs: [][]byte{doc}}, &res)
+		session.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
+			Docs: [][]byte{doc}}, &res)
 		outcome = res.Outcome
 	}
 }

@@ -34,7 +34,8 @@ func TestRecordIsHeldWhileItIsWritten(t *testing.T) {
 			t.Errorf("a second run into the same directory: %v", err)
 		}
 	}
-	if _, err := Execute(t.Context(), small(t.TempDir(), nil), Options{Dir: dir, Progress: &looker{look: look}}); err != nil {
+	if _, err := Execute(t.Context(), small(t.TempDir(), nil),
+		Options{Dir: dir, Progress: &looker{look: look}}); err != nil {
 		t.Fatal(err)
 	}
 	if !looked {

@@ -52,7 +52,8 @@ func coresSince(began map[string]cpuUse) map[string]float64 {
 	return cores
 }
 
-// byServer says which server used how much, the busiest first: on a sharded cluster a router may be the limit, or one shard.
+// byServer says which server used how much, the busiest first: on a sharded cluster a router may be the limit, or one
+// shard.
 func (t *labTarget) byServer() string {
 	if len(t.cores) < 2 {
 		return ""

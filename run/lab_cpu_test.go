@@ -11,7 +11,8 @@ import (
 
 // What a server used is that of its processes, and the finding names the busiest first.
 func TestCoresByServer(t *testing.T) {
-	began := cpuUses([]record.LabMember{{Name: "busy", PIDs: []int{os.Getpid()}}, {Name: "gone", PIDs: []int{1 << 30}}, {Name: "none"}})
+	began := cpuUses([]record.LabMember{{Name: "busy", PIDs: []int{os.Getpid()}}, {Name: "gone", PIDs: []int{1 << 30}},
+		{Name: "none"}})
 	if _, ok := began["busy"]; !ok || len(began) != 1 {
 		t.Fatalf("what this process used is not known: %v", began)
 	}

@@ -104,7 +104,8 @@ func newFakeLab(t *testing.T) *fakeLab {
 		t.Fatal(err)
 	}
 	secrets := filepath.Join(filepath.Dir(log), "secrets")
-	if err := errors.Join(os.Mkdir(secrets, 0o700), os.WriteFile(filepath.Join(secrets, "postgres"), []byte(ownSecret+"\n"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(secrets, 0o700), os.WriteFile(filepath.Join(secrets, "postgres"),
+		[]byte(ownSecret+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return &fakeLab{uri: responder.URI(), log: log}
@@ -119,7 +120,7 @@ type endsWhen struct {
 	end    func()
 }
 
-func (e *endsWhen) Event(x measure.Event) { e.told = e.told || x.Kind == "fault" }
+func (e *endsWhen) Event(event measure.Event) { e.told = e.told || event.Kind == "fault" }
 
 func (e *endsWhen) Interval(_ measure.Dims, iv *measure.Interval) {
 	e.lab.mu.Lock()
@@ -135,13 +136,15 @@ func (e *endsWhen) Interval(_ measure.Dims, iv *measure.Interval) {
 func labRun(t *testing.T, f *fakeLab, atEnd func()) (*record.Run, string) {
 	t.Helper()
 	asked := small("", func(s *spec.Run) {
-		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
+		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true,
+			spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var once sync.Once
-	_, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsWhen{lab: f, before: func() { once.Do(atEnd) }, end: cancel},
+	_, err := Execute(ctx, asked, Options{Dir: dir, Progress: &endsWhen{lab: f, before: func() { once.Do(atEnd) },
+		end: cancel},
 		Lab: func(_ context.Context, name string) (Lab, error) {
 			if name != "three" {
 				t.Errorf("lab %q was looked for", name)

@@ -8,8 +8,8 @@ import (
 // reserveBytes is what the last files of a record take at most, but for studies of hundreds of classes.
 const reserveBytes = 1 << 20
 
-// reserve is space on the disk of the record, held while the run goes on, so that the record of a run that filled its disk
-// still says so. It has no name, so that nothing is left of it however the process ends.
+// reserve is space on the disk of the record, held while the run goes on, so that the record of a run that filled its
+// disk still says so. It has no name, so that nothing is left of it however the process ends.
 type reserve struct{ f *os.File }
 
 // newReserve takes the space. Where there is none, or where a file needs a name, nothing is held.

@@ -87,8 +87,8 @@ func (r *runner) mayDrop(ctx context.Context, c server.Commander, namespace stri
 	return s, nil
 }
 
-// unsharded says whether a collection is certainly not sharded: its statistics, which its users may read, say so, or there is
-// none (manual: "collStats").
+// unsharded says whether a collection is certainly not sharded: its statistics, which its users may read, say so, or
+// there is none (manual: "collStats").
 func unsharded(ctx context.Context, c server.Commander, namespace string) bool {
 	db, name, _ := strings.Cut(namespace, ".")
 	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "collStats", Value: name}})
@@ -148,8 +148,8 @@ type command struct {
 	doc bson.D
 }
 
-// creation are the commands that shard the empty collection as it was: with its options, its key and, where the server can
-// do that, as many chunks at once.
+// creation are the commands that shard the empty collection as it was: with its options, its key and, where the server
+// can do that, as many chunks at once.
 func (s *sharding) creation() []command {
 	db, name := s.names()
 	var list []command
@@ -206,7 +206,8 @@ func (s *sharding) finishing() []command {
 	}
 	if s.noBalance {
 		list = append(list, command{"config", bson.D{{Key: "update", Value: "collections"}, {Key: "updates", Value: bson.A{bson.D{
-			{Key: "q", Value: bson.D{{Key: "_id", Value: s.namespace}}}, {Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "noBalance", Value: true}}}}}}}}}})
+			{Key: "q", Value: bson.D{{Key: "_id", Value: s.namespace}}},
+			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "noBalance", Value: true}}}}}}}}}})
 	}
 	return list
 }

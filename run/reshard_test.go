@@ -78,14 +78,16 @@ func (c *clusterOf) RunCommand(_ context.Context, _ string, cmd []byte) ([]byte,
 		}
 	case "moveChunk":
 		for i := range c.chunks {
-			if bytes.Equal(c.chunks[i].Min, d.Lookup("bounds", "0").Document()) && bytes.Equal(c.chunks[i].Max, d.Lookup("bounds", "1").Document()) {
+			if bytes.Equal(c.chunks[i].Min, d.Lookup("bounds", "0").Document()) &&
+				bytes.Equal(c.chunks[i].Max, d.Lookup("bounds", "1").Document()) {
 				c.chunks[i].Shard = d.Lookup("to").StringValue()
 				return raw(bson.D{{Key: "ok", Value: 1}}), nil
 			}
 		}
 		return nil, &store.ServerError{Code: 2, Message: "no chunk has these bounds"}
 	case "updateZoneKeyRange":
-		c.zones = append(c.zones, bson.D{{Key: "min", Value: d.Lookup("min")}, {Key: "max", Value: d.Lookup("max")}, {Key: "tag", Value: d.Lookup("zone")}})
+		c.zones = append(c.zones, bson.D{{Key: "min", Value: d.Lookup("min")}, {Key: "max", Value: d.Lookup("max")},
+			{Key: "tag", Value: d.Lookup("zone")}})
 	case "create":
 		c.options = bson.D{{Key: "collation", Value: d.Lookup("collation")}}
 	case "enableSharding", "update":
@@ -176,14 +178,16 @@ func (c *clusterOf) spread() []string {
 	return list
 }
 
-// What was sharded is sharded in the same way after it was dropped: with its key, uniqueness, options, chunks on their shards
-// and zones, by every way in which a release makes chunks, also while the cluster is busy.
+// What was sharded is sharded in the same way after it was dropped: with its key, uniqueness, options, chunks on their
+// shards and zones, by every way in which a release makes chunks, also while the cluster is busy.
 func TestShardingIsRestored(t *testing.T) {
 	collation := bson.D{{Key: "collation", Value: bson.D{{Key: "locale", Value: "sv"}}}}
-	zones := []bson.D{{{Key: "min", Value: bson.D{{Key: "_id", Value: ""}}}, {Key: "max", Value: bson.D{{Key: "_id", Value: "k001"}}}, {Key: "tag", Value: "north"}}}
+	zones := []bson.D{{{Key: "min", Value: bson.D{{Key: "_id", Value: ""}}},
+		{Key: "max", Value: bson.D{{Key: "_id", Value: "k001"}}}, {Key: "tag", Value: "north"}}}
 	for _, release := range []int{4, 6, 8} {
 		for name, was := range map[string]clusterOf{
-			"hashed": {chunks: chunksAt([]string{"s1", "s2"}, borders(4)...), entry: bson.D{{Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}}}},
+			"hashed": {chunks: chunksAt([]string{"s1", "s2"}, borders(4)...),
+				entry: bson.D{{Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}}}},
 			"hashed, moved": {chunks: chunksAt([]string{"s2", "s1", "s1"}, borders(5)...), busy: 3,
 				entry: bson.D{{Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}}}},
 			"ranged": {chunks: chunksAt([]string{"s2", "s1"}, "b", "k", "t"), options: collation, zones: zones,
@@ -229,7 +233,8 @@ func TestShardingIsRestored(t *testing.T) {
 // A collection that its user could not shard again is not dropped, and the user is told what to enter.
 func TestShardedIsNotDroppedWithoutRights(t *testing.T) {
 	c := &clusterOf{release: 4, shards: []string{"s1", "s2"}, rights: []string{"find", "dropCollection", "splitChunk"},
-		chunks: chunksAt([]string{"s1", "s2"}, "it's", `a"\b`), entry: bson.D{{Key: "_id", Value: testNamespace}, {Key: "key", Value: bson.D{{Key: "_id", Value: 1}}}}}
+		chunks: chunksAt([]string{"s1", "s2"}, "it's", `a"\b`), entry: bson.D{{Key: "_id", Value: testNamespace},
+			{Key: "key", Value: bson.D{{Key: "_id", Value: 1}}}}}
 	_, err := new(runner).mayDrop(t.Context(), c, testNamespace)
 	if err == nil {
 		t.Fatal("it may be dropped")

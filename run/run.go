@@ -402,8 +402,8 @@ func (r *runner) reopenEmpty(ctx context.Context) (store.Store, error) {
 	return r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 }
 
-// emptiesFull says whether an error of an embedded store goes away by removing its data, which are to be dropped anyway:
-// dropping collections takes space.
+// emptiesFull says whether an error of an embedded store goes away by removing its data, which are to be dropped
+// anyway: dropping collections takes space.
 func (r *runner) emptiesFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) && r.target.Kind == "embedded" && r.spec.LoadPhase.Drop
 }

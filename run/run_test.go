@@ -112,17 +112,20 @@ func TestCompleteRun(t *testing.T) {
 // TestOneTimeline: load phase, warm-up, window, drain and events follow each other in one time.
 func TestOneTimeline(t *testing.T) {
 	asked := small(t.TempDir(), func(s *spec.Run) {
-		s.Load = spec.Load{Workers: 3, Rate: 300, Warmup: spec.Duration(300 * time.Millisecond), Duration: spec.Duration(time.Second)}
+		s.Load = spec.Load{Workers: 3, Rate: 300, Warmup: spec.Duration(300 * time.Millisecond),
+			Duration: spec.Duration(time.Second)}
 	})
 	result, dir := do(t, asked)
 	fill, warmup, measured := result.Phase(load.PhaseLoad), result.Phase(load.PhaseWarmup), result.Phase(load.PhaseMeasure)
-	if fill.Start != 0 || warmup.Start < fill.End || measured.Start != warmup.End || measured.End-measured.Start != int64(time.Second) {
+	if fill.Start != 0 || warmup.Start < fill.End || measured.Start != warmup.End ||
+		measured.End-measured.Start != int64(time.Second) {
 		t.Errorf("load phase %d to %d, warm-up %d to %d, measured %d to %d", fill.Start, fill.End, warmup.Start, warmup.End, measured.Start, measured.End)
 	}
 	if warmup.Seconds != 0.3 {
 		t.Errorf("the warm-up took %v s, want 0.3", warmup.Seconds)
 	}
-	if c := result.Course; c.WindowStart != measured.Start || c.WindowEnd != measured.End || c.Offered != measured.Offered {
+	if c := result.Course; c.WindowStart != measured.Start || c.WindowEnd != measured.End ||
+		c.Offered != measured.Offered {
 		t.Errorf("course %+v, measured from %d to %d with %d offered", c, measured.Start, measured.End, measured.Offered)
 	}
 	events, err := record.Events(dir)
@@ -140,7 +143,8 @@ func TestOneTimeline(t *testing.T) {
 		}
 		last = e.At
 	}
-	want := map[string]int64{load.PhaseLoad: 0, load.PhaseWarmup: warmup.Start, load.PhaseMeasure: measured.Start, load.PhaseDrain: measured.End}
+	want := map[string]int64{load.PhaseLoad: 0, load.PhaseWarmup: warmup.Start, load.PhaseMeasure: measured.Start,
+		load.PhaseDrain: measured.End}
 	if diff := cmp.Diff(want, at); diff != "" {
 		t.Errorf("phases begin elsewhere in the events (-intervals +events):\n%s", diff)
 	}
@@ -219,7 +223,9 @@ func TestInterruptedRun(t *testing.T) {
 // interrupt look like something else.
 func TestInterruptWhileNobodyAnswers(t *testing.T) {
 	for _, client := range []string{ClientWire, ClientDriver} {
-		r, err := null.Listen(null.Options{Fail: func(uint64, string) *null.Failure { return &null.Failure{Form: null.NoAnswer} }})
+		r, err := null.Listen(null.Options{Fail: func(uint64, string) *null.Failure {
+			return &null.Failure{Form: null.NoAnswer}
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +309,8 @@ func insertForeign(t *testing.T, dir string) {
 	defer session.Close()
 	doc := []byte("\x11\x00\x00\x00\x02_id\x00\x03\x00\x00\x00me\x00\x00") // {_id: "me"}
 	var res store.Result
-	session.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable", Docs: [][]byte{doc}}, &res)
+	session.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
+		Docs: [][]byte{doc}}, &res)
 	if res.Outcome != store.OK {
 		t.Fatalf("inserting: %+v", res)
 	}

@@ -24,8 +24,8 @@ type ServiceBrief struct {
 	// Timeout is how long MongoDB may take for a request. It is shorter than that of the load, so that the service can
 	// still say what it knows.
 	Timeout time.Duration `json:"timeout_ns"`
-	// Token is what the service demands of its callers, because it listens on loopback, which everybody on this machine and
-	// every web page reaches.
+	// Token is what the service demands of its callers, because it listens on loopback, which everybody on this machine
+	// and every web page reaches.
 	Token string `json:"token"`
 }
 
@@ -49,8 +49,8 @@ type service struct {
 	looked  bool
 }
 
-// use is the processor time that the service used since the last look, and the memory that it has now; ok is false at the first
-// look, and where nothing is known. There may be no service.
+// use is the processor time that the service used since the last look, and the memory that it has now; ok is false at
+// the first look, and where nothing is known. There may be no service.
 func (s *service) use() (cpu time.Duration, memory int64, ok bool) {
 	if s == nil || s.PID <= 0 || s.lost() { // another process may have the number of one that is gone
 		return 0, 0, false
@@ -100,12 +100,14 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	}
 	r.opts.Progress.Step("starting a REST service before " + r.target.String())
 	token := rand.Text()
-	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database, Timeout: time.Duration(serviceShare * float64(r.config.Timeout)), Token: token})
+	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database,
+		Timeout: time.Duration(serviceShare * float64(r.config.Timeout)), Token: token})
 	if err != nil {
 		return nil, fmt.Errorf("the REST service before %s cannot be started: %w", r.target, err)
 	}
 	r.service = &service{Service: started}
-	st, err := rest.Open(ctx, store.Config{Target: started.URL, Sessions: r.sessions(), Timeout: r.config.Timeout}, rest.Options{Token: token})
+	st, err := rest.Open(ctx, store.Config{Target: started.URL, Sessions: r.sessions(), Timeout: r.config.Timeout},
+		rest.Options{Token: token})
 	if err != nil {
 		r.service.close()
 		return nil, err

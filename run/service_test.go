@@ -71,7 +71,8 @@ func TestCheckService(t *testing.T) {
 }
 
 // serviceHere serves in this process, in the place of one of its own.
-func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, ServiceBrief) (*Service, error), kill func()) {
+func serviceHere(t *testing.T,
+	told *ServiceBrief) (start func(context.Context, ServiceBrief) (*Service, error), kill func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	return func(_ context.Context, b ServiceBrief) (*Service, error) {
@@ -79,7 +80,8 @@ func serviceHere(t *testing.T, told *ServiceBrief) (start func(context.Context, 
 		url, ended := make(chan string, 1), make(chan struct{})
 		go func() {
 			defer close(ended)
-			if err := persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout, Token: b.Token}, func(u string) { url <- u }); err != nil {
+			if err := persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout,
+				Token: b.Token}, func(u string) { url <- u }); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -107,11 +109,12 @@ func TestRunViaService(t *testing.T) {
 	start, _ := serviceHere(t, &told)
 	var service *Service
 	spec := viaSpec(t)
-	result, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(t.TempDir(), "record"), Service: func(ctx context.Context, b ServiceBrief) (*Service, error) {
-		var err error
-		service, err = start(ctx, b)
-		return service, err
-	}})
+	result, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(t.TempDir(), "record"),
+		Service: func(ctx context.Context, b ServiceBrief) (*Service, error) {
+			var err error
+			service, err = start(ctx, b)
+			return service, err
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,12 +166,14 @@ func TestServiceThatEnds(t *testing.T) {
 func TestServiceThatCannotStart(t *testing.T) {
 	spec := viaSpec(t)
 	dir := t.TempDir()
-	if _, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "1")}); err == nil || !strings.Contains(err.Error(), "from here") {
+	if _, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "1")}); err == nil ||
+		!strings.Contains(err.Error(), "from here") {
 		t.Errorf("without a starter: %v", err)
 	}
-	_, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "2"), Service: func(context.Context, ServiceBrief) (*Service, error) {
-		return nil, errors.New("no room")
-	}})
+	_, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "2"),
+		Service: func(context.Context, ServiceBrief) (*Service, error) {
+			return nil, errors.New("no room")
+		}})
 	if err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("one that fails: %v", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// sharding is all that decides how a collection is spread over the shards of a cluster, so that it can be made again after
-// it was dropped: dropping takes all of it away, and the next insert makes a collection on one shard alone.
+// sharding is all that decides how a collection is spread over the shards of a cluster, so that it can be made again
+// after it was dropped: dropping takes all of it away, and the next insert makes a collection on one shard alone.
 type sharding struct {
 	namespace string
 	key       bson.Raw
@@ -37,7 +37,8 @@ type zone struct {
 	Tag string   `bson:"tag"`
 }
 
-// readSharding reads how a collection is sharded from the cluster's own data (manual: "Config Database"); nil if it is not.
+// readSharding reads how a collection is sharded from the cluster's own data (manual: "Config Database"); nil if it is
+// not.
 func readSharding(ctx context.Context, c server.Commander, namespace string) (*sharding, error) {
 	entries, err := findAll(ctx, c, "config", "collections", bson.D{{Key: "_id", Value: namespace}}, nil)
 	if err != nil || len(entries) == 0 {
@@ -106,7 +107,8 @@ func (s *sharding) hashed() bool {
 
 // record is what a record keeps of it.
 func (s *sharding) record() record.LabSharding {
-	r := record.LabSharding{Namespace: s.namespace, Key: keyText(s.key), Unique: s.unique, Zones: len(s.zones), Chunks: map[string]int64{}}
+	r := record.LabSharding{Namespace: s.namespace, Key: keyText(s.key), Unique: s.unique, Zones: len(s.zones),
+		Chunks: map[string]int64{}}
 	for _, c := range s.chunks {
 		r.Chunks[c.Shard]++
 	}

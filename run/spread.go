@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
-// spread sees to it that what is loaded into a sharded lab is on all of its shards: each collection of the workload that is not
-// sharded is, by the hash of its _id, before there is anything in it. A collection that has documents is left as it is where the
-// run takes the data as they are; otherwise it is an error.
+// spread sees to it that what is loaded into a sharded lab is on all of its shards: each collection of the workload
+// that is not sharded is, by the hash of its _id, before there is anything in it. A collection that has documents is
+// left as it is where the run takes the data as they are; otherwise it is an error.
 func (r *runner) spread(ctx context.Context) error {
 	if r.lab == nil || r.lab.before == nil || r.lab.before.Specification.Topology.Kind != spec.LabSharded {
 		return nil
@@ -22,9 +22,10 @@ func (r *runner) spread(ctx context.Context) error {
 	return SpreadOver(ctx, r.target.URI, r.spec, r.workload.Collections(), r.spec.LoadPhase.Skip, r.opts.Progress.Step)
 }
 
-// SpreadOver shards collections of a sharded cluster by the hash of their _id, with chunks on every shard, unless they are sharded
-// already. asIs leaves those alone that have documents.
-func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []string, asIs bool, step func(text string)) error {
+// SpreadOver shards collections of a sharded cluster by the hash of their _id, with chunks on every shard, unless they
+// are sharded already. asIs leaves those alone that have documents.
+func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []string, asIs bool,
+	step func(text string)) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cfg := store.Config{Database: asked.Database, Sessions: 1, Timeout: 10 * time.Second}

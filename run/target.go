@@ -69,7 +69,8 @@ func ParseTarget(s string) (Target, error) {
 	switch {
 	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
 		return Target{Kind: "mongodb", URI: s}, nil
-	case !strings.Contains(s, "@") && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")): // services are told no passwords
+	// services are told no passwords
+	case !strings.Contains(s, "@") && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")):
 		return Target{Kind: "http", URI: s}, nil
 	case found && scheme == "lab":
 		if err := spec.CheckLabName(rest); err != nil {

@@ -47,7 +47,8 @@ func TestServerInfo(t *testing.T) {
 			{Key: "maxWireVersion", Value: 21}, ok},
 		"buildInfo": bson.D{{Key: "version", Value: "7.0.1"}, {Key: "psmdbVersion", Value: "7.0.1-1"}, ok},
 		"getCmdLineOpts": bson.D{{Key: "parsed", Value: bson.D{
-			{Key: "storage", Value: bson.D{{Key: "dbPath", Value: "/d"}, {Key: "wiredTiger", Value: bson.D{{Key: "engineConfig", Value: bson.D{{Key: "cacheSizeGB", Value: 2.5}}}}}}},
+			{Key: "storage", Value: bson.D{{Key: "dbPath", Value: "/d"},
+				{Key: "wiredTiger", Value: bson.D{{Key: "engineConfig", Value: bson.D{{Key: "cacheSizeGB", Value: 2.5}}}}}}},
 			{Key: "security", Value: bson.D{{Key: "keyFile", Value: "/secret"}}}}}, ok},
 		"getParameter": bson.D{{Key: "journalCommitInterval", Value: 100}, {Key: "featureCompatibilityVersion", Value: bson.D{{Key: "version", Value: "7.0"}}}, ok},
 		"replSetGetConfig": bson.D{{Key: "config", Value: bson.D{{Key: "_id", Value: "rs"}, {Key: "term", Value: 7}, {Key: "writeConcernMajorityJournalDefault", Value: true},
@@ -80,7 +81,8 @@ func TestServerInfoOfOthers(t *testing.T) {
 	if info.Kind != "ferretdb" || info.Version != "v2.7.0" || info.Topology != "standalone" || info.Settings["imitated version"] != "7.0.77" {
 		t.Errorf("%+v", info)
 	}
-	if notes := strings.Join(info.Notes, "\n"); len(info.Notes) != 2 || strings.Contains(notes, "secret") || !strings.Contains(notes, "getCmdLineOpts") {
+	if notes := strings.Join(info.Notes, "\n"); len(info.Notes) != 2 || strings.Contains(notes, "secret") ||
+		!strings.Contains(notes, "getCmdLineOpts") {
 		t.Errorf("notes %q", info.Notes)
 	}
 	c.answers = map[string]any{"hello": bson.D{{Key: "msg", Value: "isdbgrid"}, ok}}
@@ -126,7 +128,8 @@ func TestDropCollection(t *testing.T) {
 		{bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: 13}}, true},
 		{bson.D{ok, {Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}}}}, true},
 	} {
-		if err := DropCollection(t.Context(), &commands{answers: map[string]any{"drop": tc.answer}}, "db", "c"); (err != nil) != tc.fails {
+		if err := DropCollection(t.Context(), &commands{answers: map[string]any{"drop": tc.answer}}, "db",
+			"c"); (err != nil) != tc.fails {
 			t.Errorf("%v: %v", tc.answer, err)
 		}
 	}
@@ -145,7 +148,8 @@ func TestEnsureIndexes(t *testing.T) {
 		t.Error(d)
 	}
 	c.answers["createIndexes"] = &ServerError{Code: 85, Message: "other options"}
-	if err := EnsureIndexes(t.Context(), c, "db", []workload.Index{{Collection: "c", Name: "a_1", Keys: keys}}); err == nil || !strings.Contains(err.Error(), "a_1 on db.c") {
+	if err := EnsureIndexes(t.Context(), c, "db", []workload.Index{{Collection: "c", Name: "a_1",
+		Keys: keys}}); err == nil || !strings.Contains(err.Error(), "a_1 on db.c") {
 		t.Errorf("%v", err)
 	}
 }

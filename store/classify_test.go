@@ -92,7 +92,8 @@ func TestSetWriteErrors(t *testing.T) {
 	} {
 		var r Result
 		r.SetWriteErrors(tc.applied, tc.errs, tc.concern)
-		if r.Outcome != tc.want || r.Reason != tc.why || r.Code != tc.code || r.Docs != tc.applied || r.CodeName == "" || r.Message == "" {
+		if r.Outcome != tc.want || r.Reason != tc.why || r.Code != tc.code || r.Docs != tc.applied || r.CodeName == "" ||
+			r.Message == "" {
 			t.Errorf("%s: %+v", tc.name, r)
 		}
 	}
@@ -104,7 +105,8 @@ func TestSetMatched(t *testing.T) {
 		mayBeEmpty          bool
 		want                Outcome
 	}{
-		{1, 1, false, OK}, {1, 0, false, NotFound}, {1, 0, true, OK}, {3, 2, false, Partial}, {3, 3, false, OK}, {3, 1, true, OK},
+		{1, 1, false, OK}, {1, 0, false, NotFound}, {1, 0, true, OK}, {3, 2, false, Partial}, {3, 3, false, OK},
+		{3, 1, true, OK},
 	} {
 		var r Result
 		r.SetMatched(tc.statements, tc.matched, tc.mayBeEmpty)

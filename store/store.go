@@ -94,8 +94,8 @@ type Concern struct {
 	Causal     bool   // each session is causally consistent: its reads wait for what it has written and read before
 }
 
-// ErrCausalUnacknowledged says that a session cannot be causally consistent if its writes are not answered: the time of a
-// write is in its answer.
+// ErrCausalUnacknowledged says that a session cannot be causally consistent if its writes are not answered: the time of
+// a write is in its answer.
 var ErrCausalUnacknowledged = errors.New("causally consistent sessions need acknowledged writes: use w:1 or more, or leave causal out")
 
 // Unacknowledged reports whether writes are sent without waiting for an answer.

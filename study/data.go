@@ -60,8 +60,8 @@ func shapeOf(asked spec.Run) (shape, error) {
 	s := shape{collection: w.Collections()[0], records: w.Records()}
 	h := sha256.New()
 	fmt.Fprintln(h, s.collection, s.records)
-	for _, x := range w.Indexes() {
-		fmt.Fprintf(h, "%s %s %x\n", x.Collection, x.Name, x.Keys)
+	for _, index := range w.Indexes() {
+		fmt.Fprintf(h, "%s %s %x\n", index.Collection, index.Name, index.Keys)
 	}
 	for _, c := range w.Classes() {
 		s.classes = append(s.classes, c.Name)
@@ -160,7 +160,8 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error)
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records, DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
+	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records,
+		DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
 	if server {
 		set.Database = asked.Database
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// ForEngine returns a study as the engine of its lab can do it: what the study says for a capability that the engine lacks
-// takes the place of what needs it. The values are those of the document's hardware, so a scale comes afterwards. What was
-// done instead is in the specification that is returned ([spec.Study.Instead]).
+// ForEngine returns a study as the engine of its lab can do it: what the study says for a capability that the engine
+// lacks takes the place of what needs it. The values are those of the document's hardware, so a scale comes afterwards.
+// What was done instead is in the specification that is returned ([spec.Study.Instead]).
 func ForEngine(asked spec.Study) (spec.Study, error) {
 	if asked.Lab == nil || asked.Lab.Engine.Name == "" {
 		return asked, nil

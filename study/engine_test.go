@@ -38,11 +38,13 @@ func TestForEngine(t *testing.T) {
 	}
 	s := read(spec.LabMongod)
 	top := s.Lab.Topology
-	if top.Shards != 2 || top.Routers != 2 || top.ConfigServers != 1 || s.Run.Workload.Records != 781_000 || s.Run.Load.Workers != 8 || len(s.Instead) != 0 {
+	if top.Shards != 2 || top.Routers != 2 || top.ConfigServers != 1 || s.Run.Workload.Records != 781_000 ||
+		s.Run.Load.Workers != 8 || len(s.Instead) != 0 {
 		t.Errorf("on mongod: %+v, %v records, %v workers, instead %v", top, s.Run.Workload.Records, s.Run.Load.Workers, s.Instead)
 	}
 	s = read(spec.LabDocumentDB)
-	if top = s.Lab.Topology; top.Kind != spec.LabStandalone || top.Shards != 0 || top.Routers != 0 || s.Run.Workload.Records != 391_000 || s.Run.Load.Workers != 16 {
+	if top = s.Lab.Topology; top.Kind != spec.LabStandalone || top.Shards != 0 || top.Routers != 0 ||
+		s.Run.Workload.Records != 391_000 || s.Run.Load.Workers != 16 {
 		t.Errorf("on documentdb: %+v, %v records, %v workers", top, s.Run.Workload.Records, s.Run.Load.Workers)
 	}
 	if len(s.Instead) != 1 || s.Instead[0].To != "one server" || !strings.Contains(ScaleNotes(&s)[0], "documentdb has no sharding, so instead: one server") {
@@ -59,7 +61,8 @@ func TestForEngine(t *testing.T) {
 // What WiredTiger and a mongod need at least is a floor of theirs alone.
 func TestScaleHasTheFloorsOfTheEngine(t *testing.T) {
 	for engine, want := range map[string]spec.Size{spec.LabMongod: 512 << 20, spec.LabDocumentDB: 256 << 20} {
-		asked := spec.Study{Scale: &spec.Scale{Data: 1. / 128}, Lab: &spec.Lab{Hosts: spec.Hosts{Memory: 32 << 30}, Engine: spec.Engine{Name: engine}}}
+		asked := spec.Study{Scale: &spec.Scale{Data: 1. / 128}, Lab: &spec.Lab{Hosts: spec.Hosts{Memory: 32 << 30},
+			Engine: spec.Engine{Name: engine}}}
 		got, err := Scaled(asked)
 		if err != nil || got.Lab.Hosts.Memory != want {
 			t.Errorf("%s: memory %v, %v; want %v", engine, got.Lab.Hosts.Memory, err, want)

@@ -299,7 +299,8 @@ const (
 )
 
 // mostCapacityTrials is how many trials a search takes at most, with a ramp as long as is assumed: every step of it is
-// tried twice, every round of confirming trials fails with its last one, and the search goes up again as often as it may.
+// tried twice, every round of confirming trials fails with its last one, and the search goes up again as often as it
+// may.
 func mostCapacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round

@@ -327,7 +327,8 @@ func large(x float64) string {
 	return "more than a billion"
 }
 
-// configuration makes the record's form of a point. Its ID names the levels that differ from the baseline, and all of them where several may.
+// configuration makes the record's form of a point. Its ID names the levels that differ from the baseline, and all of
+// them where several may.
 func configuration(factors []factor, p, base point, raw *whole, several bool) record.Configuration {
 	c := record.Configuration{Baseline: slices.Equal(p, base)}
 	var id, differ []string

@@ -10,12 +10,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A study may bring up the lab that it loads. Configurations whose labs differ need another one: the lab is removed, the
-// other one is brought up, and its data are loaded. That is the most expensive change that a study has, so the plan
+// A study may bring up the lab that it loads. Configurations whose labs differ need another one: the lab is removed,
+// the other one is brought up, and its data are loaded. That is the most expensive change that a study has, so the plan
 // counts it.
 
-// assumedRedeploy is how many seconds it takes to remove a lab and bring another one up where nobody measured it; it was
-// 3 to 12 for replica sets, more on a busy machine.
+// assumedRedeploy is how many seconds it takes to remove a lab and bring another one up where nobody measured it; it
+// was 3 to 12 for replica sets, more on a busy machine.
 const assumedRedeploy = 15
 
 // LabSpec returns the whole lab of a configuration, and whether the study brings one up.
@@ -117,7 +117,8 @@ func (p *Plan) redeployText() []string {
 	}
 	text := fmt.Sprintf("the lab %s is brought up %s, whenever a trial needs another one than the trial before (%d different ones), and its data are loaded anew", p.Lab.Name, figure.Plural(times, "time"), different)
 	if len(p.Trials) > times {
-		text += fmt.Sprintf("; the other %s on the lab of the trial before, and with its caches", map[bool]string{true: "one runs", false: fmt.Sprintf("%d run", len(p.Trials)-times)}[len(p.Trials)-times == 1])
+		text += fmt.Sprintf("; the other %s on the lab of the trial before, and with its caches",
+			map[bool]string{true: "one runs", false: fmt.Sprintf("%d run", len(p.Trials)-times)}[len(p.Trials)-times == 1])
 	}
 	return []string{text + ". order: batched would bring it up fewer times, and could not tell its effect from drift"}
 }

@@ -31,7 +31,8 @@ factors:
   - {name: size, levels: [{name: small, set: {workload.records: 1k, lab.availability.restart: true}}, {name: large, set: {workload.records: 2k, lab.availability.restart: false}}]}`)
 	for id, is := range map[string]func(spec.Lab) bool{
 		"baseline": func(l spec.Lab) bool {
-			return l.Topology.Members == 3 && l.Hosts.Cores == 2 && l.Storage.Cache == nil && *l.Storage.Checksum && l.Name == "study-members-and-more" && l.Hosts.Count == 3
+			return l.Topology.Members == 3 && l.Hosts.Cores == 2 && l.Storage.Cache == nil && *l.Storage.Checksum &&
+				l.Name == "study-members-and-more" && l.Hosts.Count == 3
 		},
 		"members=1": func(l spec.Lab) bool {
 			return l.Topology.Members == 1 && l.Hosts.Count == 2 && l.Hosts.Cores == 2
@@ -69,10 +70,12 @@ func TestRedeploys(t *testing.T) {
 	if !strings.Contains(text, "2 different ones") || !strings.Contains(text, "order: batched would") {
 		t.Errorf("blocks: %s", text)
 	}
-	if text := strings.Join(batched.Order, "\n"); !strings.Contains(text, "brought up 2 times") || !strings.Contains(text, "the price:") || !strings.Contains(text, "batched by members") {
+	if text := strings.Join(batched.Order, "\n"); !strings.Contains(text, "brought up 2 times") ||
+		!strings.Contains(text, "the price:") || !strings.Contains(text, "batched by members") {
 		t.Errorf("batched: %s", text)
 	}
-	if b, c := blocks.Estimate, batched.Estimate; b.Redeploys < c.Redeploys || c.Redeploys != 2 || c.Redeploying != 2*assumedRedeploy {
+	if b, c := blocks.Estimate, batched.Estimate; b.Redeploys < c.Redeploys || c.Redeploys != 2 ||
+		c.Redeploying != 2*assumedRedeploy {
 		t.Errorf("blocks %d, batched %d redeploys in %v s", b.Redeploys, c.Redeploys, c.Redeploying)
 	}
 	loads := 0

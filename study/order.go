@@ -142,7 +142,8 @@ func (o *order) shuffledGroups(groups [][]int) [][]int {
 
 func (o *order) add(config, block int) {
 	o.trials = append(o.trials, record.Trial{
-		Attempt: 1, Block: block, Configuration: o.configs[config].ID, Kind: record.TrialCompared, Status: record.TrialPlanned,
+		Attempt: 1, Block: block, Configuration: o.configs[config].ID, Kind: record.TrialCompared,
+		Status: record.TrialPlanned,
 	})
 }
 

@@ -65,9 +65,11 @@ func copySpec(s spec.Run) spec.Run {
 
 func copyLab(l spec.Lab) spec.Lab {
 	l.Hosts.Router, l.Hosts.Config = clone(l.Hosts.Router), clone(l.Hosts.Config)
-	l.Engine.ConfigServer, l.Engine.Arbiter, l.Engine.Router = copyServer(l.Engine.ConfigServer), copyServer(l.Engine.Arbiter), copyServer(l.Engine.Router)
+	l.Engine.ConfigServer, l.Engine.Arbiter, l.Engine.Router = copyServer(l.Engine.ConfigServer),
+		copyServer(l.Engine.Arbiter), copyServer(l.Engine.Router)
 	l.Storage.Cache, l.Topology.Collection = clone(l.Storage.Cache), clone(l.Topology.Collection)
-	l.Engine.Parameters, l.Topology.Settings, l.Labels = maps.Clone(l.Engine.Parameters), maps.Clone(l.Topology.Settings), maps.Clone(l.Labels)
+	l.Engine.Parameters, l.Topology.Settings, l.Labels = maps.Clone(l.Engine.Parameters), maps.Clone(l.Topology.Settings),
+		maps.Clone(l.Labels)
 	return l
 }
 

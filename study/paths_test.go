@@ -32,7 +32,8 @@ func TestApply(t *testing.T) {
 			Records: 50e6, Seed: 1<<64 - 1, Params: map[string]string{"fieldcount": "10", "fieldlength": "200", "a.b": "true"},
 		},
 		Load: spec.Load{
-			Workers: 1000, Duration: spec.Duration(90e9), Stages: []spec.Stage{{Duration: spec.Duration(30e9), Workers: 8, Step: true}},
+			Workers: 1000, Duration: spec.Duration(90e9), Stages: []spec.Stage{{Duration: spec.Duration(30e9), Workers: 8,
+				Step: true}},
 		},
 		LoadPhase: spec.LoadPhase{Drop: true}, Durability: spec.Durability{W: "2", Journal: &yes}, Objectives: []string{"p99<20ms"},
 	}

@@ -18,7 +18,8 @@ import (
 
 // Plan is everything about a study that is known before it runs.
 type Plan struct {
-	// Spec is what was asked for, with its scale applied and with defaults but for those of Run, which depend on the levels.
+	// Spec is what was asked for, with its scale applied and with defaults but for those of Run, which depend on the
+	// levels.
 	Spec spec.Study `json:"specification"`
 	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
 	Base spec.Run `json:"base"`
@@ -105,7 +106,8 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: asked, Base: copySpec(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{}, labs: map[string]spec.Lab{}, keys: map[string]string{}}
+	p := &Plan{Spec: asked, Base: copySpec(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{},
+		labs: map[string]spec.Lab{}, keys: map[string]string{}}
 	p.Base.Defaults()
 	if asked.Lab != nil {
 		base := copyLab(*asked.Lab)
@@ -156,7 +158,8 @@ func copyStudy(s spec.Study) spec.Study {
 	}
 	if s.Procedures != nil {
 		s.Procedures = &spec.Procedures{
-			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Baseline: clone(s.Procedures.Baseline), Capacity: clone(s.Procedures.Capacity),
+			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Baseline: clone(s.Procedures.Baseline),
+			Capacity: clone(s.Procedures.Capacity),
 		}
 	}
 	return s

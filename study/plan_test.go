@@ -128,7 +128,8 @@ func TestBaseline(t *testing.T) {
 				t.Errorf("%s: the baseline is %+v, want %s", c.name, p.Configurations[0], c.baseline)
 			}
 		}
-		if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && strings.Contains(notes, "its baseline is") {
+		if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, c.note) ||
+			c.note == "" && strings.Contains(notes, "its baseline is") {
 			t.Errorf("%s: notes %q, want %q", c.name, notes, c.note)
 		}
 	}
@@ -297,7 +298,8 @@ func checkFreshData(t *testing.T, factors string) {
 
 func TestEstimate(t *testing.T) {
 	p := plan(t, "run: {target: 'null:', load: {warmup: 10s, duration: 50s}}\nsettle: 2s\ntrials: 10\nfactors: [{path: load.workers, levels: [16, 32]}]\ncanary: 10")
-	if e := p.Estimate; e.Measuring != 23*60 || e.Pauses != 23*2.5 || e.Seconds != 23*62.5 || e.Loading != 0 || e.Starts[2] != 125 {
+	if e := p.Estimate; e.Measuring != 23*60 || e.Pauses != 23*2.5 || e.Seconds != 23*62.5 || e.Loading != 0 ||
+		e.Starts[2] != 125 {
 		t.Errorf("23 trials of a minute: %+v", e)
 	}
 	for text, want := range map[string]float64{
@@ -315,7 +317,8 @@ func TestEstimate(t *testing.T) {
 	}
 	spec := read(t, "trials: 1\nrun: {target: 'embedded:x', load: {operations: 100k}, workload: {records: 100k}}")
 	p, err := NewPlan(spec, PlanOptions{Rate: 1000, FillRate: 1e6})
-	if err != nil || p.Estimate.Measuring != 100 || p.Estimate.Loading != float64(p.Estimate.DataBytes)/1e6 || p.Estimate.DataBytes < 100e6 {
+	if err != nil || p.Estimate.Measuring != 100 || p.Estimate.Loading != float64(p.Estimate.DataBytes)/1e6 ||
+		p.Estimate.DataBytes < 100e6 {
 		t.Errorf("with measured rates: %+v, %v", p.Estimate, err)
 	}
 }
@@ -350,9 +353,11 @@ func TestBudget(t *testing.T) {
 // The power is that of package stats; here is only whether the right questions are asked of it.
 func TestPower(t *testing.T) {
 	p := plan(t, withTarget("factors: [{path: load.workers, levels: [16, 32, 64]}]\ntrials: 10"))
-	for i, want := range []struct{ cv, low, high float64 }{{0.01, 0.012, 0.016}, {0.03, 0.037, 0.048}, {0.05, 0.06, 0.08}} {
+	for i, want := range []struct{ cv, low, high float64 }{{0.01, 0.012, 0.016}, {0.03, 0.037, 0.048},
+		{0.05, 0.06, 0.08}} {
 		got := p.Estimate.Power[i]
-		if got.CV != want.cv || got.Effect == nil || *got.Effect < want.low || *got.Effect > want.high || *got.Corrected <= *got.Effect {
+		if got.CV != want.cv || got.Effect == nil || *got.Effect < want.low || *got.Effect > want.high ||
+			*got.Corrected <= *got.Effect {
 			t.Errorf("power: %+v, want an effect between %v and %v", got, want.low, want.high)
 		}
 	}
@@ -433,7 +438,8 @@ func BenchmarkPlan(b *testing.B) {
 
 func TestRoughly(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		26*time.Hour + 3*time.Minute + 20*time.Second: "26h3m", 90*time.Second + 200*time.Millisecond: "1m30s", 12340 * time.Millisecond: "12.3s",
+		26*time.Hour + 3*time.Minute + 20*time.Second: "26h3m", 90*time.Second + 200*time.Millisecond: "1m30s",
+		12340 * time.Millisecond: "12.3s",
 	} {
 		if got := roughly(spec.Duration(d)).String(); got != want {
 			t.Errorf("%v is about %s, want %s", d, got, want)

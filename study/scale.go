@@ -6,7 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run and recorded has the values of this machine.
+// Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run
+// and recorded has the values of this machine.
 func Scaled(asked spec.Study) (spec.Study, error) {
 	asked, err := ForEngine(asked)
 	if err != nil {

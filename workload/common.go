@@ -48,7 +48,8 @@ type objectLoader struct {
 	find   [1]Request
 }
 
-func newObjectLoader(collection string, class int, ids idSource, appendDoc func([]byte, objectID) []byte) *objectLoader {
+func newObjectLoader(collection string, class int, ids idSource,
+	appendDoc func([]byte, objectID) []byte) *objectLoader {
 	l := &objectLoader{class: class, ids: ids, append: appendDoc}
 	l.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: collection}
 	l.find[0] = Request{Verb: Find, Class: NoClass, Collection: collection, Projection: keys("_id"), Limit: 1}

@@ -138,7 +138,8 @@ func (w *core) keyChooser(worker, workers int) chooser {
 	case distSequential:
 		return &sequence{at: int64(worker) % n, step: int64(workers), n: n}
 	case distExponential:
-		return &trueExponential{byAge: age, back: newExponential(w.p.ExponentialPercentile, float64(n)*w.p.ExponentialFraction)}
+		return &trueExponential{byAge: age, back: newExponential(w.p.ExponentialPercentile,
+			float64(n)*w.p.ExponentialFraction)}
 	}
 	return uniform{lo: 0, n: n}
 }

@@ -209,7 +209,8 @@ func TestReadAllFieldsByName(t *testing.T) {
 	var op Op
 	w.Stream(0, 1).Next(&op)
 	names := fieldNames("field", 12)
-	if got, want := strings.Join(fieldsOf(t, op.Requests[0].Projection), " "), ordered(names, javaSetOrder(names)); got != want {
+	if got, want := strings.Join(fieldsOf(t, op.Requests[0].Projection), " "),
+		ordered(names, javaSetOrder(names)); got != want {
 		t.Errorf("projection is %s, want %s", got, want)
 	}
 }

@@ -115,7 +115,8 @@ func (w *person) Stream(worker, _ int) Stream {
 	s := &personStream{w: w}
 	s.r.seed(w.p.seed, forStream, uint64(worker))
 	s.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: "person"}
-	s.list[0] = Request{Verb: Find, Class: personListFind, Collection: "person", Filter: w.all, Limit: int64(w.p.pageSize), MayBeEmpty: true}
+	s.list[0] = Request{Verb: Find, Class: personListFind, Collection: "person", Filter: w.all, Limit: int64(w.p.pageSize),
+		MayBeEmpty: true}
 	s.list[1] = Request{Verb: Aggregate, Class: personListCount, Collection: "person", Pipeline: w.count, MayBeEmpty: true}
 	return s
 }

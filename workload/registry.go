@@ -203,7 +203,8 @@ func openCatalog(k *kind, spec *Spec) (Workload, error) {
 }
 
 // openWith reads the parameters of one of our own workloads and makes it.
-func openWith[T any](k *kind, spec *Spec, settings []setting[T], shared func(*T) *common, make func(T) (Workload, error)) (Workload, error) {
+func openWith[T any](k *kind, spec *Spec, settings []setting[T], shared func(*T) *common,
+	make func(T) (Workload, error)) (Workload, error) {
 	var p T
 	if err := applyAll(&p, settings, k.given(spec)); err != nil {
 		return nil, err

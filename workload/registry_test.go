@@ -147,7 +147,8 @@ func TestParseYCSBReadsAsJavaDoes(t *testing.T) {
 	if got := strings.Join(unknown, " "); got != "mongodb.url threadcount" {
 		t.Errorf("unknown names are %s", got)
 	}
-	if p.Records != 5_000_000_000 || p.ReadAllFields || !p.WriteAllFields || p.Read != 0.5 || !p.Ordered || p.BatchSize != 7 {
+	if p.Records != 5_000_000_000 || p.ReadAllFields || !p.WriteAllFields || p.Read != 0.5 || !p.Ordered ||
+		p.BatchSize != 7 {
 		t.Errorf("parsed %+v", p)
 	}
 }

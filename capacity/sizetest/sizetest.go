@@ -74,7 +74,8 @@ func WriteRun(dir string, r Run) error {
 	r = r.withDefaults()
 	asked := spec.Run{
 		Target: r.Target.Address, Workload: spec.Workload{Name: r.Workload, Records: spec.Count(r.Records), Params: r.Params},
-		Load:       spec.Load{Rate: spec.Rate(r.Rate), Workers: spec.Count(r.Workers), Duration: spec.Duration(seconds * time.Second)},
+		Load: spec.Load{Rate: spec.Rate(r.Rate), Workers: spec.Count(r.Workers),
+			Duration: spec.Duration(seconds * time.Second)},
 		Durability: r.Durability,
 	}
 	asked.Defaults()

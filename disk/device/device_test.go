@@ -37,10 +37,14 @@ func TestParseDiskstats(t *testing.T) {
 
 // The columns are those that iostat -x 12.6.1 prints for these counters over two seconds.
 func TestUsage(t *testing.T) {
-	d := Counters{Reads: 90, ReadMerges: 10, ReadSectors: 1440, ReadTime: 45, Writes: 300, WriteMerges: 100, WriteSectors: 4800, WriteTime: 600,
-		BusyTime: 500, WeightedTime: 700, Discards: 10, DiscardMerges: 0, DiscardSectors: 160, DiscardTime: 5, Flushes: 100, FlushTime: 50, HasFlushes: true}
-	want := record.ProbeDevice{Name: "x", Reads: 45, ReadKB: 360, ReadMrg: 5, ReadMrgP: 10, ReadAwait: 0.5, ReadSize: 8, Writes: 150, WriteKB: 1200, WriteMrg: 50, WriteMrgP: 25,
-		WriteAwait: 2, WriteSize: 8, Discards: 5, DiscardKB: 40, DiscAwait: 0.5, DiscSize: 8, Flushes: 50, FlushAwait: 0.5, Queue: 0.35, Util: 25,
+	d := Counters{Reads: 90, ReadMerges: 10, ReadSectors: 1440, ReadTime: 45, Writes: 300, WriteMerges: 100,
+		WriteSectors: 4800, WriteTime: 600,
+		BusyTime: 500, WeightedTime: 700, Discards: 10, DiscardMerges: 0, DiscardSectors: 160, DiscardTime: 5, Flushes: 100,
+		FlushTime: 50, HasFlushes: true}
+	want := record.ProbeDevice{Name: "x", Reads: 45, ReadKB: 360, ReadMrg: 5, ReadMrgP: 10, ReadAwait: 0.5, ReadSize: 8,
+		Writes: 150, WriteKB: 1200, WriteMrg: 50, WriteMrgP: 25,
+		WriteAwait: 2, WriteSize: 8, Discards: 5, DiscardKB: 40, DiscAwait: 0.5, DiscSize: 8, Flushes: 50, FlushAwait: 0.5,
+		Queue: 0.35, Util: 25,
 		FlushCount: 100, WriteCount: 300, WriteBytes: 4800 * 512, ReadBytes: 1440 * 512}
 	if diff := cmp.Diff(want, Usage("x", d, 2)); diff != "" {
 		t.Error(diff)
@@ -108,7 +112,8 @@ func TestStackOfArrays(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if md := w.list[1]; md.RAID != "raid10" || md.Chunk != 512<<10 || md.Members != 2 || w.list[0].Chunk != 256<<10 || w.list[3].Scheduler != "mq-deadline" {
+	if md := w.list[1]; md.RAID != "raid10" || md.Chunk != 512<<10 || md.Members != 2 || w.list[0].Chunk != 256<<10 ||
+		w.list[3].Scheduler != "mq-deadline" {
 		t.Errorf("%+v", w.list)
 	}
 }

@@ -56,10 +56,13 @@ func ParseDiskstats(r io.Reader) (map[string]Counters, error) {
 // Sub returns what was added since before. Times are of 32 bits in some kernels and wrap, the queue is the one now.
 func (c Counters) Sub(before Counters) Counters {
 	return Counters{
-		grown(c.Reads, before.Reads), grown(c.ReadMerges, before.ReadMerges), grown(c.ReadSectors, before.ReadSectors), grown(c.ReadTime, before.ReadTime),
-		grown(c.Writes, before.Writes), grown(c.WriteMerges, before.WriteMerges), grown(c.WriteSectors, before.WriteSectors), grown(c.WriteTime, before.WriteTime),
+		grown(c.Reads, before.Reads), grown(c.ReadMerges, before.ReadMerges), grown(c.ReadSectors, before.ReadSectors),
+		grown(c.ReadTime, before.ReadTime),
+		grown(c.Writes, before.Writes), grown(c.WriteMerges, before.WriteMerges), grown(c.WriteSectors, before.WriteSectors),
+		grown(c.WriteTime, before.WriteTime),
 		c.InFlight, grown(c.BusyTime, before.BusyTime), grown(c.WeightedTime, before.WeightedTime),
-		grown(c.Discards, before.Discards), grown(c.DiscardMerges, before.DiscardMerges), grown(c.DiscardSectors, before.DiscardSectors), grown(c.DiscardTime, before.DiscardTime),
+		grown(c.Discards, before.Discards), grown(c.DiscardMerges, before.DiscardMerges),
+		grown(c.DiscardSectors, before.DiscardSectors), grown(c.DiscardTime, before.DiscardTime),
 		grown(c.Flushes, before.Flushes), grown(c.FlushTime, before.FlushTime), c.HasFlushes,
 	}
 }
@@ -84,15 +87,19 @@ func Usage(name string, d Counters, seconds float64) record.ProbeDevice {
 	merged := func(merges, n uint64) float64 { return 100 * over(float64(merges), float64(merges+n)) }
 	return record.ProbeDevice{
 		Name:  name,
-		Reads: rate(d.Reads), ReadKB: rate(d.ReadSectors) / 2, ReadMrg: rate(d.ReadMerges), ReadMrgP: merged(d.ReadMerges, d.Reads),
+		Reads: rate(d.Reads), ReadKB: rate(d.ReadSectors) / 2, ReadMrg: rate(d.ReadMerges),
+		ReadMrgP:  merged(d.ReadMerges, d.Reads),
 		ReadAwait: wait(d.ReadTime, d.Reads), ReadSize: size(d.ReadSectors, d.Reads),
-		Writes: rate(d.Writes), WriteKB: rate(d.WriteSectors) / 2, WriteMrg: rate(d.WriteMerges), WriteMrgP: merged(d.WriteMerges, d.Writes),
+		Writes: rate(d.Writes), WriteKB: rate(d.WriteSectors) / 2, WriteMrg: rate(d.WriteMerges),
+		WriteMrgP:  merged(d.WriteMerges, d.Writes),
 		WriteAwait: wait(d.WriteTime, d.Writes), WriteSize: size(d.WriteSectors, d.Writes),
-		Discards: rate(d.Discards), DiscardKB: rate(d.DiscardSectors) / 2, DiscardMrg: rate(d.DiscardMerges), DiscardMP: merged(d.DiscardMerges, d.Discards),
+		Discards: rate(d.Discards), DiscardKB: rate(d.DiscardSectors) / 2, DiscardMrg: rate(d.DiscardMerges),
+		DiscardMP: merged(d.DiscardMerges, d.Discards),
 		DiscAwait: wait(d.DiscardTime, d.Discards), DiscSize: size(d.DiscardSectors, d.Discards),
 		Flushes: rate(d.Flushes), FlushAwait: wait(d.FlushTime, d.Flushes),
 		Queue: rate(d.WeightedTime) / 1000, Util: rate(d.BusyTime) / 10,
-		FlushCount: int64(d.Flushes), WriteCount: int64(d.Writes), WriteBytes: int64(d.WriteSectors) * sectorBytes, ReadBytes: int64(d.ReadSectors) * sectorBytes,
+		FlushCount: int64(d.Flushes), WriteCount: int64(d.Writes), WriteBytes: int64(d.WriteSectors) * sectorBytes,
+		ReadBytes: int64(d.ReadSectors) * sectorBytes,
 	}
 }
 

@@ -29,7 +29,8 @@ func ParseMounts(r io.Reader) []Mount {
 		if !ok || len(f) < 6 || len(g) < 3 {
 			continue
 		}
-		list = append(list, Mount{Number: f[2], Root: unescape(f[3]), Point: unescape(f[4]), Options: f[5], Type: g[0], Source: unescape(g[1]), Super: g[2]})
+		list = append(list, Mount{Number: f[2], Root: unescape(f[3]), Point: unescape(f[4]), Options: f[5], Type: g[0],
+			Source: unescape(g[1]), Super: g[2]})
 	}
 	return list
 }

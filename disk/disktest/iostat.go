@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Iostat runs iostat -x on a device and returns the columns of one interval of so many seconds, by their names. begun is
-// called when iostat was started; may be nil.
+// Iostat runs iostat -x on a device and returns the columns of one interval of so many seconds, by their names. begun
+// is called when iostat was started; may be nil.
 func Iostat(ctx context.Context, device string, seconds int, begun func()) (map[string]float64, error) {
 	cmd := exec.CommandContext(ctx, "iostat", "-x", "-y", "-d", "-o", "JSON", device, strconv.Itoa(seconds), "1")
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")

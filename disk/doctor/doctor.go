@@ -1,7 +1,7 @@
-// Package doctor compares a host and a server with what MongoDB recommends. [Look] reads the host, [Running] proves that a
-// server runs on it, [Check] judges; what the server says about itself comes from the room server. Two machines are never
-// mixed: a server on another machine is judged by its own words alone. Nothing is changed and nothing is measured: effects
-// come from the record of a probe, where there is one.
+// Package doctor compares a host and a server with what MongoDB recommends. [Look] reads the host, [Running] proves
+// that a server runs on it, [Check] judges; what the server says about itself comes from the room server. Two machines
+// are never mixed: a server on another machine is judged by its own words alone. Nothing is changed and nothing is
+// measured: effects come from the record of a probe, where there is one.
 package doctor
 
 import (
@@ -55,7 +55,8 @@ func Check(in Input) []record.DoctorFinding {
 	list := []record.DoctorFinding{}
 	var checks []check
 	if in.Host != nil {
-		checks = append(checks, hugePages, swappiness, numa, limits, clock, kernel, governor, memoryMaps, overcommit, keepAlive)
+		checks = append(checks, hugePages, swappiness, numa, limits, clock, kernel, governor, memoryMaps, overcommit,
+			keepAlive)
 		if in.Host.Storage != nil {
 			checks = append(checks, filesystem, accessTimes, barriers, readAhead, scheduler, writeCache, layout, space, directIO)
 		}
@@ -80,7 +81,9 @@ func Check(in Input) []record.DoctorFinding {
 	for _, c := range checks {
 		list = append(list, c(in)...)
 	}
-	slices.SortStableFunc(list, func(a, b record.DoctorFinding) int { return cmp.Compare(rank(b.Severity), rank(a.Severity)) })
+	slices.SortStableFunc(list, func(a, b record.DoctorFinding) int {
+		return cmp.Compare(rank(b.Severity), rank(a.Severity))
+	})
 	return list
 }
 
@@ -100,7 +103,8 @@ func Worst(list []record.DoctorFinding) string {
 }
 
 func rank(severity string) int {
-	return slices.Index([]string{record.DoctorGood, record.DoctorUnknown, record.DoctorAdvice, record.DoctorWarning, record.DoctorCritical}, severity)
+	return slices.Index([]string{record.DoctorGood, record.DoctorUnknown, record.DoctorAdvice, record.DoctorWarning,
+		record.DoctorCritical}, severity)
 }
 
 // one makes a list of one finding. what says how things are, should how they should be.

@@ -30,9 +30,12 @@ func good() Input {
 		Host: &Host{Kernel: "6.1.0-1", HugePages: "always", Defrag: "defer+madvise", MaxPTEsNone: "0", Swappiness: "1", ZoneReclaim: "0", Nodes: 1,
 			Files: 64000, Processes: 64000, Clock: "tsc", MaxMaps: "262144", Overcommit: "1", KeepAlive: "120", Memory: 64 << 30,
 			Storage: &record.ProbeStorage{Filesystem: "xfs", Options: "rw,noatime", Bytes: 100 << 30, Free: 50 << 30,
-				Devices: []record.ProbeBlock{{Name: "nvme0n1", Kind: "disk", Leaf: true, Bus: "nvme", Scheduler: "none", ReadAheadKiB: 8, WriteCache: "write through"}}}},
-		Server: &facts.Facts{Identity: facts.Identity{Kind: facts.Mongod, Vendor: "MongoDB", Release: "8.0.24", Version: version("8.0.24")}, FCV: "8.0", Journal: yes(true),
-			Cache: 30 << 30, Data: 10 << 30, Concerns: facts.Concerns{W: "majority", Source: facts.Implicit, MajorityJournal: yes(true)}, WithData: 3, PerCPU: yes(true),
+				Devices: []record.ProbeBlock{{Name: "nvme0n1", Kind: "disk", Leaf: true, Bus: "nvme", Scheduler: "none",
+					ReadAheadKiB: 8, WriteCache: "write through"}}}},
+		Server: &facts.Facts{Identity: facts.Identity{Kind: facts.Mongod, Vendor: "MongoDB", Release: "8.0.24",
+			Version: version("8.0.24")}, FCV: "8.0", Journal: yes(true),
+			Cache: 30 << 30, Data: 10 << 30, Concerns: facts.Concerns{W: "majority", Source: facts.Implicit,
+				MajorityJournal: yes(true)}, WithData: 3, PerCPU: yes(true),
 			Host: facts.HostInfo{Memory: 64 << 30, Machine: 64 << 30}},
 		Process: &Process{PID: 7, Files: 64000, Processes: 64000},
 		Now:     time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC),
@@ -58,13 +61,20 @@ var mistakes = map[string]struct {
 	change   func(*Input)
 	severity string
 }{
-	"filesystem":             {func(in *Input) { in.Host.Storage.Filesystem = "ext4" }, record.DoctorWarning},
-	"noatime":                {func(in *Input) { in.Host.Storage.Options = "rw" }, record.DoctorWarning},
-	"barriers":               {func(in *Input) { in.Host.Storage.Options = "rw,noatime,nobarrier" }, record.DoctorCritical},
-	"read-ahead":             {func(in *Input) { in.Host.Storage.Devices[0].ReadAheadKiB = 4096 }, record.DoctorWarning},
-	"scheduler":              {func(in *Input) { in.Host.Storage.Devices[0].Scheduler = "bfq" }, record.DoctorWarning},
-	"raid":                   {func(in *Input) { in.Host.Storage.Devices[0].Kind, in.Host.Storage.Devices[0].RAID = "md", "raid5" }, record.DoctorWarning},
-	"stripe-size":            {func(in *Input) { d := &in.Host.Storage.Devices[0]; d.Kind, d.RAID, d.Chunk = "md", "raid10", 512<<10 }, record.DoctorAdvice},
+	"filesystem": {func(in *Input) { in.Host.Storage.Filesystem = "ext4" }, record.DoctorWarning},
+	"noatime":    {func(in *Input) { in.Host.Storage.Options = "rw" }, record.DoctorWarning},
+	"barriers":   {func(in *Input) { in.Host.Storage.Options = "rw,noatime,nobarrier" }, record.DoctorCritical},
+	"read-ahead": {func(in *Input) { in.Host.Storage.Devices[0].ReadAheadKiB = 4096 }, record.DoctorWarning},
+	"scheduler":  {func(in *Input) { in.Host.Storage.Devices[0].Scheduler = "bfq" }, record.DoctorWarning},
+	"raid": {func(in *Input) {
+		in.Host.Storage.Devices[0].Kind, in.Host.Storage.Devices[0].RAID = "md",
+			"raid5"
+	}, record.DoctorWarning},
+	"stripe-size": {func(in *Input) {
+		d := &in.Host.Storage.Devices[0]
+		d.Kind, d.RAID, d.Chunk = "md",
+			"raid10", 512<<10
+	}, record.DoctorAdvice},
 	"free-space":             {func(in *Input) { in.Host.Storage.Free = 1 << 30 }, record.DoctorCritical},
 	"memory-device":          {func(in *Input) { in.Host.Storage.Devices[0].Bus = "zram" }, record.DoctorCritical},
 	"transparent-huge-pages": {func(in *Input) { in.Server.Version, in.Server.FCV = version("7.0.35"), "7.0" }, record.DoctorWarning},
@@ -92,10 +102,12 @@ var mistakes = map[string]struct {
 	"startup-warning":       {func(in *Input) { in.Server.Warnings = []string{"Access control is not enabled for the database"} }, record.DoctorWarning},
 	"durability":            {func(in *Input) { in.Probe = &record.Probe{Verdict: record.Lying} }, record.DoctorCritical},
 	"journal-flush": {func(in *Input) {
-		in.Probe = &record.Probe{Verdict: record.Honest, Journal: &record.ProbeJournalResult{Flush: &record.Latency{P99: &slow}}}
+		in.Probe = &record.Probe{Verdict: record.Honest,
+			Journal: &record.ProbeJournalResult{Flush: &record.Latency{P99: &slow}}}
 	}, record.DoctorWarning},
 	"checkpoint-stall": {func(in *Input) {
-		in.Probe = &record.Probe{Verdict: record.Honest, Checkpoint: &record.ProbeCheckpointResult{Stalled: 5e9, Inside: &record.Latency{P99: &slow}, Outside: &record.Latency{P99: &slow}}}
+		in.Probe = &record.Probe{Verdict: record.Honest, Checkpoint: &record.ProbeCheckpointResult{Stalled: 5e9,
+			Inside: &record.Latency{P99: &slow}, Outside: &record.Latency{P99: &slow}}}
 	}, record.DoctorWarning},
 }
 
@@ -126,14 +138,16 @@ func TestFindings(t *testing.T) {
 func TestOtherServers(t *testing.T) {
 	in := good()
 	in.Host.HugePages, in.Host.MaxMaps, in.Host.Storage.Filesystem = "madvise", "65530", "ext4"
-	in.Server = &facts.Facts{Identity: facts.Identity{Kind: facts.FerretDB, Release: "v2.7.0", Version: version("7.0.77")}, Backend: "PostgreSQL 18.6 with DocumentDB 1.0.0", Data: 1 << 30}
+	in.Server = &facts.Facts{Identity: facts.Identity{Kind: facts.FerretDB, Release: "v2.7.0", Version: version("7.0.77")},
+		Backend: "PostgreSQL 18.6 with DocumentDB 1.0.0", Data: 1 << 30}
 	got := map[string]string{}
 	for _, f := range Check(in) {
 		if f.Severity != record.DoctorGood || f.Area == server {
 			got[f.ID] = f.Severity
 		}
 	}
-	want := map[string]string{"engine": record.DoctorGood, "data-size": record.DoctorGood, "cache-size": record.DoctorUnknown, "journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
+	want := map[string]string{"engine": record.DoctorGood, "data-size": record.DoctorGood,
+		"cache-size": record.DoctorUnknown, "journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -160,7 +174,8 @@ func TestOtherMachine(t *testing.T) {
 			got[f.ID] = f.Severity
 		}
 	}
-	want := map[string]string{"other-machine": record.DoctorUnknown, "kernel": record.DoctorWarning, "limits": record.DoctorWarning, "cache-size": record.DoctorWarning}
+	want := map[string]string{"other-machine": record.DoctorUnknown, "kernel": record.DoctorWarning,
+		"limits": record.DoctorWarning, "cache-size": record.DoctorWarning}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -191,7 +206,8 @@ func TestRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := device.System{Proc: root}
-	f := facts.Facts{Identity: facts.Identity{Kind: facts.Mongod}, PID: 7, Uptime: 599 * time.Second, DBPath: data, Host: facts.HostInfo{Name: name}}
+	f := facts.Facts{Identity: facts.Identity{Kind: facts.Mongod}, PID: 7, Uptime: 599 * time.Second, DBPath: data,
+		Host: facts.HostInfo{Name: name}}
 	if p := Running(s, f); p == nil || p.Files != 1024 || p.Processes < 1<<40 || p.DBPath != data {
 		t.Errorf("%+v", p)
 	}

@@ -35,7 +35,8 @@ func serverCache(in Input) []record.DoctorFinding {
 	}
 	if s.Data > 0 {
 		share := float64(s.Cache) / float64(s.Data)
-		list = append(list, one(server, "working-set", either(share >= 1, record.DoctorAdvice), fmt.Sprintf("%s of data and indexes, %s of it fits into the cache", figure.Bytes(s.Data), figure.Percent(min(1, share))),
+		list = append(list, one(server, "working-set", either(share >= 1, record.DoctorAdvice),
+			fmt.Sprintf("%s of data and indexes, %s of it fits into the cache", figure.Bytes(s.Data), figure.Percent(min(1, share))),
 			"the working set in memory", why, "more memory, more shards, or storage whose random reads carry the rest (plimsoll disk --profile random)")...)
 	}
 	return list
@@ -142,7 +143,8 @@ func serverVersion(in Input) []record.DoctorFinding {
 		if fixed, ok := v.RepairedIn(); ok {
 			next = fixed.Text + " or later, best the newest patch of " + v.Series()
 		}
-		list = append(list, one(server, "vulnerabilities", record.DoctorWarning, s.Release+" has "+strings.Join(ids, ", "), next, open[0].ID+": "+open[0].What, "install that patch; members of a set can be replaced one after the other")...)
+		list = append(list, one(server, "vulnerabilities", record.DoctorWarning, s.Release+" has "+strings.Join(ids, ", "),
+			next, open[0].ID+": "+open[0].What, "install that patch; members of a set can be replaced one after the other")...)
 	}
 	if s.FCV != "" {
 		list = append(list, one(server, "feature-compatibility", either(s.FCV == v.Series(), record.DoctorAdvice), s.FCV+" on "+v.Text, "that of the server", "features and formats of the new version stay off", "db.adminCommand({setFeatureCompatibilityVersion: …}) when a return to the old version is no longer wanted")...)

@@ -87,7 +87,8 @@ func readAhead(in Input) []record.DoctorFinding {
 	if b.ReadAheadKiB > 128 {
 		severity = record.DoctorWarning
 	}
-	return one(storage, id, either(good, severity), fmt.Sprintf("%d sectors (%d KiB) on %s", b.ReadAheadKiB*2, b.ReadAheadKiB, b.Name), should, why, fmt.Sprintf("blockdev --setra 16 /dev/%s, and a rule of udev for the next start", b.Name))
+	return one(storage, id, either(good, severity), fmt.Sprintf("%d sectors (%d KiB) on %s", b.ReadAheadKiB*2,
+		b.ReadAheadKiB, b.Name), should, why, fmt.Sprintf("blockdev --setra 16 /dev/%s, and a rule of udev for the next start", b.Name))
 }
 
 func scheduler(in Input) (list []record.DoctorFinding) {
@@ -157,7 +158,8 @@ func space(in Input) []record.DoctorFinding {
 	if free < 0.05 {
 		severity = record.DoctorCritical
 	}
-	return one(storage, "free-space", severity, fmt.Sprintf("%s of %s (%s)", figure.Bytes(s.Free), figure.Bytes(s.Bytes), figure.Percent(free)), "20 % at least",
+	return one(storage, "free-space", severity, fmt.Sprintf("%s of %s (%s)", figure.Bytes(s.Free), figure.Bytes(s.Bytes),
+		figure.Percent(free)), "20 % at least",
 		"a full disk ends the server, and SSDs and filesystems become slow before", "move data, or add storage")
 }
 
@@ -183,21 +185,25 @@ func probed(in Input) (list []record.DoctorFinding) {
 	case record.Suspicious:
 		list = append(list, one(storage, "durability", record.DoctorWarning, p.Verdict, record.Honest, "the storage is faster than its class can be", "prove it with a power cut: plimsoll disk witness --help")...)
 	case record.Honest, record.NotProvable:
-		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), p.Verdict, record.Honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
+		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), p.Verdict,
+			record.Honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
 	}
 	if j := p.Journal; j != nil && j.Flush != nil && j.Flush.P99 != nil {
 		flush := time.Duration(*j.Flush.P99)
 		f := one(storage, "journal-flush", either(flush <= 10*time.Millisecond, record.DoctorWarning), "p99 "+figure.Duration(flush), "less than 10 ms at p99",
 			"each commit with j:true waits for one to two flushes (the limit is the one that etcd asks of its log)", "faster storage, or power-loss protection")
-		f[0].Effect = fmt.Sprintf("j:true takes %s alone and %s among others; %s commits/s were reached", figure.Duration(time.Duration(j.One)), figure.Duration(time.Duration(j.Many)), figure.Rate(j.Ceiling))
+		f[0].Effect = fmt.Sprintf("j:true takes %s alone and %s among others; %s commits/s were reached",
+			figure.Duration(time.Duration(j.One)), figure.Duration(time.Duration(j.Many)), figure.Rate(j.Ceiling))
 		list = append(list, f...)
 	}
 	if c := p.Checkpoint; c != nil && c.Inside != nil && c.Inside.P99 != nil && c.Outside != nil && c.Outside.P99 != nil {
 		during, between := *c.Inside.P99, max(1, *c.Outside.P99)
 		ratio := float64(during) / float64(between) // how much worse: no percentile of anything
-		f := one(storage, "checkpoint-stall", either(ratio < 5 && c.Stalled == 0, record.DoctorWarning), fmt.Sprintf("commits stalled for %s", figure.Duration(time.Duration(c.Stalled))), "no stall",
+		f := one(storage, "checkpoint-stall", either(ratio < 5 && c.Stalled == 0, record.DoctorWarning),
+			fmt.Sprintf("commits stalled for %s", figure.Duration(time.Duration(c.Stalled))), "no stall",
 			"a checkpoint writes and syncs all dirty pages while commits go on", "faster storage, less dirty data (a smaller cache), or XFS instead of ext4")
-		f[0].Effect = fmt.Sprintf("commit p99 %s during checkpoints, %s between them", figure.Duration(time.Duration(*c.Inside.P99)), figure.Duration(time.Duration(*c.Outside.P99)))
+		f[0].Effect = fmt.Sprintf("commit p99 %s during checkpoints, %s between them",
+			figure.Duration(time.Duration(*c.Inside.P99)), figure.Duration(time.Duration(*c.Outside.P99)))
 		list = append(list, f...)
 	}
 	return list

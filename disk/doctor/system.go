@@ -103,7 +103,8 @@ func judgeKernel(release string) []record.DoctorFinding {
 	}
 	var a, b int
 	_, err := fmt.Sscanf(release, "%d.%d", &a, &b)
-	return one(system, id, either(err == nil && (a > 4 || a == 4 && b >= 18), record.DoctorWarning), release, should, why, "install a newer kernel of the distribution")
+	return one(system, id, either(err == nil && (a > 4 || a == 4 && b >= 18), record.DoctorWarning), release, should, why,
+		"install a newer kernel of the distribution")
 }
 
 // overcommit matters to the allocator of MongoDB 8.0 and later.

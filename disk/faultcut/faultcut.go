@@ -66,15 +66,16 @@ func (c *Cutter) find(dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(storage.Devices) == 0 || storage.Devices[0].Kind != "loop" || storage.Devices[0].BackingFilesystem != faultfs.FSType {
+	if len(storage.Devices) == 0 || storage.Devices[0].Kind != "loop" ||
+		storage.Devices[0].BackingFilesystem != faultfs.FSType {
 		return fmt.Errorf("%s does not stand on a loop device over a disk of plimsoll faultfs (it is %s on %s), so its power cannot be cut", dir, m.Type, m.Source)
 	}
 	c.mount, c.loop, c.file = m, "/dev/"+storage.Devices[0].Name, storage.Devices[0].Backing
 	return nil
 }
 
-// Check says how to bring back a directory whose disk has no power, as a probe leaves it that was killed in the middle of a
-// power cut: nobody else may undo that, because the disk is the user's.
+// Check says how to bring back a directory whose disk has no power, as a probe leaves it that was killed in the middle
+// of a power cut: nobody else may undo that, because the disk is the user's.
 func (c *Cutter) Check(ctx context.Context, dir string) error {
 	if err := c.find(dir); err != nil {
 		return err
@@ -126,8 +127,8 @@ func command(ctx context.Context, name string, args ...string) error {
 	return err
 }
 
-// output runs a program of the system and returns what it prints. Ctrl-C reaches all processes of a terminal's foreground
-// group, so it has a group of its own: what brings the disk back is not interrupted.
+// output runs a program of the system and returns what it prints. Ctrl-C reaches all processes of a terminal's
+// foreground group, so it has a group of its own: what brings the disk back is not interrupted.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

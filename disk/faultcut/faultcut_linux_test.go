@@ -132,7 +132,8 @@ func cut(t *testing.T, dir, socket string) *record.Probe {
 func probe(t *testing.T, ctx context.Context, dir string, o disk.Options) (*record.Probe, error) {
 	t.Helper()
 	s := disk.Defaults(dir)
-	s.Profiles, s.Clients, s.Segment, s.Duration = []string{spec.ProbeJournal}, []int{1}, 4<<20, int64(100*time.Millisecond)
+	s.Profiles, s.Clients, s.Segment, s.Duration = []string{spec.ProbeJournal}, []int{1}, 4<<20,
+		int64(100*time.Millisecond)
 	w, err := record.CreateProbe("", &record.Probe{Specification: s})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,8 @@ func TestHungDevice(t *testing.T) {
 		}
 	}}
 	s := disk.Defaults(v.Dir)
-	s.Profiles, s.Operations, s.Ramp, s.Size, s.Duration = []string{spec.ProbeRandom}, []string{disk.Read}, []int{4}, 16<<20, int64(6*time.Second)
+	s.Profiles, s.Operations, s.Ramp, s.Size, s.Duration = []string{spec.ProbeRandom}, []string{disk.Read}, []int{4},
+		16<<20, int64(6*time.Second)
 	w, err := record.CreateProbe("", &record.Probe{Specification: s})
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ type told struct {
 
 func (t *told) Note(text string) { t.notes = append(t.notes, text) }
 
-// An interrupt in the middle of a power cut leaves no disk without power: the filesystem comes back, what was acknowledged
-// is looked at, and the probe ends with what it has.
+// An interrupt in the middle of a power cut leaves no disk without power: the filesystem comes back, what was
+// acknowledged is looked at, and the probe ends with what it has.
 func TestInterruptedWhileThePowerIsCut(t *testing.T) {
 	if !disktest.Able(t) {
 		return
@@ -82,7 +82,8 @@ func TestInterruptedWhileThePowerIsCut(t *testing.T) {
 	}
 }
 
-// A probe that was killed while the power was cut leaves a disk without power, and the next one says how to bring it back.
+// A probe that was killed while the power was cut leaves a disk without power, and the next one says how to bring it
+// back.
 func TestKilledWhileThePowerIsCut(t *testing.T) {
 	if !disktest.Able(t) {
 		return

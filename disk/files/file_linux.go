@@ -47,14 +47,15 @@ func (f *File) WriteAt(b []byte, offset int64) error {
 	return short(n, len(b), err)
 }
 
-// blockAt does a system call that the scheduler of Go hears nothing of: to take the place of a blocked thread for others
-// and to give it back costs more processor time than a fast device takes. Who calls it has a place of its own
+// blockAt does a system call that the scheduler of Go hears nothing of: to take the place of a blocked thread for
+// others and to give it back costs more processor time than a fast device takes. Who calls it has a place of its own
 // (GOMAXPROCS) for each thread.
 func blockAt(call uintptr, plain func(int, []byte, int64) (int, error), fd int, b []byte, offset int64) (int, error) {
 	if bits.UintSize != 64 || len(b) == 0 { // there an offset takes two registers
 		return plain(fd, b, offset)
 	}
-	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(offset), 0, 0)
+	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(offset), 0,
+		0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -112,7 +113,8 @@ func (f *File) Close() error { return unix.Close(f.fd) }
 // the device, or 4096.
 func (f *File) Align(logical int64) Alignment {
 	var st unix.Statx_t
-	if err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil && st.Mask&unix.STATX_DIOALIGN != 0 && st.Dio_offset_align > 0 {
+	if err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil &&
+		st.Mask&unix.STATX_DIOALIGN != 0 && st.Dio_offset_align > 0 {
 		return Alignment{int64(st.Dio_mem_align), int64(st.Dio_offset_align), "statx"}
 	}
 	if logical > 0 {

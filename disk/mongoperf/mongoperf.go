@@ -55,20 +55,23 @@ type printer struct {
 
 // Run does what a configuration says and prints the old lines to w, until ctx ends. With a step the last number of
 // threads ends after it as well. notes hears what mongoperf kept to itself.
-func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Writer, notes func(string)) (*record.Probe, error) {
+func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Writer,
+	notes func(string)) (*record.Probe, error) {
 	spec := c.Spec(dir, step)
 	p := &printer{w: w, config: c, ramp: disk.Ramp(spec), notes: notes}
 	p.print("mongoperf\nuse -h for help\nparsed options:\n%s\n", c.Text)
 	for _, key := range c.Unknown {
 		notes(fmt.Sprintf("the key %q is not known and ignored", key))
 	}
-	writer, err := record.CreateProbe("", &record.Probe{Specification: spec, Head: record.Head{Environment: record.NewEnvironment(nil)}})
+	writer, err := record.CreateProbe("", &record.Probe{Specification: spec,
+		Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		return nil, err
 	}
 	p.print("creating test file size:%dMB ...\n", c.FileSizeMB)
 	err = disk.Run(ctx, disk.Options{
-		Writer: writer, Progress: p, Endless: step == 0, Pause: time.Duration(c.SleepMicros) * time.Microsecond, Synced: p.synced,
+		Writer: writer, Progress: p, Endless: step == 0, Pause: time.Duration(c.SleepMicros) * time.Microsecond,
+		Synced: p.synced,
 	})
 	return writer.Probe, err
 }
@@ -104,8 +107,8 @@ func one(b bool) int {
 // Note implements [disk.Progress].
 func (p *printer) Note(text string) { p.notes(text) }
 
-// Second implements [disk.Progress]. The rate is that of the time that really went by, and the bytes are those that were
-// moved: mongoperf divided by nothing, and took every record for 4 KiB.
+// Second implements [disk.Progress]. The rate is that of the time that really went by, and the bytes are those that
+// were moved: mongoperf divided by nothing, and took every record for 4 KiB.
 func (p *printer) Second(s record.ProbeSecond) {
 	if s.Length < int64(time.Second/2) { // what is left of the last second
 		return

@@ -54,15 +54,16 @@ func divisor(a, b int64) int64 {
 	return a
 }
 
-// Fill makes a block that will stand at offset of a file. sequence must differ between all blocks that are ever written.
+// Fill makes a block that will stand at offset of a file. sequence must differ between all blocks that are ever
+// written.
 func (p *Pool) Fill(block []byte, offset int64, sequence uint64) {
 	for i := 0; i < len(block); i += p.piece {
 		p.fillPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), sequence)
 	}
 }
 
-// fillPiece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to eight
-// bytes, so that equal sectors hardly ever come up.
+// fillPiece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to
+// eight bytes, so that equal sectors hardly ever come up.
 func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	place := mix(sequence^uint64(offset)) % ((poolBytes - pieceBytes) / 8) * 8
 	copy(b, p.data[place:])
@@ -147,7 +148,8 @@ func (p *Pool) checkPiece(b []byte, offset int64, content bool) string {
 func (p *Pool) same(b []byte, place int, offset int64) bool {
 	sequence, from := endian.Uint64(b[16:]), HeaderBytes
 	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
-		if endian.Uint64(b[at:]) != stamp(sequence, offset+int64(at)) || !bytes.Equal(b[from:at], p.data[place+from:place+at]) {
+		if endian.Uint64(b[at:]) != stamp(sequence, offset+int64(at)) ||
+			!bytes.Equal(b[from:at], p.data[place+from:place+at]) {
 			return false
 		}
 		from = at + 8

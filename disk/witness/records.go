@@ -122,8 +122,8 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	return d, nil
 }
 
-// Missing counts the records 1 to known that are not as they were written, and returns the first of them. A file that is
-// gone has none.
+// Missing counts the records 1 to known that are not as they were written, and returns the first of them. A file that
+// is gone has none.
 func Missing(name, session string, known int64) (missing, first int64, err error) {
 	f, err := os.Open(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

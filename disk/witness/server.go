@@ -82,7 +82,8 @@ func (s *Server) load(name string) error {
 	return nil
 }
 
-// Serve answers until ctx ends. It closes the listener. When the system has no descriptors left, it waits until it has some.
+// Serve answers until ctx ends. It closes the listener. When the system has no descriptors left, it waits until it has
+// some.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()

@@ -94,10 +94,11 @@ func TestWitness(t *testing.T) {
 		content []byte
 		missing int64
 	}{
-		"cut off":       {content[:150*RecordBytes], 50},
-		"torn":          {content[:199*RecordBytes+100], 1},
-		"a zero sector": {append(append(append([]byte{}, content[:RecordBytes*10]...), make([]byte, RecordBytes)...), content[11*RecordBytes:]...), 1},
-		"empty":         {nil, 200},
+		"cut off": {content[:150*RecordBytes], 50},
+		"torn":    {content[:199*RecordBytes+100], 1},
+		"a zero sector": {append(append(append([]byte{}, content[:RecordBytes*10]...), make([]byte, RecordBytes)...),
+			content[11*RecordBytes:]...), 1},
+		"empty": {nil, 200},
 	} {
 		if err := os.WriteFile(name, c.content, 0o600); err != nil {
 			t.Fatal(err)
@@ -145,7 +146,8 @@ func TestWitnessRefuses(t *testing.T) {
 	}
 }
 
-// noDescriptors is a listener that fails some times before it accepts, as one does whose process has no descriptors left.
+// noDescriptors is a listener that fails some times before it accepts, as one does whose process has no descriptors
+// left.
 type noDescriptors struct {
 	net.Listener
 	failures int

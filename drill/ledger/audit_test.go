@@ -56,7 +56,8 @@ func TestLossWindow(t *testing.T) {
 	old := &reader{name: "rollback files of a", w: newWorld(nil, nil)}
 	_, _, all := script(t, 490, func(int) bool { return false })
 	old.w.docs = all.docs
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{old}, Faults: []int64{fault}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{old},
+		Faults: []int64{fault}})
 	if got.LossWindow != int64(30*time.Millisecond) {
 		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
 	}
@@ -95,7 +96,8 @@ func TestMembers(t *testing.T) {
 		lacking.without[key] = true
 		break
 	}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Members: []Source{lacking, &reader{name: "c", w: w, most: 10}}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w},
+		Members: []Source{lacking, &reader{name: "c", w: w, most: 10}}})
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 99, record.WriteDiverged: 1}, got.Inserts); diff != "" {
 		t.Error(diff)
 	}
@@ -134,7 +136,8 @@ func TestMembersByName(t *testing.T) {
 		t.Error(diff)
 	}
 	// The lost write is there on c, which says nothing against the others.
-	if diff := cmp.Diff(map[string]int64{record.WriteOK: 179, record.WriteStale: 20, record.WriteLost: 1}, got.Inserts); diff != "" {
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 179, record.WriteStale: 20, record.WriteLost: 1},
+		got.Inserts); diff != "" {
 		t.Error(diff)
 	}
 	if got.Lost[0].Found != "c" || !strings.Contains(strings.Join(got.Notes, "\n"), "b is stale: 20 writes") {

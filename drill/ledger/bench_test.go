@@ -13,7 +13,8 @@ func BenchmarkStream(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	kilo, err := workload.Open(workload.Spec{Name: "core", Records: 10_000, Seed: 1, Params: map[string]string{"insertproportion": "1", "readproportion": "0", "updateproportion": "0"}})
+	kilo, err := workload.Open(workload.Spec{Name: "core", Records: 10_000, Seed: 1,
+		Params: map[string]string{"insertproportion": "1", "readproportion": "0", "updateproportion": "0"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,13 +34,13 @@
 //
 // # What a document carries
 //
-// An inserted document gets the field _plimsoll at its end: 24 bytes (binary, 40 with the name) that are the run (4), the
-// writer and the sequence (8), and checksums (4 each) of these, of their connection with _id, and of all other fields.
-// Contents are checked unless updates change them. What stands before that field was there when the document was inserted,
-// whatever it is called; what stands behind it are counters, and fields that somebody added.
+// An inserted document gets the field _plimsoll at its end: 24 bytes (binary, 40 with the name) that are the run (4),
+// the writer and the sequence (8), and checksums (4 each) of these, of their connection with _id, and of all other
+// fields. Contents are checked unless updates change them. What stands before that field was there when the document
+// was inserted, whatever it is called; what stands behind it are counters, and fields that somebody added.
 //
-// A document that is updated gets a counter for each run, _plimsollRUN with the run in eight hexadecimal digits: a field of
-// the document itself, and a short number, because a server finds and increments that with the least work.
+// A document that is updated gets a counter for each run, _plimsollRUN with the run in eight hexadecimal digits: a
+// field of the document itself, and a short number, because a server finds and increments that with the least work.
 //
 // The own workload ("ledger", [Ledger.Workload]) tells each update apart, because each one has a counter of its own.
 // The updates of another workload ([Ledger.Wrap]) go to documents that all writers share, so each of them increments

@@ -10,8 +10,10 @@ import (
 // A tag must leave the document as it was, be found again, and notice any change of a byte.
 func FuzzTag(f *testing.F) {
 	f.Add(marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}), int64(7), uint16(3))
-	f.Add(marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName, Value: "mine"}}), int64(1<<38), uint16(40))
-	f.Add(marshal(bson.D{{Key: counterName(1), Value: int32(9)}, {Key: "_id", Value: "b"}, {Key: "_id", Value: "c"}, {Key: "x", Value: nil}}), int64(9), uint16(50))
+	f.Add(marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName, Value: "mine"}}),
+		int64(1<<38), uint16(40))
+	f.Add(marshal(bson.D{{Key: counterName(1), Value: int32(9)}, {Key: "_id", Value: "b"}, {Key: "_id", Value: "c"},
+		{Key: "x", Value: nil}}), int64(9), uint16(50))
 	f.Add([]byte{5, 0, 0, 0, 0}, int64(0), uint16(0))
 	f.Fuzz(func(t *testing.T, doc []byte, sequence int64, at uint16) {
 		var r reading
@@ -36,7 +38,8 @@ func FuzzTag(f *testing.F) {
 		}
 		i := int(at) % len(tagged)
 		tagged[i] ^= 1
-		if r.read(tagged, "", false) && r.trusted && r.tag.body == r.body && r.tag.id == bound(r.tag.self, r.id) && r.tag.sequence == sequence {
+		if r.read(tagged, "", false) && r.trusted && r.tag.body == r.body && r.tag.id == bound(r.tag.self, r.id) &&
+			r.tag.sequence == sequence {
 			if tagged[i] ^= 1; i >= 4 && i < len(tagged)-1 {
 				t.Fatalf("a change of byte %d of %x was not noticed", i, tagged)
 			}
@@ -59,7 +62,8 @@ func FuzzCounted(f *testing.F) {
 			return
 		}
 		var d bson.D
-		if bson.Raw(update).Validate() != nil || bson.Unmarshal(update, &d) != nil { // types that there are not are seen by the latter only
+		// types that there are not are seen by the latter only
+		if bson.Raw(update).Validate() != nil || bson.Unmarshal(update, &d) != nil {
 			return
 		}
 		d = nil
@@ -78,11 +82,11 @@ func FuzzUnmarshal(f *testing.F) {
 	l := New(Options{Run: 3, Seed: 4, Writers: 2})
 	w := l.writer(1)
 	for i := range int64(pageWrites + 100) {
-		w.inserts.settle(w.inserts.give(1), state(1+i%3), i*1000)
-		w.updates.settle(w.updates.give(1), acknowledged, i*1000)
+		w.inserts.resolve(w.inserts.give(1), state(1+i%3), i*1000)
+		w.updates.resolve(w.updates.give(1), acknowledged, i*1000)
 	}
 	w.miss(inserts, 5, 77)
-	l.shared().settle(9, acknowledged)
+	l.shared().count(9, acknowledged)
 	l.Gone(4, 2)
 	data, err := l.MarshalBinary()
 	if err != nil {
@@ -107,7 +111,8 @@ func FuzzUnmarshal(f *testing.F) {
 			t.Fatalf("what was taken cannot be handed on: %v", err)
 		}
 		for n, w := range got.by {
-			if second.by[n] == nil || second.by[n].inserts.count != w.inserts.count || second.by[n].updates.count != w.updates.count {
+			if second.by[n] == nil || second.by[n].inserts.count != w.inserts.count ||
+				second.by[n].updates.count != w.updates.count {
 				t.Fatalf("writer %d changed on the way", n)
 			}
 		}

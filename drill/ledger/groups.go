@@ -10,8 +10,8 @@ import (
 const groupCount = 1 << 18
 
 // groups counts the updates of a wrapped workload by the hash of the document's _id. Several writers update the
-// same documents, so they share the counts. Those of one state lie together: nearly all updates are acknowledged, and of
-// so many counts in no order the caches of a processor hold the more, the closer they lie.
+// same documents, so they share the counts. Those of one state lie together: nearly all updates are acknowledged, and
+// of so many counts in no order the caches of a processor hold the more, the closer they lie.
 type groups struct {
 	told [4][groupCount]uint32
 }
@@ -21,8 +21,8 @@ type groupCounts [4]uint32
 
 func newGroups() *groups { return &groups{} }
 
-// settle counts an update of a document in group g.
-func (g *groups) settle(group uint32, s state) { atomic.AddUint32(&g.told[s][group], 1) }
+// count counts an update of a document in group g.
+func (g *groups) count(group uint32, s state) { atomic.AddUint32(&g.told[s][group], 1) }
 
 // of returns the counts of one group.
 func (g *groups) of(group int) (c groupCounts) {

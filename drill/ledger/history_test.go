@@ -40,7 +40,8 @@ func (nowhere) Event(measure.Event) error        { return nil }
 // drive runs a workload against a world.
 func drive(t testing.TB, w workload.Workload, st store.Store, workers int, operations int64) load.Report {
 	t.Helper()
-	report, err := load.Run(context.Background(), load.Config{Workers: workers, Operations: operations, Timeout: 30 * time.Second}, w, st, nowhere{})
+	report, err := load.Run(context.Background(), load.Config{Workers: workers, Operations: operations,
+		Timeout: 30 * time.Second}, w, st, nowhere{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,8 @@ func (w *world) expected(k kind) map[string]int64 {
 	return out
 }
 
-// history is one seeded run of the own workload in which everything goes wrong, with random chances. It returns what was
-// found.
+// history is one seeded run of the own workload in which everything goes wrong, with random chances. It returns what
+// was found.
 func history(t *testing.T, seed uint64) *record.LedgerResult {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	chances := map[mishap]float64{}
@@ -103,15 +104,16 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 	}
 	world.judge(t, seed, result)
 	for _, r := range result.Reads {
-		if never := r.State == record.MemberNeverRead; r.Source != FinalRead && never != (world.final.broke || r.Source == "c" && broken.broke) {
+		if never := r.State == record.MemberNeverRead; r.Source != FinalRead &&
+			never != (world.final.broke || r.Source == "c" && broken.broke) {
 			t.Errorf("seed %d: the state of member %s is %q", seed, r.Source, r.State)
 		}
 	}
 	return result
 }
 
-// lastRead chooses how the final read of a history goes: to its end, until the connection breaks, or, where nil is returned,
-// not at all.
+// lastRead chooses how the final read of a history goes: to its end, until the connection breaks, or, where nil is
+// returned, not at all.
 func (w *world) lastRead(rng *rand.Rand, seed uint64) *reader {
 	w.final = &reader{name: FinalRead, w: w, saw: map[string]bool{}}
 	switch seed % 5 {
@@ -124,9 +126,9 @@ func (w *world) lastRead(rng *rand.Rand, seed uint64) *reader {
 	return w.final
 }
 
-// forge adds up to three documents that carry the proof of this run though nobody ever attempted what they stand for: of
-// writers that there are and of some that there never were. As many documents of another run, of which nothing may be said,
-// lie beside them.
+// forge adds up to three documents that carry the proof of this run though nobody ever attempted what they stand for:
+// of writers that there are and of some that there never were. As many documents of another run, of which nothing may
+// be said, lie beside them.
 func (w *world) forge(rng *rand.Rand, l *Ledger, own *ownWorkload) {
 	for range rng.IntN(4) {
 		number, next := 5000+rng.IntN(100), [kinds]int64{}
@@ -238,11 +240,12 @@ func (w *world) judge(t *testing.T, seed uint64, result *record.LedgerResult) {
 		}
 	}
 	claimed := map[string]bool{}
-	for _, x := range result.Lost {
-		claimed[x.ID] = true
+	for _, lost := range result.Lost {
+		claimed[lost.ID] = true
 	}
 	opt := cmpopts.EquateEmpty()
-	diff := cmp.Diff(w.expected(inserts), result.Inserts, opt) + cmp.Diff(w.expected(updates), result.Updates, opt) + cmp.Diff(lost, claimed, opt)
+	diff := cmp.Diff(w.expected(inserts), result.Inserts, opt) + cmp.Diff(w.expected(updates), result.Updates,
+		opt) + cmp.Diff(lost, claimed, opt)
 	if diff != "" {
 		t.Errorf("seed %d (-want +got):\n%s%v", seed, diff, result.Examples)
 	}
@@ -265,7 +268,8 @@ func (w *world) document(name string, f *fate) string {
 }
 
 // allClasses are those that the package comment tells of.
-var allClasses = []string{record.WriteCorrupt, record.WriteDuplicated, record.WritePhantom, record.WriteLost, record.WriteNeverRead, record.WriteStale,
+var allClasses = []string{record.WriteCorrupt, record.WriteDuplicated, record.WritePhantom, record.WriteLost,
+	record.WriteNeverRead, record.WriteStale,
 	record.WriteDiverged, record.WriteOK, record.WriteRecovered, record.WriteDropped, record.WriteUnexpected}
 
 // Each write of each history gets the class that is true of it, and over all histories every class occurs.

@@ -27,7 +27,8 @@ func (a *audit) judgeReads() {
 	}
 	r := &record.ReadsResult{Reads: v.Reads, Updates: v.Writes, Dropped: v.Dropped, Bytes: a.l.reads.Bytes()}
 	for _, name := range reads.Names {
-		g := record.ReadGuarantee{Name: name, Promised: q.Promised[name], Checked: v.Checked[name], Broken: v.Broken[name], RolledBack: v.RolledBack[name]}
+		g := record.ReadGuarantee{Name: name, Promised: q.Promised[name], Checked: v.Checked[name], Broken: v.Broken[name],
+			RolledBack: v.RolledBack[name]}
 		if g.Checked+g.Broken > 0 {
 			r.Guarantees = append(r.Guarantees, g)
 		}
@@ -37,7 +38,8 @@ func (a *audit) judgeReads() {
 	}
 	for i, phase := range []string{record.ReadsBefore, record.ReadsDuring, record.ReadsAfter} {
 		if s := v.Staleness[i]; s.Reads > 0 {
-			r.Staleness = append(r.Staleness, record.ReadStaleness{Phase: phase, Reads: s.Reads, Stale: s.Stale, P50: s.P50, P99: s.P99, Max: s.Max})
+			r.Staleness = append(r.Staleness, record.ReadStaleness{Phase: phase, Reads: s.Reads, Stale: s.Stale, P50: s.P50,
+				P99: s.P99, Max: s.Max})
 		}
 	}
 	for _, s := range v.Servers {

@@ -40,8 +40,9 @@ type lane struct {
 	ring  []int64  // times of acknowledgements by sequence modulo length: exact, of the last writes
 	marks []uint32 // time of the first write settled among markWrites, in markUnit ns: coarse, of all
 	count [4]int64 // settled writes by state
-	where []uint8  // by sequence: 1 + the number of the shard that it goes to, 0 if that is not known; nil where there are no shards
-	gone  bool     // the books of this lane are lost: everything in it is possible
+	// by sequence: 1 + the number of the shard that it goes to, 0 if that is not known; nil where there are no shards
+	where []uint8
+	gone  bool // the books of this lane are lost: everything in it is possible
 }
 
 // ringSize returns the power of two that is at most n, and at least 64.
@@ -107,8 +108,8 @@ func (l *lane) shardOf(sequence int64) int {
 	return int(l.where[sequence]) - 1
 }
 
-// settle notes what became of the write. Each write is settled once; at is when, in run time.
-func (l *lane) settle(sequence int64, s state, at int64) {
+// resolve notes what became of the write. Each write is settled once; at is when, in run time.
+func (l *lane) resolve(sequence int64, s state, at int64) {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil { // a batch of more than a page: it was compacted before it was settled
 		p.expand()

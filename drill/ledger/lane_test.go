@@ -9,7 +9,7 @@ import (
 func fill(n int64, tell func(i int64) state) *lane {
 	l := newLane(1 << 10)
 	for i := range n {
-		l.settle(l.give(1), tell(i), i*1000)
+		l.resolve(l.give(1), tell(i), i*1000)
 	}
 	return &l
 }
@@ -37,9 +37,10 @@ func TestLaneSettlesLargeBatches(t *testing.T) {
 	l := newLane(64)
 	first := l.give(10 * pageWrites)
 	for i := range int64(10 * pageWrites) {
-		l.settle(first+i, acknowledged, i)
+		l.resolve(first+i, acknowledged, i)
 	}
-	if n := l.count[acknowledged]; n != 10*pageWrites || l.state(0) != acknowledged || l.state(10*pageWrites-1) != acknowledged {
+	if n := l.count[acknowledged]; n != 10*pageWrites || l.state(0) != acknowledged ||
+		l.state(10*pageWrites-1) != acknowledged {
 		t.Errorf("%d acknowledged, first %d, last %d", n, l.state(0), l.state(10*pageWrites-1))
 	}
 }
@@ -88,14 +89,16 @@ func TestSlotsAndUpdates(t *testing.T) {
 	}
 	for _, k := range []kind{inserts, updates} {
 		id := ownID(0xfedcba98, MaxWriters-1, k, maxSequence-1)
-		if run, writer, kind, n := parseID(id[:]); run != 0xfedcba98 || writer != MaxWriters-1 || kind != k || n != maxSequence-1 {
+		if run, writer, kind, n := parseID(id[:]); run != 0xfedcba98 || writer != MaxWriters-1 || kind != k ||
+			n != maxSequence-1 {
 			t.Errorf("%x means run %x, writer %d, %s %d", id, run, writer, kind, n)
 		}
 	}
 }
 
 func TestRanges(t *testing.T) {
-	for want, numbers := range map[string][]int64{"": nil, "7": {7}, "1-3": {1, 2, 3}, "17-19 42": {17, 18, 19, 42}, "0 2 4-5": {0, 2, 4, 5}} {
+	for want, numbers := range map[string][]int64{"": nil, "7": {7}, "1-3": {1, 2, 3}, "17-19 42": {17, 18, 19, 42},
+		"0 2 4-5": {0, 2, 4, 5}} {
 		if got := ranges(numbers); got != want {
 			t.Errorf("ranges(%v) = %q, want %q", numbers, got, want)
 		}

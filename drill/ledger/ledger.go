@@ -65,8 +65,8 @@ type Placer interface {
 	OfID(collection string, id []byte) int
 }
 
-// Place tells the ledger how the collections are spread over so many shards, before the first write: from then on each write is
-// known by its shard. All ledgers of one run must be told the same.
+// Place tells the ledger how the collections are spread over so many shards, before the first write: from then on each
+// write is known by its shard. All ledgers of one run must be told the same.
 func (l *Ledger) Place(p Placer, shards int) { l.placer, l.shards = p, min(shards, mostShards) }
 
 // shardOf is the shard of a document with the element _id, -1 if that is not known.

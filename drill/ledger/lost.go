@@ -33,12 +33,14 @@ func (a *audit) keepLost(j *judge) {
 		if a.shards != nil {
 			shard = a.slot(j.l.shardOf(n)).Shard
 		}
-		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n), Shard: shard,
+		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n),
+			Shard:        shard,
 			Acknowledged: at, Within: within, Age: age, Found: a.where(j.w.number, j.k, n)})
 	}
 }
 
-// knownAge is an age that counts to the loss window, as in the result: what was acknowledged after the fault counts as right before it.
+// knownAge is an age that counts to the loss window, as in the result: what was acknowledged after the fault counts as
+// right before it.
 func knownAge(at, age int64, faults int) int64 {
 	if at < 0 || faults == 0 {
 		return -1

@@ -41,8 +41,8 @@ type Params struct {
 const mostPayload = 16<<20 - 1<<10
 
 // Workload returns the own workload of the ledger, "ledger": each writer inserts documents, increments counters of
-// its own documents, reads back what was acknowledged to it, and reads slots, its own and those of others. Every single write can be told apart, which no
-// workload can whose writers update the same documents.
+// its own documents, reads back what was acknowledged to it, and reads slots, its own and those of others. Every single
+// write can be told apart, which no workload can whose writers update the same documents.
 //
 // An update increments a counter that no other update uses, by a weight that no other update has: what is found
 // there says how often it was applied, and whether it is damaged. Sixteen counters make up one document, a slot,
@@ -174,8 +174,10 @@ func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
 			s.insertBelow = full
 		}
 	}
-	s.insert[0] = workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: w.p.Collection, Docs: s.docs[:]}
-	s.update[0] = workload.Request{Verb: workload.Update, Class: workload.NoClass, Collection: w.p.Collection, Updates: s.statement[:]}
+	s.insert[0] = workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: w.p.Collection,
+		Docs: s.docs[:]}
+	s.update[0] = workload.Request{Verb: workload.Update, Class: workload.NoClass, Collection: w.p.Collection,
+		Updates: s.statement[:]}
 	s.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Collection: w.p.Collection, Limit: 1}
 	return s
 }

@@ -9,8 +9,8 @@ import (
 // lookEvery is after how many reads of slots a stream looks which other writers there are.
 const lookEvery = 256
 
-// chooseSlot chooses whose slot is read, and which: the same as last time, the one that was just written, or one of those
-// that are being written, of this writer, of its neighbour or of any. It returns false as long as there is none.
+// chooseSlot chooses whose slot is read, and which: the same as last time, the one that was just written, or one of
+// those that are being written, of this writer, of its neighbour or of any. It returns false as long as there is none.
 func (s *ownStream) chooseSlot() bool {
 	r := s.random()
 	if s.event.Sent > 0 && r&3 == 0 { // what was seen before must not go away
@@ -61,7 +61,7 @@ func (l *Ledger) peers(number int) []*writer {
 // settleUpdate notes what became of an update.
 func (s *ownStream) settleUpdate(st *load.Settlement) {
 	now := told(st, 0, 1)
-	s.writer.updates.settle(s.sequence, now, st.Ended)
+	s.writer.updates.resolve(s.sequence, now, st.Ended)
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
 	case acknowledged:
@@ -85,7 +85,8 @@ func (s *ownStream) settleSlot(st *load.Settlement) {
 	}
 }
 
-// verifySlot takes in the versions of a slot that was read, and returns whether it is the one that was asked for, unharmed.
+// verifySlot takes in the versions of a slot that was read, and returns whether it is the one that was asked for,
+// unharmed.
 func (s *ownStream) verifySlot(doc []byte) bool {
 	s.event.Seen = 0
 	if doc == nil {

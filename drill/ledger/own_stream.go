@@ -131,7 +131,7 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	s.under = false
 	switch op.Class {
 	case ownInsert:
-		s.writer.inserts.settle(s.sequence, told(st, 0, 1), st.Ended)
+		s.writer.inserts.resolve(s.sequence, told(st, 0, 1), st.Ended)
 	case ownUpdate:
 		s.settleUpdate(st)
 	case ownRead:

@@ -21,8 +21,8 @@ type reading struct {
 	strange bool                           // a slot holds something else
 }
 
-// read takes a document apart. It allocates nothing and returns false if that is no document. count is the counter of the
-// run; slots says whether the document may be a slot of the own workload.
+// read takes a document apart. It allocates nothing and returns false if that is no document. count is the counter of
+// the run; slots says whether the document may be a slot of the own workload.
 func (r *reading) read(doc []byte, count string, slots bool) bool {
 	*r = reading{}
 	all, ok := inside(doc)

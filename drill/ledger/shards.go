@@ -36,8 +36,8 @@ func (a *audit) countShards(l *lane) {
 	}
 }
 
-// loseOn counts a lost write on its shard. age is how long before the fault it was acknowledged; below 0 that is not known, or was
-// later.
+// loseOn counts a lost write on its shard. age is how long before the fault it was acknowledged; below 0 that is not
+// known, or was later.
 func (a *audit) loseOn(shard int, n, age int64) {
 	if a.shards == nil || n == 0 {
 		return

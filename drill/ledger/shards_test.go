@@ -21,16 +21,18 @@ func (thirds) OfID(_ string, id []byte) int { return int(crc32.ChecksumIEEE(id)%
 
 var shardNames = []string{"shard1", "shard2", "shard3"}
 
-// lossesByShard makes n writes of a workload, of which those to shard2 are lost from the given one on, and audits them after the
-// ledger has been handed over.
-func lossesByShard(t *testing.T, n, from int, make func(l *Ledger, w *world) workload.Workload) (*record.LedgerResult, []record.LedgerShard) {
+// lossesByShard makes n writes of a workload, of which those to shard2 are lost from the given one on, and audits them
+// after the ledger has been handed over.
+func lossesByShard(t *testing.T, n, from int,
+	make func(l *Ledger, w *world) workload.Workload) (*record.LedgerResult, []record.LedgerShard) {
 	t.Helper()
 	l := New(Options{Run: 5, Seed: 3, Writers: 1})
 	l.Place(thirds{}, len(shardNames))
 	w := newWorld(rand.New(rand.NewPCG(1, 1)), nil)
 	wl := make(l, w)
 	s := wl.Stream(0, 1)
-	want := []record.LedgerShard{{LossWindow: -1}, {Shard: "shard1", LossWindow: -1}, {Shard: "shard2", LossWindow: -1}, {Shard: "shard3", LossWindow: -1}}
+	want := []record.LedgerShard{{LossWindow: -1}, {Shard: "shard1", LossWindow: -1}, {Shard: "shard2", LossWindow: -1},
+		{Shard: "shard3", LossWindow: -1}}
 	var op workload.Op
 	fault := int64(n) * int64(time.Millisecond)
 	for i := range n {
@@ -59,7 +61,8 @@ func lossesByShard(t *testing.T, n, from int, make func(l *Ledger, w *world) wor
 				w.update(u, fine)
 			}
 		}
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: len(op.Requests), Failed: -1, Attempts: len(op.Requests), Ended: at})
+		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: len(op.Requests), Failed: -1,
+			Attempts: len(op.Requests), Ended: at})
 		s.Done(&op, true)
 	}
 	text, err := l.MarshalBinary()
@@ -71,7 +74,8 @@ func lossesByShard(t *testing.T, n, from int, make func(l *Ledger, w *world) wor
 		t.Fatal(err)
 	}
 	back.Place(thirds{}, len(shardNames))
-	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []int64{fault}, Shards: shardNames}), want
+	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []int64{fault},
+		Shards: shardNames}), want
 }
 
 // Each write of the own workload counts on its shard, and so does its loss.
@@ -93,8 +97,8 @@ func TestLossesByShard(t *testing.T) {
 	}
 }
 
-// The inserts of another workload are told one by one. Its updates are counted by groups of documents, each of one shard: when the lost
-// ones were acknowledged is not known.
+// The inserts of another workload are told one by one. Its updates are counted by groups of documents, each of one
+// shard: when the lost ones were acknowledged is not known.
 func TestLossesOfAnotherWorkloadByShard(t *testing.T) {
 	for name, params := range map[string]map[string]string{
 		"inserts": {"insertproportion": "1", "updateproportion": "0", "readproportion": "0"},

@@ -15,9 +15,9 @@ import (
 // hexadecimal digits, it is the field that counts the updates of that run: see [counterName].
 const tagName = "_plimsoll"
 
-// A tag is a binary value of 24 bytes, with its name and lengths 40: the name of the write in twelve, as [appendName] has
-// it, and three checksums of four each: of that name, of its connection with _id, and of all other fields. All numbers
-// begin with their high bytes.
+// A tag is a binary value of 24 bytes, with its name and lengths 40: the name of the write in twelve, as [appendName]
+// has it, and three checksums of four each: of that name, of its connection with _id, and of all other fields. All
+// numbers begin with their high bytes.
 const (
 	tagAt    = 1 + len(tagName) + 1 + 4 + 1 // of the value in the element
 	tagSelf  = 12
@@ -39,8 +39,8 @@ type tag struct {
 	body     uint32 // checksum of all other fields
 }
 
-// castagnoli is for checksums of a few bytes, ieee for those of documents: each of them is computed by the processor's own
-// instructions, which are quicker for the one or for the other.
+// castagnoli is for checksums of a few bytes, ieee for those of documents: each of them is computed by the processor's
+// own instructions, which are quicker for the one or for the other.
 var castagnoli, ieee = crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable
 
 // proof is the checksum of the identity. One round of a multiplicative mix for each part: it must tell different writes

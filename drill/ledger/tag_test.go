@@ -40,8 +40,10 @@ func TestWrongTags(t *testing.T) {
 	tagged, _ := appendTagged(nil, marshal(plain), 0x2a, 3, 17)
 	_, v := bson.Raw(tagged).Lookup(tagName).Binary()
 	wrong := []any{
-		bson.D{{Key: "r", Value: int64(1)}, {Key: "w", Value: int32(1)}, {Key: "s", Value: int64(1)}, {Key: "c", Value: int64(1)}}, bson.D{}, nil, "text", int64(4),
-		string(v), bson.Binary{}, bson.Binary{Data: v[:tagValue-1]}, bson.Binary{Data: append(append([]byte{}, v...), 0)}, bson.Binary{Subtype: 2, Data: v},
+		bson.D{{Key: "r", Value: int64(1)}, {Key: "w", Value: int32(1)}, {Key: "s", Value: int64(1)},
+			{Key: "c", Value: int64(1)}}, bson.D{}, nil, "text", int64(4),
+		string(v), bson.Binary{}, bson.Binary{Data: v[:tagValue-1]}, bson.Binary{Data: append(append([]byte{}, v...), 0)},
+		bson.Binary{Subtype: 2, Data: v},
 		bson.Binary{Subtype: 0x80, Data: v}, bson.A{bson.Binary{Data: v}},
 	}
 	for i := range 8 * tagID { // each bit of what names the write, that of the kind among them
@@ -51,14 +53,15 @@ func TestWrongTags(t *testing.T) {
 	}
 	for _, value := range wrong {
 		var r reading
-		if doc := marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "", false) || !r.tagged || r.trusted {
+		if doc := marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "", false) || !r.tagged ||
+			r.trusted {
 			t.Errorf("%v: tagged %v, trusted %v", value, r.tagged, r.trusted)
 		}
 	}
 }
 
-// Counters of any run are no part of what was inserted, whatever number a server has made of them; fields with names that
-// only look like theirs are.
+// Counters of any run are no part of what was inserted, whatever number a server has made of them; fields with names
+// that only look like theirs are.
 func TestCounters(t *testing.T) {
 	plain := marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}})
 	tagged, _ := appendTagged(nil, plain, 0x2a, 3, 17)
@@ -84,7 +87,8 @@ func TestCounters(t *testing.T) {
 		{bson.E{Key: "_plimsolk0000002a", Value: int32(7)}, 0, false, true},
 	} {
 		var r reading
-		if !r.read(marshal(append(inserted[:3:3], c.e)), name, false) || !r.trusted || r.updates != c.updates || r.counted != c.counted {
+		if !r.read(marshal(append(inserted[:3:3], c.e)), name, false) || !r.trusted || r.updates != c.updates ||
+			r.counted != c.counted {
 			t.Errorf("%v is read as %d updates, counted %v", c.e, r.updates, r.counted)
 		}
 		if same := r.body == r.tag.body; same == c.body {
@@ -100,8 +104,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// What stands before the tag was inserted, whatever its name is; what follows it shows in the sum of the fields of the ledger,
-// by which members are compared.
+// What stands before the tag was inserted, whatever its name is; what follows it shows in the sum of the fields of the
+// ledger, by which members are compared.
 func TestNamesOfTheLedgerInDocuments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(firstSeed(t), 9))
 	names := []string{"_id", tagName, counterName(42), counterName(43), "_", "_i", "x", "_plimsoll_"}
@@ -117,12 +121,15 @@ func TestNamesOfTheLedgerInDocuments(t *testing.T) {
 		rng.Shuffle(rng.IntN(len(d))+1, func(i, j int) { d[i], d[j] = d[j], d[i] })
 		doc, ok := appendTagged(nil, marshal(d), 42, 5, rng.Int64N(maxSequence))
 		var r reading
-		if !ok || !r.read(doc, counterName(42), false) || !r.trusted || r.body != r.tag.body || r.tag.id != bound(r.tag.self, r.id) || r.counted {
+		if !ok || !r.read(doc, counterName(42), false) || !r.trusted || r.body != r.tag.body ||
+			r.tag.id != bound(r.tag.self, r.id) || r.counted {
 			t.Fatalf("%v is read as %+v", d, r)
 		}
 		marks := r.marks
-		updated := append(unmarshal(doc), bson.E{Key: counterName(43), Value: int32(1)}, bson.E{Key: counterName(42), Value: int32(2)})
-		if !r.read(marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body || r.updates != 2 || r.marks == marks {
+		updated := append(unmarshal(doc), bson.E{Key: counterName(43), Value: int32(1)},
+			bson.E{Key: counterName(42), Value: int32(2)})
+		if !r.read(marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body || r.updates != 2 ||
+			r.marks == marks {
 			t.Fatalf("%v is read as %+v", updated, r)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // Traces is a [Source] of which no documents can be read, but the bytes among which they lie: a log that a member gave
-// up. The tag of an insert proves which write it comes from, wherever it is found, and so does a counter behind the _id of a
-// slot of the own workload for an update. That it is not found proves nothing: a document may have been compressed, or stored
-// in pieces.
+// up. The tag of an insert proves which write it comes from, wherever it is found, and so does a counter behind the _id
+// of a slot of the own workload for an update. That it is not found proves nothing: a document may have been
+// compressed, or stored in pieces.
 type Traces interface {
 	Source
 	// Stretches calls each for all bytes there are, in stretches that belong together: what begins in one of them ends
@@ -60,11 +60,11 @@ func (p *pass) stretch(b []byte) (found int64) {
 	}
 }
 
-// slots finds slots of the own workload in bytes, and notes the updates whose counters stand in them. It returns how many of
-// those it had not found before: a log has a slot once for each of its updates, and each time more of it.
+// slots finds slots of the own workload in bytes, and notes the updates whose counters stand in them. It returns how
+// many of those it had not found before: a log has a slot once for each of its updates, and each time more of it.
 //
-// PostgreSQL leaves out what the new version of a row has at its end in common with the old one, so the last counter may lack
-// its high bytes, which are zero.
+// PostgreSQL leaves out what the new version of a row has at its end in common with the old one, so the last counter
+// may lack its high bytes, which are zero.
 func (p *pass) slots(b []byte) (found int64) {
 	if p.a.own == nil {
 		return 0
@@ -83,7 +83,8 @@ func (p *pass) slots(b []byte) (found int64) {
 	}
 }
 
-// counters notes the updates of a slot whose counters stand at the beginning of b, each with the weight that only it has.
+// counters notes the updates of a slot whose counters stand at the beginning of b, each with the weight that only it
+// has.
 func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
 	for len(b) >= 5 && b[1] >= 'a' && b[1] < 'a'+slotCounters && b[2] == 0 {
 		size := 0

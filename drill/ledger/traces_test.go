@@ -42,13 +42,13 @@ func TestTraces(t *testing.T) {
 	if len(got.Lost) != 10 {
 		t.Fatalf("%d writes are lost", len(got.Lost))
 	}
-	for _, x := range got.Lost {
+	for _, lost := range got.Lost {
 		want := ""
-		if x.Sequence < 95 {
+		if lost.Sequence < 95 {
 			want = "the old timeline"
 		}
-		if x.Found != want {
-			t.Errorf("%d is found in %q, want %q", x.Sequence, x.Found, want)
+		if lost.Found != want {
+			t.Errorf("%d is found in %q, want %q", lost.Sequence, lost.Found, want)
 		}
 	}
 	if last := got.Reads[len(got.Reads)-1]; last.Source != "the old timeline" || last.Documents != 10 || last.Problem != "" {
@@ -56,8 +56,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A log has a slot as it was after each of its updates, the last counter without its high bytes. Updates are found by the
-// weights that only they have: not those of other runs, nor damaged ones.
+// A log has a slot as it was after each of its updates, the last counter without its high bytes. Updates are found by
+// the weights that only they have: not those of other runs, nor damaged ones.
 func TestTracesOfUpdates(t *testing.T) {
 	const n, kept = 3 * slotCounters * liveSlots / 2, 200
 	l := New(Options{Run: 5, Writers: 1})
@@ -95,17 +95,19 @@ func TestTracesOfUpdates(t *testing.T) {
 		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
 	}
 	place := &log{reader{name: "the old timeline"}, log5.Bytes()}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{place}, MostLost: n})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{place},
+		MostLost: n})
 	if len(got.Lost) != n-kept {
 		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)
 	}
-	for _, x := range got.Lost {
+	for _, lost := range got.Lost {
 		want := "the old timeline"
-		if x.Sequence >= n-liveSlots-2 && x.Sequence != n-1-liveSlots { // that one stands before the one with another weight
+		// that one stands before the one with another weight
+		if lost.Sequence >= n-liveSlots-2 && lost.Sequence != n-1-liveSlots {
 			want = ""
 		}
-		if x.Found != want {
-			t.Errorf("update %d (%s) is found in %q, want %q", x.Sequence, x.ID, x.Found, want)
+		if lost.Found != want {
+			t.Errorf("update %d (%s) is found in %q, want %q", lost.Sequence, lost.ID, lost.Found, want)
 		}
 	}
 	if last := got.Reads[len(got.Reads)-1]; last.Documents != n-liveSlots-1 {

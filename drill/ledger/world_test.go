@@ -97,7 +97,8 @@ type world struct {
 }
 
 func newWorld(rng *rand.Rand, chances map[mishap]float64) *world {
-	return &world{rng: rng, chances: chances, docs: map[string]bson.D{}, hidden: map[string]bool{}, fates: map[string]*fate{}, inserted: map[string]*fate{},
+	return &world{rng: rng, chances: chances, docs: map[string]bson.D{}, hidden: map[string]bool{},
+		fates: map[string]*fate{}, inserted: map[string]*fate{},
 		hung: make(chan struct{}), forged: map[string]*[kinds]int64{}}
 }
 
@@ -378,8 +379,8 @@ func set(doc bson.D, path []string, to func(any) any) bson.D {
 	return out
 }
 
-// reader is a source over the documents of a world, without some of them and up to a number. It remembers what it showed if
-// there is room for that.
+// reader is a source over the documents of a world, without some of them and up to a number. It remembers what it
+// showed if there is room for that.
 type reader struct {
 	name    string
 	w       *world

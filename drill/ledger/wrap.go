@@ -132,7 +132,7 @@ func (s *tagger) build(request int, req *workload.Request) {
 		var ok bool
 		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
 			s.buf = append(s.buf, doc...)
-			s.writer.inserts.settle(sequence, notApplied, 0) // nothing with this number is ever written
+			s.writer.inserts.resolve(sequence, notApplied, 0) // nothing with this number is ever written
 			s.writer.skipped++
 		} else {
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
@@ -197,10 +197,10 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	for i := range s.pieces {
 		p := &s.pieces[i]
 		if p.sequence < 0 {
-			s.groups.settle(p.group, told(st, p.request, len(s.pieces)))
+			s.groups.count(p.group, told(st, p.request, len(s.pieces)))
 			continue
 		}
-		s.writer.inserts.settle(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
+		s.writer.inserts.resolve(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
 	}
 	s.pieces = s.pieces[:0]
 }
@@ -234,8 +234,8 @@ func told(st *load.Settlement, request, of int) state {
 	return indeterminate
 }
 
-// countable returns the element _id of the document that a statement updates, and whether its updates can be counted: it
-// must be found by its _id alone, and keep its counter.
+// countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
+// it must be found by its _id alone, and keep its counter.
 func countable(u *workload.Statement) (id []byte, ok bool) {
 	if u.Upsert {
 		return nil, false
@@ -302,8 +302,8 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 	return rawbson.Close(append(dst, after...), start), true
 }
 
-// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any more, servers
-// go on with a longer one by themselves.
+// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any
+// more, servers go on with a longer one by themselves.
 func appendIncrement(dst, fields, count []byte) []byte {
 	dst = append(dst, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
 	at := len(dst)

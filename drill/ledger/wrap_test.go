@@ -35,7 +35,8 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*wor
 		t.Fatal(err)
 	}
 	w := newWorld(rng, chances)
-	if _, err := load.Fill(context.Background(), load.FillConfig{Parallel: 2, SkipCount: true}, inner, w, nowhere{}); err != nil {
+	if _, err := load.Fill(context.Background(), load.FillConfig{Parallel: 2, SkipCount: true}, inner, w,
+		nowhere{}); err != nil {
 		t.Fatal(err)
 	}
 	w.loaded = true
@@ -47,7 +48,8 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*wor
 		undo()
 	}
 	l = travelled(t, l, rng)
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, MostLost: 1 << 20})
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w},
+		MostLost: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,8 @@ func TestEachMishapAlone(t *testing.T) {
 		if m == spoil || m == displace { // damage of inserts hides the counters that they carry
 			want = result.Updates
 		}
-		diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want, result.Updates, cmpopts.EquateEmpty())
+		diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want, result.Updates,
+			cmpopts.EquateEmpty())
 		if diff != "" {
 			t.Errorf("seed %d, mishap %d (-want +got):\n%s%v", first+i, m, diff, result.Examples)
 		}
@@ -125,7 +128,8 @@ func TestWorkersThatAreGivenUp(t *testing.T) {
 	}
 	abort := make(chan struct{})
 	time := newAborter(w, 4, abort)
-	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort}, own, w, nowhere{}); err != nil {
+	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort}, own, w,
+		nowhere{}); err != nil {
 		t.Fatal(err)
 	}
 	<-time
@@ -137,7 +141,8 @@ func TestWorkersThatAreGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.judge(t, 0, result)
-	if result.Indeterminate == 0 || result.Inserts[record.WriteRecovered]+result.Updates[record.WriteRecovered] != result.Indeterminate {
+	recovered := result.Inserts[record.WriteRecovered] + result.Updates[record.WriteRecovered]
+	if result.Indeterminate == 0 || recovered != result.Indeterminate {
 		t.Errorf("%d writes hung and were applied, found %v %v", result.Indeterminate, result.Inserts, result.Updates)
 	}
 }
@@ -177,7 +182,8 @@ func testStreamAllocs(s workload.Stream) float64 {
 
 var _ measure.Sink = nowhere{}
 
-// The stream within verifies while the conductor settles: the books are not what it looks at. The own workload looks into them.
+// The stream within verifies while the controller settles: the books are not what it looks at. The own workload looks
+// into them.
 func TestSettlesApart(t *testing.T) {
 	inner, err := workload.Open(workload.Spec{Name: "a", Records: 10, Seed: 1})
 	if err != nil {
@@ -189,9 +195,9 @@ func TestSettlesApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := l.Wrap(inner).Stream(0, 2).(load.Apart); !ok {
-		t.Error("a wrapped stream takes turns with the conductor")
+		t.Error("a wrapped stream takes turns with the controller")
 	}
 	if _, ok := own.Stream(1, 2).(load.Apart); ok {
-		t.Error("the own stream takes no turns with the conductor")
+		t.Error("the own stream takes no turns with the controller")
 	}
 }

@@ -33,8 +33,8 @@ const longest = 1 + 7*binary.MaxVarintLen64
 // mostServers bounds the names that a history keeps; reads from more servers than that have no name.
 const mostServers = 1 << 12
 
-// History is what the sessions of one run did. Sessions may be used at the same time, each by one goroutine; everything else
-// must wait until they have ended.
+// History is what the sessions of one run did. Sessions may be used at the same time, each by one goroutine; everything
+// else must wait until they have ended.
 type History struct {
 	mu       sync.Mutex
 	sessions map[int]*Session
@@ -235,8 +235,8 @@ func (h *History) Events() (kept, dropped int64) {
 	return kept, dropped
 }
 
-// Merge takes over the sessions of another process, whose numbers must be others; shift is added to their times. The other
-// history must not be used any more.
+// Merge takes over the sessions of another process, whose numbers must be others; shift is added to their times. The
+// other history must not be used any more.
 func (h *History) Merge(other *History, shift int64) {
 	for n, s := range other.sessions {
 		if h.sessions[n] != nil {

@@ -18,7 +18,8 @@ const (
 )
 
 // Names are all of them, in the order of a result.
-var Names = []string{ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Committed, Written, Linearizable}
+var Names = []string{ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Committed, Written,
+	Linearizable}
 
 // Question is what a history is judged against.
 type Question struct {
@@ -147,8 +148,10 @@ func Judge(h *History, q Question) *Verdict {
 	if q.MostConflicts <= 0 {
 		q.MostConflicts = 5
 	}
-	j := &judge{q: q, h: h, writers: map[int]*written{}, servers: make([]Server, len(h.servers)), named: map[string]int{}, orders: map[register]*order{},
-		v: &Verdict{Checked: map[string]int64{}, Broken: map[string]int64{}, RolledBack: map[string]int64{}, FinalKnown: q.Final != nil}}
+	j := &judge{q: q, h: h, writers: map[int]*written{}, servers: make([]Server, len(h.servers)), named: map[string]int{},
+		orders: map[register]*order{},
+		v: &Verdict{Checked: map[string]int64{}, Broken: map[string]int64{}, RolledBack: map[string]int64{},
+			FinalKnown: q.Final != nil}}
 	numbers := make([]int, 0, len(h.sessions))
 	for n := range h.sessions {
 		numbers = append(numbers, n)
@@ -167,8 +170,8 @@ func Judge(h *History, q Question) *Verdict {
 	return j.v
 }
 
-// mostWrites bounds the numbers of writes of one writer, as far apart as they may be in one history: damaged ones must not
-// take memory.
+// mostWrites bounds the numbers of writes of one writer, as far apart as they may be in one history: damaged ones must
+// not take memory.
 const mostWrites = 1 << 28
 
 // collect notes the writes of a session.
@@ -189,7 +192,8 @@ func (j *judge) collect(s *Session) {
 			w.list = append(w.list, write{})
 		}
 		took := (e.ended - e.sent + 999) / 1000
-		w.list = append(w.list, write{ended: e.ended, took: uint32(min(took, math.MaxUint32)), server: uint16(e.server), told: e.told, known: true})
+		w.list = append(w.list, write{ended: e.ended, took: uint32(min(took, math.MaxUint32)), server: uint16(e.server),
+			told: e.told, known: true})
 		j.v.Writes++
 		return true
 	})
@@ -227,7 +231,8 @@ func (j *judge) session(s *Session) {
 
 // operation makes an operation of an event.
 func (j *judge) operation(s *Session, e *event) Operation {
-	return Operation{Read: e.read, Session: s.number, Sent: e.sent, Ended: e.ended, Server: j.server(e.server), Register: e.register, Seen: e.seen,
+	return Operation{Read: e.read, Session: s.number, Sent: e.sent, Ended: e.ended, Server: j.server(e.server),
+		Register: e.register, Seen: e.seen,
 		Sequence: e.sequence, Told: e.told}
 }
 
@@ -240,7 +245,8 @@ func (j *judge) server(i int) string {
 
 // wrote is the operation of a write that is known.
 func (j *judge) wrote(writer int, sequence int64, w *write) Operation {
-	return Operation{Session: writer, Sent: w.sent(), Ended: w.ended, Server: j.server(int(w.server)), Sequence: sequence, Told: w.told}
+	return Operation{Session: writer, Sent: w.sent(), Ended: w.ended, Server: j.server(int(w.server)), Sequence: sequence,
+		Told: w.told}
 }
 
 // gone reports whether a write is known not to be there in the end.
@@ -352,7 +358,8 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 		}
 		j.v.Checked[guarantee]++
 		if n >= 0 {
-			j.broke(Conflict{Guarantee: guarantee, Writer: r.writer, Sequence: n, First: j.wrote(r.writer, n, w.at(n)), Second: op})
+			j.broke(Conflict{Guarantee: guarantee, Writer: r.writer, Sequence: n, First: j.wrote(r.writer, n, w.at(n)),
+				Second: op})
 		}
 	}
 	tell(ReadYourWrites, own && due > 0, mine)
@@ -367,7 +374,8 @@ func (j *judge) again(m *memory, r register, op Operation) {
 	if known {
 		j.v.Checked[MonotonicReads]++
 		if missing := before.Seen &^ op.Seen; missing != 0 {
-			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer, Sequence: j.q.Sequence(r.number, lowest(missing)), First: before, Second: op})
+			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer, Sequence: j.q.Sequence(r.number, lowest(missing)),
+				First: before, Second: op})
 		}
 	} else {
 		if len(m.order) >= mostRemembered {
@@ -396,7 +404,8 @@ func (j *judge) afterReads(s *Session, m *memory, e *event) {
 	j.v.Checked[WritesFollowReads]++
 	m.reads = 0
 	if d := m.dirty; d != nil && !j.gone(s.number, e.sequence) {
-		j.broke(Conflict{Guarantee: WritesFollowReads, Writer: d.Writer, Sequence: d.Sequence, First: d.Second, Second: j.operation(s, e)})
+		j.broke(Conflict{Guarantee: WritesFollowReads, Writer: d.Writer, Sequence: d.Sequence, First: d.Second,
+			Second: j.operation(s, e)})
 	}
 	m.dirty = nil
 }

@@ -17,12 +17,13 @@ func question(w *world, promised map[string]bool) Question {
 }
 
 func promiseOf(cfg worldConfig) map[string]bool {
-	return Promise(Circumstances{Concern: cfg.concern, Causal: cfg.causal, MajorityWrites: cfg.majority, Durable: true, Set: true})
+	return Promise(Circumstances{Concern: cfg.concern, Causal: cfg.causal, MajorityWrites: cfg.majority, Durable: true,
+		Set: true})
 }
 
-// TestNothingFalse judges histories of a set that keeps what MongoDB promises, with lag, failovers and rollbacks: what is
-// promised must never be found broken. What is not promised must be found broken somewhere, or the world is too tame to show
-// anything.
+// TestNothingFalse judges histories of a set that keeps what MongoDB promises, with lag, failovers and rollbacks: what
+// is promised must never be found broken. What is not promised must be found broken somewhere, or the world is too tame
+// to show anything.
 func TestNothingFalse(t *testing.T) {
 	breaks := map[string]int64{}
 	for _, cfg := range kinds() {
@@ -41,7 +42,8 @@ func TestNothingFalse(t *testing.T) {
 			if want := dirtyReads(w); v.Broken[Committed] != want {
 				t.Fatalf("seed %d, %+v: %d dirty reads, want %d", seed, cfg, v.Broken[Committed], want)
 			}
-			if got, want := v.Staleness[Before], slowStaleness(w); got.Stale != want.Stale || got.Max != want.Max || got.Reads != want.Reads {
+			if got, want := v.Staleness[Before], slowStaleness(w); got.Stale != want.Stale || got.Max != want.Max ||
+				got.Reads != want.Reads {
 				t.Fatalf("seed %d, %+v: staleness %+v, want %+v", seed, cfg, got, want)
 			}
 		}
@@ -100,10 +102,11 @@ func slowStaleness(w *world) (s Staleness) {
 			}
 			s.Reads++
 			stale := int64(0)
-			for _, x := range w.events[e.Writer] {
-				r, v := registerOf(x.Sequence)
-				if !x.Read && x.Told == Acknowledged && r == e.Register && e.Seen>>v&1 == 0 && x.Ended <= e.Sent && final(e.Writer, x.Sequence) {
-					stale = max(stale, e.Sent-x.Ended)
+			for _, write := range w.events[e.Writer] {
+				r, v := registerOf(write.Sequence)
+				if !write.Read && write.Told == Acknowledged && r == e.Register && e.Seen>>v&1 == 0 && write.Ended <= e.Sent &&
+					final(e.Writer, write.Sequence) {
+					stale = max(stale, e.Sent-write.Ended)
 				}
 			}
 			if stale > 0 {
@@ -185,7 +188,8 @@ func plant(w *world, guarantee string) (planted, bool) {
 			r := register{e.Writer, e.Register}
 			for v := range Versions {
 				if w.fits(guarantee, s, i, v, last[r]) {
-					places = append(places, planted{guarantee: guarantee, session: s, event: i, writer: e.Writer, sequence: sequenceOf(e.Register, v)})
+					places = append(places, planted{guarantee: guarantee, session: s, event: i, writer: e.Writer,
+						sequence: sequenceOf(e.Register, v)})
 				}
 			}
 			last[r] = e.Seen
@@ -211,7 +215,8 @@ func plant(w *world, guarantee string) (planted, bool) {
 	return p, true
 }
 
-// fits reports whether a version of a read is one with which a guarantee can be broken, as seen by nobody but this test.
+// fits reports whether a version of a read is one with which a guarantee can be broken, as seen by nobody but this
+// test.
 func (w *world) fits(guarantee string, session, event, version int, before uint16) bool {
 	e := &w.events[session][event]
 	n := sequenceOf(e.Register, version)
@@ -230,7 +235,8 @@ func (w *world) fits(guarantee string, session, event, version int, before uint1
 		return there && final(e.Writer, n) && e.Seen>>(version+1) == 0 && e.Seen == e.Seen&(1<<(version+1)-1)
 	case WritesFollowReads:
 		next := nextWrite(w.events[session], event)
-		return there && final(e.Writer, n) && next >= 0 && w.events[session][next].Told == Acknowledged && nextRead(w.events[session], event) > next &&
+		return there && final(e.Writer, n) && next >= 0 && w.events[session][next].Told == Acknowledged &&
+			nextRead(w.events[session], event) > next &&
 			(e.Writer != session || w.events[session][next].Sequence != n) && lastDirty(e, version)
 	case Written:
 		return !there && (at < 0 && n > w.clients[e.Writer].next || at >= 0 && w.events[e.Writer][at].Sent > e.Ended)
@@ -246,8 +252,9 @@ func lastDirty(e *Event, version int) bool { return e.Seen&(1<<version-1) == 0 }
 // seenBefore reports whether a read that had ended before e was sent returned the version.
 func (w *world) seenBefore(e *Event, version int) bool {
 	for _, list := range w.events {
-		for _, x := range list {
-			if x.Read && x.Ended < e.Sent && x.Writer == e.Writer && x.Register == e.Register && x.Seen>>version&1 == 1 {
+		for _, read := range list {
+			if read.Read && read.Ended < e.Sent && read.Writer == e.Writer && read.Register == e.Register &&
+				read.Seen>>version&1 == 1 {
 				return true
 			}
 		}
@@ -280,8 +287,10 @@ func TestPromises(t *testing.T) {
 		c    Circumstances
 		want []string
 	}{
-		{Circumstances{Concern: "majority", Causal: true, MajorityWrites: true, Durable: true, Set: true}, append([]string{Committed}, all...)},
-		{Circumstances{Concern: "majority", Causal: true, Durable: true, Set: true}, []string{Committed, MonotonicReads, WritesFollowReads}},
+		{Circumstances{Concern: "majority", Causal: true, MajorityWrites: true, Durable: true, Set: true},
+			append([]string{Committed}, all...)},
+		{Circumstances{Concern: "majority", Causal: true, Durable: true, Set: true},
+			[]string{Committed, MonotonicReads, WritesFollowReads}},
 		{Circumstances{Concern: "local", Causal: true, MajorityWrites: true, Durable: true, Set: true}, []string{MonotonicWrites}},
 		{Circumstances{Concern: "local", Causal: true, Durable: true, Set: true}, nil},
 		{Circumstances{Concern: "available", MajorityWrites: true, Durable: true, Set: true}, nil},

@@ -15,9 +15,9 @@ func (j *judge) order(r register, op Operation) {
 	o.reads = append(o.reads, op)
 }
 
-// inRealTime finds reads that lack what another read returned that had ended before they were sent. What an earlier read
-// returned is a union of versions that only grows with time, so one pass over the reads as they were sent, with another that
-// follows over the same reads as they ended, sees all pairs.
+// inRealTime finds reads that lack what another read returned that had ended before they were sent. What an earlier
+// read returned is a union of versions that only grows with time, so one pass over the reads as they were sent, with
+// another that follows over the same reads as they ended, sees all pairs.
 func (j *judge) inRealTime() {
 	keys := make([]register, 0, len(j.orders))
 	for r := range j.orders {

@@ -14,13 +14,14 @@ type Circumstances struct {
 	Set bool
 }
 
-// Promise says which guarantees hold, as MongoDB's documentation has it ("Causal Consistency and Read and Write Concerns"):
-// with majority reads and majority writes all four; with majority reads and w:1 monotonic reads and writes follow reads; with
-// local reads and majority writes monotonic writes; with local reads and w:1 none, as all of them can break in a failover.
+// Promise says which guarantees hold, as MongoDB's documentation has it ("Causal Consistency and Read and Write
+// Concerns"): with majority reads and majority writes all four; with majority reads and w:1 monotonic reads and writes
+// follow reads; with local reads and majority writes monotonic writes; with local reads and w:1 none, as all of them
+// can break in a failover.
 //
-// Without a causal session nothing is promised but that majority, snapshot and linearizable reads return nothing that is
-// rolled back, and that linearizable reads see all majority writes acknowledged before. That what a read returns has been
-// written is a matter of course.
+// Without a causal session nothing is promised but that majority, snapshot and linearizable reads return nothing that
+// is rolled back, and that linearizable reads see all majority writes acknowledged before. That what a read returns has
+// been written is a matter of course.
 func Promise(c Circumstances) map[string]bool {
 	p := map[string]bool{Written: true}
 	if !c.Set || !c.Durable {

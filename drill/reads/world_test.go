@@ -2,11 +2,11 @@ package reads
 
 import "math/rand/v2"
 
-// The world is a replica set of three as far as reads can tell: a log that branches when a primary is cut off and another one
-// is elected, members that apply it with a lag, a commit point that each of them hears of late, and the rollback of the one
-// that was cut off. Sessions write to whom they take for the primary and read from any member, one operation at a time, with
-// steps of all of them in a random order. What a member may answer follows the rules of MongoDB, so that what is promised
-// holds, and what is not does break.
+// The world is a replica set of three as far as reads can tell: a log that branches when a primary is cut off and
+// another one is elected, members that apply it with a lag, a commit point that each of them hears of late, and the
+// rollback of the one that was cut off. Sessions write to whom they take for the primary and read from any member, one
+// operation at a time, with steps of all of them in a random order. What a member may answer follows the rules of
+// MongoDB, so that what is promised holds, and what is not does break.
 type world struct {
 	r       *rand.Rand
 	cfg     worldConfig
@@ -246,7 +246,8 @@ func (w *world) perform(c *client) {
 			c.busy = false // not a primary: the read fails
 			return
 		}
-		c.event.Seen = mask(m.head, c.event.Writer, c.event.Register) // all it has, and then it waits until a majority has that too
+		// all it has, and then it waits until a majority has that too
+		c.event.Seen = mask(m.head, c.event.Writer, c.event.Register)
 		m.head = &entry{parent: m.head, term: m.head.term, index: m.head.index + 1, writer: -1}
 		c.entry, c.done = m.head, true
 		return

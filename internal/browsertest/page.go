@@ -231,8 +231,10 @@ func (p *Page) Drag(selector string, from, to float64) {
 		})
 	}
 	p.do("drag in "+selector,
-		mouse(input.DispatchMouseEventTypeMouseMoved, at(from), 0), mouse(input.DispatchMouseEventTypeMousePressed, at(from), 1),
-		mouse(input.DispatchMouseEventTypeMouseMoved, at((from+to)/2), 1), mouse(input.DispatchMouseEventTypeMouseMoved, at(to), 1),
+		mouse(input.DispatchMouseEventTypeMouseMoved, at(from), 0), mouse(input.DispatchMouseEventTypeMousePressed, at(from),
+			1),
+		mouse(input.DispatchMouseEventTypeMouseMoved, at((from+to)/2), 1), mouse(input.DispatchMouseEventTypeMouseMoved,
+			at(to), 1),
 		mouse(input.DispatchMouseEventTypeMouseReleased, at(to), 0))
 }
 

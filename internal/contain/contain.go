@@ -1,6 +1,6 @@
 // Package contain keeps a panic inside the work in which it happened. Pages are made in the process that measures, from
-// files and answers of others: one that cannot be shown must not end a run. It is for work whose result can be done without;
-// what measures is never contained, because its results would be wrong.
+// files and answers of others: one that cannot be shown must not end a run. It is for work whose result can be done
+// without; what measures is never contained, because its results would be wrong.
 package contain
 
 import (
@@ -34,8 +34,8 @@ func (e *PanicError) where() string {
 	return strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:])
 }
 
-// Panic does the work and returns its error, or a [*PanicError] if it panicked. A goroutine that the work starts has to be
-// contained by itself.
+// Panic does the work and returns its error, or a [*PanicError] if it panicked. A goroutine that the work starts has to
+// be contained by itself.
 func Panic(what string, work func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -15,8 +15,8 @@ import (
 // edge makes a file tell of changes only, so that waiting for it takes no system call of its own.
 const edge = 0x80000000 // EPOLLET, whose constant in package unix is negative on some systems
 
-// Conn is a connection whose task waits on the loop while there is nothing to read or no room to write. It serves that task
-// alone, its deadlines too.
+// Conn is a connection whose task waits on the loop while there is nothing to read or no room to write. It serves that
+// task alone, its deadlines too.
 type Conn struct {
 	task          *Task
 	fd            int
@@ -45,7 +45,8 @@ func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*Conn, fd+1)...)
 	}
-	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never, writeUntil: Never}
+	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never,
+		writeUntil: Never}
 	l.conns[fd] = c
 	_ = nc.Close() // gives back the descriptor that the runtime watches; the connection stays open
 	return c, nil
@@ -78,8 +79,8 @@ func (c *Conn) note(events uint32) {
 	c.writable = c.writable || events&unix.EPOLLOUT != 0
 }
 
-// most is how much is read or written by a call of which the runtime is not told. A larger one could take so long that the garbage
-// collector waits for it.
+// most is how much is read or written by a call of which the runtime is not told. A larger one could take so long that
+// the garbage collector waits for it.
 const most = 64 << 10
 
 // transfer is one recv or send, which returns at once. They take a shorter way through the kernel than read and write.
@@ -170,7 +171,8 @@ func (c *Conn) wait(s state, until int64) bool {
 
 // broken is the error of a failed call in the form of package net.
 func (c *Conn) broken(op string, errno syscall.Errno) error {
-	return &net.OpError{Op: op, Net: c.remote.Network(), Source: c.local, Addr: c.remote, Err: os.NewSyscallError(op, errno)}
+	return &net.OpError{Op: op, Net: c.remote.Network(), Source: c.local, Addr: c.remote,
+		Err: os.NewSyscallError(op, errno)}
 }
 
 // Close closes the connection.
@@ -179,7 +181,8 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	c.task.loop.conns[c.fd] = nil
-	_ = unix.EpollCtl(c.task.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil) // a child that is being started may hold a copy for a moment
+	// a child that is being started may hold a copy for a moment
+	_ = unix.EpollCtl(c.task.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	err := unix.Close(c.fd)
 	c.fd, c.readable, c.writable = -1, true, true // nobody waits for it any more
 	return os.NewSyscallError("close", err)

@@ -2,8 +2,8 @@ package loop
 
 // timers is a binary heap of tasks by the moment at which a timer has to look at them.
 //
-// A task moves to an earlier moment at once, but to a later one only when its turn comes: nearly all waits for a reply end
-// long before their deadline, and the deadline of the next one is always later.
+// A task moves to an earlier moment at once, but to a later one only when its turn comes: nearly all waits for a reply
+// end long before their deadline, and the deadline of the next one is always later.
 type timers []*Task
 
 // timer is a task's place in the heap.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimersComeInOrder: whatever is pushed, moved to an earlier moment or postponed, the heap gives the tasks out by their moments.
+// TestTimersComeInOrder: whatever is pushed, moved to an earlier moment or postponed, the heap gives the tasks out by
+// their moments.
 func TestTimersComeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -13,15 +13,17 @@ import (
 // Supported reports whether there are loops on this system.
 const Supported = true
 
-// batch is how many events are taken from the kernel at once. It is small, so that tasks whose moment has come do not wait for long.
+// batch is how many events are taken from the kernel at once. It is small, so that tasks whose moment has come do not
+// wait for long.
 const batch = 16
 
-// turnLength is after what time the loop calls the scheduler of the runtime, nanoseconds. Switching between coroutines does not. The runtime
-// takes a goroutine that has not called it for 10 ms for one that hogs its processor: it would look every 20 µs whether it can be
-// interrupted, which took a tenth of the processor time.
+// turnLength is after what time the loop calls the scheduler of the runtime, nanoseconds. Switching between coroutines
+// does not. The runtime takes a goroutine that has not called it for 10 ms for one that hogs its processor: it would
+// look every 20 µs whether it can be interrupted, which took a tenth of the processor time.
 const turnLength = int64(6 * time.Millisecond)
 
-// Loop is a goroutine that runs tasks. All of its methods but [Loop.Run] and [Task.Wake] belong to its own thread once it runs.
+// Loop is a goroutine that runs tasks. All of its methods but [Loop.Run] and [Task.Wake] belong to its own thread once
+// it runs.
 type Loop struct {
 	base   time.Time
 	epoll  int
@@ -117,15 +119,8 @@ func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
 
 // Run runs the tasks until all have ended.
 func (l *Loop) Run() {
-	for _, t := range l.tasks {
-		t.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
-			t.yield = yield
-			t.run(t)
-		})
-		l.step(t)
-	}
-	l.tasks = nil
 	for l.live > 0 {
+		l.startSome()
 		for _, e := range l.events[:l.poll()] {
 			l.dispatch(e)
 		}
@@ -146,6 +141,20 @@ func (l *Loop) Run() {
 	l.bell = -1
 }
 
+// startSome starts the next tasks, few at once: when there are a million, the first ones must not wait for a reply that
+// has come until the last one is started.
+func (l *Loop) startSome() {
+	n := min(batch, len(l.tasks))
+	for _, t := range l.tasks[:n] {
+		t.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
+			t.yield = yield
+			t.run(t)
+		})
+		l.step(t)
+	}
+	l.tasks = l.tasks[n:]
+}
+
 // step lets a task run until it waits again.
 func (l *Loop) step(t *Task) {
 	t.state = running
@@ -158,7 +167,7 @@ func (l *Loop) step(t *Task) {
 // poll waits for events. The call is one of those that let the garbage collector stop the world.
 func (l *Loop) poll() int {
 	timeout := -1
-	if len(l.ready) > 0 {
+	if len(l.ready) > 0 || len(l.tasks) > 0 || l.live == 0 {
 		timeout = 0
 	} else if len(l.timers) > 0 && l.timers[0].key < l.armed {
 		l.arm(l.timers[0].key)
@@ -231,7 +240,8 @@ func (l *Loop) expire(now int64) {
 	}
 }
 
-// wait gives the thread away until the task is stepped again. It returns false if that was because the moment until has come.
+// wait gives the thread away until the task is stepped again. It returns false if that was because the moment until has
+// come.
 func (t *Task) wait(s state, until int64) bool {
 	t.state, t.until, t.late, t.waited = s, until, false, true
 	if until != Never {
@@ -241,7 +251,8 @@ func (t *Task) wait(s state, until int64) bool {
 	return !t.late
 }
 
-// Park waits until a moment, or until the task is woken, which it returns. If it was woken since it last parked, it does not wait.
+// Park waits until a moment, or until the task is woken, which it returns. If it was woken since it last parked, it
+// does not wait.
 func (t *Task) Park(until int64) (woken bool) {
 	if !t.woken {
 		return t.wait(parked, until)
@@ -282,6 +293,7 @@ func (l *Loop) send(m letter) {
 		return // all tasks have ended
 	}
 	if l.inbox = append(l.inbox, m); len(l.inbox) == 1 {
-		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // cannot fail but for a counter that overflows after 2^64 writes
+		// cannot fail but for a counter that overflows after 2^64 writes
+		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }

@@ -113,6 +113,24 @@ func TestYieldIsFair(t *testing.T) {
 	}
 }
 
+// TestFirstTasksNeedNotWaitForTheLast: with very many tasks, those that can go on do so before all others are started.
+func TestFirstTasksNeedNotWaitForTheLast(t *testing.T) {
+	const tasks = 1000
+	started, seen := 0, 0
+	list := []func(*Task){func(k *Task) {
+		started++
+		k.Yield()
+		seen = started
+	}}
+	for len(list) < tasks {
+		list = append(list, func(*Task) { started++ })
+	}
+	run(t, list...)
+	if started != tasks || seen == 0 || seen == tasks {
+		t.Errorf("%d of %d tasks had been started when the first one went on", seen, started)
+	}
+}
+
 // pair is a TCP connection over loopback.
 func pair(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
@@ -144,8 +162,8 @@ func adopted(t *testing.T, nc net.Conn, f func(*Task, *Conn)) func(*Task) {
 	}
 }
 
-// TestConnectionsCarryAllBytes sends far more than the buffers of sockets hold, on some connections at the same time, to servers that
-// send it back in their own time.
+// TestConnectionsCarryAllBytes sends far more than the buffers of sockets hold, on some connections at the same time,
+// to servers that send it back in their own time.
 func TestConnectionsCarryAllBytes(t *testing.T) {
 	data := make([]byte, 8<<20)
 	_, _ = rand.Read(data)

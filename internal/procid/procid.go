@@ -1,5 +1,5 @@
-// Package procid tells a process from all others that had or have its id: after a restart of the machine, in another PID
-// namespace, or later on the same machine. It signals a process only if that is proven to be the one that is meant.
+// Package procid tells a process from all others that had or have its id: after a restart of the machine, in another
+// PID namespace, or later on the same machine. It signals a process only if that is proven to be the one that is meant.
 package procid
 
 import (

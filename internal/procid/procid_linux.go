@@ -42,8 +42,8 @@ func (id ID) Alive() bool {
 	return err == nil && id.PID > 0 && state != "Z" && state != "X" && Of(id.PID) == id
 }
 
-// Signal sends a signal to the process, if it is proven to be there. more adds a proof of the caller's, which is asked when
-// the process can no longer be mistaken for another one; it may be nil.
+// Signal sends a signal to the process, if it is proven to be there. more adds a proof of the caller's, which is asked
+// when the process can no longer be mistaken for another one; it may be nil.
 func (id ID) Signal(sig syscall.Signal, more func() error) error {
 	if id.PID <= 1 {
 		return ErrAnother

@@ -87,7 +87,9 @@ const longestOrdinary = 7
 
 // ordinary reports whether a secret is only looked for as a word by itself.
 func ordinary(secret string) bool {
-	return len(secret) <= longestOrdinary && !strings.ContainsFunc(secret, func(c rune) bool { return c >= utf8.RuneSelf || !wordy(byte(c)) })
+	return len(secret) <= longestOrdinary && !strings.ContainsFunc(secret, func(c rune) bool {
+		return c >= utf8.RuneSelf || !wordy(byte(c))
+	})
 }
 
 func wordy(c byte) bool {

@@ -3,15 +3,19 @@ package repotest
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
 	maxFunction = 80  // lines; longer ones are read twice
 	maxFile     = 700 // lines; longer ones have more than one subject
+	maxLine     = 120 // columns, a tab being one, without what strings say: a text that is cut cannot be searched for
 )
 
 // longFunctions may be longer than maxFunction, each for a reason. The key is "file function".
@@ -21,6 +25,24 @@ var longFunctions = map[string]string{
 
 // longFiles may be longer than maxFile, each for a reason.
 var longFiles = map[string]string{}
+
+// wideFolders have lines of more than maxLine, from before the rule. Whoever rewrites one takes it off the list.
+// DIR/... is a folder and all below it.
+var wideFolders = []string{
+	"bench", "cmd/...", "e2e/...", "fault/...", "internal/redact", "lab/...", "record/...", "report/...", "serve", "server",
+	"spec", "store", "store/embedded", "study", "suite/...",
+}
+
+// isWide returns the entry of wideFolders that a folder belongs to, "" for none.
+func isWide(folder string) string {
+	for _, wide := range wideFolders {
+		tree, all := strings.CutSuffix(wide, "/...")
+		if folder == tree || all && strings.HasPrefix(folder, tree+"/") {
+			return wide
+		}
+	}
+	return ""
+}
 
 // outside are the calls that touch what is outside of the process, which only the command line may do.
 var outside = map[string][]string{
@@ -127,6 +149,58 @@ func TestLengths(t *testing.T) {
 		if lines := strings.Count(s.text, "\n"); lines > maxFile && longFiles[s.name] == "" {
 			t.Errorf("%s has %d lines, the limit is %d: split it by subject, or give a reason in internal/repotest", s.name, lines, maxFile)
 		}
+	}
+}
+
+// wideLines lists the lines of a file that are too long.
+func wideLines(s source) []string {
+	texts := map[int]int{} // columns that texts take, by line; those of several lines take all of theirs
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		l, ok := n.(*ast.BasicLit)
+		if !ok || l.Kind != token.STRING {
+			return true
+		}
+		from, to := s.set.Position(l.Pos()).Line, s.set.Position(l.End()).Line
+		if from == to {
+			texts[from] += utf8.RuneCountInString(l.Value) - len(`""`)
+			return true
+		}
+		for line := from; line <= to; line++ {
+			texts[line] = math.MaxInt
+		}
+		return true
+	})
+	var wide []string
+	for i, line := range strings.Split(s.text, "\n") {
+		if columns := utf8.RuneCountInString(line); columns > maxLine && columns-texts[i+1] > maxLine {
+			wide = append(wide, fmt.Sprintf("%s:%d has %d columns, the limit is %d: break it", s.name, i+1, columns, maxLine))
+		}
+	}
+	return wide
+}
+
+func TestLineLengths(t *testing.T) {
+	wide := map[string]bool{}
+	for _, s := range sources(t) {
+		entry := isWide(s.folder())
+		for _, line := range wideLines(s) {
+			if wide[entry] = true; entry == "" {
+				t.Error(line)
+			}
+		}
+	}
+	for _, entry := range wideFolders {
+		if !wide[entry] {
+			t.Errorf("%s has no line of more than %d columns any more: take it off the list", entry, maxLine)
+		}
+	}
+}
+
+func TestWideLinesAreFound(t *testing.T) {
+	long := strings.Repeat("x", maxLine)
+	s := parse(t, "load/a.go", "package load\n// "+long+"\nvar "+long+" int\nvar a = \""+long+"\"\nvar b = `\n"+long+"x\n`\n")
+	if got := wideLines(s); len(got) != 2 {
+		t.Errorf("found %q, want the comment and the name", got)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxCost bounds the memory that a JSON document takes once it is read. A list of a million empty objects is short as text and
-// large in memory, because each of them becomes a structure with all its fields.
+// maxCost bounds the memory that a JSON document takes once it is read. A list of a million empty objects is short as
+// text and large in memory, because each of them becomes a structure with all its fields.
 const maxCost = 96 << 20 // bytes
 
 // shortDocument is a text that cannot become much, whatever is in it.
@@ -17,8 +17,8 @@ const shortDocument = 1 << 14 // bytes
 // memberCost is what an entry of a map takes besides its value, and any value whose type is not known.
 const memberCost = 64 // bytes
 
-// costly adds up what a well-formed document takes in memory when it is read into a type. In one that is not well formed it
-// stops where it does not understand it: the parser says what is wrong.
+// costly adds up what a well-formed document takes in memory when it is read into a type. In one that is not well
+// formed it stops where it does not understand it: the parser says what is wrong.
 type costly struct {
 	text []byte
 	at   int
@@ -52,7 +52,8 @@ func (c *costly) value(t reflect.Type) {
 		t = t.Elem()
 		c.left -= int64(t.Size())
 	}
-	if t != nil && t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+	if t != nil && t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice &&
+		t.Kind() != reflect.Array {
 		t = nil
 	}
 	switch c.next() {

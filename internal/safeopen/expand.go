@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// A file of a few bytes can stand for any number of them: compressed, or with holes. What a file stands for is bounded by
-// what it takes. Intervals and samples of real runs are 5 to 30 times as long as they are compressed.
+// A file of a few bytes can stand for any number of them: compressed, or with holes. What a file stands for is bounded
+// by what it takes. Intervals and samples of real runs are 5 to 30 times as long as they are compressed.
 const (
 	maxFree  = 32 << 20 // bytes that any file may stand for
 	maxRatio = 200      // bytes that it may stand for besides, for each byte that it takes
@@ -17,7 +17,8 @@ func errExpanded() error {
 	return &LimitError{What: "the file", Most: maxRatio, Unit: "bytes for each byte that it takes"}
 }
 
-// Expansion bounds what a decompressor makes of its input. Both ends of the decompressor have to be read by one goroutine.
+// Expansion bounds what a decompressor makes of its input. Both ends of the decompressor have to be read by one
+// goroutine.
 type Expansion struct{ packed, unpacked int64 }
 
 // Packed is the input of the decompressor.

@@ -10,8 +10,8 @@ import (
 
 const holesAreSeen = true
 
-// hasData reports whether a file has at least so many bytes that are no holes. A file system that knows no holes has data
-// everywhere. The position is the beginning of the file before and after.
+// hasData reports whether a file has at least so many bytes that are no holes. A file system that knows no holes has
+// data everywhere. The position is the beginning of the file before and after.
 func hasData(f *os.File, size, least int64) bool {
 	defer func() { _, _ = f.Seek(0, io.SeekStart) }() // it was there before
 	for at := int64(0); at < size && least > 0; {

@@ -93,8 +93,8 @@ func OpenFile(path string) (*os.File, error) {
 	return solid(f, info.Size())
 }
 
-// OpenInput opens a file that a user named as input: a regular file, or a pipe, as `<(command)` makes one. Reading more than
-// [MaxDocument] bytes is a [*LimitError].
+// OpenInput opens a file that a user named as input: a regular file, or a pipe, as `<(command)` makes one. Reading more
+// than [MaxDocument] bytes is a [*LimitError].
 func OpenInput(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -211,7 +211,8 @@ type Lines struct {
 func NewLines(r io.Reader) *Lines { return &Lines{r: bufio.NewReaderSize(r, 1<<16)} }
 
 // Next returns the next whole line with its newline, valid until the call after. At the end it returns [io.EOF], or
-// [ErrTorn] with what is there of a line that is not whole. A line that is too long, or one too many, is a [*LimitError].
+// [ErrTorn] with what is there of a line that is not whole. A line that is too long, or one too many, is a
+// [*LimitError].
 func (l *Lines) Next() ([]byte, error) {
 	if l.n++; l.n > MaxLines {
 		return nil, &LimitError{What: "the file", Most: MaxLines, Unit: "lines"}

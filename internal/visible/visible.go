@@ -1,6 +1,6 @@
-// Package visible makes text that somebody else chose harmless for a terminal, a page or a log: control characters, marks
-// that change the direction of writing and line breaks are replaced, and the length is bounded. It knows nothing of what the
-// text says.
+// Package visible makes text that somebody else chose harmless for a terminal, a page or a log: control characters,
+// marks that change the direction of writing and line breaks are replaced, and the length is bounded. It knows nothing
+// of what the text says.
 package visible
 
 import (
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line of visible text. Line breaks and tabs become spaces; other characters without a shape of their
-// own, and bytes that are not UTF-8, become U+FFFD.
+// Line returns s as one line of visible text. Line breaks and tabs become spaces; other characters without a shape of
+// their own, and bytes that are not UTF-8, become U+FFFD.
 func Line(s string) string {
 	return replaced(s, func(r rune) rune {
 		switch r {
@@ -47,8 +47,8 @@ func replaced(s string, instead func(rune) rune) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// harmful reports whether a character moves the cursor, changes colours or the direction of writing, breaks a line, or has
-// the shape that a font of somebody's own gives it.
+// harmful reports whether a character moves the cursor, changes colours or the direction of writing, breaks a line, or
+// has the shape that a font of somebody's own gives it.
 func harmful(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }

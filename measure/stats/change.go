@@ -42,11 +42,11 @@ const weaker = 10
 //	Q = nm/(n+m) · (2/(nm)·ΣΣ|x_i−y_j| − 1/n²·ΣΣ|x_i−x_j| − 1/m²·ΣΣ|y_i−y_j|)
 //
 // and whose sides differ by Student's t at ten times the p-value; then the least significant is dropped, its
-// neighbours joined, until all that are left differ at the p-value and by the magnitude. Nothing is drawn at random: the
-// same history gives the same changes. Histories of fewer than ten values have none; values that are not finite
-// are skipped. Where neighbours in time resemble each other, changes are found too often.
-// (Matteson and James, "A Nonparametric Approach for Multiple Change Point Analysis", JASA 2014; t tests and joining as
-// in Fleming and others, "Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE 2023.)
+// neighbours joined, until all that are left differ at the p-value and by the magnitude. Nothing is drawn at random:
+// the same history gives the same changes. Histories of fewer than ten values have none; values that are not finite are
+// skipped. Where neighbours in time resemble each other, changes are found too often. (Matteson and James, "A
+// Nonparametric Approach for Multiple Change Point Analysis", JASA 2014; t tests and joining as in Fleming and others,
+// "Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE 2023.)
 func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	values, index, unit := normalised(xs)
 	o = o.withDefaults()
@@ -67,8 +67,8 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	return found
 }
 
-// normalised returns the finite values, divided by 2^unit so that none exceeds one and squares neither overflow nor vanish,
-// and their places.
+// normalised returns the finite values, divided by 2^unit so that none exceeds one and squares neither overflow nor
+// vanish, and their places.
 func normalised(xs []float64) (values []float64, index []int, unit int) {
 	largest := 0.0
 	for i, x := range xs {
@@ -227,8 +227,8 @@ const falseAlarms = 0.05
 // but not of ranks.
 const rankLevel = 0.01
 
-// counts says whether a cut is a change: it is as large as asked for, significant by itself, significant given that it was
-// sought in as many places as the history has (Bonferroni), and not the work of single wild values.
+// counts says whether a cut is a change: it is as large as asked for, significant by itself, significant given that it
+// was sought in as many places as the history has (Bonferroni), and not the work of single wild values.
 func (h history) counts(cuts []int, k int, p ChangePoint) bool {
 	from, to := h.around(cuts, k)
 	short := min(cuts[k]-from, to-cuts[k]) < h.o.Segment

@@ -59,11 +59,13 @@ func TestChangePoints(t *testing.T) {
 
 func TestChangePointTellsLevels(t *testing.T) {
 	xs := []float64{10, 10, 10, 10, 10, math.NaN(), 12, 12, 12, 12, 12, math.Inf(1), 9, 9, 9, 9}
-	want := []ChangePoint{{Index: 6, Before: 10, After: 12, Change: 0.2, P: 0}, {Index: 12, Before: 12, After: 9, Change: -0.25, P: 0}}
+	want := []ChangePoint{{Index: 6, Before: 10, After: 12, Change: 0.2, P: 0},
+		{Index: 12, Before: 12, After: 9, Change: -0.25, P: 0}}
 	if diff := cmp.Diff(want, ChangePoints(xs, ChangeOptions{}), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("values that are not finite are skipped, and places are those in the history (-want +got):\n%s", diff)
 	}
-	if got := ChangePoints([]float64{-2, -2, -2, -2, -2, -1, -1, -1, -1, -1}, ChangeOptions{}); len(got) != 1 || got[0].Change != 0.5 {
+	if got := ChangePoints([]float64{-2, -2, -2, -2, -2, -1, -1, -1, -1, -1}, ChangeOptions{}); len(got) != 1 ||
+		got[0].Change != 0.5 {
 		t.Errorf("from −2 to −1 is up by half: %v", got)
 	}
 	if got := ChangePoints([]float64{0, 0, 0, 0, 0, 2, 2, 2, 2, 2}, ChangeOptions{}); len(got) != 1 || got[0].Change != 0 {
@@ -84,7 +86,8 @@ func TestChangeOptions(t *testing.T) {
 	if got := ChangePoints(xs, ChangeOptions{P: 1e-90}); got != nil {
 		t.Errorf("seed %d: changes at p < 1e-90 at %v", seed, got)
 	}
-	if got := indices(ChangePoints(xs, ChangeOptions{P: math.NaN(), Magnitude: -1, Segment: -5})); !slices.Equal(got, []int{30, 60}) {
+	if got := indices(ChangePoints(xs, ChangeOptions{P: math.NaN(), Magnitude: -1, Segment: -5})); !slices.Equal(got,
+		[]int{30, 60}) {
 		t.Errorf("seed %d: options that make no sense count as none, got %v", seed, got)
 	}
 	late := levels(r, 30, 100, 4, 110)

@@ -31,7 +31,8 @@ func TestKneedle(t *testing.T) {
 		{"x that does not rise", []float64{1, 1, 2}, []float64{1, 2, 2}, 0, false},
 		{"different lengths", []float64{1, 2, 3}, []float64{1, 2}, 0, false},
 		{"not a number", []float64{1, 2, 3}, []float64{1, math.NaN(), 2}, 0, false},
-		{"huge values", []float64{-math.MaxFloat64, 0, math.MaxFloat64 / 2, math.MaxFloat64}, []float64{-math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}, 1, true},
+		{"huge values", []float64{-math.MaxFloat64, 0, math.MaxFloat64 / 2, math.MaxFloat64},
+			[]float64{-math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}, 1, true},
 	} {
 		if got, ok := Kneedle(c.x, c.y); got != c.want || ok != c.ok {
 			t.Errorf("%s: %d, %v; want %d, %v", c.name, got, ok, c.want, c.ok)

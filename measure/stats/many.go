@@ -19,9 +19,9 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// BenjaminiHochberg corrects p-values so that, of what is called a finding, the expected share of false ones stays below
-// the level: a weaker promise than [Holm]'s, for sweeps of very many cells. (Benjamini and Hochberg, "Controlling the
-// false discovery rate", JRSS B 1995.)
+// BenjaminiHochberg corrects p-values so that, of what is called a finding, the expected share of false ones stays
+// below the level: a weaker promise than [Holm]'s, for sweeps of very many cells. (Benjamini and Hochberg, "Controlling
+// the false discovery rate", JRSS B 1995.)
 func BenjaminiHochberg(p []float64) []float64 {
 	adjusted, order := ranked(p)
 	running := 1.0

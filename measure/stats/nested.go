@@ -80,9 +80,9 @@ func nests(values int, counts []int) bool {
 //
 //	r_i = ⌈√((c_{i+1}/c_i) · (T_i²/T_{i+1}²))⌉, at least 1
 //
-// 0 means that there is no best number: the level above brings no variation of its own, so repeating this one is as good.
-// The result is nil if there are not as many costs as levels or a cost is not positive. The highest level is repeated as
-// often as the budget allows.
+// 0 means that there is no best number: the level above brings no variation of its own, so repeating this one is as
+// good. The result is nil if there are not as many costs as levels or a cost is not positive. The highest level is
+// repeated as often as the budget allows.
 func (n Nested) BestCounts(costs []float64) []int {
 	if len(costs) != len(n.Levels) || !finite(costs) {
 		return nil

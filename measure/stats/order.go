@@ -48,9 +48,9 @@ func QuantileRanks(n int, q, confidence float64) (low, high int, ok bool) {
 	return low, high, true
 }
 
-// exactBinomial is the variance n·p·(1−p) up to which binomial probabilities are exact; the library's continued fraction
-// is known to converge up to here. Beyond it the normal approximation with correction for continuity is at most one rank
-// off, of 400 and more between the ends of an interval.
+// exactBinomial is the variance n·p·(1−p) up to which binomial probabilities are exact; the library's continued
+// fraction is known to converge up to here. Beyond it the normal approximation with correction for continuity is at
+// most one rank off, of 400 and more between the ends of an interval.
 const exactBinomial = 10_000
 
 // binomialBelow is the probability of fewer than k successes in n trials of probability p.

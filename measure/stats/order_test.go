@@ -14,7 +14,8 @@ func TestQuantileRanks(t *testing.T) {
 	}{
 		{6, 0.5, 0.95, 1, 6}, {10, 0.5, 0.95, 2, 9}, {25, 0.5, 0.90, 8, 18}, {400, 0.99, 0.95, 392, 400},
 		{1000, 0.5, 0.99, 459, 542}, {5000, 0.999, 0.95, 4990, 5000},
-		{1e6, 0.99999, 0.95, 999983, 999997}, {1e9, 1e-6, 0.95, 938, 1063}, {40000, 0.5, 0.95, 19804, 20197}, {1010000, 0.99, 0.95, 999704, 1000097},
+		{1e6, 0.99999, 0.95, 999983, 999997}, {1e9, 1e-6, 0.95, 938, 1063}, {40000, 0.5, 0.95, 19804, 20197},
+		{1010000, 0.99, 0.95, 999704, 1000097},
 	} {
 		low, high, ok := QuantileRanks(c.n, c.q, c.confidence)
 		if !ok || low != c.low || high != c.high {
@@ -28,14 +29,15 @@ func TestQuantileRanks(t *testing.T) {
 	}
 }
 
-// Where exact probabilities hand over to the normal approximation, the ranks do not jump; and no number of values is too
-// large.
+// Where exact probabilities hand over to the normal approximation, the ranks do not jump; and no number of values is
+// too large.
 func TestQuantileRanksOfMany(t *testing.T) {
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
 		n := int(exactBinomial / (q * (1 - q)))
 		low, high, ok := QuantileRanks(n, q, 0.95)
 		lowMore, highMore, okMore := QuantileRanks(n+1000, q, 0.95)
-		if rise := int(1000 * q); !ok || !okMore || max(lowMore-low-rise, low+rise-lowMore, highMore-high-rise, high+rise-highMore) > 2 {
+		if rise := int(1000 * q); !ok || !okMore || max(lowMore-low-rise, low+rise-lowMore, highMore-high-rise,
+			high+rise-highMore) > 2 {
 			t.Errorf("the %v-quantile: a thousand more than %d values move the ranks from %d, %d to %d, %d", q, n, low, high, lowMore, highMore)
 		}
 	}
@@ -79,7 +81,8 @@ func TestMedianInterval(t *testing.T) {
 		xs     []float64
 		median float64
 	}{
-		{xs[:5], 4}, {xs[:1], 9}, {nil, 0}, {[]float64{1, math.NaN(), 2, 3, 4, 5, 6}, 0}, {[]float64{math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64},
+		{xs[:5], 4}, {xs[:1], 9}, {nil, 0}, {[]float64{1, math.NaN(), 2, 3, 4, 5, 6}, 0},
+		{[]float64{math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64},
 	} {
 		if median, iv, ok := MedianInterval(c.xs, 0.95); ok || median != c.median || iv != (Interval{}) {
 			t.Errorf("of %v: %v, %v, %v; want %v and no interval", c.xs, median, iv, ok, c.median)

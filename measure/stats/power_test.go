@@ -64,7 +64,8 @@ func TestTrials(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v takes %d trials, want %d", c, got, c.want)
 		}
-		if got > 2 && (Power(c.cv, c.effect, c.alpha, got, c.paired) < c.power || Power(c.cv, c.effect, c.alpha, got-1, c.paired) >= c.power) {
+		if got > 2 && (Power(c.cv, c.effect, c.alpha, got, c.paired) < c.power ||
+			Power(c.cv, c.effect, c.alpha, got-1, c.paired) >= c.power) {
 			t.Errorf("%+v: %d trials are not the smallest number that does", c, got)
 		}
 	}

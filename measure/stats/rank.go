@@ -10,12 +10,12 @@ import (
 const exactRanks = 25 * 25
 
 // MannWhitney is the two-sided p-value of the rank test: it asks whether the values of one side tend to be larger, and
-// assumes nothing about their distribution. Up to about 25 values a side it is exact, with ties as well: the share of all
-// ways to divide the values between the sides that leave the rank sums at least as far apart. Beyond that it is the normal
-// approximation with correction for ties and continuity. At least four values a side are needed to reach 0.05. Values
-// that are all equal give 1. ok is false if a side is empty or a value is not finite. (Mann and Whitney, "On a test of
-// whether one of two random variables is stochastically larger than the other", 1947; ties as in Streitberg and Röhmel,
-// "Exact distributions for permutation and rank tests", 1986.)
+// assumes nothing about their distribution. Up to about 25 values a side it is exact, with ties as well: the share of
+// all ways to divide the values between the sides that leave the rank sums at least as far apart. Beyond that it is the
+// normal approximation with correction for ties and continuity. At least four values a side are needed to reach 0.05.
+// Values that are all equal give 1. ok is false if a side is empty or a value is not finite. (Mann and Whitney, "On a
+// test of whether one of two random variables is stochastically larger than the other", 1947; ties as in Streitberg and
+// Röhmel, "Exact distributions for permutation and rank tests", 1986.)
 func MannWhitney(a, b []float64) (p float64, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
 		return 1, false
@@ -37,8 +37,8 @@ func MannWhitney(a, b []float64) (p float64, ok bool) {
 	return approximateRankP(float64(len(a)), float64(len(b)), float64(sum)/2, ties), true
 }
 
-// doubledRanks returns twice the ranks of sorted values, equal ones sharing the middle of theirs, which makes them whole
-// numbers; and Σ(t³−t) over groups of t equal values.
+// doubledRanks returns twice the ranks of sorted values, equal ones sharing the middle of theirs, which makes them
+// whole numbers; and Σ(t³−t) over groups of t equal values.
 func doubledRanks(sorted []float64) (ranks []int, ties float64) {
 	ranks = make([]int, len(sorted))
 	for i := 0; i < len(sorted); {

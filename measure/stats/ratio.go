@@ -47,9 +47,10 @@ func PairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
 //	ratio = exp(b̄ − ā ± t·√(s_a²/n_a + s_b²/n_b))
 //	degrees of freedom = (s_a²/n_a + s_b²/n_b)² / ((s_a²/n_a)²/(n_a−1) + (s_b²/n_b)²/(n_b−1))
 //
-// ok is false with fewer than two values on a side, or with one that is zero, negative or not finite; the ratio is still
-// given where only the number of values is too small. Two sides without spread leave an interval without width, and P
-// is 1 if the ratio is one and 0 otherwise. (Welch, "The generalization of 'Student's' problem", Biometrika 1947.)
+// ok is false with fewer than two values on a side, or with one that is zero, negative or not finite; the ratio is
+// still given where only the number of values is too small. Two sides without spread leave an interval without width,
+// and P is 1 if the ratio is one and 0 otherwise. (Welch, "The generalization of 'Student's' problem", Biometrika
+// 1947.)
 func UnpairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
 	a, okA := logs(base)
 	b, okB := logs(value)
@@ -110,8 +111,8 @@ func (r Ratio) At(confidence float64) (iv Interval, ok bool) {
 }
 
 // CV is the coefficient of variation of single trials that this ratio's standard error speaks of, as [Power] and
-// [Trials] take it: within blocks if they are paired, and taking both sides for equally large if not. It is 0 if nothing
-// is known.
+// [Trials] take it: within blocks if they are paired, and taking both sides for equally large if not. It is 0 if
+// nothing is known.
 func (r Ratio) CV() float64 {
 	if !(r.DF >= 1) || r.N < 2 {
 		return 0

@@ -67,7 +67,8 @@ func TestRatioWithoutSpread(t *testing.T) {
 			t.Errorf("sides without spread and the ratio %v give %+v, %v", c.factor, r, ok)
 		}
 	}
-	if r, _ := PairedRatio(baseValues, baseValues, 0.95); r.Ratio != 1 || r.Interval != (Interval{1, 1}) || !Equivalent(r, 0.001) {
+	if r, _ := PairedRatio(baseValues, baseValues, 0.95); r.Ratio != 1 || r.Interval != (Interval{1, 1}) ||
+		!Equivalent(r, 0.001) {
 		t.Errorf("a side against itself gives %+v; it is exactly one, and equivalent", r)
 	}
 }
@@ -153,7 +154,8 @@ func TestFieller(t *testing.T) {
 	nearInterval(t, "the ratio of means", iv, 0.9038123058034103, 1.2018092408952588)
 
 	negative := []float64{-1, -1.1, -0.9}
-	if ratio, iv, ok := Fieller(negative, []float64{2, 2.1, 1.9}, 0.95); !ok || math.Abs(ratio+2) > 1e-9 || iv.Low >= iv.High || iv.Low > -2 || iv.High < -2 {
+	if ratio, iv, ok := Fieller(negative, []float64{2, 2.1, 1.9}, 0.95); !ok || math.Abs(ratio+2) > 1e-9 ||
+		iv.Low >= iv.High || iv.Low > -2 || iv.High < -2 {
 		t.Errorf("against a negative base: %v, %v, %v", ratio, iv, ok)
 	}
 	for name, base := range map[string][]float64{

@@ -32,8 +32,8 @@ func Autocorrelation(xs []float64, lag int) float64 {
 //	n / (1 + 2·Σ ρ_k)
 //
 // summed over pairs of lags as long as a pair is positive, because what follows is noise. It is never more than the
-// number of values, and 0 if one of them is not finite. (Geyer, "Practical Markov Chain Monte Carlo", Statistical Science
-// 1992, initial positive sequence.)
+// number of values, and 0 if one of them is not finite. (Geyer, "Practical Markov Chain Monte Carlo", Statistical
+// Science 1992, initial positive sequence.)
 func EffectiveSize(xs []float64) float64 {
 	n := float64(len(xs))
 	if len(xs) < 4 || !finite(xs) {
@@ -55,8 +55,8 @@ func EffectiveSize(xs []float64) float64 {
 
 // BatchMeans returns the mean of a series whose values resemble their neighbours, with the t interval of the means of
 // batches of size values: batches much longer than the resemblance, such as a checkpoint's cycle, are nearly
-// independent. Values that do not fill a batch are left out at the end. ok is false with fewer than two batches, or with a
-// value that is not finite. (Law, "Simulation Modeling and Analysis", section 9.5.3.)
+// independent. Values that do not fill a batch are left out at the end. ok is false with fewer than two batches, or
+// with a value that is not finite. (Law, "Simulation Modeling and Analysis", section 9.5.3.)
 func BatchMeans(xs []float64, size int, confidence float64) (mean float64, iv Interval, ok bool) {
 	if size < 1 || !finite(xs) {
 		return 0, Interval{}, false

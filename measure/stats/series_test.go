@@ -14,7 +14,8 @@ func TestAutocorrelation(t *testing.T) {
 	for _, c := range []struct {
 		xs  []float64
 		lag int
-	}{{wave, len(wave)}, {wave, -1}, {nil, 0}, {[]float64{1}, 0}, {[]float64{0.1, 0.1, 0.1}, 1}, {[]float64{1, math.NaN(), 2}, 1}} {
+	}{{wave, len(wave)}, {wave, -1}, {nil, 0}, {[]float64{1}, 0}, {[]float64{0.1, 0.1, 0.1}, 1},
+		{[]float64{1, math.NaN(), 2}, 1}} {
 		if got := Autocorrelation(c.xs, c.lag); got != 0 {
 			t.Errorf("of %v at %d: %v, want 0", c.xs, c.lag, got)
 		}
@@ -29,7 +30,8 @@ func TestEffectiveSize(t *testing.T) {
 	for _, c := range []struct {
 		xs   []float64
 		want float64
-	}{{nil, 0}, {[]float64{1, 2}, 2}, {[]float64{5, 5, 5, 5, 5}, 5}, {[]float64{1, -1, 1, -1, 1, -1}, 6}, {[]float64{1, 2, 3, math.Inf(1)}, 0}} {
+	}{{nil, 0}, {[]float64{1, 2}, 2}, {[]float64{5, 5, 5, 5, 5}, 5}, {[]float64{1, -1, 1, -1, 1, -1}, 6},
+		{[]float64{1, 2, 3, math.Inf(1)}, 0}} {
 		if got := EffectiveSize(c.xs); got != c.want {
 			t.Errorf("of %v: %v, want %v", c.xs, got, c.want)
 		}

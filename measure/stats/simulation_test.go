@@ -30,8 +30,8 @@ func within(t *testing.T, what string, rate, low, high float64) {
 	}
 }
 
-// trials is two sides whose trials come in blocks: each block is off by its own amount, and the machine gets slower by the
-// drift over the study.
+// trials is two sides whose trials come in blocks: each block is off by its own amount, and the machine gets slower by
+// the drift over the study.
 func trials(r *rand.Rand, n int, ratio, noise, blocks, drift float64) (base, value []float64) {
 	base, value = scatter(r, n, 1000, noise), scatter(r, n, 1000*ratio, noise)
 	for i := range n {
@@ -115,8 +115,8 @@ func TestFalseAlarms(t *testing.T) {
 	}), 0.03, 0.05+2*math.Sqrt(0.05*0.95/1000))
 }
 
-// The machine has moods that last for several trials, and gets slower. What was measured first and what was measured last
-// then differ, whatever they are; blocks in random order, compared within, keep the promise.
+// The machine has moods that last for several trials, and gets slower. What was measured first and what was measured
+// last then differ, whatever they are; blocks in random order, compared within, keep the promise.
 func TestFalseAlarmsOfOrder(t *testing.T) {
 	t.Parallel()
 	const repetitions, n = 2000, 10

@@ -6,9 +6,9 @@
 // search for its steady state are in package measure.
 //
 // Everything here is deterministic: nothing is resampled, and equal input gives equal output. No function panics,
-// changes what it is given, or returns NaN or an infinity. Where a question has no answer (too few values, a value that is not
-// finite, a logarithm of nothing), ok is false. Values without any spread are taken at their word: the interval has
-// no width.
+// changes what it is given, or returns NaN or an infinity. Where a question has no answer (too few values, a value that
+// is not finite, a logarithm of nothing), ok is false. Values without any spread are taken at their word: the interval
+// has no width.
 //
 // The unit of all intervals is a trial. Values of one run, such as its seconds, resemble their neighbours; only
 // [BatchMeans] and [EffectiveSize] are made for those.

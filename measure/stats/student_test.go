@@ -65,12 +65,14 @@ func TestTQuantileInverts(t *testing.T) {
 
 func TestTDistributionBadInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, c := range []struct{ p, df float64 }{{0, 3}, {1, 3}, {-1, 3}, {nan, 3}, {0.9, 0}, {0.9, -1}, {0.9, nan}, {0.5, 3}} {
+	for _, c := range []struct{ p, df float64 }{{0, 3}, {1, 3}, {-1, 3}, {nan, 3}, {0.9, 0}, {0.9, -1}, {0.9, nan},
+		{0.5, 3}} {
 		if got := TQuantile(c.p, c.df); got != 0 {
 			t.Errorf("TQuantile(%v, %v) is %v, want 0", c.p, c.df, got)
 		}
 	}
-	for _, c := range []struct{ t, df, want float64 }{{nan, 3, 1}, {1, 0, 1}, {1, nan, 1}, {inf, 3, 0}, {-inf, 3, 0}, {0, 3, 1}} {
+	for _, c := range []struct{ t, df, want float64 }{{nan, 3, 1}, {1, 0, 1}, {1, nan, 1}, {inf, 3, 0}, {-inf, 3, 0},
+		{0, 3, 1}} {
 		if got := TTail(c.t, c.df); got != c.want {
 			t.Errorf("TTail(%v, %v) is %v, want %v", c.t, c.df, got, c.want)
 		}

@@ -33,7 +33,8 @@ func TestDivide(t *testing.T) {
 			if p.Load.Workers == 0 || p.Load.Clients != 0 || !p.LoadPhase.Skip || p.LoadPhase.Drop {
 				t.Errorf("client %d of %d: %+v", i, clients, p)
 			}
-			if p.Load.Pace != whole.Load.Pace || p.Workload.Seed != whole.Workload.Seed || p.Load.Duration != whole.Load.Duration {
+			if p.Load.Pace != whole.Load.Pace || p.Workload.Seed != whole.Workload.Seed ||
+				p.Load.Duration != whole.Load.Duration {
 				t.Errorf("client %d of %d has another pace, seed or duration: %+v", i, clients, p)
 			}
 			sum.Load.Workers += p.Load.Workers

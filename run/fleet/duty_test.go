@@ -52,7 +52,8 @@ func TestDutyFails(t *testing.T) {
 	for duty, want := range map[string]string{"fail": "it cannot be handed over", "dance": `does not know the duty "dance" (known: fail, write)`} {
 		spec := testSpec(2)
 		spec.Load.Pace, spec.Load.Duration, spec.Load.Operations = 0, 0, 2000
-		r, err := ExecuteWith(t.Context(), spec, run.Options{Dir: filepath.Join(t.TempDir(), "record")}, launcher("client"), Duty{Name: duty})
+		r, err := ExecuteWith(t.Context(), spec, run.Options{Dir: filepath.Join(t.TempDir(), "record")}, launcher("client"),
+			Duty{Name: duty})
 		text := fmt.Sprint(err)
 		if r != nil {
 			for _, c := range r.Clients {

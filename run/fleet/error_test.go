@@ -41,7 +41,8 @@ func TestFullDiskOfAClient(t *testing.T) {
 		}
 		tm.finish(tm.members[1], &result{Stage: run.Recording, Error: "cannot write the record: no space left", Full: true})
 		var at *run.Error
-		if _, err := tm.teamwork(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) || at.Stage != run.Recording ||
+		if _, err := tm.teamwork(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) ||
+			at.Stage != run.Recording ||
 			err.Error() != "client 1: cannot write the record: no space left" {
 			t.Errorf("begun %v: %v", begun, err)
 		}

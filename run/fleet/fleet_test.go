@@ -63,16 +63,17 @@ func parent() {
 	asked := testSpec(3)
 	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	p := &watcher{on: func(*watcher) {}}
-	_, err := Execute(context.Background(), asked, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now}, func() *exec.Cmd {
-		cmd := launcher("client")()
-		p.commands = append(p.commands, cmd)
-		if len(p.commands) == 3 {
-			p.on = func(p *watcher) {
-				fmt.Println(p.commands[0].Process.Pid, p.commands[1].Process.Pid, p.commands[2].Process.Pid)
+	_, err := Execute(context.Background(), asked, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now},
+		func() *exec.Cmd {
+			cmd := launcher("client")()
+			p.commands = append(p.commands, cmd)
+			if len(p.commands) == 3 {
+				p.on = func(p *watcher) {
+					fmt.Println(p.commands[0].Process.Pid, p.commands[1].Process.Pid, p.commands[2].Process.Pid)
+				}
 			}
-		}
-		return cmd
-	})
+			return cmd
+		})
 	fmt.Println("ended", err)
 }
 
@@ -161,7 +162,8 @@ func TestExecute(t *testing.T) {
 			if spec.Load.Operations > 0 && got.Attempted != int64(spec.Load.Operations) {
 				t.Errorf("%d operations were done, want %d", got.Attempted, int64(spec.Load.Operations))
 			}
-			if spec.Load.Rate > 0 && (!r.Scheduled || r.Course.Offered == 0 || r.Course.Offered != r.Course.Sent+r.Course.Dropped+r.Course.Unsent) {
+			if spec.Load.Rate > 0 && (!r.Scheduled || r.Course.Offered == 0 ||
+				r.Course.Offered != r.Course.Sent+r.Course.Dropped+r.Course.Unsent) {
 				t.Errorf("course of an open loop: %+v", r.Course)
 			}
 			checkAltered(t, dir)
@@ -249,7 +251,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := execute(t, ctx, asked, run.Options{Progress: &watcher{on: func(*watcher) { cancel() }}}, launcher("client"))
-	if !errors.Is(err, context.Canceled) || r.Status != record.Interrupted || r.Course.EndedBy != "interrupt" || counted(r, load.PhaseMeasure).Succeeded == 0 {
+	if !errors.Is(err, context.Canceled) || r.Status != record.Interrupted || r.Course.EndedBy != "interrupt" ||
+		counted(r, load.PhaseMeasure).Succeeded == 0 {
 		t.Errorf("status %s, ended by %q: %v", r.Status, r.Course.EndedBy, err)
 	}
 	for i, c := range r.Clients {
@@ -309,12 +312,14 @@ func TestClientFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
 	r, err := execute(t, t.Context(), testSpec(2), run.Options{Dir: dir}, func() *exec.Cmd {
 		own := filepath.Join(dir, "clients", "01")
-		if err := errors.Join(os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(own, record.RunFile), nil, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(own, record.RunFile), nil,
+			0o644)); err != nil {
 			t.Error(err)
 		}
 		return launcher("client")()
 	})
-	if err == nil || !strings.Contains(err.Error(), "client 1: ") || !strings.Contains(err.Error(), "already holds a record") || r.Status != record.Failed {
+	if err == nil || !strings.Contains(err.Error(), "client 1: ") ||
+		!strings.Contains(err.Error(), "already holds a record") || r.Status != record.Failed {
 		t.Errorf("status %s: %v", r.Status, err)
 	}
 }
@@ -373,7 +378,8 @@ func TestOrphan(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	say(command{Order: &order{Spec: divide(asked, 0, 1), Dir: filepath.Join(t.TempDir(), "record"), Clients: 2, Streams: 14, Number: 1}})
+	say(command{Order: &order{Spec: divide(asked, 0, 1), Dir: filepath.Join(t.TempDir(), "record"), Clients: 2,
+		Streams: 14, Number: 1}})
 	lines := json.NewDecoder(bufio.NewReader(fromClient))
 	heard := false
 	for {
@@ -401,7 +407,8 @@ func TestOrphan(t *testing.T) {
 
 func TestServeWithoutOrder(t *testing.T) {
 	for _, text := range []string{"", "nonsense", `{"start":5}`} {
-		if err := Serve(t.Context(), strings.NewReader(text), io.Discard, nil); err == nil || !strings.Contains(err.Error(), "order") {
+		if err := Serve(t.Context(), strings.NewReader(text), io.Discard, nil); err == nil ||
+			!strings.Contains(err.Error(), "order") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -256,7 +256,8 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 		iv.Client = together(iv.Client, p.Client)
 	}
 	iv.Client.GCPauseSum /= time.Duration(len(parts)) // an operation meets the pauses of its own process only
-	if iv.Samples == 0 {                              // what is under way in one of them is unknown, so it is unknown of all
+	// what is under way in one of them is unknown, so it is unknown of all
+	if iv.Samples == 0 {
 		iv.InFlight = 0
 	}
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))

@@ -190,7 +190,8 @@ func summaries(d measure.Dims, ivs []*measure.Interval) (map[string]*measure.Sum
 	sums := map[string]*measure.Summary{}
 	for _, iv := range ivs {
 		phase := iv.Phase
-		if tail, ok := map[string]string{load.PhaseDrain: load.PhaseMeasure, load.PhaseWarmupDrain: load.PhaseWarmup}[phase]; ok && sums[tail] != nil {
+		if tail, ok := map[string]string{load.PhaseDrain: load.PhaseMeasure,
+			load.PhaseWarmupDrain: load.PhaseWarmup}[phase]; ok && sums[tail] != nil {
 			if err := sums[tail].AddTail(iv); err != nil {
 				return nil, err
 			}
@@ -215,8 +216,10 @@ type span struct {
 
 func (s span) interval() *measure.Interval {
 	iv := &measure.Interval{
-		Phase: s.phase, Start: time.Duration(s.start * 1e9), End: time.Duration(s.end * 1e9), Workers: 2, InFlight: 1.5, Samples: 10,
-		Client: measure.ClientUse{CPU: 100, SchedP99: time.Duration(s.n), GCPauseMax: 7, GCPauseSum: 10, HeapBytes: 1000, LatenessOver: 3},
+		Phase: s.phase, Start: time.Duration(s.start * 1e9), End: time.Duration(s.end * 1e9), Workers: 2, InFlight: 1.5,
+		Samples: 10,
+		Client: measure.ClientUse{CPU: 100, SchedP99: time.Duration(s.n), GCPauseMax: 7, GCPauseSum: 10, HeapBytes: 1000,
+			LatenessOver: 3},
 	}
 	for range testDims(false).Classes {
 		iv.Classes = append(iv.Classes, measure.ClassInterval{Counts: make([]int64, 3)})

@@ -33,7 +33,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &server{order: *first.Order, duties: duties, out: newLines(out), start: make(chan int64, 1), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
+	c := &server{order: *first.Order, duties: duties, out: newLines(out), start: make(chan int64, 1),
+		abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
 	go c.listen(commands)
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.run(ctx) }()

@@ -19,7 +19,8 @@ const (
 // report puts the reports of the clients together, as far as they left one.
 func (t *team) report() load.Report {
 	w := t.merger.window
-	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled, ByCount: true}
+	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled,
+		ByCount: true}
 	for i, m := range t.members {
 		if m.done == nil || m.done.Run == nil {
 			r.Measured.Sent += t.merger.clients[i].sum.Attempted // as far as it came to say so
@@ -104,7 +105,8 @@ func (t *team) findings() []measure.Finding {
 	}
 	if skew := t.spread(); skew > maxSkew {
 		value, limit := float64(skew), float64(maxSkew)
-		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit, Unit: measure.UnitTime,
+		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
+			Unit: measure.UnitTime,
 			Text: fmt.Sprintf("the clients began up to %v apart, so a second of one is not the same second of another; use fewer clients or more cores",
 				skew.Round(time.Millisecond))})
 	}
@@ -112,7 +114,8 @@ func (t *team) findings() []measure.Finding {
 	if all := w.inside + w.outside; all > 0 && !t.lost {
 		if out := float64(w.outside) / float64(all); out > maxOutside {
 			limit := maxOutside
-			found = append(found, measure.Finding{ID: "clients-uneven", Severity: measure.Warning, Value: &out, Limit: &limit, Unit: measure.UnitShare,
+			found = append(found, measure.Finding{ID: "clients-uneven", Severity: measure.Warning, Value: &out, Limit: &limit,
+				Unit: measure.UnitShare,
 				Text: fmt.Sprintf("%.3g %% of the operations were done while not all clients took part, and are not in the result; "+
 					"end the run by its duration, or see why one client was slower", out*100)})
 		}

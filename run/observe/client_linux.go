@@ -43,8 +43,8 @@ func newProcesses(source string, pids func() []int) (Source, error) {
 	return &client{source: source, proc: proc, pids: pids}, nil
 }
 
-// ProcessUse is what a process used since it began, user and system time together, and the bytes that it has resident; ok is
-// false where there is no such process.
+// ProcessUse is what a process used since it began, user and system time together, and the bytes that it has resident;
+// ok is false where there is no such process.
 func ProcessUse(pid int) (cpu time.Duration, resident int64, ok bool) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -25,7 +25,8 @@ const mostMembers = 48
 const discoverWithin = 10 * time.Second
 
 // FollowDeployment looks at every server of a deployment that keeps data, and at the router that is loaded, once per
-// period. Who they are is asked once. Where that is refused the primary or router alone is looked at, and a note says so.
+// period. Who they are is asked once. Where that is refused the primary or router alone is looked at, and a note says
+// so.
 func (w *Watch) FollowDeployment(period time.Duration, d Deployment) {
 	w.group.Go(func() {
 		sources, err := d.sources(w.ctx)
@@ -61,7 +62,8 @@ func (d Deployment) sources(ctx context.Context) ([]Source, error) {
 			if err != nil {
 				return []Source{whole}, err
 			}
-			list = append(list, &watched{open: open, address: address, status: newStatusReader(), replica: set, hosts: hosts, fixed: true})
+			list = append(list, &watched{open: open, address: address, status: newStatusReader(), replica: set, hosts: hosts,
+				fixed: true})
 		}
 	}
 	return list, nil

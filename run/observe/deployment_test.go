@@ -36,7 +36,8 @@ func (m *fakeMember) RunCommand(ctx context.Context, db string, cmd []byte) ([]b
 func member(t *testing.T, host string, primary bool, replies map[string]bson.D) *fakeMember {
 	m := &fakeMember{replies: replies, asked: map[string]int{}}
 	m.status = func(n int) (bson.Raw, error) {
-		return raw(t, bson.D{{Key: "host", Value: host}, {Key: "uptimeMillis", Value: n * 1000}, {Key: "connections", Value: bson.D{{Key: "current", Value: 1}}},
+		return raw(t, bson.D{{Key: "host", Value: host}, {Key: "uptimeMillis", Value: n * 1000},
+			{Key: "connections", Value: bson.D{{Key: "current", Value: 1}}},
 			{Key: "repl", Value: bson.D{{Key: "isWritablePrimary", Value: primary}}}}), nil
 	}
 	m.replica = func() (bson.Raw, error) { return document(t, "replica-set.json"), nil }
@@ -46,12 +47,16 @@ func member(t *testing.T, host string, primary bool, replies map[string]bson.D) 
 // diagnostics is the answer to getDiagnosticData after some seconds.
 func diagnostics(at time.Time, seconds int) bson.D {
 	return bson.D{{Key: "data", Value: bson.D{{Key: "systemMetrics", Value: bson.D{{Key: "start", Value: at},
-		{Key: "cpu", Value: bson.D{{Key: "num_cpus", Value: 4}, {Key: "user_ms", Value: 1000 * seconds}, {Key: "nice_ms", Value: 0}, {Key: "system_ms", Value: 1000 * seconds},
-			{Key: "irq_ms", Value: 0}, {Key: "softirq_ms", Value: 0}, {Key: "iowait_ms", Value: 0}, {Key: "steal_ms", Value: 0}, {Key: "idle_ms", Value: 2000 * seconds}}},
+		{Key: "cpu", Value: bson.D{{Key: "num_cpus", Value: 4}, {Key: "user_ms", Value: 1000 * seconds},
+			{Key: "nice_ms", Value: 0}, {Key: "system_ms", Value: 1000 * seconds},
+			{Key: "irq_ms", Value: 0}, {Key: "softirq_ms", Value: 0}, {Key: "iowait_ms", Value: 0}, {Key: "steal_ms", Value: 0},
+			{Key: "idle_ms", Value: 2000 * seconds}}},
 		{Key: "memory", Value: bson.D{{Key: "MemTotal_kb", Value: 8}, {Key: "MemFree_kb", Value: 1}, {Key: "Cached_kb", Value: 2}, {Key: "Buffers_kb", Value: 1}}},
 		{Key: "netstat", Value: bson.D{{Key: "IpExt:InOctets", Value: 700 * seconds}, {Key: "IpExt:OutOctets", Value: 9}}},
-		{Key: "disks", Value: bson.D{{Key: "sda", Value: bson.D{{Key: "reads", Value: 10 * seconds}, {Key: "writes", Value: 10 * seconds}, {Key: "read_sectors", Value: 20 * seconds},
-			{Key: "write_sectors", Value: 0}, {Key: "read_time_ms", Value: 30 * seconds}, {Key: "write_time_ms", Value: 10 * seconds}, {Key: "io_time_ms", Value: 500 * seconds}}}}}}}}}}
+		{Key: "disks", Value: bson.D{{Key: "sda", Value: bson.D{{Key: "reads", Value: 10 * seconds},
+			{Key: "writes", Value: 10 * seconds}, {Key: "read_sectors", Value: 20 * seconds},
+			{Key: "write_sectors", Value: 0}, {Key: "read_time_ms", Value: 30 * seconds},
+			{Key: "write_time_ms", Value: 10 * seconds}, {Key: "io_time_ms", Value: 500 * seconds}}}}}}}}}}
 }
 
 // What a server says of its machine has the names that this machine's own figures have.
@@ -69,25 +74,31 @@ func TestDiagnosticData(t *testing.T) {
 	if d := cmp.Diff(want, r.read(raw(t, diagnostics(testNow.Add(2*time.Second), 12)), testNow), close6); d != "" {
 		t.Error(d)
 	}
-	for _, d := range []bson.D{{}, {{Key: "data", Value: 1}}, {{Key: "data", Value: bson.D{{Key: "systemMetrics", Value: bson.D{{Key: "disks", Value: "x"}, {Key: "cpu", Value: bson.A{1}}}}}}}} {
+	for _, d := range []bson.D{{}, {{Key: "data", Value: 1}},
+		{{Key: "data", Value: bson.D{{Key: "systemMetrics", Value: bson.D{{Key: "disks", Value: "x"}, {Key: "cpu", Value: bson.A{1}}}}}}}} {
 		(&diagnosticReader{}).read(raw(t, d), testNow)
 	}
 }
 
-// Every member with data is looked at, hidden ones too; only the primary is asked for the set; each machine is asked for
-// once; a member that cannot be reached is said once.
+// Every member with data is looked at, hidden ones too; only the primary is asked for the set; each machine is asked
+// for once; a member that cannot be reached is said once.
 func TestDeployment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := bson.D{{Key: "config", Value: bson.D{{Key: "members", Value: bson.A{bson.D{{Key: "host", Value: "a:1"}}, bson.D{{Key: "host", Value: "b:1"}},
-			bson.D{{Key: "host", Value: "c:1"}, {Key: "arbiterOnly", Value: true}}, bson.D{{Key: "host", Value: "d:1"}, {Key: "hidden", Value: true}}, bson.D{{Key: "host", Value: "e:1"}}}}}}}
+		config := bson.D{{Key: "config", Value: bson.D{{Key: "members", Value: bson.A{bson.D{{Key: "host", Value: "a:1"}},
+			bson.D{{Key: "host", Value: "b:1"}},
+			bson.D{{Key: "host", Value: "c:1"}, {Key: "arbiterOnly", Value: true}},
+			bson.D{{Key: "host", Value: "d:1"}, {Key: "hidden", Value: true}}, bson.D{{Key: "host", Value: "e:1"}}}}}}}
 		whole := member(t, "a:1", true, map[string]bson.D{"buildInfo": {{Key: "version", Value: "8.0.24"}}, "replSetGetConfig": config,
 			"hello": {{Key: "setName", Value: "rs"}, {Key: "hosts", Value: bson.A{"a:1", "b:1"}}}})
 		members := map[string]*fakeMember{}
 		for _, host := range []string{"a:1", "b:1", "d:1"} {
-			members[host] = member(t, strings.Replace(host, "d:1", "a:2", 1), host == "a:1", map[string]bson.D{"getDiagnosticData": diagnostics(testNow, 1)})
+			members[host] = member(t, strings.Replace(host, "d:1", "a:2", 1), host == "a:1",
+				map[string]bson.D{"getDiagnosticData": diagnostics(testNow, 1)})
 		}
 		w := New()
-		w.FollowDeployment(time.Second, Deployment{Address: "a:1", Open: func(context.Context) (store.Store, error) { return whole, nil },
+		w.FollowDeployment(time.Second, Deployment{Address: "a:1", Open: func(context.Context) (store.Store, error) {
+			return whole, nil
+		},
 			Member: func(address string) (Opener, error) {
 				return func(context.Context) (store.Store, error) {
 					if m := members[address]; m != nil {
@@ -118,7 +129,8 @@ func TestDeployment(t *testing.T) {
 // A router tells of its shards; where it may not, it is looked at alone and that is said.
 func TestDeploymentOfShards(t *testing.T) {
 	hello := bson.D{{Key: "msg", Value: "isdbgrid"}}
-	shard := bson.D{{Key: "shards", Value: bson.A{bson.D{{Key: "_id", Value: "s1"}, {Key: "host", Value: "rs1/a:1,b:1"}}, bson.D{{Key: "_id", Value: "s2"}, {Key: "host", Value: "rs2/c:1"}}}}}
+	shard := bson.D{{Key: "shards", Value: bson.A{bson.D{{Key: "_id", Value: "s1"}, {Key: "host", Value: "rs1/a:1,b:1"}},
+		bson.D{{Key: "_id", Value: "s2"}, {Key: "host", Value: "rs2/c:1"}}}}}
 	for name, want := range map[string]int{"allowed": 4, "refused": 1} {
 		replies := map[string]bson.D{"hello": hello, "buildInfo": {{Key: "version", Value: "8.0.24"}}}
 		if name == "allowed" {

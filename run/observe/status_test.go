@@ -127,7 +127,8 @@ func TestCountersBeginAnew(t *testing.T) {
 
 // Whatever a server says instead of numbers is left out.
 func TestStrangeStatus(t *testing.T) {
-	strange := []any{nil, "a text", bson.D{}, bson.A{1}, true, -5, 1e300, bson.NewDateTimeFromTime(testNow), bson.Regex{Pattern: "x"}, int64(1) << 62}
+	strange := []any{nil, "a text", bson.D{}, bson.A{1}, true, -5, 1e300, bson.NewDateTimeFromTime(testNow),
+		bson.Regex{Pattern: "x"}, int64(1) << 62}
 	rng := rand.New(rand.NewPCG(1, 2))
 	var mangle func(d bson.D) bson.D
 	mangle = func(d bson.D) bson.D {
@@ -156,7 +157,8 @@ func TestStrangeStatus(t *testing.T) {
 			set.read(server.ReadSet(raw(t, mangle(m))), values, now)
 		}
 	}
-	if values, events := newStatusReader().read(raw(t, bson.D{{Key: "ok", Value: 1}}), testNow); len(values) != 0 || len(events) != 0 {
+	if values, events := newStatusReader().read(raw(t, bson.D{{Key: "ok", Value: 1}}), testNow); len(values) != 0 ||
+		len(events) != 0 {
 		t.Errorf("an empty status says %v, %v", values, events)
 	}
 }

@@ -22,7 +22,8 @@ func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, 
 	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	var ce driver.CommandError
 	if errors.As(err, &ce) && ce.Code != 0 {
-		return nil, &store.ServerError{Code: ce.Code, CodeName: ce.Name, Message: store.OneLine(ce.Message), Labels: ce.Labels}
+		return nil, &store.ServerError{Code: ce.Code, CodeName: ce.Name, Message: store.OneLine(ce.Message),
+			Labels: ce.Labels}
 	}
 	if err != nil && reply == nil {
 		return nil, errors.New(store.OneLine(err.Error()))

@@ -87,7 +87,8 @@ func cpu(b *testing.B) time.Duration {
 // The figure to look at is cpu-µs/op: user and system time of the client per operation.
 func BenchmarkDriver(b *testing.B) {
 	uri := responderProcess(b)
-	for _, c := range []struct{ workers, perClient int }{{16, 32}, {16, 4}, {64, 64}, {64, 32}, {64, 8}, {256, 256}, {256, 32}, {256, 8}} {
+	for _, c := range []struct{ workers, perClient int }{{16, 32}, {16, 4}, {64, 64}, {64, 32}, {64, 8}, {256, 256},
+		{256, 32}, {256, 8}} {
 		for name, req := range map[string]*workload.Request{"read": readOf(b), "update": updateOf(b, 1)} {
 			b.Run(fmt.Sprintf("%s/workers=%d/per-client=%d", name, c.workers, c.perClient), func(b *testing.B) {
 				drive(b, uri, c.workers, c.perClient, req)
@@ -98,7 +99,8 @@ func BenchmarkDriver(b *testing.B) {
 
 // drive spreads b.N requests over workers.
 func drive(b *testing.B, uri string, workers, perClient int, req *workload.Request) {
-	s, err := mongo.Open(b.Context(), store.Config{Target: uri, Database: "ycsb", Concern: store.Concern{W: "1"}, Sessions: workers, Timeout: 10 * time.Second},
+	s, err := mongo.Open(b.Context(), store.Config{Target: uri, Database: "ycsb", Concern: store.Concern{W: "1"},
+		Sessions: workers, Timeout: 10 * time.Second},
 		mongo.Options{WorkersPerClient: perClient})
 	if err != nil {
 		b.Fatal(err)

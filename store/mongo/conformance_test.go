@@ -35,7 +35,8 @@ func listen(t testing.TB, opts null.Options) *null.Responder {
 // connect opens the driver's store and one session.
 func connect(t testing.TB, uri string, c store.Concern, opts mongo.Options) (*mongo.Store, store.Session) {
 	t.Helper()
-	s, err := mongo.Open(t.Context(), store.Config{Target: uri, Database: "ycsb", Concern: c, Sessions: 4, Timeout: 10 * time.Second}, opts)
+	s, err := mongo.Open(t.Context(), store.Config{Target: uri, Database: "ycsb", Concern: c, Sessions: 4,
+		Timeout: 10 * time.Second}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func TestOpenSaysWhatToCheck(t *testing.T) {
 		{"no address", store.Config{Target: "localhost"}, "mongodb://"},
 	} {
 		c.cfg.Database, c.cfg.Timeout = "ycsb", 500*time.Millisecond
-		if _, err := mongo.Open(t.Context(), c.cfg, mongo.Options{}); err == nil || !strings.Contains(err.Error(), c.mention) {
+		if _, err := mongo.Open(t.Context(), c.cfg, mongo.Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.mention) {
 			t.Errorf("%s: %v, want a text with %q", c.name, err, c.mention)
 		}
 	}
@@ -113,7 +114,8 @@ func TestWorkersShareClients(t *testing.T) {
 		{"", mongo.Options{WorkersPerClient: 10}, 25, "3", "9"},
 		{"&maxPoolSize=4", mongo.Options{WorkersPerClient: 10}, 10, "1", "4"},
 	} {
-		s, err := mongo.Open(t.Context(), store.Config{Target: r.URI() + c.uri, Database: "x", Sessions: c.sessions, Timeout: 10 * time.Second}, c.opts)
+		s, err := mongo.Open(t.Context(), store.Config{Target: r.URI() + c.uri, Database: "x", Sessions: c.sessions,
+			Timeout: 10 * time.Second}, c.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,17 +158,18 @@ func TestEventsTellOfAnElection(t *testing.T) {
 	var mu sync.Mutex
 	primaries := []string{}
 	kinds := map[string]bool{}
-	_, session := connect(t, a.URI()+"&heartbeatFrequencyMS=500", store.Concern{}, mongo.Options{OnEvent: func(kind, text string, data map[string]string) {
-		mu.Lock()
-		defer mu.Unlock()
-		kinds[kind] = true
-		if kind == mongo.EventPrimary && data["to"] != "" {
-			primaries = append(primaries, data["to"])
-		}
-		if text == "" {
-			t.Errorf("%s without text", kind)
-		}
-	}})
+	_, session := connect(t, a.URI()+"&heartbeatFrequencyMS=500", store.Concern{},
+		mongo.Options{OnEvent: func(kind, text string, data map[string]string) {
+			mu.Lock()
+			defer mu.Unlock()
+			kinds[kind] = true
+			if kind == mongo.EventPrimary && data["to"] != "" {
+				primaries = append(primaries, data["to"])
+			}
+			if text == "" {
+				t.Errorf("%s without text", kind)
+			}
+		}})
 	var res store.Result
 	session.Do(time.Now().Add(10*time.Second), insertOf(t, 1), &res)
 	elect(b, 2)

@@ -40,7 +40,8 @@ func updateOf(t testing.TB, n int) *workload.Request {
 	t.Helper()
 	req := &workload.Request{Verb: workload.Update, Collection: "usertable"}
 	for i := range n {
-		req.Updates = append(req.Updates, workload.Statement{Filter: doc(t, "_id", i), Update: doc(t, "$set", bson.D{{Key: "a", Value: 1}})})
+		req.Updates = append(req.Updates, workload.Statement{Filter: doc(t, "_id", i),
+			Update: doc(t, "$set", bson.D{{Key: "a", Value: 1}})})
 	}
 	return req
 }
@@ -105,17 +106,25 @@ func TestOutcomes(t *testing.T) {
 		{"insert, not primary", off, insert, []*null.Failure{notPrimary}, expected{store.NotApplied, store.Server, 10107, 1, 0}},
 		{"insert, lost connection, then not primary", "", insert, []*null.Failure{drop, notPrimary}, expected{store.Indeterminate, store.Server, 10107, 2, 0}},
 		{"insert, not primary with a retry, then not primary", "", insert,
-			[]*null.Failure{{Code: 10107, Labels: retryable}, notPrimary}, expected{store.NotApplied, store.Server, 10107, 2, 0}},
+			[]*null.Failure{{Code: 10107, Labels: retryable}, notPrimary}, expected{store.NotApplied, store.Server, 10107, 2,
+				0}},
 		{"insert, duplicate", "", insert, []*null.Failure{duplicate}, expected{store.Conflict, store.Server, 11000, 1, 0}},
 		{"insert, lost connection, then duplicate", "", insert, []*null.Failure{drop, duplicate}, expected{store.Indeterminate, store.Server, 11000, 2, 0}},
 		{"insert, not confirmed", "", insert, []*null.Failure{concern}, expected{store.Indeterminate, store.WriteConcern, 64, 1, 1}},
 		{"update, not confirmed", "", update, []*null.Failure{concern}, expected{store.Indeterminate, store.WriteConcern, 64, 1, 1}},
 		{"update, refused", "", update, []*null.Failure{{Code: 9, Name: "FailedToParse"}}, expected{store.Rejected, store.Server, 9, 1, 0}},
-		{"insert, shed", off, insert, []*null.Failure{{Code: 462, Labels: []string{"SystemOverloadedError"}}}, expected{store.Overloaded, store.Server, 462, 1, 0}},
-		{"nothing matched", "", update, []*null.Failure{{Form: null.ConcernFailure, Docs: 0, Code: 64, Message: "waited"}}, expected{store.Indeterminate, store.WriteConcern, 64, 1, 0}},
-		{"batch, third refused", "", insertOf(t, 5), []*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 2, Message: "E11000"}}, expected{store.Partial, store.Server, 11000, 1, 2}},
-		{"update batch, second refused", "", updateOf(t, 3), []*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 1, Message: "E11000"}}, expected{store.Partial, store.Server, 11000, 1, 1}},
-		{"an answer that makes the driver panic", "", updateOf(t, 3), []*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 999}}, expected{store.Indeterminate, store.Protocol, 0, 1, 0}},
+		{"insert, shed", off, insert, []*null.Failure{{Code: 462, Labels: []string{"SystemOverloadedError"}}},
+			expected{store.Overloaded, store.Server, 462, 1, 0}},
+		{"nothing matched", "", update, []*null.Failure{{Form: null.ConcernFailure, Docs: 0, Code: 64, Message: "waited"}},
+			expected{store.Indeterminate, store.WriteConcern, 64, 1, 0}},
+		{"batch, third refused", "", insertOf(t, 5), []*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 2,
+			Message: "E11000"}}, expected{store.Partial, store.Server, 11000, 1, 2}},
+		{"update batch, second refused", "", updateOf(t, 3),
+			[]*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 1, Message: "E11000"}},
+			expected{store.Partial, store.Server, 11000, 1, 1}},
+		{"an answer that makes the driver panic", "", updateOf(t, 3),
+			[]*null.Failure{{Form: null.WriteFailure, Code: 11000, Docs: 999}}, expected{store.Indeterminate, store.Protocol, 0,
+				1, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := replicaSet(t, null.Options{Fail: script(c.answers...)})
@@ -169,7 +178,8 @@ func TestWaitForConnectionIsMeasured(t *testing.T) {
 	const patience = 50 * time.Millisecond
 	var res store.Result
 	other.Do(time.Now().Add(patience), insertOf(t, 1), &res)
-	if res.Outcome != store.NotApplied || res.Reason != store.PoolTimeout || res.Attempts != 0 || res.PoolWait < patience/2 {
+	if res.Outcome != store.NotApplied || res.Reason != store.PoolTimeout || res.Attempts != 0 ||
+		res.PoolWait < patience/2 {
 		t.Errorf("the only connection was in use: %+v", res)
 	}
 	<-held
@@ -223,7 +233,8 @@ func TestMessagesHoldNoCredentials(t *testing.T) {
 		"http://user:" + secret + "@127.0.0.1:1/",
 		"user:" + secret + "@127.0.0.1",
 	} {
-		_, err := mongo.Open(t.Context(), store.Config{Target: uri, Database: "db", Timeout: 300 * time.Millisecond}, mongo.Options{})
+		_, err := mongo.Open(t.Context(), store.Config{Target: uri, Database: "db", Timeout: 300 * time.Millisecond},
+			mongo.Options{})
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s gave %v", uri, err)
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // findOne reads at most one document, in one answer.
-func (s *session) findOne(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
+func (s *session) findOne(ctx context.Context, coll *driver.Collection, req *workload.Request,
+	res *store.Result) error {
 	var opts []options.Lister[options.FindOneOptions]
 	if req.Projection != nil || req.Sort != nil || req.Skip != 0 {
 		o := options.FindOne()
@@ -63,7 +64,8 @@ func (s *session) find(ctx context.Context, coll *driver.Collection, req *worklo
 }
 
 // aggregate runs a pipeline and reads its whole result.
-func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
+func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *workload.Request,
+	res *store.Result) error {
 	cur, err := coll.Aggregate(ctx, bsoncore.Array(req.Pipeline))
 	if err != nil {
 		return err

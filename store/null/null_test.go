@@ -53,7 +53,8 @@ func TestSessionAnswersEveryVerb(t *testing.T) {
 	if res.Outcome != store.OK || res.Docs != 2 || res.Bytes != 10 || res.Doc != nil {
 		t.Errorf("insert: %+v", res)
 	}
-	session.Do(time.Time{}, &workload.Request{Verb: workload.Update, Updates: []workload.Statement{{Filter: doc, Update: doc}}}, &res)
+	session.Do(time.Time{}, &workload.Request{Verb: workload.Update,
+		Updates: []workload.Statement{{Filter: doc, Update: doc}}}, &res)
 	if res.Outcome != store.OK || res.Docs != 1 {
 		t.Errorf("update: %+v", res)
 	}
@@ -143,7 +144,8 @@ func TestServiceTimes(t *testing.T) {
 func TestSleeperIsNeverEarly(t *testing.T) {
 	var s sleeper
 	defer s.close()
-	for _, d := range []time.Duration{-time.Second, 0, 20 * time.Microsecond, 700 * time.Microsecond, 3 * time.Millisecond} {
+	for _, d := range []time.Duration{-time.Second, 0, 20 * time.Microsecond, 700 * time.Microsecond,
+		3 * time.Millisecond} {
 		at := time.Now().Add(d)
 		s.until(at)
 		if now := time.Now(); now.Before(at) {
@@ -158,7 +160,8 @@ func TestMessagesInPieces(t *testing.T) {
 	client, served := net.Pipe()
 	s.admit(served)
 	// One message that outgrows the buffer, then two small ones, in pieces of 1,000 bytes.
-	big := message(t, bson.D{{Key: "insert", Value: "x"}, {Key: "documents", Value: bson.A{bson.D{{Key: "b", Value: make([]byte, 3*readBuffer)}}}}})
+	big := message(t, bson.D{{Key: "insert", Value: "x"},
+		{Key: "documents", Value: bson.A{bson.D{{Key: "b", Value: make([]byte, 3*readBuffer)}}}}})
 	ping := message(t, bson.D{{Key: "ping", Value: 1}})
 	all := slices.Concat(big, ping, ping)
 	go func() {
@@ -192,7 +195,8 @@ func TestMessagesInPieces(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(message(f, bson.D{{Key: "find", Value: "x"}, {Key: "filter", Value: bson.D{{Key: "_id", Value: 1}}}, {Key: "limit", Value: -3.5}, {Key: "batchSize", Value: -1}}))
+	f.Add(message(f, bson.D{{Key: "find", Value: "x"}, {Key: "filter", Value: bson.D{{Key: "_id", Value: 1}}},
+		{Key: "limit", Value: -3.5}, {Key: "batchSize", Value: -1}}))
 	f.Add(message(f, bson.D{{Key: "getMore", Value: int64(7)}, {Key: "batchSize", Value: int64(1) << 60}}))
 	f.Add(message(f, bson.D{{Key: "aggregate", Value: "x"}, {Key: "cursor", Value: bson.D{{Key: "batchSize", Value: 3}}}}))
 	f.Add(append(message(f, bson.D{{Key: "insert", Value: "x"}}), "\x01\x13\x00\x00\x00documents\x00\x05\x00\x00\x00\x00"...))

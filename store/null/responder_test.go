@@ -32,7 +32,8 @@ func start(t *testing.T, opts Options) *Responder {
 
 func connect(t *testing.T, r *Responder, opts ...*options.ClientOptions) *mongo.Collection {
 	t.Helper()
-	all := append([]*options.ClientOptions{options.Client().ApplyURI(r.URI()).SetServerSelectionTimeout(5 * time.Second)}, opts...)
+	all := append([]*options.ClientOptions{options.Client().ApplyURI(r.URI()).SetServerSelectionTimeout(5 * time.Second)},
+		opts...)
 	c, err := mongo.Connect(all...)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,8 @@ func TestResponderAnswersTheDriver(t *testing.T) {
 	if err != nil || len(elems) != 11 {
 		t.Errorf("document has %d elements (%v), want 11", len(elems), err)
 	}
-	if r, err := coll.InsertMany(ctx, []any{bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "_id", Value: 2}}}); err != nil || len(r.InsertedIDs) != 2 {
+	if r, err := coll.InsertMany(ctx, []any{bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "_id", Value: 2}}}); err != nil ||
+		len(r.InsertedIDs) != 2 {
 		t.Errorf("insert many: %v %v", r, err)
 	}
 	r, err := coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}})
@@ -158,7 +160,8 @@ func TestResponderGreetsOldDrivers(t *testing.T) {
 	if _, err := io.ReadFull(c, head); err != nil {
 		t.Fatal(err)
 	}
-	if id, op, n := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:]), binary.LittleEndian.Uint32(head[32:]); id != 77 || op != opReply || n != 1 {
+	if id, op, n := binary.LittleEndian.Uint32(head[8:]), binary.LittleEndian.Uint32(head[12:]),
+		binary.LittleEndian.Uint32(head[32:]); id != 77 || op != opReply || n != 1 {
 		t.Fatalf("answer to %d, opcode %d, %d documents", id, op, n)
 	}
 	doc := make([]byte, binary.LittleEndian.Uint32(head)-36)
@@ -177,7 +180,8 @@ func TestResponderFails(t *testing.T) {
 		return err
 	}
 	t.Run("command", func(t *testing.T) {
-		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Code: 91, Name: "ShutdownInProgress", Message: "bye", Labels: []string{"x"}}, 1)}), retryOff)
+		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Code: 91, Name: "ShutdownInProgress", Message: "bye",
+			Labels: []string{"x"}}, 1)}), retryOff)
 		if err := insert(coll); err != nil {
 			t.Fatalf("operation 0: %v", err)
 		}
@@ -190,13 +194,15 @@ func TestResponderFails(t *testing.T) {
 		}
 	})
 	t.Run("write", func(t *testing.T) {
-		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Form: WriteFailure, Code: 11000, Message: "E11000"}, 0)}), retryOff)
+		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Form: WriteFailure, Code: 11000, Message: "E11000"}, 0)}),
+			retryOff)
 		if err := insert(coll); !mongo.IsDuplicateKeyError(err) {
 			t.Errorf("got %v, want a duplicate key", err)
 		}
 	})
 	t.Run("concern", func(t *testing.T) {
-		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Form: ConcernFailure, Code: 64, Name: "WriteConcernTimeout", Docs: 1}, 0)}), retryOff)
+		coll := connect(t, start(t, Options{Fail: FailNth(Failure{Form: ConcernFailure, Code: 64, Name: "WriteConcernTimeout",
+			Docs: 1}, 0)}), retryOff)
 		var we mongo.WriteException
 		if err := insert(coll); !errors.As(err, &we) || we.WriteConcernError == nil || we.WriteConcernError.Code != 64 {
 			t.Errorf("got %v, want a write concern error", err)
@@ -249,7 +255,8 @@ func TestServiceTimeAndStallAreKept(t *testing.T) {
 	type seen struct{ arrived, answered time.Time }
 	var mu sync.Mutex
 	var all []seen
-	opts := Options{Service: Constant(3 * time.Millisecond), Stalls: []Window{{From: 10 * time.Millisecond, To: 60 * time.Millisecond}}}
+	opts := Options{Service: Constant(3 * time.Millisecond),
+		Stalls: []Window{{From: 10 * time.Millisecond, To: 60 * time.Millisecond}}}
 	opts.Observe = func(_ uint64, arrived, answered time.Time) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -359,7 +366,8 @@ func TestServeEndsWithItsContext(t *testing.T) {
 
 func TestDue(t *testing.T) {
 	began := time.Now()
-	s := newServer("x", Options{Service: Constant(2 * time.Second), Stalls: []Window{{From: 10 * time.Second, To: 20 * time.Second}}})
+	s := newServer("x", Options{Service: Constant(2 * time.Second),
+		Stalls: []Window{{From: 10 * time.Second, To: 20 * time.Second}}})
 	s.began.Store(&began)
 	got := map[int]int{}
 	want := map[int]int{0: 2, 7: 9, 8: 20, 15: 20, 17: 20, 18: 20, 19: 21}

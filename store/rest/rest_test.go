@@ -39,7 +39,8 @@ func service(t testing.TB, o null.Options) string {
 	ctx, stop := context.WithCancel(context.Background())
 	url, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: r.URI(), Database: "people", Timeout: patience, Token: token}, func(u string) { url <- u })
+		ended <- persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: r.URI(), Database: "people", Timeout: patience,
+			Token: token}, func(u string) { url <- u })
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -91,7 +92,8 @@ func person(t testing.TB, n int) *workload.Request {
 	t.Helper()
 	req := &workload.Request{Verb: workload.Insert, Collection: "person", Unordered: n > 1}
 	for i := range n {
-		req.Docs = append(req.Docs, encode(t, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "firstName", Value: "Ada"}, {Key: "lastName", Value: "Byron"},
+		req.Docs = append(req.Docs, encode(t, bson.D{{Key: "_id", Value: bson.NewObjectID()},
+			{Key: "firstName", Value: "Ada"}, {Key: "lastName", Value: "Byron"},
 			{Key: "_plimsoll", Value: bson.Binary{Data: append(make([]byte, 23), byte(i))}}}))
 	}
 	return req
@@ -107,7 +109,8 @@ func describe(r store.Result) string {
 	return fmt.Sprintf("%s, reason %q, code %d, %d documents of %d bytes, %d attempts: %s", r.Outcome, r.Reason, r.Code, r.Docs, r.Bytes, r.Attempts, r.Message)
 }
 
-// Every request that the workload makes has an answer, and the bytes that MongoDB is sent are those that the workload made.
+// Every request that the workload makes has an answer, and the bytes that MongoDB is sent are those that the workload
+// made.
 func TestPersonWorkload(t *testing.T) {
 	var mu sync.Mutex
 	var seen []byte
@@ -117,7 +120,8 @@ func TestPersonWorkload(t *testing.T) {
 		seen = append(seen, msg...)
 	}}))
 	session := sessionOf(t, s)
-	w, err := workload.Open(workload.Spec{Name: "person", Records: 100, Seed: 1, Run: 7, Clients: 1, Params: map[string]string{"listproportion": "25", "pages": "3"}})
+	w, err := workload.Open(workload.Spec{Name: "person", Records: 100, Seed: 1, Run: 7, Clients: 1,
+		Params: map[string]string{"listproportion": "25", "pages": "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +171,8 @@ func TestTagsKeepTheirTypes(t *testing.T) {
 
 // What MongoDB answers means the same through the service as through the driver alone.
 func TestOutcomesAreThoseOfTheDriver(t *testing.T) {
-	list := &workload.Request{Verb: workload.Find, Collection: "person", Filter: encode(t, bson.D{}), Limit: 20, MayBeEmpty: true}
+	list := &workload.Request{Verb: workload.Find, Collection: "person", Filter: encode(t, bson.D{}), Limit: 20,
+		MayBeEmpty: true}
 	for _, c := range []struct {
 		name string
 		f    null.Failure
@@ -215,7 +220,8 @@ func driverSession(t *testing.T, o null.Options) store.Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	s, err := mongo.Open(t.Context(), store.Config{Target: r.URI(), Database: "people", Sessions: 1, Timeout: patience}, mongo.Options{})
+	s, err := mongo.Open(t.Context(), store.Config{Target: r.URI(), Database: "people", Sessions: 1, Timeout: patience},
+		mongo.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +252,8 @@ func TestServiceGone(t *testing.T) {
 	if res := do(session, person(t, 1)); res.Outcome != store.NotApplied || res.Attempts != 0 {
 		t.Errorf("nobody listens: %s", describe(res))
 	}
-	if res := do(session, &workload.Request{Verb: workload.Find, Collection: "person", Filter: encode(t, bson.D{}), Limit: 20}); res.Outcome != store.Failed {
+	if res := do(session, &workload.Request{Verb: workload.Find, Collection: "person", Filter: encode(t, bson.D{}),
+		Limit: 20}); res.Outcome != store.Failed {
 		t.Errorf("a read, and nobody listens: %s", describe(res))
 	}
 }
@@ -334,7 +341,8 @@ func TestRefused(t *testing.T) {
 		"unknown":       {Verb: workload.Aggregate + 1, Collection: "person"},
 		"broken filter": {Verb: workload.Find, Collection: "person", Filter: []byte{1}, Limit: 1},
 	} {
-		if res := do(session, req); res.Outcome != store.Rejected || res.Reason != store.Client || res.Message == "" || res.Attempts != 0 {
+		if res := do(session, req); res.Outcome != store.Rejected || res.Reason != store.Client || res.Message == "" ||
+			res.Attempts != 0 {
 			t.Errorf("%s: %s", what, describe(res))
 		}
 	}

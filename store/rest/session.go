@@ -55,7 +55,8 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		refused(write, status, text, res)
 		return
 	}
-	if err := c.read(s, text, req, res); err != nil { // the service says that it was done, and what it says else is not understood
+	// the service says that it was done, and what it says else is not understood
+	if err := c.read(s, text, req, res); err != nil {
 		outcome := store.Failed
 		if write {
 			outcome = store.Indeterminate
@@ -154,7 +155,8 @@ func byStatus(write bool, status int) store.Outcome {
 		return store.Overloaded
 	case http.StatusConflict:
 		return store.Conflict
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed,
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return store.Rejected
 	}
@@ -171,7 +173,8 @@ func said(write bool, status int, name string, otherwise store.Outcome) store.Ou
 	case write && status >= 500:
 		fits = []store.Outcome{store.Indeterminate, store.NotApplied, store.Overloaded}
 	case write:
-		fits = []store.Outcome{store.Indeterminate, store.Rejected, store.Conflict, store.Partial, store.Overloaded, store.NotApplied}
+		fits = []store.Outcome{store.Indeterminate, store.Rejected, store.Conflict, store.Partial, store.Overloaded,
+			store.NotApplied}
 	case status == http.StatusNotFound:
 		fits = append(fits, store.NotFound)
 	}

@@ -91,7 +91,8 @@ func find(req *workload.Request) (call, error) {
 			break
 		}
 		return call{method: http.MethodGet, path: "/persons/" + id.Hex(), read: readOne}, nil
-	case len(elements) == 0 && req.Limit > 0 && req.Limit <= largestPage && req.Skip%req.Limit == 0 && req.Projection == nil:
+	case len(elements) == 0 && req.Limit > 0 && req.Limit <= largestPage && req.Skip%req.Limit == 0 &&
+		req.Projection == nil:
 		path := "/persons?page=" + strconv.FormatInt(req.Skip/req.Limit, 10) + "&size=" + strconv.FormatInt(req.Limit, 10) + "&total=false"
 		return call{method: http.MethodGet, path: path, read: readPage}, nil
 	}

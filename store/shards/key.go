@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// order is the place of a type in the order of BSON types, which is hashed too (manual: "Comparison/Sort Order"); 0 of one that
-// nobody uses as a key here.
+// order is the place of a type in the order of BSON types, which is hashed too (manual: "Comparison/Sort Order"); 0 of
+// one that nobody uses as a key here.
 func order(t bsoncore.Type) byte {
 	switch t {
 	case bsoncore.TypeNull:
@@ -34,8 +34,9 @@ func order(t bsoncore.Type) byte {
 	return 0
 }
 
-// Hash is what a hashed index has of a value: the first eight bytes of the MD5 of a seed (0), the order of its type and its
-// bytes; numbers are hashed as whole ones of 64 bits (manual: "Hashed Indexes"). It is false for types that no key has here.
+// Hash is what a hashed index has of a value: the first eight bytes of the MD5 of a seed (0), the order of its type and
+// its bytes; numbers are hashed as whole ones of 64 bits (manual: "Hashed Indexes"). It is false for types that no key
+// has here.
 func Hash(e bsoncore.Element) (int64, bool) {
 	v := rawbson.Value(e)
 	kind := order(bsoncore.Type(e[0]))
@@ -71,7 +72,8 @@ func wholeNumber(t bsoncore.Type, v []byte) (int64, bool) {
 	return int64(f), ok && math.Abs(f) < 1<<53 // beyond that servers round in their own ways
 }
 
-// sortKey appends bytes that sort as values do, for the types that keys have; MinKey is before everything and MaxKey after it.
+// sortKey appends bytes that sort as values do, for the types that keys have; MinKey is before everything and MaxKey
+// after it.
 func sortKey(dst []byte, e bsoncore.Element) ([]byte, bool) {
 	v := rawbson.Value(e)
 	t := bsoncore.Type(e[0])
@@ -113,7 +115,8 @@ func first(document []byte) (bsoncore.Element, bool) {
 	return e, ok && len(e) > 0
 }
 
-// element is the element of a name in a document. Operators are no values, so a filter that has one is of no single document.
+// element is the element of a name in a document. Operators are no values, so a filter that has one is of no single
+// document.
 func element(document []byte, name string) (bsoncore.Element, bool) {
 	if len(document) < 5 {
 		return nil, false

@@ -1,9 +1,9 @@
-// Package shards knows how the collections of a sharded cluster are spread: it reads the chunks from the cluster's own data,
-// says on which shard a document is, and spreads collections that do not exist yet.
+// Package shards knows how the collections of a sharded cluster are spread: it reads the chunks from the cluster's own
+// data, says on which shard a document is, and spreads collections that do not exist yet.
 //
-// The shard of a document follows from its shard key by the rule that servers have: the chunk that holds the value, or its
-// hash. [Map.Check] holds that against what a router says, so that nobody has to believe it. Chunks that the balancer moves
-// later are found by reading them again ([Map.Same]).
+// The shard of a document follows from its shard key by the rule that servers have: the chunk that holds the value, or
+// its hash. [Map.Check] holds that against what a router says, so that nobody has to believe it. Chunks that the
+// balancer moves later are found by reading them again ([Map.Same]).
 package shards
 
 import (
@@ -48,7 +48,8 @@ type Chunk struct {
 // mostChunks is how many chunks one answer has.
 const mostChunks = 10_000
 
-// Read asks a router how collections of a database are spread. One that does not exist yet is where the database would make it.
+// Read asks a router how collections of a database are spread. One that does not exist yet is where the database would
+// make it.
 func Read(ctx context.Context, c server.Commander, database string, collections []string) (*Map, error) {
 	m := &Map{Collections: map[string]Collection{}}
 	list, err := find(ctx, c, "shards", bson.D{}, nil, 0)
@@ -159,7 +160,8 @@ func (m *Map) index(name string) int {
 	return -1
 }
 
-// Of is the number of the shard, in Shards, on which a document is, or which a filter by equality asks; -1 if that is not known.
+// Of is the number of the shard, in Shards, on which a document is, or which a filter by equality asks; -1 if that is
+// not known.
 func (m *Map) Of(collection string, document []byte) int {
 	col, known := m.Collections[collection]
 	switch {
@@ -265,8 +267,8 @@ func (col Collection) ranges() (list []Chunk) {
 	return list
 }
 
-// Check asks a router where documents with some values of _id are, and returns an error if that is not where the map has them. A
-// router answers without looking at documents, so there need not be any.
+// Check asks a router where documents with some values of _id are, and returns an error if that is not where the map
+// has them. A router answers without looking at documents, so there need not be any.
 func (m *Map) Check(ctx context.Context, c server.Commander, database, collection string, ids []bson.ObjectID) error {
 	for _, id := range ids {
 		filter, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
@@ -302,7 +304,8 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 }
 
 // find reads documents of the database config in one answer.
-func find(ctx context.Context, c server.Commander, collection string, filter, sort bson.D, limit int32) ([]bson.Raw, error) {
+func find(ctx context.Context, c server.Commander, collection string, filter, sort bson.D,
+	limit int32) ([]bson.Raw, error) {
 	cmd := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
 	if sort != nil {
 		cmd = append(cmd, bson.E{Key: "sort", Value: sort})

@@ -82,7 +82,8 @@ func (c *config) RunCommand(_ context.Context, db string, cmd []byte) ([]byte, e
 			c.sharded(of, true, math.MinInt64, -1<<62, 0, 1<<62)
 		}
 	}
-	return bson.Marshal(bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "firstBatch", Value: batch}}}})
+	return bson.Marshal(bson.D{{Key: "ok", Value: 1.0},
+		{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "firstBatch", Value: batch}}}})
 }
 
 // sharded makes a collection of which the chunks lie on the shards in turn.
@@ -94,7 +95,8 @@ func (c *config) sharded(ns string, hashed bool, lows ...any) {
 	if c.collections == nil {
 		c.collections, c.chunks = map[string]bson.D{}, map[string][]bson.D{}
 	}
-	c.collections[ns] = bson.D{{Key: "_id", Value: ns}, {Key: "uuid", Value: "uuid of " + ns}, {Key: "key", Value: bson.D{{Key: "_id", Value: key}}}}
+	c.collections[ns] = bson.D{{Key: "_id", Value: ns}, {Key: "uuid", Value: "uuid of " + ns},
+		{Key: "key", Value: bson.D{{Key: "_id", Value: key}}}}
 	for i, low := range lows {
 		if i == 0 {
 			low = bson.MinKey{}
@@ -102,7 +104,8 @@ func (c *config) sharded(ns string, hashed bool, lows ...any) {
 		if n, ok := low.(int); ok {
 			low = int64(n)
 		}
-		c.chunks[ns] = append(c.chunks[ns], bson.D{{Key: "min", Value: bson.D{{Key: "_id", Value: low}}}, {Key: "shard", Value: c.shards[i%len(c.shards)]}})
+		c.chunks[ns] = append(c.chunks[ns], bson.D{{Key: "min", Value: bson.D{{Key: "_id", Value: low}}},
+			{Key: "shard", Value: c.shards[i%len(c.shards)]}})
 	}
 }
 
@@ -132,7 +135,8 @@ func TestHash(t *testing.T) {
 		value any
 		want  int64
 	}{
-		{int32(42), hashOf42}, {int64(42), hashOf42}, {42.0, hashOf42}, {int64(-7), -8381112229427193224}, {int64(1) << 60, 887014449726783458},
+		{int32(42), hashOf42}, {int64(42), hashOf42}, {42.0, hashOf42}, {int64(-7), -8381112229427193224},
+		{int64(1) << 60, 887014449726783458},
 		{"user42", -1275050784038662843}, {"", 2049396243249673340}, {id, 2741278085215419733},
 		{bson.Binary{Data: []byte{1, 2, 3}}, 3951208388112500718}, {true, 6405873908747105701}, {false, 6289544573401934092},
 		{bson.DateTime(1600000000000), 1854503351959939879}, {nil, 2338878944348059895},
@@ -213,7 +217,8 @@ func idOf(doc []byte) []byte { e, _ := element(doc, "_id"); return e }
 
 // All keys of an order are placed as a server compares them.
 func TestSortKey(t *testing.T) {
-	ascending := []any{bson.MinKey{}, nil, int64(math.MinInt64), int32(-3), float64(0), int32(7), int64(math.MaxInt64), "", "a", "aa", "b",
+	ascending := []any{bson.MinKey{}, nil, int64(math.MinInt64), int32(-3), float64(0), int32(7), int64(math.MaxInt64), "",
+		"a", "aa", "b",
 		bson.ObjectID{1}, bson.ObjectID{2}, false, true, bson.DateTime(-5), bson.DateTime(9), bson.MaxKey{}}
 	var last []byte
 	for i, v := range ascending {

@@ -16,8 +16,8 @@ import (
 // ErrHasData says that a collection is not sharded and holds documents, so that it cannot be spread any more.
 var ErrHasData = errors.New("it holds documents and lies on one shard")
 
-// Spread shards a collection by the hash of its _id, with chunks on every shard, before there is anything in it. One that is
-// sharded already is left as it is. The balancer is left alone.
+// Spread shards a collection by the hash of its _id, with chunks on every shard, before there is anything in it. One
+// that is sharded already is left as it is. The balancer is left alone.
 func Spread(ctx context.Context, c server.Commander, database, collection string) error {
 	m, err := Read(ctx, c, database, []string{collection})
 	if err != nil {
@@ -37,7 +37,8 @@ func Spread(ctx context.Context, c server.Commander, database, collection string
 	}
 	command := bson.D{{Key: "shardCollection", Value: database + "." + collection}, {Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}}}
 	err = whenFree(ctx, c, append(slices.Clone(command), bson.E{Key: "numInitialChunks", Value: int32(2 * len(m.Shards))}))
-	if err != nil && strings.Contains(err.Error(), "numInitialChunks") { // 7.2 and later make one chunk for each shard (manual: "shardCollection")
+	// 7.2 and later make one chunk for each shard (manual: "shardCollection")
+	if err != nil && strings.Contains(err.Error(), "numInitialChunks") {
 		err = whenFree(ctx, c, command)
 	}
 	if err != nil {
@@ -65,8 +66,8 @@ func holdsAny(ctx context.Context, c server.Commander, database, collection stri
 	return len(values) > 0, err
 }
 
-// whenFree runs an administrative command, again for as long as the cluster says that it is busy with something else: just after
-// an election, or beside another change of the same kind.
+// whenFree runs an administrative command, again for as long as the cluster says that it is busy with something else:
+// just after an election, or beside another change of the same kind.
 func whenFree(ctx context.Context, c server.Commander, command bson.D) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

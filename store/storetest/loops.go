@@ -20,7 +20,8 @@ func onLoops(s store.Store) bool {
 // mostLooped is how many sessions a [looped] store can have.
 const mostLooped = 256
 
-// OnLoop returns a store with the sessions of s, which all wait on one event loop, as a load has them do, whoever calls them. It ends with the store.
+// OnLoop returns a store with the sessions of s, which all wait on one event loop, as a load has them do, whoever calls
+// them. It ends with the store.
 func OnLoop(tb testing.TB, s store.Store) store.Store {
 	tb.Helper()
 	l, err := loop.New(time.Now())

@@ -31,7 +31,8 @@ func testReset(e *env) {
 		Message: "x", Docs: 99, Doc: []byte("x"), Bytes: 99, Attempts: 99, PoolWait: time.Hour}
 	e.res = dirty
 	res := e.do(insert(e.T, d("_id", 2)))
-	if res.Outcome != store.OK || res.Docs != 1 || res.Doc != nil || res.Code != 0 || res.CodeName != "" || res.Labels != nil ||
+	if res.Outcome != store.OK || res.Docs != 1 || res.Doc != nil || res.Code != 0 || res.CodeName != "" ||
+		res.Labels != nil ||
 		res.Message != "" || res.Attempts != 1 || res.PoolWait >= time.Hour || res.Reason != store.NoReason {
 		e.Errorf("something of the last result is left: %s", describe(res))
 	}

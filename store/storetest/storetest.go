@@ -33,8 +33,8 @@ type Caps struct {
 // machine fails nothing, and still ends a hang.
 const patience = 60 * time.Second
 
-// Run runs the suite, and once more on an event loop if the store's sessions can wait on one. open opens the target; the suite closes what it opened. Collections whose names
-// begin with "conformance_" are dropped.
+// Run runs the suite, and once more on an event loop if the store's sessions can wait on one. open opens the target;
+// the suite closes what it opened. Collections whose names begin with "conformance_" are dropped.
 func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
 	s := open(t)
 	t.Cleanup(func() {

@@ -6,9 +6,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// causal is what a causally consistent session has seen, on all of its connections: the operation time that its next read
-// must not be behind, and the cluster time that a server needs to be told before it accepts such a read. Its methods do
-// nothing on nil, which is a session that is not causally consistent.
+// causal is what a causally consistent session has seen, on all of its connections: the operation time that its next
+// read must not be behind, and the cluster time that a server needs to be told before it accepts such a read. Its
+// methods do nothing on nil, which is a session that is not causally consistent.
 type causal struct {
 	operation uint64 // the latest operationTime of any answer
 	cluster   []byte // the latest $clusterTime
@@ -39,8 +39,8 @@ func (c *causal) note(r *reply) {
 	}
 }
 
-// join tells a connection what the others of its session have seen. A server refuses to wait for a time after the cluster
-// time that it knows.
+// join tells a connection what the others of its session have seen. A server refuses to wait for a time after the
+// cluster time that it knows.
 func (c *causal) join(l *link) {
 	if c != nil && c.cluster != nil {
 		l.noteClusterTime(c.cluster)

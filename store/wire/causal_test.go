@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// TestCausalSession writes to the primary and reads from a secondary: the read must wait for the write's operation time, and
-// the secondary must hear of the cluster time that only the primary has told.
+// TestCausalSession writes to the primary and reads from a secondary: the read must wait for the write's operation
+// time, and the secondary must hear of the cluster time that only the primary has told.
 func TestCausalSession(t *testing.T) {
 	for name, concern := range map[string]string{"majority": "majority", "the server's default": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,8 @@ func TestCausalNeedsAnswers(t *testing.T) {
 	}
 }
 
-// TestReadsFollowTheirPreference has the secondary that a session reads from become the primary: reads move to the other one.
+// TestReadsFollowTheirPreference has the secondary that a session reads from become the primary: reads move to the
+// other one.
 func TestReadsFollowTheirPreference(t *testing.T) {
 	n := newNetwork(t)
 	hosts := []string{"a:1", "b:2"}
@@ -99,7 +100,8 @@ func TestReadsFollowTheirPreference(t *testing.T) {
 	defer end()
 	read := func() string {
 		var res store.Result
-		s.Do(time.Now().Add(10*time.Second), &workload.Request{Verb: workload.Find, Collection: "c", Filter: emptyDocument}, &res)
+		s.Do(time.Now().Add(10*time.Second), &workload.Request{Verb: workload.Find, Collection: "c", Filter: emptyDocument},
+			&res)
 		if res.Outcome != store.OK {
 			t.Fatal(res)
 		}

@@ -147,7 +147,8 @@ func (l *link) appendInsert(msg []byte, req *workload.Request, docs [][]byte, le
 
 // appendUpdate writes an update with as many of the statements as fit into one message and returns how
 // many.
-func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.Statement, left time.Duration) ([]byte, int) {
+func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.Statement,
+	left time.Duration) ([]byte, int) {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "update", req.Collection)
 	msg = appendBool(msg, "ordered", !req.Unordered)

@@ -125,7 +125,8 @@ func TestCursorMessages(t *testing.T) {
 
 	msg = l.appendGetMore(msg, 1<<40, []byte("db.c"))
 	sealMessage(msg, 9, 0)
-	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1 << 40)}, {Key: "collection", Value: "c"}, lsid, clusterTime, db}, ""))
+	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1 << 40)}, {Key: "collection", Value: "c"},
+		lsid, clusterTime, db}, ""))
 
 	msg = l.appendGetMore(msg, 1, []byte("other.a.b")) // a view's cursor may belong elsewhere
 	sealMessage(msg, 9, 0)

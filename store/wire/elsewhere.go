@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// watchEvery is how often servers are asked what they are while reads may go elsewhere than to the primary: a secondary that
-// comes back gets its share of the reads again, and one that becomes primary loses it.
+// watchEvery is how often servers are asked what they are while reads may go elsewhere than to the primary: a secondary
+// that comes back gets its share of the reads again, and one that becomes primary loses it.
 const watchEvery = time.Second
 
 // watch asks all servers again and again until the store is closed.
@@ -32,8 +32,9 @@ func (t *topology) suits(want preference, worker int) string {
 	return ""
 }
 
-// reconsider closes the connection for reads if there was news and the reads should go to another server now. A connection
-// whose server suits no more while there is no other that does is kept: it fails by itself, or the server suits again.
+// reconsider closes the connection for reads if there was news and the reads should go to another server now. A
+// connection whose server suits no more while there is no other that does is kept: it fails by itself, or the server
+// suits again.
 func (s *Session) reconsider() {
 	t := s.store.topology
 	if s.reads.link == nil || s.turn == t.turn.Load() {

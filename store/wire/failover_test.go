@@ -97,7 +97,8 @@ func TestPrimaryDies(t *testing.T) {
 		}
 		began := time.Now()
 		res := insertWithin(t, s, 2*time.Second)
-		if res.Outcome != store.NotApplied || res.Reason != store.Selection || res.Attempts != 0 || time.Since(began) > 2300*time.Millisecond {
+		if res.Outcome != store.NotApplied || res.Reason != store.Selection || res.Attempts != 0 ||
+			time.Since(began) > 2300*time.Millisecond {
 			t.Errorf("without a primary, after %v: %+v", time.Since(began), res)
 		}
 		for _, part := range []string{"a:1: cannot connect", "b:2: is a secondary"} {

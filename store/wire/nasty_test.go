@@ -83,7 +83,8 @@ func sealLength(msg []byte) { binary.LittleEndian.PutUint32(msg, uint32(len(msg)
 func TestUnreadableErrorsAreNoSuccess(t *testing.T) {
 	for _, field := range []string{"writeErrors", "writeConcernError"} {
 		n := newNetwork(t)
-		n.add("h:27017", &fake{hello: standalone, answer: document(bson.D{{Key: "n", Value: 1}, {Key: field, Value: "?"}, {Key: "ok", Value: 1.0}})})
+		n.add("h:27017", &fake{hello: standalone, answer: document(bson.D{{Key: "n", Value: 1}, {Key: field, Value: "?"},
+			{Key: "ok", Value: 1.0}})})
 		s, stop := n.session(store.Config{Target: "mongodb://h"})
 		var res store.Result
 		s.Do(time.Now().Add(time.Minute), insertRequest(t, 1), &res)

@@ -25,7 +25,8 @@ func updatesRequest(tb testing.TB, n int) *workload.Request {
 	req := &workload.Request{Verb: workload.Update, Collection: "c"}
 	for i := range n {
 		req.Updates = append(req.Updates, workload.Statement{
-			Filter: marshal(tb, bson.D{{Key: "_id", Value: i}}), Update: marshal(tb, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}})})
+			Filter: marshal(tb, bson.D{{Key: "_id", Value: i}}),
+			Update: marshal(tb, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}})})
 	}
 	return req
 }
@@ -101,7 +102,8 @@ func TestOutcomes(t *testing.T) {
 				defer stop()
 				var res store.Result
 				s.Do(time.Now().Add(time.Second), tc.req, &res)
-				if res.Outcome != tc.outcome || res.Reason != tc.reason || res.Code != tc.code || res.Docs != tc.docs || res.Attempts != tc.tries {
+				if res.Outcome != tc.outcome || res.Reason != tc.reason || res.Code != tc.code || res.Docs != tc.docs ||
+					res.Attempts != tc.tries {
 					t.Errorf("got %v/%v code %d docs %d attempts %d (%s)", res.Outcome, res.Reason, res.Code, res.Docs, res.Attempts, res.Message)
 				}
 				bad := !res.Outcome.Success() && res.Outcome != store.NotFound

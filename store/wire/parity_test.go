@@ -82,7 +82,8 @@ type message struct {
 }
 
 // record runs all requests through a client and returns the messages that a responder got.
-func record(t *testing.T, role null.Role, options string, cfg store.Config, open func(context.Context, store.Config) (store.Store, error)) []message {
+func record(t *testing.T, role null.Role, options string, cfg store.Config,
+	open func(context.Context, store.Config) (store.Store, error)) []message {
 	t.Helper()
 	var mu sync.Mutex
 	var seen []message
@@ -181,7 +182,8 @@ func parityRequests(t *testing.T) []*workload.Request {
 	for i := range 250 {
 		many = append(many, doc(bson.D{{Key: "_id", Value: fmt.Sprint("user", i)}, {Key: "v", Value: make([]byte, 100)}}))
 	}
-	statements := []workload.Statement{{Filter: id, Update: set}, {Filter: id, Update: replacement, Upsert: true}, {Filter: id, Update: set, Upsert: true}}
+	statements := []workload.Statement{{Filter: id, Update: set}, {Filter: id, Update: replacement, Upsert: true},
+		{Filter: id, Update: set, Upsert: true}}
 	const c = "usertable"
 	return []*workload.Request{
 		{Verb: workload.Find, Collection: c, Filter: id, Limit: 1},

@@ -104,7 +104,8 @@ func (l *link) authenticate(ctx context.Context, c *credentials) error {
 	}
 	if errors.As(err, &refusal) {
 		// A server that could not look the user up says nothing of the password: the next attempt may succeed.
-		if o, _ := store.ClassifyServerError(true, refusal.Code, refusal.CodeName, nil, refusal.Message); o == store.Rejected {
+		if o, _ := store.ClassifyServerError(true, refusal.Code, refusal.CodeName, nil,
+			refusal.Message); o == store.Rejected {
 			return &authError{err}
 		}
 	}

@@ -123,7 +123,8 @@ func TestServerMustProveItself(t *testing.T) {
 func TestWeakIterationCountIsRefused(t *testing.T) {
 	v := vectors[0]
 	v.serverFirst = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=10"
-	if err := authenticateWith(t, &scramServer{t: t, v: v, final: v.serverFinal, done: true}, mechanismSHA256); err == nil {
+	if err := authenticateWith(t, &scramServer{t: t, v: v, final: v.serverFinal, done: true},
+		mechanismSHA256); err == nil {
 		t.Error("accepted 10 iterations")
 	}
 }

@@ -154,8 +154,8 @@ func (s *Session) open(ctx context.Context, p *port) error {
 	return nil
 }
 
-// RunOn implements [loop.Session]. A connection that cannot wait there is made anew by the next request, which says why if that
-// fails too.
+// RunOn implements [loop.Session]. A connection that cannot wait there is made anew by the next request, which says why
+// if that fails too.
 func (s *Session) RunOn(t *loop.Task) {
 	s.task = t
 	for _, p := range []*port{&s.writes, &s.reads} {

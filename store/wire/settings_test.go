@@ -42,7 +42,8 @@ func TestRefusedAddresses(t *testing.T) {
 		}
 	}
 	yes := true
-	if _, err := newSettings(t.Context(), store.Config{Target: "mongodb://h/?w=0", Database: "db", Concern: store.Concern{Journal: &yes}}); err == nil {
+	if _, err := newSettings(t.Context(), store.Config{Target: "mongodb://h/?w=0", Database: "db",
+		Concern: store.Concern{Journal: &yes}}); err == nil {
 		t.Error("w=0 with j=true accepted from two places")
 	}
 	if _, err := newSettings(t.Context(), store.Config{Target: "mongodb://h"}); err == nil || !strings.Contains(err.Error(), "database") {
@@ -82,7 +83,8 @@ func TestAddresses(t *testing.T) {
 	if d := cmp.Diff([]string{"a:27017", "b:1", "[::1]:27017", "[::1]:5"}, st.seeds); d != "" {
 		t.Error(d)
 	}
-	if st.setName != "rs" || st.appName != "x" || st.threshold != 3e6 || st.connect != 4e6 || st.auth.source != "users" || !*st.concern.Journal {
+	if st.setName != "rs" || st.appName != "x" || st.threshold != 3e6 || st.connect != 4e6 || st.auth.source != "users" ||
+		!*st.concern.Journal {
 		t.Errorf("%+v", st)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// socket is the connection below the messages, and below TLS where that is used. It begins as one that blocks its goroutine, which
-// dialing, TLS handshakes and authentication may do for long, and may move to an event loop after that.
+// socket is the connection below the messages, and below TLS where that is used. It begins as one that blocks its
+// goroutine, which dialing, TLS handshakes and authentication may do for long, and may move to an event loop after
+// that.
 type socket struct{ net.Conn }
 
 // tryRead reads what is there and does not wait. It returns 0 if that is nothing, or if there is no way to know.

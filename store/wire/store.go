@@ -233,8 +233,8 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	return info, nil
 }
 
-// wholeCollection is how long a command may take that reads or removes a whole collection, where the caller sets no deadline:
-// counting 100 million documents on a disk that turns takes most of an hour.
+// wholeCollection is how long a command may take that reads or removes a whole collection, where the caller sets no
+// deadline: counting 100 million documents on a disk that turns takes most of an hour.
 const wholeCollection = 2 * time.Hour
 
 func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -244,7 +244,8 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, wholeCollection)
 }
 
-// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes as long as it takes.
+// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes as long as it
+// takes.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()

@@ -79,7 +79,8 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	unacknowledged := responderSession(t, wrap, store.Config{Concern: store.Concern{W: "0"}}, null.Options{})
 	req := insertRequest(t, 1)
 	var res store.Result
-	if n := testing.AllocsPerRun(50, func() { unacknowledged.Do(time.Now().Add(10*time.Second), req, &res) }); n != 0 || res.Outcome != store.Unacknowledged {
+	if n := testing.AllocsPerRun(50, func() { unacknowledged.Do(time.Now().Add(10*time.Second), req, &res) }); n != 0 ||
+		res.Outcome != store.Unacknowledged {
 		t.Errorf("w:0 allocates %v times (%+v)", n, res)
 	}
 }
@@ -133,7 +134,8 @@ func testBrokenTCP(t *testing.T, wrap func(*Store) store.Store) {
 	} {
 		fail := null.FailNth(null.Failure{Form: tc.form}, 1, 3)
 		session := responderSession(t, wrap, store.Config{}, null.Options{Fail: fail})
-		for i, req := range []*workload.Request{findRequest(t), findRequest(t), findRequest(t), updateRequest(t), updateRequest(t)} {
+		for i, req := range []*workload.Request{findRequest(t), findRequest(t), findRequest(t), updateRequest(t),
+			updateRequest(t)} {
 			var res store.Result
 			timeout := 10 * time.Second
 			if tc.want == store.Timeout && i%2 == 1 {
@@ -247,7 +249,8 @@ func testAnswersThatNobodyAskedFor(t *testing.T, wrap func(*Store) store.Store) 
 		}
 	}()
 	defer ln.Close()
-	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + ln.Addr().String(), Database: "db", Concern: store.Concern{W: "0"}})
+	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + ln.Addr().String(), Database: "db",
+		Concern: store.Concern{W: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +277,8 @@ func testAnswersThatNobodyAskedFor(t *testing.T, wrap func(*Store) store.Store) 
 	}
 }
 
-// Commands that go over a whole collection have no deadline but the caller's: on slow disks they take longer than any operation.
+// Commands that go over a whole collection have no deadline but the caller's: on slow disks they take longer than any
+// operation.
 func TestWholeCollectionsTakeTheirTime(t *testing.T) {
 	ctx, cancel := withDeadline(context.Background())
 	defer cancel()

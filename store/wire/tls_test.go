@@ -27,7 +27,8 @@ func certificate(t *testing.T, name string) (cert, both string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		DNSNames:  []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
@@ -101,7 +102,8 @@ func TestTLS(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			if !tc.works {
-				if s, err := Open(t.Context(), store.Config{Target: "mongodb://" + tc.options, Database: "db", Timeout: time.Second}); err == nil {
+				if s, err := Open(t.Context(), store.Config{Target: "mongodb://" + tc.options, Database: "db",
+					Timeout: time.Second}); err == nil {
 					t.Fatal("it was opened", s.Close())
 				}
 				return

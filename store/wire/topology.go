@@ -45,8 +45,9 @@ type topology struct {
 	members []*member     // sorted by address
 	changed chan struct{} // closed when there is news
 	waiting int           // how many look for a server that is not there
-	role    role          // roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
-	opening bool          // while the store is being opened, a hopeless deployment is given up at once
+	// roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
+	role    role
+	opening bool // while the store is being opened, a hopeless deployment is given up at once
 	setVer  int64
 	elected [12]byte
 
@@ -83,7 +84,9 @@ func (t *topology) close() {
 }
 
 func (t *topology) add(addr string) {
-	i, found := slices.BinarySearchFunc(t.members, addr, func(m *member, a string) int { return strings.Compare(m.addr, a) })
+	i, found := slices.BinarySearchFunc(t.members, addr, func(m *member, a string) int {
+		return strings.Compare(m.addr, a)
+	})
 	if !found {
 		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "not asked yet", patience: min(probePatience, t.st.connect)})
 	}
@@ -129,8 +132,9 @@ func (t *topology) pick(ctx context.Context, want preference, worker int) (choic
 	}
 }
 
-// wait waits for news, or for the end of ctx. Servers are asked again and again meanwhile. Whoever calls it has counted itself as
-// waiting in the same breath in which it had them asked: otherwise whoever asks could stop in between, and nobody would be told.
+// wait waits for news, or for the end of ctx. Servers are asked again and again meanwhile. Whoever calls it has counted
+// itself as waiting in the same breath in which it had them asked: otherwise whoever asks could stop in between, and
+// nobody would be told.
 func (t *topology) wait(ctx context.Context, changed <-chan struct{}) {
 	select {
 	case <-changed:
@@ -210,8 +214,8 @@ func (t *topology) ask(now time.Time) {
 	}
 }
 
-// keepAsking asks one server until nobody waits for any. Those who wait are woken by news alone: there may be a thousand of them,
-// and they would have no processor left for what they wait for.
+// keepAsking asks one server until nobody waits for any. Those who wait are woken by news alone: there may be a
+// thousand of them, and they would have no processor left for what they wait for.
 func (t *topology) keepAsking(m *member) {
 	for {
 		pause := time.NewTimer(jitter(t.probeOne(m)))

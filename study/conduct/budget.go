@@ -3,220 +3,164 @@ package conduct
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Budget says how much of a study may still be done, where it is one of several parts that share a time. It is asked from
-// the goroutine that conducts the study.
+// Budget says how much of a study may still be done, where it is one of several parts that share a time. It is asked
+// from the goroutine that conducts the study.
 type Budget interface {
 	// Block is asked before a block begins, how many trials of each configuration there may be. Where that is less than
 	// Rest.Trials, the other trials are left out, in whole blocks, and why says in a sentence why.
 	Block(study.Rest) (trials int, why string)
-	// Search is asked before a trial of a procedure that takes about so long. It returns why there is no time for it, "" if there is.
+	// Search is asked before a trial of a procedure that takes about so long. It returns why there is no time for it, ""
+	// if there is.
 	Search(next time.Duration) (why string)
 }
 
-// fitBlocks leaves out what there is no time for, where a block is about to begin: within one the trials stay balanced.
-func (c *conductor) fitBlocks() error {
-	if c.o.Budget == nil || !c.beforeBlock() {
+// budget is the time that a session has: its own, and its share of one that several parts have together.
+type budget struct {
+	dir    string // of the study
+	clock  study.Clock
+	began  time.Time     // of the session
+	limit  time.Duration // of the session, 0 for none
+	trials int           // that ended in the session
+	shared Budget        // nil for none
+}
+
+// lasts stops the study if its next trial would go beyond the time of the session. left says what would be left to do.
+func (b *budget) lasts(next time.Duration, left string) error {
+	if b.limit == 0 || b.trials == 0 {
+		return nil // the plan was held against it, and a session that does nothing gets nowhere
+	}
+	if b.clock.Now().Sub(b.began)+next <= b.limit {
 		return nil
 	}
-	rest := c.rest()
-	trials, why := c.o.Budget.Block(rest)
-	if trials >= rest.Trials {
+	return &Stop{Reason: BudgetUsed, Text: fmt.Sprintf(
+		"the budget of %s is used up with %s left to do; go on with plimsoll study resume %s, which begins a new budget",
+		figure.Duration(b.limit), left, b.dir)}
+}
+
+// search stops the study where the shared time is too short for another trial of a procedure.
+func (b *budget) search(next time.Duration) error {
+	if b.shared == nil {
 		return nil
 	}
-	kept := c.within(trials)
-	for _, t := range c.todo {
-		if slices.ContainsFunc(kept, func(k record.Trial) bool { return k.Number == t.Number }) {
-			continue
-		}
-		if t.Status.Begun() {
-			t.Attempt++ // the one that was lost stays what it is
-		}
-		t.Status, t.Problem = record.TrialLeft, why
-		t.Record, t.Started, t.Seconds, t.Redeployed, t.Values, t.Validity = "", nil, 0, 0, nil, nil
-		c.study.Place(t)
-	}
-	c.todo = kept
-	if err := c.w.Write(c.study); err != nil {
-		return c.fullOr(err)
-	}
-	return nil
-}
-
-// beforeBlock reports whether all trials of the block that comes next are still to be done. The first block of a study that has just
-// begun counts as one that is under way: whoever began the study looked at the time.
-func (c *conductor) beforeBlock() bool {
-	next := slices.IndexFunc(c.todo, func(t record.Trial) bool { return t.Kind == record.TrialCompared })
-	if next < 0 {
-		return false
-	}
-	begun := func(t record.Trial) bool { return t.Kind != record.TrialCanary && t.Status.Begun() }
-	if !c.resumed && !slices.ContainsFunc(c.study.Trials, begun) {
-		return false
-	}
-	of := func(list []record.Trial) int {
-		numbers := map[int]bool{}
-		for _, t := range list {
-			if t.Kind == record.TrialCompared && t.Block == c.todo[next].Block {
-				numbers[t.Number] = true
-			}
-		}
-		return len(numbers)
-	}
-	return of(c.todo) == of(c.study.Trials)
-}
-
-// turn says which trial of its configuration a trial is, from 1. Batches have blocks of their own.
-func (c *conductor) turn(t record.Trial) int {
-	return (t.Block-1)%max(1, int(c.plan.Spec.Trials)) + 1
-}
-
-// within are the trials to do if there are at most so many of each configuration, without canaries behind the last one.
-func (c *conductor) within(trials int) []record.Trial {
-	var kept []record.Trial
-	last := 0
-	for _, t := range c.todo {
-		if t.Kind == record.TrialCompared && c.turn(t) > trials {
-			continue
-		}
-		kept = append(kept, t)
-		if t.Kind == record.TrialCompared {
-			last = len(kept)
-		}
-	}
-	return kept[:last]
-}
-
-// rest is what is left to do, with how long it takes by what was measured here.
-func (c *conductor) rest() study.Rest {
-	r := study.Rest{Done: int(c.plan.Spec.Trials)}
-	open := map[string]int{}
-	for _, t := range c.todo {
-		if t.Kind == record.TrialCompared {
-			r.Trials = max(r.Trials, c.turn(t))
-			open[t.Configuration]++
-		}
-	}
-	for _, t := range c.study.Trials {
-		if t.Kind == record.TrialCompared && t.Status == record.TrialLeft {
-			open[t.Configuration]++
-		}
-	}
-	for _, n := range open {
-		r.Done = min(r.Done, max(0, int(c.plan.Spec.Trials)-n))
-	}
-	for k := range r.Trials {
-		r.Seconds = append(r.Seconds, c.takes(c.within(k)))
-	}
-	r.Seconds = append(r.Seconds, c.takes(c.todo))
-	return r
-}
-
-// takes is how many seconds trials take, with labs and data that have to be made for them.
-func (c *conductor) takes(trials []record.Trial) (seconds float64) {
-	redeploy, _ := c.redeployed()
-	lab := c.lab
-	for _, t := range trials {
-		spec := c.specs[t.Configuration]
-		seconds += c.pace.measured(t.Configuration, length(spec.Load)) + c.spec.Settle.Std().Seconds()
-		key := lab
-		if l, ok := c.labs[t.Configuration]; ok {
-			key = study.LabKey(l)
-		}
-		switch {
-		case key != lab:
-			seconds += redeploy + c.pace.fill("")
-			lab = key
-		case spec.LoadPhase.Drop || c.pace.fillsAlways(t.Configuration):
-			seconds += c.pace.fill(t.Configuration)
-		}
-	}
-	return seconds
-}
-
-// timeToSearch stops the study where there is no time for another trial of a procedure.
-func (c *conductor) timeToSearch(asked spec.Run) error {
-	if c.o.Budget == nil {
-		return nil
-	}
-	if why := c.o.Budget.Search(length(asked.Load)); why != "" {
+	if why := b.shared.Search(next); why != "" {
 		return &Stop{Reason: OutOfTime, Text: why}
 	}
 	return nil
 }
 
-// fillOf is how many seconds of a trial went into loading its data, by its record.
-func (c *conductor) fillOf(t record.Trial) float64 {
-	r, err := record.OpenBelow(c.o.Dir, t.Record)
-	if err != nil {
-		return 0
+// mayBegin makes sure that the budget of the session is enough for a trial.
+func (s *session) mayBegin(t record.Trial) error {
+	next, _ := s.pace.expect(t.Configuration)
+	left := figure.Plural(len(s.queue.todo), "trial")
+	if t.Kind == record.TrialSearch {
+		left = "its procedures" // only they know how many trials they need
 	}
-	return filled(r)
+	return s.budget.lasts(next+s.spec.Settle.Std(), left)
 }
 
-// filled is how many seconds a run loaded data, 0 if they were there already.
-func filled(r *record.Run) float64 {
-	if r == nil || r.Fill == nil || r.Fill.Inserted == 0 {
-		return 0
-	}
-	return r.Fill.Seconds
-}
-
-// leftOut is the finding about trials for which there was no time.
-func (c *conductor) leftOut() []measure.Finding {
-	count, why, kept := 0, "", map[string]bool{}
-	for _, t := range c.study.Trials {
-		switch {
-		case t.Kind != record.TrialCompared:
-		case t.Status == record.TrialLeft:
-			count++
-			why = t.Problem
-		case t.Status.Begun():
-			kept[t.Configuration] = true
-		}
-	}
-	if count == 0 {
+// fitBlocks leaves out what there is no time for, where a block is about to begin: within one the trials stay balanced.
+// The first block of a study that has just begun counts as one that is under way: whoever began the study looked at the
+// time.
+func (s *session) fitBlocks() error {
+	begun := func(t record.Trial) bool { return t.Kind != record.TrialCanary && t.Status.Begun() }
+	all := s.log.study.Trials
+	if s.budget.shared == nil || !s.resumed && !slices.ContainsFunc(all, begun) || !s.queue.beforeBlock(all) {
 		return nil
 	}
-	f := measure.Finding{ID: "cut-short", Severity: measure.Note, Text: fmt.Sprintf(
-		"%d of %s were left out, in whole blocks, because the time was not enough (%s): what is said rests on the others", count, figure.Plural(c.total, "trial"), why)}
-	if without := c.without(kept); len(without) > 0 {
-		f.Severity = measure.Warning
-		f.Text += "; nothing is known of " + strings.Join(without, ", ")
+	rest := s.rest()
+	trials, why := s.budget.shared.Block(rest)
+	if trials >= rest.Trials {
+		return nil
 	}
-	return []measure.Finding{f}
+	for _, t := range s.queue.leave(trials) {
+		if t.Status.Begun() {
+			t.Attempt++ // the one that was lost stays what it is
+		}
+		t.Status, t.Problem = record.TrialLeft, why
+		t.Record, t.Started, t.Seconds, t.Redeployed, t.Values, t.Validity = "", nil, 0, 0, nil, nil
+		s.log.study.Place(t)
+	}
+	return s.log.write()
 }
 
-// without are the configurations that are not among these, in their order.
-func (c *conductor) without(kept map[string]bool) (list []string) {
-	for _, configuration := range c.study.Configurations {
-		if !kept[configuration.ID] {
-			list = append(list, configuration.ID)
+// rest is what is left to do, with how long it takes by what was measured here.
+func (s *session) rest() study.Rest {
+	r := study.Rest{Done: s.queue.each}
+	open := map[string]int{}
+	for _, t := range s.queue.todo {
+		if t.Kind == record.TrialCompared {
+			r.Trials = max(r.Trials, s.queue.turn(t))
+			open[t.Configuration]++
 		}
 	}
-	return list
+	for _, t := range s.log.study.Trials {
+		if t.Kind == record.TrialCompared && t.Status == record.TrialLeft {
+			open[t.Configuration]++
+		}
+	}
+	for _, n := range open {
+		r.Done = min(r.Done, max(0, s.queue.each-n))
+	}
+	for k := range r.Trials {
+		r.Seconds = append(r.Seconds, s.secondsOf(s.queue.within(k)))
+	}
+	r.Seconds = append(r.Seconds, s.secondsOf(s.queue.todo))
+	return r
 }
 
-// allLeft reports whether no trial of a configuration began because there was no time for it.
-func (c *conductor) allLeft(configuration string) bool {
-	left := false
-	for _, t := range c.study.Trials {
-		if t.Configuration != configuration || t.Kind != record.TrialCompared {
-			continue
+// secondsOf is how many seconds trials take, with labs and data that have to be made for them.
+func (s *session) secondsOf(trials []record.Trial) (seconds float64) {
+	redeploy, _ := redeployed(s.log.study.Trials)
+	lab := s.lab.up
+	for _, t := range trials {
+		spec := s.runs[t.Configuration]
+		seconds += s.pace.measured(t.Configuration, length(spec.Load)) + s.spec.Settle.Std().Seconds()
+		key := lab
+		if l, ok := s.labs[t.Configuration]; ok {
+			key = study.LabKey(l)
 		}
-		if t.Status != record.TrialLeft {
-			return false
+		switch {
+		case key != lab:
+			seconds += redeploy + s.pace.fill("")
+			lab = key
+		case spec.LoadPhase.Drop || s.pace.fillsAlways(t.Configuration):
+			seconds += s.pace.fill(t.Configuration)
 		}
-		left = true
 	}
-	return left
+	return seconds
+}
+
+// standing says where the study is when a trial begins.
+func (s *session) standing(t record.Trial, j job) Standing {
+	st := Standing{Trial: t, Procedure: j.procedure}
+	if j.procedure != "" {
+		return st
+	}
+	st.Total, st.Done = s.queue.total, s.queue.total-len(s.queue.todo)
+	all := s.log.study.Trials
+	for i := len(all) - 1; i >= 0 && st.Blocks == 0; i-- {
+		st.Blocks = all[i].Block // canaries have none
+	}
+	redeploy, _ := redeployed(all)
+	lab := s.lab.up
+	for _, left := range s.queue.todo {
+		d, known := s.pace.expect(left.Configuration)
+		if !known {
+			st.Left = 0
+			break
+		}
+		st.Left += d + s.spec.Settle.Std()
+		if l, ok := s.labs[left.Configuration]; ok && study.LabKey(l) != lab {
+			lab = study.LabKey(l)
+			st.Left += time.Duration(redeploy * float64(time.Second))
+		}
+	}
+	return st
 }

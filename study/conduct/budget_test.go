@@ -55,32 +55,36 @@ func TestBudgetEndsAtABlock(t *testing.T) {
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("%v, %+v", err, s)
 	}
-	if len(p.asked) == 0 || p.asked[0].Trials != 3 || p.asked[0].Done != 1 || len(p.asked[0].Seconds) != 4 || p.asked[0].Seconds[1] != 0 || p.asked[0].Seconds[3] <= p.asked[0].Seconds[2] {
+	if len(p.asked) == 0 || p.asked[0].Trials != 3 || p.asked[0].Done != 1 || len(p.asked[0].Seconds) != 4 ||
+		p.asked[0].Seconds[1] != 0 || p.asked[0].Seconds[3] <= p.asked[0].Seconds[2] {
 		t.Errorf("asked %+v", p.asked)
 	}
 	compared, blocks := 0, map[int]int{}
-	for _, x := range s.Trials {
-		if x.Kind == record.TrialCompared && x.Status == record.TrialDone {
+	for _, trial := range s.Trials {
+		if trial.Kind == record.TrialCompared && trial.Status == record.TrialDone {
 			compared++
-			blocks[x.Block]++
+			blocks[trial.Block]++
 		}
-		if x.Status == record.TrialLeft && (!strings.HasPrefix(x.Problem, "ran late") || x.Record != "") {
-			t.Errorf("%+v", x)
+		if trial.Status == record.TrialLeft && (!strings.HasPrefix(trial.Problem, "ran late") || trial.Record != "") {
+			t.Errorf("%+v", trial)
 		}
 	}
 	if compared != 4 || blocks[1] != 2 || blocks[2] != 2 || count(s, record.TrialPlanned) > 0 || len(s.Comparisons) == 0 {
 		t.Errorf("%d trials are done, in blocks %v: %+v", compared, blocks, s.Trials)
 	}
-	if i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" }); i < 0 || s.Validity[i].Severity != measure.Note {
+	if i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" }); i < 0 ||
+		s.Validity[i].Severity != measure.Note {
 		t.Errorf("findings %+v", s.Validity)
 	}
 	asked := len(b.asked)
-	if s, err = Resume(t.Context(), dir, b.options("")); err != nil || len(b.asked) != asked || count(s, record.TrialLeft) == 0 {
+	if s, err = Resume(t.Context(), dir, b.options("")); err != nil || len(b.asked) != asked ||
+		count(s, record.TrialLeft) == 0 {
 		t.Errorf("%v: a resume did %d more", err, len(b.asked)-asked)
 	}
 	o = b.options("")
 	o.TakeLeft = true
-	if s, err = Resume(t.Context(), dir, o); err != nil || count(s, record.TrialLeft) > 0 || slices.ContainsFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" }) {
+	if s, err = Resume(t.Context(), dir, o); err != nil || count(s, record.TrialLeft) > 0 ||
+		slices.ContainsFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" }) {
 		t.Fatalf("%v: %+v", err, s)
 	}
 	finished(t, dir, s, 6+4)
@@ -109,7 +113,8 @@ func TestBudgetIsAskedBetweenBlocks(t *testing.T) {
 	o = b.options("")
 	o.Budget = p
 	s, err := Resume(t.Context(), dir, o)
-	if err != nil || len(p.asked) != 1 || p.asked[0].Done != 2 || count(s, record.TrialDone) != 4 || count(s, record.TrialLeft) != 2 {
+	if err != nil || len(p.asked) != 1 || p.asked[0].Done != 2 || count(s, record.TrialDone) != 4 ||
+		count(s, record.TrialLeft) != 2 {
 		t.Errorf("%v: asked %+v, %d trials done", err, p.asked, count(s, record.TrialDone))
 	}
 }
@@ -133,7 +138,8 @@ func TestBudgetLeavesALostTrial(t *testing.T) {
 	o := b.options("")
 	o.Budget = &purse{trials: 0}
 	s, err := Resume(t.Context(), dir, o)
-	if err != nil || count(s, record.TrialDone) != 2 || count(s, record.TrialLost) != 1 || count(s, record.TrialLeft) != 4 {
+	if err != nil || count(s, record.TrialDone) != 2 || count(s, record.TrialLost) != 1 ||
+		count(s, record.TrialLeft) != 4 {
 		t.Fatalf("%v: %+v", err, s.Trials)
 	}
 	o.Budget, o.TakeLeft = nil, true
@@ -151,7 +157,8 @@ func TestBudgetOfBatches(t *testing.T) {
 	p := &purse{trials: 0}
 	o.Budget = p
 	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Order, s.Batch = spec.OrderBatched, []string{"workers"} }), o)
-	if err != nil || count(s, record.TrialDone) != 1 || count(s, record.TrialLeft) != 5 || len(p.asked) != 1 || p.asked[0].Done != 0 {
+	if err != nil || count(s, record.TrialDone) != 1 || count(s, record.TrialLeft) != 5 || len(p.asked) != 1 ||
+		p.asked[0].Done != 0 {
 		t.Fatalf("%v: %+v, asked %+v", err, s.Trials, p.asked)
 	}
 	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" })

@@ -12,10 +12,6 @@ package conduct
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -134,29 +130,25 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 		return nil, recording(err)
 	}
 	defer w.Close()
-	c := newConductor(o, w, want)
-	c.study = &record.Study{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool, Command: o.Command,
-			Started: o.Clock.Now().UTC(), Environment: c.environment(), Validity: []measure.Finding{}},
+	s := &record.Study{
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool,
+			Command: o.Command,
+			Started: o.Clock.Now().UTC(), Environment: environment(o.Dir, want.Run.Target), Validity: []measure.Finding{}},
 	}
-	if c.study.Specification, err = record.RedactedStudy(plan.Spec); err != nil {
+	if s.Specification, err = record.RedactedStudy(plan.Spec); err != nil {
 		return nil, wrong(err)
 	}
 	if asked.Scale != nil && !asked.Scale.Applied {
 		if asked, err = record.RedactedStudy(asked); err != nil {
 			return nil, wrong(err)
 		}
-		c.study.Asked = &asked
+		s.Asked = &asked
 	}
+	c := newSession(o, w, s, want)
 	if err := c.adopt(plan); err != nil {
 		return nil, err
 	}
-	if err := c.start(); err != nil {
-		return nil, err
-	}
-	err = c.perform(ctx)
-	c.removeLab(ctx)
-	return c.finish(err)
+	return c.perform(ctx)
 }
 
 func (o *Options) defaults() {
@@ -199,180 +191,3 @@ type silent struct{}
 func (silent) Begin(Standing)   {}
 func (silent) End(record.Trial) {}
 func (silent) Note(string)      {}
-
-// conductor performs one study.
-type conductor struct {
-	o     Options
-	w     *record.StudyWriter
-	spec  spec.Study    // with credentials
-	study *record.Study // without them
-	plan  *study.Plan
-
-	specs    map[string]spec.Run          // by the IDs of configurations as the study has them; with credentials
-	labs     map[string]spec.Lab          // likewise; empty if the study brings none up
-	todo     []record.Trial               // trials to do, in order
-	attempts map[string]int               // the highest attempt of each trial that was seen anywhere
-	resumed  bool                         // there were sessions before this one
-	scanned  bool                         // attempts knows those of earlier sessions
-	open     map[string]*record.TrialData // of attempts that began and are not known to have ended, by their records
-	sessions []record.StudySession        // all of them, this one last
-	// unreadable are the lines of the journal that say nothing.
-	unreadable int
-	number     uint64 // of the run that began last
-	data       map[string]dataState
-	pace       pace
-	began      time.Time // of this session
-	failures   int       // trials that failed, one after the other
-	// unreached are the trials that did not reach their target, by that, since one was reached last.
-	unreached map[string][]record.Trial
-	total     int // trials of the plan
-	// lab is the key of the lab that this session brought up, "" for none; labLeft is why it could not be removed.
-	lab, labLeft string
-}
-
-func newConductor(o Options, w *record.StudyWriter, asked spec.Study) *conductor {
-	return &conductor{
-		o: o, w: w, spec: asked, began: o.Clock.Now(), attempts: map[string]int{}, data: map[string]dataState{},
-		specs: map[string]spec.Run{}, labs: map[string]spec.Lab{}, open: map[string]*record.TrialData{}, pace: newPace(), unreached: map[string][]record.Trial{},
-	}
-}
-
-func (c *conductor) environment() record.Environment {
-	dirs := map[string]string{"record": c.o.Dir}
-	if t, err := run.ParseTarget(c.spec.Run.Target); err == nil && t.Kind == "embedded" {
-		dirs["embedded"] = t.Dir
-	}
-	return record.NewEnvironment(dirs)
-}
-
-// adopt takes a plan over as that of the study, with what is known of its trials.
-func (c *conductor) adopt(plan *study.Plan) error {
-	clean, err := c.w.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials})
-	if err != nil {
-		return recording(err)
-	}
-	c.plan, c.total = plan, len(clean.Trials)
-	known := c.study.Trials
-	c.study.Base, c.study.Configurations, c.study.Trials = clean.Base, clean.Configurations, clean.Trials
-	for _, t := range known {
-		if t.Status != record.TrialPlanned {
-			c.study.Place(t)
-		}
-	}
-	return c.resolve(clean.Configurations)
-}
-
-// resolve finds the runs of configurations whose IDs are without credentials.
-func (c *conductor) resolve(clean []record.Configuration) error {
-	clear(c.specs)
-	clear(c.labs)
-	for i, planned := range c.plan.Configurations {
-		spec, err := c.plan.RunSpec(planned.ID)
-		if err != nil {
-			return wrong(err)
-		}
-		if _, twice := c.specs[clean[i].ID]; twice {
-			return wrong(fmt.Errorf("two configurations are called %s once credentials are taken out: give their levels names", clean[i].ID))
-		}
-		c.specs[clean[i].ID] = spec
-		if l, ok := c.plan.LabSpec(planned.ID); ok {
-			c.labs[clean[i].ID] = l
-		}
-	}
-	return nil
-}
-
-// start writes the study for the first time in this session.
-func (c *conductor) start() error {
-	if err := c.w.Write(c.study); err != nil {
-		return recording(err)
-	}
-	session := c.session()
-	c.sessions = append(c.sessions, session)
-	return recording(c.w.Append(record.StudyEvent{At: c.o.Clock.Now().UTC(), Event: record.EventSession, Session: &session}))
-}
-
-func (c *conductor) session() record.StudySession {
-	e := c.environment()
-	s := record.StudySession{Tool: c.o.Tool, Command: c.o.Command, Pid: syscall.Getpid(), Host: e.Host, CPU: e.CPU, Cores: e.Cores}
-	if dir, err := filepath.Abs("."); err == nil {
-		s.Directory = dir
-	}
-	return s
-}
-
-// perform does what is left of the study.
-func (c *conductor) perform(ctx context.Context) error {
-	if err := c.procedures(ctx); err != nil {
-		return err
-	}
-	if err := c.reconcile(); err != nil {
-		return err
-	}
-	c.todo = c.left()
-	for {
-		if err := c.fitBlocks(); err != nil || len(c.todo) == 0 {
-			return err
-		}
-		t := c.todo[0]
-		spec, ok := c.specs[t.Configuration]
-		if !ok {
-			return wrong(fmt.Errorf("trial %d belongs to the configuration %s, which the plan does not have: this study was planned by another version of plimsoll, go on with that one",
-				t.Number, t.Configuration))
-		}
-		if _, _, err := c.try(ctx, job{trial: t, spec: c.seeded(t, spec)}); err != nil && !counted(err) {
-			return err
-		}
-		c.todo = c.todo[1:]
-		if c.failures >= maxFailures {
-			return c.tooMany()
-		}
-	}
-}
-
-// maxFailures is after how many failed trials in a row a study stops: by then it is not bad luck.
-const maxFailures = 3
-
-func (c *conductor) tooMany() error {
-	return &Stop{Reason: TooManyFail, Text: fmt.Sprintf(
-		"%d trials failed one after the other, the last one with: %s. Remove the cause, then go on with plimsoll study resume %s (--retry-failed repeats them)",
-		c.failures, c.lastProblem(), c.o.Dir)}
-}
-
-func (c *conductor) lastProblem() string {
-	problem := "no reason given"
-	for _, t := range c.study.Trials {
-		if t.Status == record.TrialFailed || t.Status == record.TrialTimeout {
-			problem = t.Problem
-		}
-	}
-	return problem
-}
-
-// finish judges what there is and writes the study for the last time in this session. err is what stopped it.
-func (c *conductor) finish(err error) (*record.Study, error) {
-	s := c.study
-	var stop *Stop
-	switch {
-	case err == nil:
-		ended := c.o.Clock.Now().UTC()
-		s.Status, s.Problem, s.Ended = record.Complete, "", &ended
-	case errors.As(err, &stop):
-		s.Status, s.Problem, s.Ended = record.Interrupted, err.Error(), nil
-	default:
-		s.Status, s.Problem, s.Ended = record.Failed, err.Error(), nil
-	}
-	c.findings()
-	judge.Study(s)
-	writeErr := c.w.Write(s)
-	clean, redactErr := c.w.Redacted(s)
-	if writeErr != nil && clean != nil {
-		clean.Validity = append(clean.Validity, record.Unwritten(writeErr))
-	}
-	if unwritten := errors.Join(writeErr, redactErr); err == nil {
-		err = recording(unwritten)
-	} else if unwritten != nil {
-		err = errors.Join(err, fmt.Errorf("and the study could not be written for the last time: %w", unwritten))
-	}
-	return clean, err
-}

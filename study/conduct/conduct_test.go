@@ -298,7 +298,8 @@ func TestInterruptedStudyGoesOn(t *testing.T) {
 	if !errors.As(err, &stop) || stop.Reason != Interrupted || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
 		t.Fatalf("error %v", err)
 	}
-	if s.Status != record.Interrupted || s.Ended != nil || s.Trials[2].Status != record.TrialLost || s.Trials[3].Status != record.TrialPlanned {
+	if s.Status != record.Interrupted || s.Ended != nil || s.Trials[2].Status != record.TrialLost ||
+		s.Trials[3].Status != record.TrialPlanned {
 		t.Errorf("status %s, trials %+v", s.Status, s.Trials)
 	}
 	again := newBench(simulated.Target{})
@@ -371,7 +372,8 @@ func TestStudyStopsAfterFailuresInARow(t *testing.T) {
 		t.Errorf("%d trials, status %s: %s", len(b.asked), s.Status, s.Problem)
 	}
 	again := newBench(simulated.Target{})
-	if s, err = Resume(t.Context(), dir, again.options("")); err != nil || s.Status != record.Complete || !slices.Equal(again.numbers(), []int{5, 6}) {
+	if s, err = Resume(t.Context(), dir, again.options("")); err != nil || s.Status != record.Complete ||
+		!slices.Equal(again.numbers(), []int{5, 6}) {
 		t.Errorf("resume: %v, trials %v", err, again.numbers())
 	}
 }

@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
-	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -23,6 +23,14 @@ import (
 // growth beyond [grownTooMuch] is a finding. Inserts of the ycsb workloads begin with the same keys in every run, as
 // those of YCSB do: there the next trial must load anew, or its inserts would fail.
 
+// dataSets is what is known of the data on the targets of a study.
+type dataSets struct {
+	dir    string // of the study
+	reload bool   // every trial begins with fresh data
+	drop   bool   // data that this study did not load may be dropped
+	places map[string]dataState
+}
+
 // dataState is what is known of the data in one place.
 type dataState struct {
 	ready bool // all records are there
@@ -32,12 +40,13 @@ type dataState struct {
 }
 
 // placeOf names where the data of a run are, without credentials; "" for targets that keep nothing.
-func (c *conductor) placeOf(asked spec.Run) string {
+func placeOf(asked spec.Run) string {
 	t, err := run.ParseTarget(asked.Target)
 	if err != nil || t.Kind == "null" || t.Kind == "null-tcp" {
 		return ""
 	}
-	return strings.Join([]string{t.String(), asked.Database, orElse(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
+	return strings.Join([]string{t.String(), asked.Database,
+		cmp.Or(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
 }
 
 // familyOf names what workloads that share a collection have in common.
@@ -49,29 +58,22 @@ func familyOf(name string) string {
 	return "usertable"
 }
 
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
 // arrange decides whether a trial begins with fresh data.
-func (c *conductor) arrange(j *job) (*record.TrialData, error) {
-	place := c.placeOf(j.spec)
+func (d *dataSets) arrange(j *job) (*record.TrialData, error) {
+	place := placeOf(j.spec)
 	if place == "" || j.spec.LoadPhase.Skip {
 		return nil, nil
 	}
-	state := c.data[place]
-	if c.spec.Reload {
+	state := d.places[place]
+	if d.reload {
 		j.spec.LoadPhase.Drop = true
 	}
 	if state.taken && !j.spec.LoadPhase.Drop {
-		if !state.ours && !c.o.Drop {
+		if !state.ours && !d.drop {
 			return nil, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
 				"inserts of workload %s use the same keys in every trial, so the next one needs fresh data, but this study did not load those in %s: "+
 					"go on with plimsoll study resume %s --drop if they may be dropped, or begin a study with another database",
-				j.spec.Workload.Name, place, c.o.Dir)}
+				j.spec.Workload.Name, place, d.dir)}
 		}
 		j.spec.LoadPhase.Drop = true
 	}
@@ -82,26 +84,26 @@ func (c *conductor) arrange(j *job) (*record.TrialData, error) {
 // takesKeys reports whether a run inserts documents under keys that every run begins with.
 func takesKeys(w spec.Workload) bool {
 	stock, _ := workload.Stock(strings.TrimPrefix(strings.ToLower(w.Name), "ycsb-"))
-	share, err := strconv.ParseFloat(orElse(w.Params["insertproportion"], stock["insertproportion"]), 64)
+	share, err := strconv.ParseFloat(cmp.Or(w.Params["insertproportion"], stock["insertproportion"]), 64)
 	return w.Mode == "ycsb" && (err != nil && w.Params["insertproportion"] != "" || share > 0)
 }
 
-// settled says what is known of the data after a trial.
-func (c *conductor) settled(d *record.TrialData, r study.Result) *record.TrialData {
-	if d == nil {
+// after says what is known of the data after a trial. begun is what was known when it began.
+func (d *dataSets) after(begun *record.TrialData, r *record.Run) *record.TrialData {
+	if begun == nil {
 		return nil
 	}
-	out := *d
-	if r.Run != nil && r.Run.Fill != nil {
-		f := r.Run.Fill
+	out := *begun
+	if r != nil && r.Fill != nil {
+		f := r.Fill
 		out.Records, out.Held = f.Records, max(f.Present+f.Inserted, f.Counted)
 		out.Ready = out.Held >= f.Records
-		out.Ours = d.Ours || f.Present == 0
+		out.Ours = begun.Ours || f.Present == 0
 	}
-	if r.Run != nil && r.Run.Status == record.Complete {
-		out.Taken = d.Taken && inserted(r.Run)
+	if r != nil && r.Status == record.Complete {
+		out.Taken = begun.Taken && inserted(r)
 	}
-	c.remember(&out)
+	d.ended(&out)
 	return &out
 }
 
@@ -115,30 +117,39 @@ func inserted(r *record.Run) bool {
 	return false
 }
 
-// remember takes what a trial, of this session or of one before, said of its data.
-func (c *conductor) remember(d *record.TrialData) {
-	s := c.data[d.Place]
-	if d.Dropped && d.Ready {
+// ended takes what a trial that ended, in this session or in one before, said of its data.
+func (d *dataSets) ended(t *record.TrialData) {
+	s := d.places[t.Place]
+	if t.Dropped && t.Ready {
 		s.taken = false
 	}
-	if d.Ready || d.Dropped {
-		s.ready, s.ours = d.Ready, d.Ours
+	if t.Ready || t.Dropped {
+		s.ready, s.ours = t.Ready, t.Ours
 	}
-	s.taken = s.taken || d.Taken
-	if d.Records > 0 {
-		s.most = max(s.most, float64(d.Held)/float64(d.Records)-1)
+	s.taken = s.taken || t.Taken
+	if t.Records > 0 {
+		s.most = max(s.most, float64(t.Held)/float64(t.Records)-1)
 	}
-	c.data[d.Place] = s
+	d.places[t.Place] = s
 }
 
-// begun takes into account that a trial began which was never seen to end: what it dropped may be loaded in part,
+// cutShort takes into account that a trial began which was never seen to end: what it dropped may be loaded in part,
 // and what it inserted is unknown.
-func (c *conductor) begun(d *record.TrialData) {
-	s := c.data[d.Place]
-	s.ready = s.ready && !d.Dropped
-	s.ours = s.ours || d.Dropped
-	s.taken = s.taken || d.Taken
-	c.data[d.Place] = s
+func (d *dataSets) cutShort(t *record.TrialData) {
+	s := d.places[t.Place]
+	s.ready = s.ready && !t.Dropped
+	s.ours = s.ours || t.Dropped
+	s.taken = s.taken || t.Taken
+	d.places[t.Place] = s
+}
+
+// removed takes into account that a target is there no more, and its data neither.
+func (d *dataSets) removed(target string) {
+	for place, state := range d.places {
+		if strings.HasPrefix(place, target+" ") {
+			d.places[place] = dataState{most: state.most}
+		}
+	}
 }
 
 // grownTooMuch is the share by which data may grow before it is said: a tenth more documents is seldom felt, but
@@ -146,14 +157,15 @@ func (c *conductor) begun(d *record.TrialData) {
 const grownTooMuch = 0.05
 
 // grew finds the places whose data became larger than what the trials asked for.
-func (c *conductor) grew() []measure.Finding {
+func (d *dataSets) grew() []measure.Finding {
 	var all []measure.Finding
-	for place, s := range c.data {
+	for place, s := range d.places {
 		if s.most < grownTooMuch {
 			continue
 		}
 		most, limit := s.most, grownTooMuch
-		all = append(all, measure.Finding{ID: "data-grew", Severity: measure.Warning, Value: &most, Limit: &limit, Unit: measure.UnitShare,
+		all = append(all, measure.Finding{ID: "data-grew", Severity: measure.Warning, Value: &most, Limit: &limit,
+			Unit: measure.UnitShare,
 			Text: fmt.Sprintf("inserts made the data in %s grow by up to %s beyond what trials ask for, so later trials ran on more than earlier ones: begin each with the same data (reload: true)",
 				place, figure.Percent(s.most))})
 	}

@@ -48,7 +48,8 @@ func TestDeadline(t *testing.T) {
 		reason Reason
 	}{
 		"ends when it is cancelled": {func(ctx context.Context, _ study.Request) { <-ctx.Done() }, deadline, record.TrialTimeout, ""},
-		"ends when it is aborted":   {func(_ context.Context, q study.Request) { <-q.Abort }, deadline + 10*time.Second + cancelGrace, record.TrialTimeout, ""},
+		"ends when it is aborted": {func(_ context.Context, q study.Request) { <-q.Abort },
+			deadline + 10*time.Second + cancelGrace, record.TrialTimeout, ""},
 		"never ends": {func(context.Context, study.Request) { <-release },
 			deadline + 10*time.Second + cancelGrace + abortGrace, record.TrialTimeout, Stuck},
 	} {
@@ -61,13 +62,15 @@ func TestDeadline(t *testing.T) {
 				began := time.Now()
 				s, err := Run(t.Context(), asked, b.options(dir))
 				var stop *Stop
-				if errors.As(err, &stop); err != nil && stop == nil || (stop != nil) != (c.reason != "") || stop != nil && stop.Reason != c.reason {
+				if errors.As(err, &stop); err != nil && stop == nil || (stop != nil) != (c.reason != "") ||
+					stop != nil && stop.Reason != c.reason {
 					t.Errorf("error %v, want a reason %q", err, c.reason)
 				}
 				if took := time.Since(began).Round(time.Second); took != c.after {
 					t.Errorf("it took %v, want %v", took, c.after)
 				}
-				if tr := s.Trials[1]; tr.Status != c.status || !strings.Contains(tr.Problem, "1:40") && !strings.Contains(tr.Problem, "100") {
+				if tr := s.Trials[1]; tr.Status != c.status ||
+					!strings.Contains(tr.Problem, "1:40") && !strings.Contains(tr.Problem, "100") {
 					t.Errorf("trial %+v", tr)
 				}
 				close(release)
@@ -79,9 +82,11 @@ func TestDeadline(t *testing.T) {
 func TestTimeoutDoesNotEndTheStudy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	synctest.Test(t, func(t *testing.T) {
-		b := &stubborn{bench: newBench(simulated.Target{}), trial: 2, until: func(ctx context.Context, _ study.Request) { <-ctx.Done() }, result: context.Canceled}
+		b := &stubborn{bench: newBench(simulated.Target{}), trial: 2,
+			until: func(ctx context.Context, _ study.Request) { <-ctx.Done() }, result: context.Canceled}
 		s, err := Run(t.Context(), smallStudy(nil), b.options(dir)) // with the deadline that follows from the run
-		if err != nil || s.Status != record.Complete || s.Trials[1].Status != record.TrialTimeout || s.Trials[2].Status != record.TrialDone {
+		if err != nil || s.Status != record.Complete || s.Trials[1].Status != record.TrialTimeout ||
+			s.Trials[2].Status != record.TrialDone {
 			t.Fatalf("%v, study %s, trials %+v", err, s.Status, s.Trials)
 		}
 		o := b.options("")
@@ -101,14 +106,15 @@ func TestInterruptedAndAborted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			abort := make(chan struct{})
-			b := &stubborn{bench: newBench(simulated.Target{}), trial: 3, result: context.Canceled, until: func(ctx context.Context, q study.Request) {
-				cancel()
-				<-ctx.Done()
-				if twice {
-					close(abort)
-					<-q.Abort
-				}
-			}}
+			b := &stubborn{bench: newBench(simulated.Target{}), trial: 3, result: context.Canceled,
+				until: func(ctx context.Context, q study.Request) {
+					cancel()
+					<-ctx.Done()
+					if twice {
+						close(abort)
+						<-q.Abort
+					}
+				}}
 			o := b.options(dir)
 			o.Abort = abort
 			s, err := Run(ctx, smallStudy(nil), o)
@@ -148,27 +154,28 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 }
 
 func TestDeadlinesAreLongEnough(t *testing.T) {
-	c := conductor{plan: planOf(t, smallStudy(nil))}
+	c := session{plan: planOf(t, smallStudy(nil))}
 	run := func(change func(*spec.Run)) spec.Run {
 		s := spec.Run{Target: "null:", Load: spec.Load{Workers: 4}}
 		change(&s)
 		s.Load.Timeout = spec.Duration(10 * time.Second)
 		return s
 	}
-	for name, x := range map[string]struct {
+	for name, test := range map[string]struct {
 		spec spec.Run
 		want time.Duration
 	}{
 		"duration": {run(func(s *spec.Run) {
 			s.Load.Duration, s.Load.Warmup = spec.Duration(time.Hour), spec.Duration(time.Minute)
 		}), 2 * 61 * time.Minute},
-		"stages":     {run(func(s *spec.Run) { s.Load.Stages = []spec.Stage{{Duration: spec.Duration(time.Hour)}} }), 2 * time.Hour},
+		"stages": {run(func(s *spec.Run) { s.Load.Stages = []spec.Stage{{Duration: spec.Duration(time.Hour)}} }),
+			2 * time.Hour},
 		"rate":       {run(func(s *spec.Run) { s.Load.Operations, s.Load.Rate = 3_600_000, 1000 }), 2 * time.Hour},
 		"pace":       {run(func(s *spec.Run) { s.Load.Operations, s.Load.Pace = 14400, 1 }), 2 * time.Hour},
 		"operations": {run(func(s *spec.Run) { s.Load.Operations = 144000 }), 2 * time.Hour},
 	} {
-		if got := c.deadline(x.spec); got != x.want+deadlineFloor+10*time.Second {
-			t.Errorf("%s: %v, want %v and the floor", name, got, x.want)
+		if got := c.deadline(test.spec); got != test.want+deadlineFloor+10*time.Second {
+			t.Errorf("%s: %v, want %v and the floor", name, got, test.want)
 		}
 	}
 	c.spec.Deadline = spec.Duration(time.Second)
@@ -190,13 +197,14 @@ func planOf(t *testing.T, asked spec.Study) *study.Plan {
 func TestInterruptedAtTheSameMoment(t *testing.T) {
 	for range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := conductor{o: Options{Runner: runnerFunc(func(context.Context, study.Request) (study.Result, error) {
+		c := session{o: Options{Runner: runnerFunc(func(context.Context, study.Request) (study.Result, error) {
 			cancel()
 			return study.Result{}, context.Canceled
 		})}}
 		_, e := c.supervise(ctx, study.Request{}, time.Hour)
 		var tr record.Trial
-		if err := c.conclude(&tr, job{}, study.Result{}, e); tr.Status != record.TrialLost || !errors.Is(err, context.Canceled) {
+		if err := c.conclude(&tr, job{}, study.Result{}, e); tr.Status != record.TrialLost ||
+			!errors.Is(err, context.Canceled) {
 			t.Fatalf("trial %+v, error %v", tr, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -12,40 +13,57 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// ownFindings are those that only the conductor can know of.
+// ownFindings are those that only who conducts a study can know of.
 var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled", "cut-short"}
 
-// findings replaces what was found out about how the study was conducted.
-func (c *conductor) findings() {
-	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
-	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.grew(), c.changed(), c.labFindings(), c.scaled(), c.leftOut())
+// conducted finds out what there is to say about how a study was conducted.
+type conducted struct {
+	*logbook
+	data  *dataSets
+	lab   *deployment
+	total int // trials of the plan
+}
+
+// replaceFindings replaces what was found out about how the study was conducted.
+func (c *conducted) replaceFindings() {
+	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool {
+		return slices.Contains(ownFindings, f.ID)
+	})
+	all := slices.Concat(others, c.nothingDone(), c.doubtful(), c.noResult(), c.data.grew(), c.changed(), c.deployed(),
+		c.scaled(), c.leftOut())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
 			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
 			figure.Plural(c.unreadable, "line"))})
 	}
-	slices.SortStableFunc(all, func(a, b measure.Finding) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) })
+	slices.SortStableFunc(all, func(a, b measure.Finding) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text))
+	})
 	measure.SortFindings(all)
 	c.study.Validity = all
 }
 
 // nothingDone is the finding about a study that is through and has nothing to show.
-func (c *conductor) nothingDone() []measure.Finding {
-	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Status == record.TrialDone && t.Kind == record.TrialCompared })
+func (c *conducted) nothingDone() []measure.Finding {
+	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
+		return t.Status == record.TrialDone && t.Kind == record.TrialCompared
+	})
 	if c.study.Status != record.Complete || c.total == 0 || done {
 		return nil
 	}
-	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool { return t.Kind == record.TrialCompared && t.Status.Begun() }) {
+	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
+		return t.Kind == record.TrialCompared && t.Status.Begun()
+	}) {
 		return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: "there was no time for any of the trials, so there is nothing to compare"}}
 	}
 	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
 		"none of the trials was finished, so there is nothing to compare; the last one failed with: %s. Remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
-		c.lastProblem(), c.o.Dir)}}
+		lastProblem(c.study.Trials), c.dir)}}
 }
 
 // noResult names the configurations of a study that is through of which no trial counts: what was asked about them has
 // no answer. Exploratory ones decide nothing.
-func (c *conductor) noResult() []measure.Finding {
+func (c *conducted) noResult() []measure.Finding {
 	if c.study.Status != record.Complete || c.total == 0 || len(c.nothingDone()) > 0 {
 		return nil
 	}
@@ -63,20 +81,21 @@ func (c *conductor) noResult() []measure.Finding {
 		if len(ids) > 0 {
 			all = append(all, measure.Finding{ID: "no-result", Severity: severity, Text: fmt.Sprintf(
 				"no trial of %s counts, so nothing is known of %s; see why its trials failed, remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
-				strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.o.Dir)})
+				strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.dir)})
 		}
 	}
 	return all
 }
 
-func (c *conductor) hasResult(configuration string) bool {
+func (c *conducted) hasResult(configuration string) bool {
 	return slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
-		return t.Configuration == configuration && t.Kind == record.TrialCompared && t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
+		return t.Configuration == configuration && t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
+			measure.Worst(t.Validity) != measure.Invalid
 	})
 }
 
 // changed compares the sessions of the study: trials of other programs or machines may differ because of them.
-func (c *conductor) changed() []measure.Finding {
+func (c *conducted) changed() []measure.Finding {
 	var tools, machines []string
 	add := func(list *[]string, what string) {
 		if what != "" && !slices.Contains(*list, what) {
@@ -110,14 +129,88 @@ func machineOf(s record.StudySession) string {
 	if s.Host == "" && s.CPU == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), orElse(s.CPU, "an unknown processor"))
+	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), cmp.Or(s.CPU, "an unknown processor"))
 }
 
-// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's hardware.
-func (c *conductor) scaled() []measure.Finding {
+// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's
+// hardware.
+func (c *conducted) scaled() []measure.Finding {
 	var all []measure.Finding
 	for _, note := range study.ScaleNotes(&c.study.Specification) {
 		all = append(all, measure.Finding{ID: "scaled", Severity: measure.Note, Text: note})
+	}
+	return all
+}
+
+// doubtful hands on why a search for a capacity does not trust its own result.
+func (c *conducted) doubtful() []measure.Finding {
+	if c.study.Capacity == nil || len(c.study.Capacity.Doubts) == 0 {
+		return nil
+	}
+	return []measure.Finding{{ID: "capacity-doubtful", Severity: measure.Warning,
+		Text: "the capacity is in doubt although it was confirmed: " + strings.Join(c.study.Capacity.Doubts, "; ")}}
+}
+
+// leftOut is the finding about trials for which there was no time.
+func (c *conducted) leftOut() []measure.Finding {
+	count, why, kept := 0, "", map[string]bool{}
+	for _, t := range c.study.Trials {
+		switch {
+		case t.Kind != record.TrialCompared:
+		case t.Status == record.TrialLeft:
+			count++
+			why = t.Problem
+		case t.Status.Begun():
+			kept[t.Configuration] = true
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	f := measure.Finding{ID: "cut-short", Severity: measure.Note, Text: fmt.Sprintf(
+		"%d of %s were left out, in whole blocks, because the time was not enough (%s): what is said rests on the others", count, figure.Plural(c.total, "trial"), why)}
+	if without := c.without(kept); len(without) > 0 {
+		f.Severity = measure.Warning
+		f.Text += "; nothing is known of " + strings.Join(without, ", ")
+	}
+	return []measure.Finding{f}
+}
+
+// without are the configurations that are not among these, in their order.
+func (c *conducted) without(kept map[string]bool) (list []string) {
+	for _, configuration := range c.study.Configurations {
+		if !kept[configuration.ID] {
+			list = append(list, configuration.ID)
+		}
+	}
+	return list
+}
+
+// allLeft reports whether no trial of a configuration began because there was no time for it.
+func (c *conducted) allLeft(configuration string) bool {
+	left := false
+	for _, t := range c.study.Trials {
+		if t.Configuration != configuration || t.Kind != record.TrialCompared {
+			continue
+		}
+		if t.Status != record.TrialLeft {
+			return false
+		}
+		left = true
+	}
+	return left
+}
+
+// deployed says how often the lab of the study was brought up, and whether it is still there.
+func (c *conducted) deployed() []measure.Finding {
+	var all []measure.Finding
+	if c.lab.left != "" {
+		all = append(all, measure.Finding{ID: "lab-left", Severity: measure.Note, Text: c.lab.left})
+	}
+	if mean, n := redeployed(c.study.Trials); n > 0 {
+		all = append(all, measure.Finding{ID: "redeployed", Severity: measure.Note, Text: fmt.Sprintf(
+			"the lab was brought up %s, %s each; the trial after that runs on servers that were just started", figure.Plural(n, "time"),
+			figure.Duration(time.Duration(mean*float64(time.Second))))})
 	}
 	return all
 }

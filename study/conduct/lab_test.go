@@ -104,7 +104,9 @@ func TestLabOfAStudy(t *testing.T) {
 	if got := r.ups(); got != plan.Estimate.Redeploys || len(r.labs) != 0 {
 		t.Errorf("%d labs were brought up, planned were %d: %v; left are %v", got, plan.Estimate.Redeploys, r.log, r.labs)
 	}
-	if !slices.ContainsFunc(s.Specification.Factors, func(f spec.Factor) bool { return f.Path == "lab.topology.members" }) || s.Specification.Lab == nil {
+	if !slices.ContainsFunc(s.Specification.Factors, func(f spec.Factor) bool {
+		return f.Path == "lab.topology.members"
+	}) || s.Specification.Lab == nil {
 		t.Errorf("specification %+v", s.Specification)
 	}
 }
@@ -131,10 +133,12 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 	for name, left := range map[string]func(r *rack, dir string){
 		"interrupted": func(*rack, string) {},
 		"killed while it brought one up": func(r *rack, dir string) {
-			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting", Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting",
+				Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
 		},
 		"killed during a trial": func(r *rack, dir string) {
-			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
+			r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up",
+				Specification: spec.Lab{Name: "study-study", Labels: map[string]string{studyLabel: dir}}}
 		},
 		"killed in the first moment": func(r *rack, _ string) { r.labs["study-study"] = &record.Lab{Name: "study-study", State: "starting"} },
 	} {
@@ -183,7 +187,8 @@ func TestForeignLab(t *testing.T) {
 	o := b.options(dir)
 	o.Labs = r
 	var stop *Stop
-	if _, err := Run(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs || !strings.Contains(err.Error(), "plimsoll lab down study-study") {
+	if _, err := Run(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs ||
+		!strings.Contains(err.Error(), "plimsoll lab down study-study") {
 		t.Errorf("error %v", err)
 	}
 	if len(r.log) != 0 || len(b.asked) != 0 || r.labs["study-study"] == nil {

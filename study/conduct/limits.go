@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // What a deadline allows where the specification names none. They only have to tell a trial that hangs from one that
@@ -23,11 +23,11 @@ const (
 )
 
 // deadline is how long a trial may take.
-func (c *conductor) deadline(asked spec.Run) time.Duration {
-	if d := c.spec.Deadline.Std(); d > 0 {
+func (s *session) deadline(asked spec.Run) time.Duration {
+	if d := s.spec.Deadline.Std(); d > 0 {
 		return d
 	}
-	fill := time.Duration(float64(c.dataBytes(asked)) / slowestFill * float64(time.Second))
+	fill := time.Duration(float64(dataBytes(s.plan, asked)) / slowestFill * float64(time.Second))
 	return deadlineFloor + fill + 2*length(asked.Load) + asked.Load.Timeout.Std()
 }
 
@@ -52,26 +52,6 @@ func length(l spec.Load) time.Duration {
 	return l.Warmup.Std() + measured
 }
 
-// withinBudget stops the study when the next trial would go beyond the time that it may take.
-func (c *conductor) withinBudget(t record.Trial) error {
-	budget := c.spec.Budget.Std()
-	if budget == 0 || c.pace.session == 0 {
-		return nil // the plan was held against it, and a session that does nothing gets nowhere
-	}
-	used := c.o.Clock.Now().Sub(c.began)
-	next, _ := c.pace.expect(t.Configuration)
-	if used+next+c.spec.Settle.Std() <= budget {
-		return nil
-	}
-	left := figure.Plural(len(c.todo), "trial")
-	if t.Kind == record.TrialSearch {
-		left = "its procedures" // only they know how many trials they need
-	}
-	return &Stop{Reason: BudgetUsed, Text: fmt.Sprintf(
-		"the budget of %s is used up with %s left to do; go on with plimsoll study resume %s, which begins a new budget",
-		figure.Duration(budget), left, c.o.Dir)}
-}
-
 // The room that the record of a trial takes at most, far on the safe side.
 const (
 	recordRoom   = 16 << 20
@@ -80,16 +60,16 @@ const (
 )
 
 // room makes sure that there is space for the next trial.
-func (c *conductor) room(asked spec.Run) error {
+func (s *session) room(asked spec.Run) error {
 	need := int64(recordRoom + intervalRoom*length(asked.Load).Seconds())
-	if err := c.roomIn(c.o.Dir, need); err != nil {
+	if err := s.roomIn(s.o.Dir, need); err != nil {
 		return err
 	}
 	target, err := run.ParseTarget(asked.Target)
-	if err != nil || target.Kind != "embedded" || c.data[c.placeOf(asked)].ready {
+	if err != nil || target.Kind != "embedded" || s.data.places[placeOf(asked)].ready {
 		return nil
 	}
-	return c.roomIn(target.Dir, need+max(0, dataFactor*c.dataBytes(asked)-held(target.Dir)))
+	return s.roomIn(target.Dir, need+max(0, dataFactor*dataBytes(s.plan, asked)-held(target.Dir)))
 }
 
 // held is how many bytes the files in a directory have: what a trial that was killed has loaded needs no further room.
@@ -107,129 +87,23 @@ func held(dir string) int64 {
 	return bytes
 }
 
-func (c *conductor) roomIn(dir string, need int64) error {
-	free, known := c.o.Free(dir)
+func (s *session) roomIn(dir string, need int64) error {
+	free, known := s.o.Free(dir)
 	if !known || free >= uint64(need) {
 		return nil
 	}
 	return &Stop{Reason: DiskFull, Text: fmt.Sprintf(
 		"only %s are free in %s, and the next trial may need %s: free space, then go on with plimsoll study resume %s",
-		figure.Bytes(int64(min(free, math.MaxInt64))), dir, figure.Bytes(need), c.o.Dir)}
+		figure.Bytes(int64(min(free, math.MaxInt64))), dir, figure.Bytes(need), s.o.Dir)}
 }
 
 // dataBytes is how much a run loads, 0 where its target keeps nothing or the plan does not know it.
-func (c *conductor) dataBytes(asked spec.Run) int64 {
-	for _, set := range c.plan.Estimate.DataSets {
+func dataBytes(plan *study.Plan, asked spec.Run) int64 {
+	for _, set := range plan.Estimate.DataSets {
 		if set.Target == store.Redact(asked.Target) && (set.Database == "" || set.Database == asked.Database) &&
 			set.Records == int64(asked.Workload.Records) {
 			return set.Bytes
 		}
 	}
 	return 0
-}
-
-// pace is how long trials took.
-type pace struct {
-	configs map[string]*tally
-	all     tally
-	session int // trials of this session
-}
-
-type tally struct {
-	seconds float64
-	n       int
-	filled  float64 // of the seconds, those that went into loading data
-	fills   int     // trials that did so
-}
-
-func newPace() pace { return pace{configs: map[string]*tally{}} }
-
-// learn takes a finished trial into account.
-func (p *pace) learn(t record.Trial) {
-	if t.Kind == record.TrialSearch {
-		return
-	}
-	if p.configs[t.Configuration] == nil {
-		p.configs[t.Configuration] = &tally{}
-	}
-	for _, x := range []*tally{p.configs[t.Configuration], &p.all} {
-		x.seconds += t.Seconds
-		x.n++
-	}
-}
-
-// expect says how long the next trial of a configuration will take, judged by those before or else by all others.
-func (p *pace) expect(configuration string) (time.Duration, bool) {
-	x := p.configs[configuration]
-	if x == nil {
-		x = &p.all
-	}
-	if x.n == 0 {
-		return 0, false
-	}
-	return time.Duration(x.seconds / float64(x.n) * float64(time.Second)), true
-}
-
-// learnFill takes into account how long a trial loaded data.
-func (p *pace) learnFill(t record.Trial, seconds float64) {
-	x := p.configs[t.Configuration]
-	if x == nil || t.Kind == record.TrialSearch || seconds <= 0 {
-		return
-	}
-	for _, x := range []*tally{x, &p.all} {
-		x.filled += seconds
-		x.fills++
-	}
-}
-
-// measured is how many seconds a trial of a configuration takes besides loading data, judged by those before, by all others,
-// or else by how long its load is.
-func (p *pace) measured(configuration string, load time.Duration) float64 {
-	x := p.configs[configuration]
-	if x == nil {
-		x = &p.all
-	}
-	if x.n == 0 {
-		return load.Seconds()
-	}
-	return max(0, x.seconds-x.filled) / float64(x.n)
-}
-
-// fill is how many seconds loading data took where it was done, for a configuration or "" for all.
-func (p *pace) fill(configuration string) float64 {
-	x := p.configs[configuration]
-	if x == nil {
-		x = &p.all
-	}
-	return x.filled / float64(max(1, x.fills))
-}
-
-// fillsAlways reports whether each trial of a configuration loaded its data anew.
-func (p *pace) fillsAlways(configuration string) bool {
-	x := p.configs[configuration]
-	return x != nil && x.fills > 1 && x.fills == x.n
-}
-
-// standing says where the study is when a trial begins.
-func (c *conductor) standing(t record.Trial, j job) Standing {
-	s := Standing{Trial: t, Procedure: j.procedure}
-	if j.procedure != "" {
-		return s
-	}
-	s.Total, s.Done = c.total, c.total-len(c.todo)
-	for i := len(c.study.Trials) - 1; i >= 0 && s.Blocks == 0; i-- {
-		s.Blocks = c.study.Trials[i].Block // canaries have none
-	}
-	for _, left := range c.todo {
-		d, known := c.pace.expect(left.Configuration)
-		if !known {
-			s.Left = 0
-			break
-		}
-		s.Left += d + c.spec.Settle.Std()
-	}
-	if s.Left > 0 {
-		s.Left += c.redeployLeft()
-	}
-	return s
 }

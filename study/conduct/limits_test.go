@@ -174,7 +174,8 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "no-result" })
-	if s.Status != record.Complete || i < 0 || s.Validity[i].Severity != measure.Invalid || !strings.Contains(s.Validity[i].Text, "no trial of target=two counts") {
+	if s.Status != record.Complete || i < 0 || s.Validity[i].Severity != measure.Invalid ||
+		!strings.Contains(s.Validity[i].Text, "no trial of target=two counts") {
 		t.Errorf("status %s, findings %+v", s.Status, s.Validity)
 	}
 	up := newBench(simulated.Target{})
@@ -195,7 +196,8 @@ func TestAllTargetsAreDown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	s, err := Run(t.Context(), spec, b.options(dir))
 	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") || strings.Contains(err.Error(), "hunter2") {
+	if !errors.As(err, &stop) || stop.Reason != Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") ||
+		strings.Contains(err.Error(), "hunter2") {
 		t.Fatalf("error %v", err)
 	}
 	lost := 0

@@ -24,7 +24,8 @@ func (instant) Trial(_ context.Context, q study.Request) (study.Result, error) {
 	}
 	r := &record.Run{Head: record.Head{Status: record.Complete, Started: time.Now()}, Specification: q.Spec}
 	r.Phases = []record.PhaseResult{{
-		Phase: "measure", Seconds: 60, Counts: measure.Tally{Attempted: 2e6, Succeeded: 2e6}, Ended: measure.Tally{Attempted: 2e6, Succeeded: 2e6},
+		Phase: "measure", Seconds: 60, Counts: measure.Tally{Attempted: 2e6, Succeeded: 2e6},
+		Ended: measure.Tally{Attempted: 2e6, Succeeded: 2e6},
 		Rates: record.Rates{Achieved: 33333}, All: class("all"), Classes: []record.ClassResult{class("read"), class("update")},
 	}}
 	return study.Result{Run: r}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -25,93 +26,95 @@ const (
 
 var firstNumber = map[string]int{threads: 0, steady: perProcedure, capacity: 2 * perProcedure}
 
-// procedures finds what the specification leaves to be found, fixes it in the base, and plans the study with that.
+// search runs the procedures of a study.
+type search struct {
+	*session
+	asked *spec.Procedures // with defaults
+	base  spec.Run         // with what was found so far
+}
+
+// findBase finds what the specification leaves to be found, fixes it in the base, and plans the study with that.
 // What earlier sessions found is taken from the study, and what they measured on the way from its records.
-func (c *conductor) procedures(ctx context.Context) error {
-	p := c.study.Specification.Procedures // with defaults
+func (s *session) findBase(ctx context.Context) error {
+	p := s.log.study.Specification.Procedures
 	if p == nil {
 		return nil
 	}
-	c.spec.Procedures = p
-	base := c.spec.Run
+	s.spec.Procedures = p
+	f := &search{session: s, asked: p, base: s.spec.Run}
 	for _, name := range []string{threads, steady} {
 		if name == threads && p.Threads == nil || name == steady && p.Steady == nil {
 			continue
 		}
-		result, known := c.found(name)
-		if !known {
-			var err error
-			if result, err = c.find(ctx, name, base); err != nil {
-				return c.ofProcedure(name, err)
-			}
-			c.study.Procedures = append(c.study.Procedures, result)
-			if err := c.w.Write(c.study); err != nil {
-				return c.fullOr(err)
-			}
-		}
-		var err error
-		if base, err = fix(base, result); err != nil {
-			return c.ofProcedure(name, err)
+		if err := f.choose(ctx, name); err != nil {
+			return err
 		}
 	}
-	if err := c.replan(base); err != nil {
+	if err := f.replan(); err != nil {
 		return err
 	}
-	if p.Capacity != nil && c.study.Capacity == nil {
-		return c.searchCapacity(ctx, base, *p.Capacity)
+	if p.Capacity != nil && s.log.study.Capacity == nil {
+		return f.capacity(ctx)
 	}
 	return nil
 }
 
-func (c *conductor) found(name string) (record.ProcedureResult, bool) {
-	for _, r := range c.study.Procedures {
-		if r.Name == name {
-			return r, true
+// choose runs one of the procedures that choose something for the base, unless an earlier session did.
+func (f *search) choose(ctx context.Context, name string) error {
+	found := &f.log.study.Procedures
+	i := slices.IndexFunc(*found, func(r record.ProcedureResult) bool { return r.Name == name })
+	if i < 0 {
+		f.o.Progress.Note("procedure " + name)
+		base := f.base
+		base.Defaults()
+		var result record.ProcedureResult
+		var err error
+		if name == threads {
+			result, err = procedure.Threads(ctx, base, *f.asked.Threads, f.trier(name))
+		} else {
+			result, err = procedure.Steady(ctx, base, *f.asked.Steady, f.trier(name))
 		}
+		if err != nil {
+			return f.ofProcedure(name, err)
+		}
+		*found = append(*found, result)
+		if err := f.log.write(); err != nil {
+			return err
+		}
+		i = len(*found) - 1
 	}
-	return record.ProcedureResult{}, false
-}
-
-// find runs one of the procedures that choose something for the base.
-func (c *conductor) find(ctx context.Context, name string, base spec.Run) (record.ProcedureResult, error) {
-	c.o.Progress.Note("procedure " + name)
-	base.Defaults()
-	if name == threads {
-		return procedure.Threads(ctx, base, *c.spec.Procedures.Threads, c.trier(name))
-	}
-	return procedure.Steady(ctx, base, *c.spec.Procedures.Steady, c.trier(name))
-}
-
-func (c *conductor) searchCapacity(ctx context.Context, base spec.Run, asked spec.Capacity) error {
-	c.o.Progress.Note("procedure " + capacity)
-	base.Defaults()
-	result, err := procedure.Capacity(ctx, base, c.objectives(), asked, c.trier(capacity))
-	if err != nil {
-		return c.ofProcedure(capacity, err)
-	}
-	c.study.Capacity = &result
-	if err := c.w.Write(c.study); err != nil {
-		return c.fullOr(err)
+	var err error
+	if f.base, err = fix(f.base, (*found)[i]); err != nil {
+		return f.ofProcedure(name, err)
 	}
 	return nil
 }
 
-// objectives are what a rate must hold: those of the study, or else those of its base run.
-func (c *conductor) objectives() []string {
-	if len(c.spec.Objectives) > 0 {
-		return c.spec.Objectives
+// capacity searches the rate that holds the objectives: those of the study, or else those of its base run.
+func (f *search) capacity(ctx context.Context) error {
+	f.o.Progress.Note("procedure " + capacity)
+	base := f.base
+	base.Defaults()
+	objectives := f.spec.Objectives
+	if len(objectives) == 0 {
+		objectives = f.spec.Run.Objectives
 	}
-	return c.spec.Run.Objectives
+	result, err := procedure.Capacity(ctx, base, objectives, *f.asked.Capacity, f.trier(capacity))
+	if err != nil {
+		return f.ofProcedure(capacity, err)
+	}
+	f.log.study.Capacity = &result
+	return f.log.write()
 }
 
 // ofProcedure says which procedure an error ended, unless it is one that stops the study anyway.
-func (c *conductor) ofProcedure(name string, err error) error {
+func (f *search) ofProcedure(name string, err error) error {
 	var stop *Stop
 	switch {
 	case errors.As(err, &stop):
 		return stop
 	case errors.Is(err, context.Canceled):
-		return c.interrupted()
+		return interrupted(f.o.Dir)
 	}
 	return fmt.Errorf("procedure %s: %w", name, err)
 }
@@ -132,12 +135,12 @@ func fix(base spec.Run, r record.ProcedureResult) (spec.Run, error) {
 }
 
 // replan plans the study from the base with everything that was found.
-func (c *conductor) replan(base spec.Run) error {
-	spec := c.spec
-	spec.Run, spec.Budget = base, 0 // the budget was held against the plan before; each session has its own
-	o := c.o.Plan
-	o.Rate, o.FillRate = c.measured()
-	o.Redeploy, _ = c.redeployed()
+func (f *search) replan() error {
+	spec := f.spec
+	spec.Run, spec.Budget = f.base, 0 // the budget was held against the plan before; each session has its own
+	o := f.o.Plan
+	o.Rate, o.FillRate = f.measured()
+	o.Redeploy, _ = redeployed(f.log.study.Trials)
 	plan, err := study.NewPlan(spec, o)
 	if err != nil {
 		return wrong(fmt.Errorf("with what the procedures chose: %w", err))
@@ -145,55 +148,53 @@ func (c *conductor) replan(base spec.Run) error {
 	if len(plan.Trials) > 0 {
 		rest := plan.Estimate
 		rest.Seconds, rest.Procedures = rest.Seconds-rest.Procedures, 0
-		c.o.Progress.Note("the trials that are compared take about " + rest.Text())
+		f.o.Progress.Note("the trials that are compared take about " + rest.Text())
 	}
-	if err := c.adopt(plan); err != nil {
+	if err := f.adopt(plan); err != nil {
 		return err
 	}
-	if err := c.w.Write(c.study); err != nil {
-		return c.fullOr(err)
-	}
-	return nil
+	return f.log.write()
 }
 
 // measured are the operations per second of the last trial of a procedure that sent as fast as it could, and the bytes
 // per second of the last load phase: the rest of the study is estimated with them. 0 is unknown.
-func (c *conductor) measured() (rate, fill float64) {
-	for _, t := range c.study.Trials {
+func (f *search) measured() (rate, fill float64) {
+	for _, t := range f.log.study.Trials {
 		if t.Kind != record.TrialSearch || t.Status != record.TrialDone {
 			continue
 		}
-		r, err := record.OpenBelow(c.o.Dir, t.Record)
+		r, err := record.OpenBelow(f.o.Dir, t.Record)
 		if err != nil {
 			continue
 		}
 		if p := r.Phase("measure"); p != nil && !r.Specification.Load.Open() && r.Specification.Load.Pace == 0 {
 			rate = p.Rates.Achieved
 		}
-		if f := r.Fill; f != nil && f.Inserted > 0 && f.Seconds > 0 {
-			fill = float64(c.dataBytes(r.Specification)) * float64(f.Inserted) / float64(f.Records) / f.Seconds
+		if load := r.Fill; load != nil && load.Inserted > 0 && load.Seconds > 0 {
+			fill = float64(dataBytes(f.plan, r.Specification)) * float64(load.Inserted) / float64(load.Records) / load.Seconds
 		}
 	}
 	return rate, fill
 }
 
 // trier makes the trials of a procedure, or returns what an earlier session measured in the same place.
-func (c *conductor) trier(name string) procedure.Try {
+func (f *search) trier(name string) procedure.Try {
 	step := 0
 	return func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
 		step++
-		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what, Status: record.TrialPlanned}
-		j := job{trial: t, spec: c.seeded(t, asked), procedure: name, step: step}
-		if result, done, ok, err := c.replay(j); ok || err != nil {
+		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what,
+			Status: record.TrialPlanned}
+		j := job{trial: t, spec: seeded(f.log.study.Specification.Seed, t, asked), procedure: name, step: step}
+		if result, done, ok, err := f.replay(j); ok || err != nil {
 			return result, done, err
 		}
-		err := c.timeToSearch(asked)
+		err := f.budget.search(length(asked.Load))
 		var result study.Result
 		if err == nil {
-			result, t, err = c.try(ctx, j)
+			result, t, err = f.try(ctx, j)
 		}
-		if c.failures >= maxFailures {
-			err = c.tooMany()
+		if f.streak.failures >= maxFailures {
+			err = f.tooMany()
 		}
 		var stop *Stop
 		if errors.As(err, &stop) {
@@ -205,24 +206,24 @@ func (c *conductor) trier(name string) procedure.Try {
 }
 
 // replay returns what an earlier session made of a trial of a procedure.
-func (c *conductor) replay(j job) (study.Result, record.Trial, bool, error) {
-	last, err := c.lastAttempt(j)
+func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
+	last, err := f.lastAttempt(j)
 	if err != nil || last == nil {
 		return study.Result{}, record.Trial{}, false, err
 	}
 	switch last.Status {
 	case record.TrialDone:
-		if c.o.RetryFailed && worthless(*last) {
+		if f.o.RetryFailed && worthless(*last) {
 			break
 		}
-		dir := filepath.Join(c.o.Dir, last.Record)
+		dir := filepath.Join(f.o.Dir, last.Record)
 		r, err := record.OpenRun(dir)
 		if err != nil || !sameRun(r.Specification, j.spec) {
 			return study.Result{}, record.Trial{}, false, nil // it must be measured again
 		}
 		return study.Result{Run: r, Seconds: func() ([]study.Second, error) { return Seconds(dir) }}, *last, true, nil
 	case record.TrialFailed, record.TrialTimeout:
-		if !c.o.RetryFailed {
+		if !f.o.RetryFailed {
 			return study.Result{}, *last, true, &countedError{errors.New(last.Problem)}
 		}
 	}
@@ -230,13 +231,13 @@ func (c *conductor) replay(j job) (study.Result, record.Trial, bool, error) {
 }
 
 // lastAttempt finds what is known of the last attempt of a trial, after looking at its record if that must decide.
-func (c *conductor) lastAttempt(j job) (*record.Trial, error) {
-	if err := c.settle(j.trial, j.procedure); err != nil {
+func (f *search) lastAttempt(j job) (*record.Trial, error) {
+	if err := f.closeAttempts(j.trial, j.procedure); err != nil {
 		return nil, err
 	}
 	var last *record.Trial
-	for i := range c.study.Trials {
-		t := &c.study.Trials[i]
+	for i := range f.log.study.Trials {
+		t := &f.log.study.Trials[i]
 		if t.Kind == record.TrialSearch && t.Number == j.trial.Number && t.Status != record.TrialPlanned {
 			last = t
 		}

@@ -24,9 +24,10 @@ func searching() spec.Study {
 			Load: spec.Load{Workers: 2, Duration: spec.Duration(10 * time.Second)},
 		},
 		Procedures: &spec.Procedures{
-			Threads:  &spec.Threads{Levels: []spec.Count{1, 4, 8, 16}, Trials: 1, Duration: spec.Duration(5 * time.Second)},
-			Steady:   &spec.Steady{From: 4, To: 16, Cycle: spec.Duration(time.Second), Tolerance: 0.1},
-			Capacity: &spec.Capacity{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1, Duration: spec.Duration(4 * time.Second)},
+			Threads: &spec.Threads{Levels: []spec.Count{1, 4, 8, 16}, Trials: 1, Duration: spec.Duration(5 * time.Second)},
+			Steady:  &spec.Steady{From: 4, To: 16, Cycle: spec.Duration(time.Second), Tolerance: 0.1},
+			Capacity: &spec.Capacity{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1,
+				Duration: spec.Duration(4 * time.Second)},
 		},
 		Factors:    []spec.Factor{{Path: "workload.records", Levels: []spec.Level{{Value: 100}, {Value: 200}}}},
 		Objectives: []string{"p99<50ms", "errors<1%"},
@@ -162,7 +163,8 @@ func TestFailuresInProcedures(t *testing.T) {
 	b := newBench(target)
 	s, err = Run(t.Context(), searching(), b.options(dir))
 	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != TooManyFail || len(b.asked) != maxFailures || s.Status != record.Interrupted {
+	if !errors.As(err, &stop) || stop.Reason != TooManyFail || len(b.asked) != maxFailures ||
+		s.Status != record.Interrupted {
 		t.Errorf("%v, after %d trials, study %s", err, len(b.asked), s.Status)
 	}
 }

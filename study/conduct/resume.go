@@ -2,16 +2,14 @@ package conduct
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
@@ -53,21 +51,16 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 		return nil, recording(err)
 	}
 	defer w.Close()
-	c := newConductor(o, w, spec)
-	c.study, c.resumed = s, true
+	c := newSession(o, w, s, spec)
+	c.resumed = true
 	if err := c.recall(plan); err != nil {
 		return nil, err
 	}
-	if s.Status == record.Complete && !c.retries() {
+	if s.Status == record.Complete && len(c.log.left(o.RetryFailed)) == 0 {
 		return s, nil
 	}
 	s.Status, s.Problem, s.Ended = record.Running, "", nil
-	if err := c.start(); err != nil {
-		return nil, err
-	}
-	err = c.perform(ctx)
-	c.removeLab(ctx)
-	return c.finish(err)
+	return c.perform(ctx)
 }
 
 // specOf returns the specification to go on with: the one that is given if it is that of the study, or what was kept.
@@ -182,46 +175,33 @@ func differentKey(x, y map[string]any, path string) string {
 }
 
 // recall takes over what earlier sessions left.
-func (c *conductor) recall(plan *study.Plan) error {
-	events, unreadable, err := record.ReadJournal(c.o.Dir)
-	if err != nil {
-		return recording(err)
-	}
-	c.unreadable = unreadable
-	for i := range events {
-		e := &events[i]
-		switch {
-		case e.Session != nil:
-			c.sessions = append(c.sessions, *e.Session)
-		case e.Event == record.EventBegin && e.Data != nil:
-			c.open[e.Trial.Record] = e.Data
-		case e.Event == record.EventEnd && e.Data != nil:
-			delete(c.open, e.Trial.Record)
-			c.remember(e.Data)
-		}
-	}
-	for _, d := range c.open {
-		c.begun(d)
-	}
-	if err := c.samePlaces(plan); err != nil {
+func (s *session) recall(plan *study.Plan) error {
+	if err := s.log.recall(s.data); err != nil {
 		return err
 	}
-	for i := range c.study.Trials {
-		t := &c.study.Trials[i]
+	if err := s.samePlaces(plan); err != nil {
+		return err
+	}
+	trials := s.log.study.Trials
+	for i := range trials {
+		t := &trials[i]
 		switch {
 		case t.Status == record.TrialDone:
-			c.pace.learn(*t)
-			if c.o.Budget != nil {
-				c.pace.learnFill(*t, c.fillOf(*t))
+			s.pace.learn(*t)
+			if s.budget.shared == nil {
+				break
 			}
-		case t.Status == record.TrialLeft && c.o.TakeLeft:
+			if r, err := record.OpenBelow(s.o.Dir, t.Record); err == nil {
+				s.pace.learnFill(*t, filled(r))
+			}
+		case t.Status == record.TrialLeft && s.o.TakeLeft:
 			t.Status, t.Problem = record.TrialPlanned, ""
 		}
 	}
-	if c.spec.Procedures == nil {
-		return c.adopt(plan)
+	if s.spec.Procedures == nil {
+		return s.adopt(plan)
 	}
-	c.plan = plan // until the procedures are through
+	s.plan = plan // until the procedures are through
 	return nil
 }
 
@@ -230,12 +210,16 @@ func fileOf(w spec.Workload) string {
 	if !strings.EqualFold(w.Params["fieldlengthdistribution"], "histogram") {
 		return ""
 	}
-	return orElse(w.Params["fieldlengthhistogram"], "hist.txt") // the default of the workloads
+	return cmp.Or(w.Params["fieldlengthhistogram"], "hist.txt") // the default of the workloads
 }
 
 // samePlaces makes sure that relative directories and files still mean what they meant.
-func (c *conductor) samePlaces(plan *study.Plan) error {
-	if len(c.sessions) == 0 || c.sessions[0].Directory == "" || c.sessions[0].Directory == c.session().Directory {
+func (s *session) samePlaces(plan *study.Plan) error {
+	if len(s.log.sessions) == 0 {
+		return nil
+	}
+	began := s.log.sessions[0].Directory
+	if began == "" || began == s.describe().Directory {
 		return nil
 	}
 	for _, configuration := range plan.Configurations {
@@ -245,130 +229,75 @@ func (c *conductor) samePlaces(plan *study.Plan) error {
 		}
 		t, err := run.ParseTarget(spec.Target)
 		if err == nil && t.Kind == "embedded" && !filepath.IsAbs(t.Dir) {
-			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began: go on from there", t, c.sessions[0].Directory))
+			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began: go on from there", t, began))
 		}
 		if file := fileOf(spec.Workload); file != "" && !filepath.IsAbs(file) {
-			return wrong(fmt.Errorf("the file %s of the workload is meant below %s, where the study began: go on from there", file, c.sessions[0].Directory))
+			return wrong(fmt.Errorf("the file %s of the workload is meant below %s, where the study began: go on from there", file, began))
 		}
 	}
 	return nil
 }
 
-// retries reports whether something is to be repeated although the study is complete.
-func (c *conductor) retries() bool { return len(c.left()) > 0 }
-
-// worthless reports whether a trial that is done must not be believed.
-func worthless(t record.Trial) bool { return measure.Worst(t.Validity) == measure.Invalid }
-
-// left lists the trials that are to be done, in order: those that never ended and, if asked for, those that failed or
-// must not be believed.
-func (c *conductor) left() []record.Trial {
-	last := map[int]record.Trial{}
-	var numbers []int
-	for _, t := range c.study.Trials {
-		if t.Kind == record.TrialSearch {
-			continue
-		}
-		if _, seen := last[t.Number]; !seen {
-			numbers = append(numbers, t.Number)
-		}
-		if have := last[t.Number]; have.Status != record.TrialDone || worthless(have) { // whatever came after a result does not count
-			last[t.Number] = t
-		}
-	}
-	var list []record.Trial
-	for _, n := range numbers {
-		switch t := last[n]; t.Status {
-		case record.TrialLeft: // it stays left out: see TakeLeft
-		case record.TrialDone, record.TrialFailed, record.TrialTimeout:
-			if c.o.RetryFailed && (t.Status != record.TrialDone || worthless(t)) {
-				list = append(list, t)
-			}
-		default:
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// reconcile settles all trials of the plan of which it is not known how they ended.
-func (c *conductor) reconcile() error {
-	if !c.resumed {
+// reconcile closes the attempts at all trials of the plan of which it is not known how they ended.
+func (s *session) reconcile() error {
+	if !s.resumed {
 		return nil // nothing ran before
 	}
-	for _, t := range slices.Clone(c.study.Trials) {
+	for _, t := range slices.Clone(s.log.study.Trials) {
 		if t.Kind == record.TrialSearch {
 			continue
 		}
-		if err := c.settle(t, ""); err != nil {
+		if err := s.closeAttempts(t, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle looks at the records of a trial: attempts that are not known to have ended are done if their record is
+// closeAttempts looks at the records of a trial: attempts that are not known to have ended are done if their record is
 // complete, and lost otherwise.
-func (c *conductor) settle(t record.Trial, procedure string) error {
-	if err := c.scan(); err != nil {
+func (s *session) closeAttempts(t record.Trial, procedure string) error {
+	unended, err := s.log.unended(t, procedure)
+	if err != nil {
 		return err
 	}
-	name := nameOf(t, procedure)
-	for attempt := 1; attempt <= c.attempts[name]; attempt++ {
-		known, ended := c.known(t, attempt)
-		if ended {
-			continue
-		}
-		known.Record = orElse(known.Record, dirOf(known, procedure))
+	for _, attempt := range unended {
 		var data *record.TrialData
-		if r := c.judgeRecord(&known, procedure); r != nil {
-			data = c.settled(c.open[known.Record], study.Result{Run: r})
+		if r := s.judgeRecord(&attempt, procedure); r != nil {
+			data = s.data.after(s.log.open[attempt.Record], r)
 		}
 		j := job{procedure: procedure}
 		if procedure != "" {
-			j.step = known.Number - firstNumber[procedure]
+			j.step = attempt.Number - firstNumber[procedure]
 		}
-		if err := c.note(record.EventEnd, known, j, data); err != nil {
+		if err := s.log.note(record.EventEnd, attempt, j, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// known returns what the study knows of an attempt, and whether that is its end.
-func (c *conductor) known(t record.Trial, attempt int) (record.Trial, bool) {
-	for _, have := range c.study.Trials {
-		same := have.Number == t.Number && (have.Kind == record.TrialSearch) == (t.Kind == record.TrialSearch)
-		if same && have.Attempt == attempt && have.Status != record.TrialPlanned {
-			return have, have.Status != record.TrialRunning
-		}
-	}
-	t.Attempt, t.Record = attempt, ""
-	t.Started, t.Seconds, t.Values, t.Validity, t.Problem = nil, 0, nil, nil, ""
-	return t, false
-}
-
 // judgeRecord says what became of an attempt by its record alone, and returns that if it counts.
-func (c *conductor) judgeRecord(t *record.Trial, procedure string) *record.Run {
-	r, err := record.OpenBelow(c.o.Dir, t.Record)
-	spec, planned := c.specs[t.Configuration]
+func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
+	r, err := record.OpenBelow(s.o.Dir, t.Record)
+	spec, planned := s.runs[t.Configuration]
 	altered := err == nil && slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "altered" })
 	switch {
 	case err != nil || r.Status != record.Complete || altered:
 		t.Status, t.Problem = record.TrialLost, "the study ended while it was under way"
-	case procedure == "" && (!planned || !sameRun(r.Specification, c.seeded(*t, spec))):
+	case procedure == "" && (!planned || !sameRun(r.Specification, seeded(s.log.study.Specification.Seed, *t, spec))):
 		t.Status, t.Problem = record.TrialLost, "its record is that of another run"
 	case cutShort(r) != "":
 		t.Status, t.Problem = record.TrialFailed, cutShort(r)
-		c.evaluate(t, study.Result{Run: r})
+		s.evaluate(t, r)
 	default:
 		started := r.Started
 		t.Status, t.Started, t.Problem = record.TrialDone, &started, ""
 		if r.Ended != nil {
 			t.Seconds = max(0, r.Ended.Sub(r.Started).Seconds()) // a clock may be set back
 		}
-		c.evaluate(t, study.Result{Run: r})
-		c.pace.learn(*t)
+		s.evaluate(t, r)
+		s.pace.learn(*t)
 		return r
 	}
 	return nil
@@ -384,59 +313,4 @@ func sameRun(recorded, asked spec.Run) bool {
 	a, errA := json.Marshal(recorded)
 	b, errB := json.Marshal(asked)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
-}
-
-// nameOf names a trial within a study; an attempt of it adds its number.
-func nameOf(t record.Trial, procedure string) string {
-	if procedure == "" {
-		return fmt.Sprintf("%04d", t.Number)
-	}
-	return fmt.Sprintf("%s-%04d", procedure, t.Number-firstNumber[procedure])
-}
-
-// dirOf is the directory of the record of an attempt, relative to that of the study.
-func dirOf(t record.Trial, procedure string) string {
-	in := record.TrialsDir
-	if procedure != "" {
-		in = record.ProceduresIn
-	}
-	return fmt.Sprintf("%s/%s-%d", in, nameOf(t, procedure), t.Attempt)
-}
-
-var attemptDir = regexp.MustCompile(`^(.+)-(\d+)$`)
-
-// scan finds the highest attempt of each trial that was ever begun, by the directories and by what is known.
-func (c *conductor) scan() error {
-	if c.scanned {
-		return nil
-	}
-	c.scanned = true
-	see := func(name string) {
-		m := attemptDir.FindStringSubmatch(name)
-		if m == nil {
-			return
-		}
-		if n, err := strconv.Atoi(m[2]); err == nil {
-			c.attempts[m[1]] = max(c.attempts[m[1]], n)
-		}
-	}
-	for _, in := range []string{record.TrialsDir, record.ProceduresIn} {
-		at, err := record.Below(c.o.Dir, in)
-		if err != nil {
-			return recording(err)
-		}
-		entries, err := os.ReadDir(at)
-		if err != nil {
-			return recording(err)
-		}
-		for _, e := range entries {
-			see(e.Name())
-		}
-	}
-	for _, t := range c.study.Trials {
-		if t.Record != "" {
-			see(filepath.Base(t.Record))
-		}
-	}
-	return nil
 }

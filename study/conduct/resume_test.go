@@ -59,7 +59,8 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 		o.Spec = &spec
 		_, err := Resume(t.Context(), dir, o)
 		var e *run.Error
-		if want = strings.TrimSpace(want); !errors.As(err, &e) || e.Stage != run.Specification || !strings.Contains(err.Error(), want) || len(b.asked) > 0 {
+		if want = strings.TrimSpace(want); !errors.As(err, &e) || e.Stage != run.Specification ||
+			!strings.Contains(err.Error(), want) || len(b.asked) > 0 {
 			t.Errorf("%v, want %q; trials %v", err, want, b.numbers())
 		}
 	}
@@ -131,7 +132,7 @@ func TestTwoAtOnceAreRefused(t *testing.T) {
 		other := newBench(simulated.Target{})
 		_, err := Resume(t.Context(), dir, other.options(""))
 		if held := new(record.HeldError); !errors.As(err, &held) || held.Pid != os.Getpid() {
-			t.Errorf("a second conductor: %v", err)
+			t.Errorf("a second session: %v", err)
 		}
 		if _, err := Run(t.Context(), smallStudy(nil), other.options(dir)); !errors.As(err, new(*record.HeldError)) {
 			t.Errorf("a second study: %v", err)
@@ -256,7 +257,8 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		s.Trials = 1
 	})
 	for _, foreign := range []bool{false, true} {
-		b := &filling{bench: newBench(simulated.Target{Classes: []simulated.Class{{Name: "insert", Share: 1, Time: 1}}}), present: 0}
+		b := &filling{bench: newBench(simulated.Target{Classes: []simulated.Class{{Name: "insert", Share: 1, Time: 1}}}),
+			present: 0}
 		if foreign {
 			b.present = 100
 		}
@@ -292,7 +294,8 @@ func (f *filling) Trial(ctx context.Context, q study.Request) (study.Result, err
 	r, err := f.bench.Trial(ctx, q)
 	if r.Run != nil {
 		want := int64(q.Spec.Workload.Records)
-		r.Run.Fill = &record.FillResult{Records: want, Present: f.present, Inserted: max(0, want-f.present), Counted: max(want, f.present)}
+		r.Run.Fill = &record.FillResult{Records: want, Present: f.present, Inserted: max(0, want-f.present),
+			Counted: max(want, f.present)}
 		f.present = max(want, f.present) + f.grow
 	}
 	return r, err

@@ -77,7 +77,8 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 		t.Fatalf("with --retry-failed %v were repeated: %v", again.numbers(), err)
 	}
 	for _, n := range []int{2, 3} {
-		if list := attempts(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone || worthless(list[1]) {
+		if list := attempts(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone ||
+			worthless(list[1]) {
 			t.Errorf("trial %d: %+v", n, list)
 		}
 	}
@@ -161,7 +162,8 @@ func TestRelativeFileIsRefusedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(simulated.Target{})
-	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "the file sizes.txt") || len(b.asked) > 0 {
+	if _, err := Resume(t.Context(), dir, b.options("")); err == nil ||
+		!strings.Contains(err.Error(), "the file sizes.txt") || len(b.asked) > 0 {
 		t.Errorf("from another directory: %v", err)
 	}
 }
@@ -197,10 +199,11 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 func TestBudgetWithinAProcedure(t *testing.T) {
 	b := newBench(searchTarget())
 	asked := searching()
-	c := newConductor(b.options(t.TempDir()), nil, asked)
-	c.spec.Budget, c.pace.session = spec.Duration(time.Nanosecond), 1
-	c.began = c.began.Add(-time.Hour)
-	if err := c.withinBudget(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left to do") {
+	asked.Budget = spec.Duration(time.Nanosecond)
+	c := newSession(b.options(t.TempDir()), nil, nil, asked)
+	c.budget.trials = 1
+	c.budget.began = c.budget.began.Add(-time.Hour)
+	if err := c.mayBegin(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left to do") {
 		t.Errorf("it says: %v", err)
 	}
 }

@@ -58,7 +58,8 @@ func TestScaleIsAppliedOnce(t *testing.T) {
 					t.Errorf("trial %d: %v records, %v workers", q.Trial, r, q.Spec.Load.Workers)
 				}
 			}
-			if s.Asked == nil || s.Asked.Run.Workload.Records != 100_000 || s.Specification.Run.Workload.Records != 10_000 || !s.Specification.Scale.Applied {
+			if s.Asked == nil || s.Asked.Run.Workload.Records != 100_000 || s.Specification.Run.Workload.Records != 10_000 ||
+				!s.Specification.Scale.Applied {
 				t.Errorf("asked %+v\nspecification %+v", s.Asked, s.Specification)
 			}
 			if c := s.Configurations[1]; c.Levels["records"] != "200000" || c.Set["workload.records"] != 20_000 {

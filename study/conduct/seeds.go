@@ -9,10 +9,10 @@ import (
 // specification names no seed. All configurations of a block have the same arrivals, so that comparisons within it are
 // of like with like; each block, canary and trial of a procedure has others. With the same arrivals in all of them,
 // an open loop that keeps up would do exactly the same number of operations in every trial, and intervals would say
-// that nothing scatters.
-func (c *conductor) seeded(t record.Trial, asked spec.Run) spec.Run {
+// that nothing scatters. seed is that of the study.
+func seeded(seed uint64, t record.Trial, asked spec.Run) spec.Run {
 	if asked.Load.Seed == 0 && asked.Load.Random() {
-		asked.Load.Seed = arrivalSeed(c.study.Specification.Seed, t)
+		asked.Load.Seed = arrivalSeed(seed, t)
 	}
 	return asked
 }

@@ -72,7 +72,8 @@ func TestArrivalsAsAskedFor(t *testing.T) {
 		"closed loop": {func(l *spec.Load) { l.Rate = 0 }, 0},
 	} {
 		b := newBench(simulated.Target{})
-		_, err := Run(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }), b.options(filepath.Join(t.TempDir(), "study")))
+		_, err := Run(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }),
+			b.options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,13 @@
 package conduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -36,51 +38,58 @@ func counted(err error) bool { return errors.As(err, new(*countedError)) }
 
 // try does a trial: it sees to everything around it, writes down that it begins and what became of it. An error is a
 // [*Stop], a [*run.Error] of writing things down, or marks a failure that is written down and counted.
-func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial, error) {
-	if err := c.ready(ctx, &j); err != nil {
+func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, error) {
+	if err := s.ready(ctx, &j); err != nil {
 		return study.Result{}, j.trial, err
 	}
-	fresh, err := c.needsLab(ctx, &j)
+	lab, ofLab := s.labOf(&j)
+	fresh := false
+	if ofLab {
+		var err error
+		if fresh, err = s.lab.needed(ctx, lab); err != nil {
+			return study.Result{}, j.trial, err
+		}
+	}
+	if fresh {
+		s.data.removed(spec.LabTarget(lab.Name))
+	}
+	data, err := s.data.arrange(&j)
 	if err != nil {
 		return study.Result{}, j.trial, err
 	}
-	data, err := c.arrange(&j)
-	if err != nil {
-		return study.Result{}, j.trial, err
-	}
-	started := c.o.Clock.Now()
+	started := s.o.Clock.Now()
 	utc := started.UTC()
 	t := j.trial
-	t.Attempt = c.attempts[nameOf(t, j.procedure)] + 1
-	c.attempts[nameOf(t, j.procedure)] = t.Attempt
+	t.Attempt = s.log.nextAttempt(t, j.procedure)
 	t.Record = dirOf(t, j.procedure)
 	t.Status, t.Started, t.Problem, t.Seconds, t.Values, t.Validity = record.TrialRunning, &utc, "", 0, nil, nil
 	t.Redeployed = 0
-	if err := c.note(record.EventBegin, t, j, data); err != nil {
+	if err := s.log.note(record.EventBegin, t, j, data); err != nil {
 		return study.Result{}, t, err
 	}
-	c.o.Progress.Begin(c.standing(t, j))
+	s.o.Progress.Begin(s.standing(t, j))
 	if fresh {
-		t.Redeployed, err = c.deploy(ctx, &j)
+		var engine string
+		t.Redeployed, engine, err = s.lab.deploy(ctx, lab, t.Configuration)
+		s.log.study.Engine = cmp.Or(engine, s.log.study.Engine)
 	}
-	result, ending := study.Result{}, ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(c.o.Abort))}
+	result, ending := study.Result{}, ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(s.o.Abort))}
 	if err == nil {
-		result, ending = c.supervise(ctx, study.Request{
-			Spec: j.spec, Dir: filepath.Join(c.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
-			Number: c.nextNumber(started),
-		}, c.deadline(j.spec))
+		result, ending = s.supervise(ctx, study.Request{
+			Spec: j.spec, Dir: filepath.Join(s.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
+			Number: s.log.nextNumber(started),
+		}, s.deadline(j.spec))
 	}
-	t.Seconds = max(0, c.o.Clock.Now().Sub(started).Seconds()-t.Redeployed) // a clock may be set back
-	stop := c.conclude(&t, j, result, ending)
-	data = c.settled(data, result)
-	if err := c.over(t, j, data); err != nil {
+	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Redeployed) // a clock may be set back
+	stop := s.conclude(&t, j, result, ending)
+	if err := s.ended(t, j, s.data.after(data, result.Run)); err != nil {
 		return result, t, err
 	}
 	if t.Status == record.TrialDone {
-		c.pace.learnFill(t, filled(result.Run))
+		s.pace.learnFill(t, filled(result.Run))
 	}
 	if stop != nil {
-		return result, t, errors.Join(stop, c.giveBack())
+		return result, t, errors.Join(stop, s.loseInnocent())
 	}
 	if t.Status != record.TrialDone {
 		return result, t, &countedError{errors.New(t.Problem)}
@@ -88,75 +97,65 @@ func (c *conductor) try(ctx context.Context, j job) (study.Result, record.Trial,
 	return result, t, nil
 }
 
+// labOf returns the lab that a trial needs, and whether the study has one.
+func (s *session) labOf(j *job) (spec.Lab, bool) {
+	if j.procedure != "" && s.plan.Lab != nil {
+		return *s.plan.Lab, true
+	}
+	l, ok := s.labs[j.trial.Configuration]
+	return l, ok
+}
+
 // ready makes sure that a trial may begin: nobody ended the study, the budget lasts, there is room, and it is calm.
-func (c *conductor) ready(ctx context.Context, j *job) error {
+func (s *session) ready(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
-		return c.interrupted()
+		return interrupted(s.o.Dir)
 	}
-	if err := c.withinBudget(j.trial); err != nil {
+	if err := s.mayBegin(j.trial); err != nil {
 		return err
 	}
-	if err := c.room(j.spec); err != nil {
+	if err := s.room(j.spec); err != nil {
 		return err
 	}
-	if settle := c.spec.Settle.Std(); settle > 0 {
-		if err := c.o.Clock.Sleep(ctx, settle); err != nil {
-			return c.interrupted()
+	if settle := s.spec.Settle.Std(); settle > 0 {
+		if err := s.o.Clock.Sleep(ctx, settle); err != nil {
+			return interrupted(s.o.Dir)
 		}
 	}
 	return nil
 }
 
-func (c *conductor) interrupted() error {
-	return &Stop{Reason: Interrupted, Text: "interrupted; go on with plimsoll study resume " + c.o.Dir, Err: context.Canceled}
+func interrupted(dir string) error {
+	return &Stop{Reason: Interrupted, Text: "interrupted; go on with plimsoll study resume " + dir, Err: context.Canceled}
 }
 
-// note writes into the journal and into the list.
-func (c *conductor) note(kind string, t record.Trial, j job, d *record.TrialData) error {
-	e := record.StudyEvent{At: c.o.Clock.Now().UTC(), Event: kind, Trial: &t, Procedure: j.procedure, Step: j.step, Data: d}
-	if err := c.w.Append(e); err != nil {
-		return c.fullOr(err)
+// ended writes down how a trial ended. Its record is on the disk by then.
+func (s *session) ended(t record.Trial, j job, d *record.TrialData) error {
+	if err := s.log.w.SyncBelow(t.Record); err != nil {
+		return unwritten(err)
 	}
-	c.study.Place(t)
-	return nil
-}
-
-// over writes down how a trial ended. Its record is on the disk by then.
-func (c *conductor) over(t record.Trial, j job, d *record.TrialData) error {
-	if err := c.w.SyncBelow(t.Record); err != nil {
-		return c.fullOr(err)
-	}
-	if err := c.note(record.EventEnd, t, j, d); err != nil {
+	if err := s.log.note(record.EventEnd, t, j, d); err != nil {
 		return err
 	}
-	c.pace.session++
-	switch t.Status {
-	case record.TrialDone:
-		c.failures = 0
-		clear(c.unreached)
-		c.pace.learn(t)
-	case record.TrialFailed, record.TrialTimeout:
-		if !c.wasNotReached(t) {
-			c.failures++
-			clear(c.unreached)
-		}
+	s.budget.trials++
+	s.streak.ended(t)
+	if t.Status == record.TrialDone {
+		s.pace.learn(t)
 	}
-	c.o.Progress.End(t)
-	if err := c.w.Update(c.study); err != nil {
-		return c.fullOr(err)
+	s.o.Progress.End(t)
+	return unwritten(s.log.w.Update(s.log.study))
+}
+
+// loseInnocent marks the trials as lost that failed since a target was reached last.
+func (s *session) loseInnocent() error {
+	for _, t := range s.streak.innocent(s.log.study.Trials) {
+		t.Status = record.TrialLost
+		if err := s.log.note(record.EventEnd, t, job{}, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
-
-// fullOr explains an error of writing the study down. A full disk is no reason to give the study up.
-func (c *conductor) fullOr(err error) error {
-	if full(err) {
-		return &Stop{Reason: DiskFull, Text: err.Error(), Err: err}
-	}
-	return recording(err)
-}
-
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // ending is how a trial came to its end.
 type ending struct {
@@ -168,17 +167,17 @@ type ending struct {
 }
 
 // conclude says what became of a trial, and returns what stops the study, if that does.
-func (c *conductor) conclude(t *record.Trial, j job, r study.Result, e ending) error {
+func (s *session) conclude(t *record.Trial, j job, r study.Result, e ending) error {
 	var at *run.Error
-	c.evaluate(t, r)
+	s.evaluate(t, r.Run)
 	switch {
 	case e.stuck && e.asked:
 		t.Status, t.Problem = record.TrialLost, "the study was interrupted while it was under way, and it did not end"
-		return c.interrupted()
+		return interrupted(s.o.Dir)
 	case e.stuck:
 		t.Status, t.Problem = record.TrialTimeout, "it could not be ended within "+figure.Duration(e.limit)+", not even by aborting it"
 		return &Stop{Reason: Stuck, Err: e.err, Text: fmt.Sprintf(
-			"trial %d cannot be ended: its target may hang. See to that, then go on with plimsoll study resume %s", t.Number, c.o.Dir)}
+			"trial %d cannot be ended: its target may hang. See to that, then go on with plimsoll study resume %s", t.Number, s.o.Dir)}
 	case e.err == nil && r.Run != nil && r.Run.Status == record.Complete && cutShort(r.Run) == "":
 		t.Status = record.TrialDone
 		return nil
@@ -188,17 +187,36 @@ func (c *conductor) conclude(t *record.Trial, j job, r study.Result, e ending) e
 		return nil
 	case e.asked:
 		t.Status, t.Problem = record.TrialLost, "the study was interrupted while it was under way"
-		return c.interrupted()
+		return interrupted(s.o.Dir)
 	case full(e.err):
 		t.Status, t.Problem = record.TrialLost, e.err.Error()
 		return &Stop{Reason: DiskFull, Err: e.err, Text: fmt.Sprintf(
 			"a disk is full, so trial %d was given up and will be repeated: free space for the study in %s and for its target, then go on with plimsoll study resume %s",
-			t.Number, c.o.Dir, c.o.Dir)}
+			t.Number, s.o.Dir, s.o.Dir)}
 	case errors.As(e.err, &at) && at.Stage == run.Reaching:
-		return c.notReached(t, j, e.err)
+		return s.notReached(t, j, e.err)
 	}
 	t.Status, t.Problem = record.TrialFailed, problemOf(r, e.err)
 	return nil
+}
+
+// notReached says what becomes of a trial whose target cannot be reached, and of the study.
+func (s *session) notReached(t *record.Trial, j job, err error) error {
+	var targets []spec.Run
+	if j.procedure == "" {
+		targets = slices.Collect(maps.Values(s.runs))
+	}
+	t.Problem = err.Error()
+	if none := s.streak.notReached(*t, j.spec, targets); !none {
+		t.Status = record.TrialFailed
+		return nil
+	}
+	t.Status = record.TrialLost
+	text := fmt.Sprintf("trial %d: %v. Then", t.Number, err)
+	if n := len(s.streak.unreached); n > 1 {
+		text = fmt.Sprintf("none of the %d targets of the study can be reached (%s), the last one because: %v. Then", n, s.streak.names(), err)
+	}
+	return &Stop{Reason: Unreachable, Err: err, Text: text + " go on with plimsoll study resume " + s.o.Dir}
 }
 
 func problemOf(r study.Result, err error) string {
@@ -230,14 +248,14 @@ func cutShort(r *record.Run) string {
 }
 
 // evaluate takes from the result what the study keeps of it.
-func (c *conductor) evaluate(t *record.Trial, r study.Result) {
-	if r.Run == nil {
+func (s *session) evaluate(t *record.Trial, r *record.Run) {
+	if r == nil {
 		return
 	}
-	if r.Run.Phase("measure") != nil {
-		t.Values = judge.Values(r.Run, judge.Metrics(c.spec, r.Run))
+	if r.Phase("measure") != nil {
+		t.Values = judge.Values(r, judge.Metrics(s.spec, r))
 	}
-	for _, f := range r.Run.Validity {
+	for _, f := range r.Validity {
 		if f.Severity != measure.Note {
 			t.Validity = append(t.Validity, f)
 		}
@@ -252,7 +270,7 @@ const (
 
 // supervise runs a trial. At its deadline, or when the study is to end, it is cancelled; if it does not end then, or
 // if the study is to end at once, it is aborted; and if that does not help either, it is left behind.
-func (c *conductor) supervise(ctx context.Context, q study.Request, limit time.Duration) (study.Result, ending) {
+func (s *session) supervise(ctx context.Context, q study.Request, limit time.Duration) (study.Result, ending) {
 	trial, cancel := context.WithCancel(ctx)
 	defer cancel()
 	abort := make(chan struct{})
@@ -263,18 +281,18 @@ func (c *conductor) supervise(ctx context.Context, q study.Request, limit time.D
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		result, err := c.o.Runner.Trial(trial, q)
+		result, err := s.o.Runner.Trial(trial, q)
 		answers <- answer{result, err}
 	}()
 	e := ending{limit: limit}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	aborted, ended, atOnce := false, ctx.Done(), c.o.Abort
+	aborted, ended, atOnce := false, ctx.Done(), s.o.Abort
 	for {
 		select {
 		case a := <-answers:
 			e.err = a.err
-			e.asked = e.asked || ctx.Err() != nil || closed(c.o.Abort) // both may have come at once
+			e.asked = e.asked || ctx.Err() != nil || closed(s.o.Abort) // both may have come at once
 			return a.result, e
 		case <-ended: // trial ends with it
 			e.asked, ended = true, nil

@@ -96,7 +96,8 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 		return nil, fmt.Errorf("%s and %s have no configuration in common: name the ones to be compared, as in DIR#CONFIGURATION", sides[0].Name, sides[1].Name)
 	}
 	c := &comparing{o: o, rules: newRules(o.Margin, o.Confidence), report: &record.ComparisonReport{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool}, Comparisons: []record.Comparison{}}}
+		Head:        record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool},
+		Comparisons: []record.Comparison{}}}
 	c.metrics = c.chooseMetrics(sides)
 	for i := range sides {
 		c.addSide(&sides[i])

@@ -14,7 +14,8 @@ import (
 func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
 	all := []measure.Finding{}
 	for _, f := range [][]measure.Finding{
-		c.checkDifferences(), checkSides(sides), c.checkFew(sides), checkInterleaved(points), checkUnmatched(points, sides), c.mixed, unknownMetrics(c.unknown), checkSame(points),
+		c.checkDifferences(), checkSides(sides), c.checkFew(sides), checkInterleaved(points), checkUnmatched(points, sides),
+		c.mixed, unknownMetrics(c.unknown), checkSame(points),
 	} {
 		all = append(all, f...)
 	}

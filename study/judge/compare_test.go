@@ -135,7 +135,8 @@ func TestCompareDirectories(t *testing.T) {
 	other := keepAll(t, filepath.Join(top, "new"), 30*time.Minute, 1.2, 1.21, 1.19, 1.205, 1.195, 1.2)
 	r := compareDirs(t, CompareOptions{Tool: record.Tool{Name: "plimsoll"}}, old, other)
 	c := cellOf(r, other, "throughput")
-	if c == nil || c.Verdict != record.Better || math.Abs(*c.Ratio-1.2) > 0.01 || c.N != 6 || c.Pairs != 0 || c.Baseline != old {
+	if c == nil || c.Verdict != record.Better || math.Abs(*c.Ratio-1.2) > 0.01 || c.N != 6 || c.Pairs != 0 ||
+		c.Baseline != old {
 		t.Errorf("%+v", c)
 	}
 	if r.Sides[1].N != 6 || len(r.Sides[1].Values["throughput"]) != 6 || len(r.Sides[1].Records) != 6 {
@@ -159,12 +160,14 @@ func TestCompareTellsOfSidesThatRanApart(t *testing.T) {
 
 func TestCompareSingleRuns(t *testing.T) {
 	top := t.TempDir()
-	a, b, c := keep(t, filepath.Join(top, "a"), faster(1, 0)), keep(t, filepath.Join(top, "b"), faster(2, time.Hour)), keep(t, filepath.Join(top, "c"), faster(3, time.Hour))
+	a, b, c := keep(t, filepath.Join(top, "a"), faster(1, 0)), keep(t, filepath.Join(top, "b"), faster(2, time.Hour)),
+		keep(t, filepath.Join(top, "c"), faster(3, time.Hour))
 	r := compareDirs(t, CompareOptions{Metrics: []string{"throughput"}}, a, b, c)
 	if len(r.Comparisons) != 2 || !hasFinding(r.Validity, "one-record", measure.Warning) {
 		t.Fatalf("%+v", r)
 	}
-	if x := r.Comparisons[1]; x.Verdict != record.Inconclusive || math.Abs(*x.Ratio-3) > 1e-9 || x.Low != nil || x.Note == "" {
+	if x := r.Comparisons[1]; x.Verdict != record.Inconclusive || math.Abs(*x.Ratio-3) > 1e-9 || x.Low != nil ||
+		x.Note == "" {
 		t.Errorf("%+v", x)
 	}
 }
@@ -189,7 +192,8 @@ func TestCompareRefusesWhatMustBeEqual(t *testing.T) {
 			f(other)
 			a, b := keep(t, filepath.Join(top, "a"), measured()), keep(t, filepath.Join(top, "b"), other)
 			r := compareDirs(t, CompareOptions{}, a, b)
-			if !hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].What != what || r.Differences[0].Severity != measure.Invalid {
+			if !hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].What != what ||
+				r.Differences[0].Severity != measure.Invalid {
 				t.Errorf("%+v\n%+v", r.Validity, r.Differences)
 			}
 			for _, c := range r.Comparisons {
@@ -214,13 +218,15 @@ func TestCompareLabs(t *testing.T) {
 	on := func(name string, members int) *record.Run {
 		r := measured()
 		r.Target.Topology = fmt.Sprintf("%d members", members)
-		l := spec.Lab{Name: name, Topology: spec.Topology{Members: spec.Count(members)}, Hosts: spec.Hosts{Cores: float64(members)}}
+		l := spec.Lab{Name: name, Topology: spec.Topology{Members: spec.Count(members)},
+			Hosts: spec.Hosts{Cores: float64(members)}}
 		l.Defaults()
 		r.Lab = &record.Lab{Name: name, Specification: l, Version: "2.7.0"}
 		return r
 	}
 	top := t.TempDir()
-	a, b, c := keep(t, filepath.Join(top, "a"), on("one", 3)), keep(t, filepath.Join(top, "b"), on("two", 3)), keep(t, filepath.Join(top, "c"), on("one", 1))
+	a, b, c := keep(t, filepath.Join(top, "a"), on("one", 3)), keep(t, filepath.Join(top, "b"), on("two", 3)),
+		keep(t, filepath.Join(top, "c"), on("one", 1))
 	if r := compareDirs(t, CompareOptions{}, a, b); len(r.Differences) != 0 {
 		t.Errorf("labs that differ in their names: %+v", r.Differences)
 	}
@@ -241,9 +247,11 @@ func TestCompareWarnsOfWhatShouldBeEqual(t *testing.T) {
 	other.Target.Version, other.Tool.Version, other.Environment.Kernel = "8.0.4", "1.1.0", "6.1"
 	other.Environment.MemoryBytes = 8<<30 + 4096 // nothing
 	other.Environment.Load1 = ptr(0.7)
-	other.Specification.Load.Workers, other.Specification.Out, other.Specification.Labels = 32, "elsewhere", map[string]string{"x": "y"}
+	other.Specification.Load.Workers, other.Specification.Out, other.Specification.Labels = 32, "elsewhere",
+		map[string]string{"x": "y"}
 	top := t.TempDir()
-	r := compareDirs(t, CompareOptions{}, keep(t, filepath.Join(top, "a"), measured()), keep(t, filepath.Join(top, "b"), other))
+	r := compareDirs(t, CompareOptions{}, keep(t, filepath.Join(top, "a"), measured()),
+		keep(t, filepath.Join(top, "b"), other))
 	got := map[string]measure.Severity{}
 	for _, d := range r.Differences {
 		got[d.What] = d.Severity
@@ -315,7 +323,8 @@ func TestCompareStudiesMatchesConfigurations(t *testing.T) {
 	a := keepStudy(t, filepath.Join(top, "a"), made(1, 8, 0.01, 1, 1.2, 0.8))
 	b := keepStudy(t, filepath.Join(top, "b"), made(2, 8, 0.01, 1, 1.5))
 	r := compareDirs(t, CompareOptions{}, a, b)
-	if c := cellOf(r, b+"#level=1", "throughput"); c == nil || c.Baseline != a+"#level=1" || c.Verdict != record.Better || math.Abs(*c.Ratio-1.25) > 0.02 || c.Pairs != 0 {
+	if c := cellOf(r, b+"#level=1", "throughput"); c == nil || c.Baseline != a+"#level=1" || c.Verdict != record.Better ||
+		math.Abs(*c.Ratio-1.25) > 0.02 || c.Pairs != 0 {
 		t.Errorf("%+v", c)
 	}
 	if c := cellOf(r, b+"#baseline", "throughput"); c == nil || c.Verdict == record.Better || c.Verdict == record.Worse {
@@ -385,9 +394,12 @@ func TestCompareTellsOfMistakes(t *testing.T) {
 func TestCompareTellsOfCapacities(t *testing.T) {
 	top := t.TempDir()
 	small, large := made(1, 2, 0.01, 1), made(2, 2, 0.01, 1)
-	small.Capacity = &record.CapacityResult{Rate: 9000, Confirmed: true, Objectives: []string{}, Steps: []record.CapacityStep{}}
-	large.Capacity = &record.CapacityResult{Rate: 12000, Confirmed: true, Objectives: []string{}, Steps: []record.CapacityStep{}}
-	r := compareDirs(t, CompareOptions{}, keepStudy(t, filepath.Join(top, "a"), small), keepStudy(t, filepath.Join(top, "b"), large))
+	small.Capacity = &record.CapacityResult{Rate: 9000, Confirmed: true, Objectives: []string{},
+		Steps: []record.CapacityStep{}}
+	large.Capacity = &record.CapacityResult{Rate: 12000, Confirmed: true, Objectives: []string{},
+		Steps: []record.CapacityStep{}}
+	r := compareDirs(t, CompareOptions{}, keepStudy(t, filepath.Join(top, "a"), small),
+		keepStudy(t, filepath.Join(top, "b"), large))
 	want := []record.Difference{{What: "capacity.rate", Values: []string{"9,000/s", "12,000/s"}, Severity: measure.Note, Why: "what the capacity search of the study found"}}
 	if diff := cmp.Diff(want, r.Differences); diff != "" {
 		t.Error(diff)
@@ -414,7 +426,8 @@ func TestCompareErrors(t *testing.T) {
 	if _, err := Compare(Sides([]Source{a, b}, nil), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "in common") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Compare(Sides([]Source{a, a}, nil), CompareOptions{Varied: []string{"durabilty"}}); err == nil || !strings.Contains(err.Error(), "did you mean durability") {
+	if _, err := Compare(Sides([]Source{a, a}, nil), CompareOptions{Varied: []string{"durabilty"}}); err == nil ||
+		!strings.Contains(err.Error(), "did you mean durability") {
 		t.Errorf("%v", err)
 	}
 	if s, err := Open(filepath.Join(run, record.RunFile)); err != nil || s.Path != run || len(s.Runs) != 1 {
@@ -435,7 +448,8 @@ func BenchmarkCompare(b *testing.B) {
 		facts := NewFacts(measured())
 		for i := range 5000 {
 			s.Trials = append(s.Trials, Trial{Started: begin.Add(time.Duration(i) * time.Minute), Facts: facts,
-				Values: map[string]float64{"throughput": factor * (1000 + float64(i%97)), "errors": 0, "read.mean": 1e6 + float64(i%89), "read.p99": 5e6 + float64(i%83)}})
+				Values: map[string]float64{"throughput": factor * (1000 + float64(i%97)), "errors": 0,
+					"read.mean": 1e6 + float64(i%89), "read.p99": 5e6 + float64(i%83)}})
 		}
 		return s
 	}

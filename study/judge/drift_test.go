@@ -43,7 +43,8 @@ func TestDriftOfManyTrials(t *testing.T) {
 func TestCanariesShowDriftOnly(t *testing.T) {
 	s := made(22, 2, 0.001, 1, 1.1)
 	for i := range 6 {
-		s.Trials = append(s.Trials, record.Trial{Number: 10 + i, Attempt: 1, Configuration: "baseline", Kind: record.TrialCanary, Status: record.TrialDone,
+		s.Trials = append(s.Trials, record.Trial{Number: 10 + i, Attempt: 1, Configuration: "baseline",
+			Kind: record.TrialCanary, Status: record.TrialDone,
 			Values: map[string]float64{"throughput": 1000 - 20*float64(i)}})
 	}
 	Study(s)
@@ -69,7 +70,8 @@ func TestRankTestMayDisagree(t *testing.T) {
 	if few.Verdict != record.Better || strings.Contains(few.Note, "rank") || *few.RankP > 0.101 {
 		t.Errorf("%+v", few.Comparison)
 	}
-	split := newCell(parseMetric("throughput"), list(1000, 1001, 1002, 1003, 1004, 1005, 1006), list(997, 998, 999, 1400, 1401, 1402, 1403), false, r)
+	split := newCell(parseMetric("throughput"), list(1000, 1001, 1002, 1003, 1004, 1005, 1006),
+		list(997, 998, 999, 1400, 1401, 1402, 1403), false, r)
 	decide([]*cell{split}, r)
 	if split.Verdict != record.Better || !strings.Contains(split.Note, "the rank test does not confirm it") {
 		t.Errorf("%+v", split.Comparison)

@@ -207,7 +207,8 @@ func addRange(e *record.Effect, byPair [][]float64) {
 	}
 }
 
-// pairsApart is the change of each pair of configurations whose trials share no block, from the means of their logarithms.
+// pairsApart is the change of each pair of configurations whose trials share no block, from the means of their
+// logarithms.
 func pairsApart(list []twin, blocks map[int]map[string]float64) [][]float64 {
 	of := map[string][]float64{}
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {

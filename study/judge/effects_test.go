@@ -16,8 +16,9 @@ import (
 // the throughput, engines do so less, sizes not at all, and each block has a level of its own.
 func madeGrid(seed uint64, blocks int, noise float64, combine string, keep func(e, w, s int) bool) *record.Study {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	s := &record.Study{Head: record.Head{Status: record.Complete}, Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Combine: combine,
-		Factors: []spec.Factor{{Name: "workers"}, {Name: "engine"}, {Name: "size"}}}}
+	s := &record.Study{Head: record.Head{Status: record.Complete},
+		Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Combine: combine,
+			Factors: []spec.Factor{{Name: "workers"}, {Name: "engine"}, {Name: "size"}}}}
 	var effects []float64
 	for e := range 2 {
 		for w := range 3 {
@@ -26,7 +27,8 @@ func madeGrid(seed uint64, blocks int, noise float64, combine string, keep func(
 					continue
 				}
 				levels := map[string]string{"engine": fmt.Sprint("e", e), "workers": fmt.Sprint("w", w), "size": fmt.Sprint("s", z)}
-				s.Configurations = append(s.Configurations, record.Configuration{ID: fmt.Sprintf("e%d,w%d,s%d", e, w, z), Levels: levels, Baseline: e+w+z == 0})
+				s.Configurations = append(s.Configurations, record.Configuration{ID: fmt.Sprintf("e%d,w%d,s%d", e, w, z),
+					Levels: levels, Baseline: e+w+z == 0})
 				effects = append(effects, []float64{0, -0.10}[e]+[]float64{0, 0.5, 0.8}[w])
 			}
 		}
@@ -37,7 +39,8 @@ func madeGrid(seed uint64, blocks int, noise float64, combine string, keep func(
 			n := len(s.Trials) + 1
 			started := begin.Add(time.Duration(n) * time.Minute)
 			x := 1000 * math.Exp(effects[i]+level+noise*rng.NormFloat64())
-			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: b, Configuration: c.ID, Kind: record.TrialCompared, Status: record.TrialDone,
+			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: b, Configuration: c.ID,
+				Kind: record.TrialCompared, Status: record.TrialDone,
 				Started: &started, Values: map[string]float64{"throughput": x, "errors": 0}})
 		}
 	}
@@ -78,9 +81,11 @@ func TestMainEffects(t *testing.T) {
 			log           float64
 			verdict       record.Verdict
 			pairs         int
-		}{{"workers", "w2", 0.8, record.Better, c.pairs[0]}, {"engine", "e1", -0.10, record.Worse, c.pairs[1]}, {"size", "s1", 0, record.Equivalent, c.pairs[2]}} {
+		}{{"workers", "w2", 0.8, record.Better, c.pairs[0]}, {"engine", "e1", -0.10, record.Worse, c.pairs[1]},
+			{"size", "s1", 0, record.Equivalent, c.pairs[2]}} {
 			e := effectOf(s, want.factor, want.level, "throughput")
-			if e == nil || e.Method != c.method || e.Verdict != want.verdict || e.Pairs != want.pairs || e.Comparison.Pairs != 6 || math.Abs(math.Log(*e.Ratio)-want.log) > 0.02 {
+			if e == nil || e.Method != c.method || e.Verdict != want.verdict || e.Pairs != want.pairs ||
+				e.Comparison.Pairs != 6 || math.Abs(math.Log(*e.Ratio)-want.log) > 0.02 {
 				t.Errorf("%s %d: %+v, want %+v", c.combine, i, e, want)
 				continue
 			}
@@ -103,7 +108,8 @@ func TestMainEffectsKeepThePromise(t *testing.T) {
 			s := madeGrid(uint64(100+i), 4, 0.05, combine, keep)
 			for k := range s.Trials { // take the true effects out
 				c := s.Configurations[k%len(s.Configurations)]
-				s.Trials[k].Values["throughput"] /= math.Exp(map[string]float64{"w1": 0.5, "w2": 0.8}[c.Levels["workers"]] + map[string]float64{"e1": -0.1}[c.Levels["engine"]])
+				s.Trials[k].Values["throughput"] /= math.Exp(map[string]float64{"w1": 0.5,
+					"w2": 0.8}[c.Levels["workers"]] + map[string]float64{"e1": -0.1}[c.Levels["engine"]])
 			}
 			Study(s)
 			for _, e := range s.Effects {

@@ -242,7 +242,9 @@ func differences(sides []Facts, varied []string) []record.Difference {
 		w := weigh(path)
 		if slices.ContainsFunc(varied, func(v string) bool { return path == v || strings.HasPrefix(path, v+".") }) {
 			w = weight{measure.Note, "this is what was varied"}
-		} else if strings.HasPrefix(path, "target.") && slices.ContainsFunc(varied, func(v string) bool { return v == "lab" || strings.HasPrefix(v, "lab.") }) {
+		} else if strings.HasPrefix(path, "target.") && slices.ContainsFunc(varied, func(v string) bool {
+			return v == "lab" || strings.HasPrefix(v, "lab.")
+		}) {
 			w = weight{measure.Note, "it follows from the lab, which was varied"}
 		}
 		list = append(list, record.Difference{What: path, Values: values, Severity: w.severity, Why: w.why})

@@ -106,7 +106,10 @@ func (j *judgement) pick(is func(*record.Trial) bool) []*record.Trial {
 }
 
 func (j *judgement) checkFailed() []measure.Finding {
-	failed := j.pick(func(t *record.Trial) bool { return t.Status == record.TrialFailed || t.Status == record.TrialTimeout })
+	failed := j.pick(func(t *record.Trial) bool {
+		return t.Status == record.TrialFailed ||
+			t.Status == record.TrialTimeout
+	})
 	if len(failed) == 0 {
 		return nil
 	}
@@ -153,7 +156,9 @@ func reasons(trials []*record.Trial, severity measure.Severity) string {
 
 // tally lists what was counted, the most frequent first.
 func tally(count map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(a, b))
+	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d×)", name, count[name])
 	}
@@ -184,7 +189,8 @@ func (j *judgement) checkObjectives() []measure.Finding {
 	var unknown []string
 	for _, o := range objectives(j.study.Specification) {
 		for _, trials := range j.counted {
-			if !slices.Contains(unknown, o.Text) && slices.ContainsFunc(trials, func(t *record.Trial) bool { _, known := objectiveOf(t, o); return !known }) {
+			if !slices.Contains(unknown, o.Text) && slices.ContainsFunc(trials,
+				func(t *record.Trial) bool { _, known := objectiveOf(t, o); return !known }) {
 				unknown = append(unknown, o.Text)
 			}
 		}

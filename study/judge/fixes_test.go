@@ -121,7 +121,8 @@ func TestMaximumIsKeptWhereItMayProve(t *testing.T) {
 func TestSearchesAlone(t *testing.T) {
 	s := made(33, 0, 0, 1)
 	s.Specification.Objectives = []string{"p99<1s"}
-	s.Trials = []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}}
+	s.Trials = []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch,
+		Status: record.TrialDone}}
 	for _, c := range []struct {
 		capacity record.CapacityResult
 		finding  string
@@ -135,7 +136,8 @@ func TestSearchesAlone(t *testing.T) {
 		if len(s.Objectives) != 0 {
 			t.Errorf("%+v: %+v", c.capacity, s.Objectives)
 		}
-		if len(s.Validity) > 0 != (c.finding != "") || c.finding != "" && !hasFinding(s.Validity, c.finding, measure.Warning) {
+		if len(s.Validity) > 0 != (c.finding != "") || c.finding != "" && !hasFinding(s.Validity, c.finding,
+			measure.Warning) {
 			t.Errorf("%+v: %+v", c.capacity, s.Validity)
 		}
 	}

@@ -90,7 +90,9 @@ func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		h.Groups = append(h.Groups, newGroup(members[key], o.Metrics, r))
 	}
-	slices.SortStableFunc(h.Groups, func(a, b record.HistoryGroup) int { return cmp.Compare(len(b.Points), len(a.Points)) })
+	slices.SortStableFunc(h.Groups, func(a, b record.HistoryGroup) int {
+		return cmp.Compare(len(b.Points), len(a.Points))
+	})
 	name(h.Groups)
 	h.Validity = append(h.Validity, checkHistory(h)...)
 	return h, nil

@@ -63,7 +63,8 @@ func TestHistoryFindsTheNight(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	c := s.Changes[0]
-	if c.Record != "night-17" || c.Verdict != record.Worse || c.Ratio > 0.92 || c.Ratio < 0.88 || h.Groups[0].Points[c.Index].Record != c.Record {
+	if c.Record != "night-17" || c.Verdict != record.Worse || c.Ratio > 0.92 || c.Ratio < 0.88 ||
+		h.Groups[0].Points[c.Index].Record != c.Record {
 		t.Errorf("%+v", c)
 	}
 	want := []record.Difference{{What: "target.version", Values: []string{"8.0.3", "8.0.4"}, Severity: measure.Warning, Why: "another version of the server"}}

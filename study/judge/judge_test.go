@@ -21,7 +21,8 @@ var begin = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 // made is a study whose trials are made up: the throughput of trial i of a block is 1000 times a factor and noise.
 func made(seed uint64, blocks int, noise float64, factors ...float64) *record.Study {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	s := &record.Study{Head: record.Head{Status: record.Complete}, Specification: spec.Study{Margin: 0.03, Confidence: 0.95}}
+	s := &record.Study{Head: record.Head{Status: record.Complete},
+		Specification: spec.Study{Margin: 0.03, Confidence: 0.95}}
 	for i := range factors {
 		c := record.Configuration{ID: fmt.Sprintf("level=%d", i), Levels: map[string]string{"level": fmt.Sprint(i)}, Factor: "level"}
 		if i == 0 {
@@ -34,7 +35,8 @@ func made(seed uint64, blocks int, noise float64, factors ...float64) *record.St
 			n := len(s.Trials) + 1
 			started := begin.Add(time.Duration(n) * time.Minute)
 			x := 1000 * f * math.Exp(noise*rng.NormFloat64())
-			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: b, Configuration: s.Configurations[i].ID, Kind: record.TrialCompared,
+			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: b, Configuration: s.Configurations[i].ID,
+				Kind:   record.TrialCompared,
 				Status: record.TrialDone, Started: &started, Record: fmt.Sprintf("trials/%04d", n), Seconds: 60,
 				Values: map[string]float64{"throughput": x, "errors": 0, "read.mean": 16e9 / x, "read.p99": 80e9 / x}})
 		}
@@ -72,7 +74,8 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	c := verdict(s, "level=1", "throughput")
-	if c.Pairs != 10 || c.P == nil || c.Adjusted == nil || *c.Adjusted < *c.P || c.RankP == nil || *c.Low <= 1 || *c.High < *c.Low || c.ValueLow == nil {
+	if c.Pairs != 10 || c.P == nil || c.Adjusted == nil || *c.Adjusted < *c.P || c.RankP == nil || *c.Low <= 1 ||
+		*c.High < *c.Low || c.ValueLow == nil {
 		t.Errorf("figures are missing: %+v", c)
 	}
 }

@@ -149,8 +149,8 @@ func (m Metric) share(r *record.Run, p *record.PhaseResult, t measure.Tally) (fl
 	return share(float64(part), float64(due))
 }
 
-// usedByHosts is the processor time that all hosts of a lab used for one successful operation, in nanoseconds. What the kernel does
-// for their disks, the load and a service before them are not among it.
+// usedByHosts is the processor time that all hosts of a lab used for one successful operation, in nanoseconds. What the
+// kernel does for their disks, the load and a service before them are not among it.
 func usedByHosts(r *record.Run) (float64, bool) {
 	if r.Lab == nil {
 		return 0, false

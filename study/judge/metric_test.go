@@ -15,23 +15,28 @@ func ptr[T any](v T) *T { return &v }
 
 func measured() *record.Run {
 	latency := func(ns int64) *record.Latency {
-		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, P50: ptr(ns), P99: ptr(5 * ns), P999: ptr(20 * ns), Max: 100 * ns}
+		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, P50: ptr(ns), P99: ptr(5 * ns), P999: ptr(20 * ns),
+			Max: 100 * ns}
 	}
 	return &record.Run{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Started: begin, Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 4, MemoryBytes: 8 << 30},
-			Tool: record.Tool{Name: "plimsoll", Version: "1.0.0"}}, Scheduled: true,
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Started: begin,
+			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 4, MemoryBytes: 8 << 30},
+			Tool:        record.Tool{Name: "plimsoll", Version: "1.0.0"}}, Scheduled: true,
 		Specification: spec.Run{Target: "mongodb://db/", Client: "wire", Workload: spec.Workload{Name: "a", Records: 1000},
 			Load: spec.Load{Workers: 16}, Durability: spec.Durability{Name: "durable"}},
 		Course:     record.Course{Unsent: 10},
 		Objectives: []measure.ObjectiveResult{{Objective: "read.p99.5<20ms", Measured: ptr(7e6), Unit: "ns"}},
 		Phases: []record.PhaseResult{{
-			Phase: "measure", Seconds: 60, Offered: 10_000, Dropped: 90, Counts: measure.Tally{Attempted: 9900, Succeeded: 9800, Failed: 100, NotFound: 50},
+			Phase: "measure", Seconds: 60, Offered: 10_000, Dropped: 90, Counts: measure.Tally{Attempted: 9900, Succeeded: 9800,
+				Failed: 100, NotFound: 50},
 			Ended: measure.Tally{Succeeded: 9700}, Rates: record.Rates{Achieved: 161.7},
 			All: record.ClassResult{Response: latency(1e6), Service: latency(5e5)},
 			Classes: []record.ClassResult{
-				{Name: "read-modify-write", Rate: 80, Counts: measure.Tally{Attempted: 5000, Succeeded: 4950}, Response: latency(2e6), Service: latency(1e6)},
+				{Name: "read-modify-write", Rate: 80, Counts: measure.Tally{Attempted: 5000, Succeeded: 4950},
+					Response: latency(2e6), Service: latency(1e6)},
 				{Name: "rmw-read", Part: true, Rate: 80, Response: latency(1e6)},
-				{Name: "read", Rate: 80, Counts: measure.Tally{Attempted: 4900, Succeeded: 4850, NotFound: 50}, Response: &record.Latency{Count: 20, Mean: 5e5, Max: 9e5}},
+				{Name: "read", Rate: 80, Counts: measure.Tally{Attempted: 4900, Succeeded: 4850, NotFound: 50},
+					Response: &record.Latency{Count: 20, Mean: 5e5, Max: 9e5}},
 			},
 		}},
 	}

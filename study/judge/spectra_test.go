@@ -23,17 +23,22 @@ func TestSpectraOfSides(t *testing.T) {
 		}
 		return dir
 	}
-	a, b := made("a", recordtest.Run{Open: true, Median: time.Millisecond, Seed: 1}), made("b", recordtest.Run{Open: true, Median: 5 * time.Millisecond, Seed: 2})
+	a, b := made("a", recordtest.Run{Open: true, Median: time.Millisecond, Seed: 1}),
+		made("b", recordtest.Run{Open: true, Median: 5 * time.Millisecond, Seed: 2})
 	closed := made("closed", recordtest.Run{Median: time.Millisecond, Seed: 3})
-	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{}}, Differences: []record.Difference{}, Comparisons: []record.Comparison{}}
-	for _, dirs := range [][]string{{a}, {a, b, filepath.Join(top, "gone")}, {a, closed}, {filepath.Join(top, "gone")}, {}, {}, {a}} {
-		r.Sides = append(r.Sides, record.ComparisonSide{Name: "x", Records: dirs, N: len(dirs), Values: map[string][]float64{}})
+	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison,
+		Validity: []measure.Finding{}}, Differences: []record.Difference{}, Comparisons: []record.Comparison{}}
+	for _, dirs := range [][]string{{a}, {a, b, filepath.Join(top, "gone")}, {a, closed}, {filepath.Join(top, "gone")}, {},
+		{}, {a}} {
+		r.Sides = append(r.Sides, record.ComparisonSide{Name: "x", Records: dirs, N: len(dirs),
+			Values: map[string][]float64{}})
 	}
 	if err := AddSpectra(r); err != nil {
 		t.Fatal(err)
 	}
 	fitsSchema(t, schema.Comparison, r)
-	for i, want := range []int{4, 4, 2, 0, 0, 0, 0} { // read and update; two kinds of times where all had a schedule; six sides
+	// read and update; two kinds of times where all had a schedule; six sides
+	for i, want := range []int{4, 4, 2, 0, 0, 0, 0} {
 		if got := len(r.Sides[i].Spectra); got != want {
 			t.Errorf("side %d has %d spectra, want %d", i, got, want)
 		}
@@ -53,7 +58,8 @@ func TestSpectraOfSides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Records != 2 || s.N != want.Count() || s.Max != want.Max() || got.Quantile(0.99) != want.Quantile(0.99) || s.N == 0 {
+		if s.Records != 2 || s.N != want.Count() || s.Max != want.Max() || got.Quantile(0.99) != want.Quantile(0.99) ||
+			s.N == 0 {
 			t.Errorf("%s %s: %d of %d records, longest %d, p99 %d; want %d, longest %d, p99 %d",
 				s.Class, s.Time, s.N, s.Records, s.Max, got.Quantile(0.99), want.Count(), want.Max(), want.Quantile(0.99))
 		}

@@ -10,15 +10,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Study judges a study from its trials alone: it fills in Canary, Comparisons, Effects, Objectives and the findings about
-// trials in Validity. Findings of others stay; judging once more changes nothing.
+// Study judges a study from its trials alone: it fills in Canary, Comparisons, Effects, Objectives and the findings
+// about trials in Validity. Findings of others stay; judging once more changes nothing.
 func Study(s *record.Study) {
 	j := newJudgement(s)
 	s.Canary = j.canary()
 	s.Comparisons = j.comparisons()
 	s.Effects = j.effects()
 	s.Objectives = j.objectives()
-	others := slices.DeleteFunc(slices.Clone(s.Validity), func(f measure.Finding) bool { return slices.Contains(ownFindings, f.ID) })
+	others := slices.DeleteFunc(slices.Clone(s.Validity), func(f measure.Finding) bool {
+		return slices.Contains(ownFindings, f.ID)
+	})
 	s.Validity = append(append([]measure.Finding{}, others...), j.findings()...)
 	measure.SortFindings(s.Validity)
 }

@@ -39,7 +39,8 @@ const (
 //
 // Without From, a closed loop shows where to begin; without To, the ramp goes on until a rate is missed. Both are
 // rounded to three digits, as all rates are.
-func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity, try Try) (record.CapacityResult, error) {
+func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
+	try Try) (record.CapacityResult, error) {
 	asked.Defaults()
 	c := &capacity{ctx: ctx, base: base, spec: asked, try: try}
 	c.result.Objectives, c.result.Steps = append([]string{}, objectives...), []record.CapacityStep{}
@@ -147,7 +148,8 @@ func (c *capacity) closedLoop() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	step := record.CapacityStep{Phase: "probe", Achieved: o.rate, P99: o.p99, Errors: o.errors, Trial: o.record, Holds: o.counts()}
+	step := record.CapacityStep{Phase: "probe", Achieved: o.rate, P99: o.p99, Errors: o.errors, Trial: o.record,
+		Holds: o.counts()}
 	if !step.Holds {
 		step.Missed = o.why()
 		c.result.Reason = "the trial that should show where to begin gave no result (" + o.why() + "): say from which rate on to search"
@@ -319,7 +321,8 @@ func (c *capacity) at(phase string, rate float64) (probe, error) {
 	p.number = len(c.tries)
 	c.tries = append(c.tries, p)
 	step := record.CapacityStep{
-		Phase: phase, Offered: rate, Achieved: o.rate, P99: o.p99, Errors: o.errors, Holds: p.holds, Missed: p.missed, Trial: o.record,
+		Phase: phase, Offered: rate, Achieved: o.rate, P99: o.p99, Errors: o.errors, Holds: p.holds, Missed: p.missed,
+		Trial: o.record,
 	}
 	if len(p.client) > 0 {
 		step.Missed += "; the load generator may be the reason (" + strings.Join(p.client, ", ") + ")"

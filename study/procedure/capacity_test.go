@@ -15,7 +15,8 @@ import (
 )
 
 // queueing is a target whose capacity is known: one class, so that the percentiles of a run are those of the queue.
-var queueing = simulated.Target{Servers: 8, Interval: 10 * time.Second, Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}}}
+var queueing = simulated.Target{Servers: 8, Interval: 10 * time.Second,
+	Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}}}
 
 var tenMillis = []string{"p99<10ms", "errors<1%"}
 
@@ -254,7 +255,8 @@ func TestCapacityOfFewWorkers(t *testing.T) {
 
 func TestCapacityNeverDividesByNothing(t *testing.T) {
 	empty := func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
-		return study.Result{Run: &record.Run{Phases: []record.PhaseResult{{Phase: "measure"}}}}, record.Trial{Status: record.TrialDone}, nil
+		return study.Result{Run: &record.Run{Phases: []record.PhaseResult{{Phase: "measure"}}}},
+			record.Trial{Status: record.TrialDone}, nil
 	}
 	got, err := procedure.Capacity(context.Background(), base(), nil, spec.Capacity{From: 5}, empty)
 	if err != nil || got.Rate != 0 {
@@ -264,7 +266,8 @@ func TestCapacityNeverDividesByNothing(t *testing.T) {
 	nothing := func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
 		return study.Result{}, record.Trial{Status: record.TrialDone}, nil
 	}
-	if got, err = procedure.Capacity(context.Background(), base(), nil, spec.Capacity{From: 5}, nothing); err != nil || got.Rate != 0 {
+	if got, err = procedure.Capacity(context.Background(), base(), nil, spec.Capacity{From: 5}, nothing); err != nil ||
+		got.Rate != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

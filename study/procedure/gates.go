@@ -30,10 +30,10 @@ type settling struct {
 	problem string  // which gate failed, "" if none did
 }
 
-// settle looks at the seconds of the measured phase of a trial. Checkpoints come in cycles and slow the target down
+// settlingOf looks at the seconds of the measured phase of a trial. Checkpoints come in cycles and slow the target down
 // for a part of each: bins of a second or five would show nothing but them, so nothing shorter than a quarter of a
 // cycle is compared for the warm-up, and nothing shorter than a cycle for the trend.
-func settle(seconds []study.Second, cycle time.Duration) settling {
+func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	var measured []study.Second
 	for _, s := range seconds {
 		if s.Phase == "measure" && s.Length > 0 {

@@ -46,7 +46,8 @@ func (x *tries) try(ctx context.Context, asked spec.Run, what string) (study.Res
 		x.t.Errorf("two trials are called %q", what)
 	}
 	x.what, x.specs = append(x.what, what), append(x.specs, asked)
-	trial := record.Trial{Number: len(x.what), Kind: record.TrialSearch, Status: record.TrialDone, Record: fmt.Sprintf("procedures/%03d", len(x.what))}
+	trial := record.Trial{Number: len(x.what), Kind: record.TrialSearch, Status: record.TrialDone,
+		Record: fmt.Sprintf("procedures/%03d", len(x.what))}
 	r, err := x.runner.Trial(ctx, study.Request{Spec: asked, Trial: trial.Number})
 	if err != nil && ctx.Err() == nil {
 		trial.Status, trial.Problem, err = record.TrialFailed, err.Error(), nil
@@ -70,13 +71,15 @@ func TestSameResultsSameTrials(t *testing.T) {
 	run := func() []string {
 		x := newTries(t, g, 3)
 		ctx := context.Background()
-		if _, err := procedure.Threads(ctx, base(), spec.Threads{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
+		if _, err := procedure.Threads(ctx, base(), spec.Threads{Duration: spec.Duration(5 * time.Second)},
+			x.try); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := procedure.Steady(ctx, base(), spec.Steady{Cycle: spec.Duration(5 * time.Second)}, x.try); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := procedure.Capacity(ctx, base(), []string{"p99<10ms"}, spec.Capacity{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
+		if _, err := procedure.Capacity(ctx, base(), []string{"p99<10ms"},
+			spec.Capacity{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
 			t.Fatal(err)
 		}
 		return x.what
@@ -105,7 +108,8 @@ func TestErrorsEndProcedures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, n := newTries(t, simulated.Target{Trend: 0.5}, 1), 0
-			points, reason, err := f(context.Background(), func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
+			points, reason, err := f(context.Background(), func(ctx context.Context, asked spec.Run, what string) (study.Result,
+				record.Trial, error) {
 				if n++; n == 2 {
 					return study.Result{}, record.Trial{}, full
 				}

@@ -38,12 +38,14 @@ func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 		for _, text := range asked.Objectives {
 			x := rng.Float64() * 1e7
 			if pick(0.95) {
-				run.Objectives = append(run.Objectives, measure.ObjectiveResult{Objective: text, Met: pick(0.6), Unknown: pick(0.1), Measured: &x, Unit: "ns"})
+				run.Objectives = append(run.Objectives, measure.ObjectiveResult{Objective: text, Met: pick(0.6), Unknown: pick(0.1),
+					Measured: &x, Unit: "ns"})
 			}
 		}
 		for _, id := range []string{"client-cpu", "littles-law", "not-steady"} {
 			if pick(0.1) {
-				run.Validity = append(run.Validity, measure.Finding{ID: id, Severity: []measure.Severity{measure.Invalid, measure.Warning, measure.Note}[rng.IntN(3)]})
+				run.Validity = append(run.Validity, measure.Finding{ID: id, Severity: []measure.Severity{measure.Invalid,
+					measure.Warning, measure.Note}[rng.IntN(3)]})
 			}
 		}
 		offered := int64(float64(asked.Load.Rate) * 10)
@@ -63,7 +65,8 @@ func anything(rng *rand.Rand, trials *int, most int) procedure.Try {
 		run.Phases = append(run.Phases, p)
 		seconds := make([]study.Second, rng.IntN(600))
 		for i := range seconds {
-			seconds[i] = study.Second{Phase: "measure", Start: time.Duration(i) * time.Second, Length: time.Duration(rng.IntN(2000)) * time.Millisecond, Rate: rng.ExpFloat64() * 1000}
+			seconds[i] = study.Second{Phase: "measure", Start: time.Duration(i) * time.Second,
+				Length: time.Duration(rng.IntN(2000)) * time.Millisecond, Rate: rng.ExpFloat64() * 1000}
 		}
 		return study.Result{Run: run, Seconds: func() ([]study.Second, error) { return seconds, nil }}, trial, nil
 	}
@@ -77,15 +80,18 @@ func TestProceduresSurviveAnything(t *testing.T) {
 		var n int
 		switch seed % 3 {
 		case 0:
-			asked := spec.Threads{Trials: spec.Count(1 + rng.IntN(4)), Latency: spec.Duration(rng.IntN(3)) * spec.Duration(time.Millisecond)}
+			asked := spec.Threads{Trials: spec.Count(1 + rng.IntN(4)),
+				Latency: spec.Duration(rng.IntN(3)) * spec.Duration(time.Millisecond)}
 			got, err := procedure.Threads(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 1:
-			asked := spec.Steady{By: []string{"", "operations"}[rng.IntN(2)], Cycle: spec.Duration(1+rng.IntN(60)) * spec.Duration(time.Second), Trials: spec.Count(rng.IntN(3))}
+			asked := spec.Steady{By: []string{"", "operations"}[rng.IntN(2)],
+				Cycle: spec.Duration(1+rng.IntN(60)) * spec.Duration(time.Second), Trials: spec.Count(rng.IntN(3))}
 			got, err := procedure.Steady(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 2:
-			asked := spec.Capacity{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000), Confirm: spec.Count(rng.IntN(5))}
+			asked := spec.Capacity{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000),
+				Confirm: spec.Count(rng.IntN(5))}
 			got, err := procedure.Capacity(context.Background(), base(), []string{"p99<10ms"}, asked, anything(rng, &n, 600))
 			asked.Defaults()
 			checkCapacity(t, seed, got, err, int(asked.Confirm))
@@ -113,7 +119,8 @@ func checkCapacity(t *testing.T, seed uint64, got record.CapacityResult, err err
 			held++
 		}
 	}
-	if err != nil || got.Reason == "" || got.Confirmed != (got.Rate > 0) || got.Rate > 0 && (held < confirm || (got.Low == nil) != (confirm == 1)) {
+	if err != nil || got.Reason == "" || got.Confirmed != (got.Rate > 0) ||
+		got.Rate > 0 && (held < confirm || (got.Low == nil) != (confirm == 1)) {
 		t.Errorf("seed %d: %d fresh trials held: %+v, %v", seed, held, got, err)
 	}
 }

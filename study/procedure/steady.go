@@ -61,7 +61,8 @@ func (s *steady) rule() string {
 	return fmt.Sprintf("the %s is multiplied by %s until the next step changes throughput by at most %s and p99 by at most %s; chosen is the shorter of "+
 		"the two, if both were steady: at least %d checkpoint cycles of %s, MSER cuts at most half of the bins and no warm-up that moves the mean "+
 		"by more than %s, and the trend over cycles is at most %s",
-		what, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)), figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
+		what, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)),
+		figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
 		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend), figure.Percent(maxTrend))
 }
 
@@ -151,7 +152,7 @@ func (s *steady) gates(o outcome) (settling, error) {
 	if err != nil {
 		return settling{}, fmt.Errorf("reading the course of the trial %s: %w", o.record, err)
 	}
-	return settle(seconds, s.spec.Cycle.Std()), nil
+	return settlingOf(seconds, s.spec.Cycle.Std()), nil
 }
 
 // unchanged says why the last two steps do not show a steady state, "" if they do.

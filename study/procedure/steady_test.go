@@ -18,7 +18,8 @@ import (
 
 // checkpointing is a store with checkpoints every minute, seen in intervals that keep simulations cheap.
 var checkpointing = simulated.Target{
-	SecondNoise: 0.015, SecondAR: 0.5, Checkpoint: 0.15, Interval: 5 * time.Second, Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},
+	SecondNoise: 0.015, SecondAR: 0.5, Checkpoint: 0.15, Interval: 5 * time.Second,
+	Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},
 }
 
 // steadily counts how often the procedure settles, and checks that every length is made of whole cycles.
@@ -122,7 +123,8 @@ func TestSteadyRoundsUpToCycles(t *testing.T) {
 	for _, p := range got.Points {
 		values = append(values, p.Value)
 	}
-	if want := []float64{120, 180, 240, 360, 540}; !slices.Equal(values, want[:min(len(values), len(want))]) || len(values) < 4 {
+	if want := []float64{120, 180, 240, 360, 540}; !slices.Equal(values, want[:min(len(values), len(want))]) ||
+		len(values) < 4 {
 		t.Errorf("lengths %v, want %v", values, want)
 	}
 	if got.Settled && got.Chosen < 240 {
@@ -142,11 +144,12 @@ func TestSteadyWithoutResults(t *testing.T) {
 	// A record that cannot be read is not a steady series.
 	x := newTries(t, checkpointing, 1)
 	unreadable := errors.New("the file is torn")
-	_, err = procedure.Steady(context.Background(), base(), spec.Steady{}, func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
-		r, trial, err := x.try(ctx, asked, what)
-		r.Seconds = func() ([]study.Second, error) { return nil, unreadable }
-		return r, trial, err
-	})
+	_, err = procedure.Steady(context.Background(), base(), spec.Steady{},
+		func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
+			r, trial, err := x.try(ctx, asked, what)
+			r.Seconds = func() ([]study.Second, error) { return nil, unreadable }
+			return r, trial, err
+		})
 	if !errors.Is(err, unreadable) || !strings.Contains(err.Error(), "procedures/001") {
 		t.Errorf("got %v", err)
 	}

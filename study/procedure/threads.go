@@ -39,7 +39,7 @@ func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (r
 		if p, err = t.level(ctx, base, try); err != nil {
 			break
 		}
-		t.take(p)
+		t.compare(p)
 		if t.idle == 2 {
 			break
 		}
@@ -101,8 +101,8 @@ func (t *threads) level(ctx context.Context, asked spec.Run, try Try) (*point, e
 	return p, nil
 }
 
-// take holds a new level against the best one before it.
-func (t *threads) take(p *point) {
+// compare holds a new level against the best one before it.
+func (t *threads) compare(p *point) {
 	best := t.best()
 	t.points = append(t.points, p)
 	switch {

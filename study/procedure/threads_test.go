@@ -42,10 +42,12 @@ func TestThreadsFindTheKnee(t *testing.T) {
 	exact, all := 0, 0
 	for _, think := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond} {
 		for _, servers := range []int{1, 4, 12, 24} {
-			g := simulated.Target{Servers: servers, Think: think, Noise: 0.02, NoiseAR: 0.5, Drift: 0.05, Session: 10 * time.Minute, Interval: 10 * time.Second}
+			g := simulated.Target{Servers: servers, Think: think, Noise: 0.02, NoiseAR: 0.5, Drift: 0.05,
+				Session: 10 * time.Minute, Interval: 10 * time.Second}
 			want := trueLevel(g, levels, 0.05)
 			for seed := range uint64(25) {
-				got, err := procedure.Threads(context.Background(), base(), spec.Threads{To: 2048, Duration: short}, newTries(t, g, seed).try)
+				got, err := procedure.Threads(context.Background(), base(), spec.Threads{To: 2048, Duration: short},
+					newTries(t, g, seed).try)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,7 +82,8 @@ func TestThreadsTellsHowItChose(t *testing.T) {
 	}
 	say(t, got.Rule, "gain less than 5.00 %", "two levels in a row", "fewest")
 	say(t, got.Reason, "operations/s", "asymptotes", "32.0 workers")
-	if n := len(got.Points); int(got.Points[n-1].Value) != int(got.Chosen)*4 && int(got.Points[n-1].Value) != int(got.Chosen)*2 {
+	if n := len(got.Points); int(got.Points[n-1].Value) != int(got.Chosen)*4 &&
+		int(got.Points[n-1].Value) != int(got.Chosen)*2 {
 		t.Errorf("the search went to %v workers", got.Points[n-1].Value)
 	}
 	knees := 0
@@ -114,13 +117,15 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 		{[]spec.Count{16, 64, 256}, 64, "only the last level, 256, was not worth having"},
 		{[]spec.Count{8}, 8, "still rising"},
 	} {
-		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short, Trials: 1}, newTries(t, g, 1).try)
+		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short,
+			Trials: 1}, newTries(t, g, 1).try)
 		if err != nil || got.Settled || got.Chosen != c.chosen {
 			t.Errorf("%v: %+v, %v", c.levels, got, err)
 		}
 		say(t, got.Reason, c.why, "try more workers")
 	}
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short, Trials: 1}, newTries(t, g, 1).try)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short,
+		Trials: 1}, newTries(t, g, 1).try)
 	if err != nil || !got.Settled || got.Chosen != 100 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -133,7 +138,8 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 	g := simulated.Target{Servers: 8, Think: 4 * time.Millisecond, Interval: 10 * time.Second}
 	limit := spec.Duration(12 * time.Millisecond)
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short}, newTries(t, g, 1).try)
+	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short},
+		newTries(t, g, 1).try)
 	if err != nil || !got.Settled {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -146,7 +152,8 @@ func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 		}
 	}
 	say(t, got.Rule, "p99 above 12.0 ms", "within the limit")
-	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Latency: 1000, Duration: short}, newTries(t, g, 1).try)
+	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Latency: 1000, Duration: short},
+		newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 1 || len(got.Points) != 2 {
 		t.Errorf("no level keeps the limit: %+v, %v", got, err)
 	}
@@ -180,17 +187,18 @@ func TestThreadsOfANoisyTarget(t *testing.T) {
 // Trials that fail are kept, shown and not counted; levels that cannot be had end the search.
 func TestThreadsWithFailedTrials(t *testing.T) {
 	refused := errors.New("too many connections")
-	g := simulated.Target{Servers: 64, Interval: 10 * time.Second, Trouble: func(n int, r study.Request) simulated.Trouble {
-		switch {
-		case r.Spec.Load.Workers > 16:
-			return simulated.Trouble{Err: refused}
-		case n == 2:
-			return simulated.Trouble{Err: errors.New("a cable")}
-		case n == 4:
-			return simulated.Trouble{Errors: 0.3}
-		}
-		return simulated.Trouble{}
-	}}
+	g := simulated.Target{Servers: 64, Interval: 10 * time.Second,
+		Trouble: func(n int, r study.Request) simulated.Trouble {
+			switch {
+			case r.Spec.Load.Workers > 16:
+				return simulated.Trouble{Err: refused}
+			case n == 2:
+				return simulated.Trouble{Err: errors.New("a cable")}
+			case n == 4:
+				return simulated.Trouble{Errors: 0.3}
+			}
+			return simulated.Trouble{}
+		}}
 	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Chosen != 16 || len(got.Points) != 7 {
 		t.Fatalf("%+v, %v", got, err)
@@ -219,7 +227,8 @@ func TestPointsOverTrials(t *testing.T) {
 			p := record.PhaseResult{Phase: "measure", Ended: measure.Tally{Attempted: 1}, Rates: record.Rates{Achieved: rates[n]}}
 			p.All.Response = &record.Latency{P99: &times[n]}
 			n++
-			return study.Result{Run: &record.Run{Phases: []record.PhaseResult{p}}}, record.Trial{Status: record.TrialDone, Record: fmt.Sprint(n)}, nil
+			return study.Result{Run: &record.Run{Phases: []record.PhaseResult{p}}},
+				record.Trial{Status: record.TrialDone, Record: fmt.Sprint(n)}, nil
 		})
 	if err != nil || len(got.Points) != 1 {
 		t.Fatalf("%+v, %v", got, err)

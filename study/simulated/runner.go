@@ -115,7 +115,8 @@ func (r *Runner) result(t *trial, intervals []*measure.Interval, q study.Request
 	}
 	d := r.dims(q.Spec)
 	run := &record.Run{
-		Head:          record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Tool: tool, Started: t.started, Environment: environment},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete,
+			Tool: tool, Started: t.started, Environment: environment},
 		Specification: q.Spec, Target: described(q.Spec), Classes: d.Classes, Outcomes: d.Outcomes,
 		Scheduled: d.Scheduled, Phases: []record.PhaseResult{}, Files: []record.File{},
 	}
@@ -149,7 +150,8 @@ func (r *Runner) result(t *trial, intervals []*measure.Interval, q study.Request
 // judge says what a run would say of itself.
 func (r *Runner) judge(t *trial, s *measure.Summary, asked spec.Run) (record.Ending, error) {
 	e := record.Ending{Status: record.Complete, Ended: t.started.Add(t.end)}
-	e.Course = record.Course{WindowStart: int64(t.warmup), WindowEnd: int64(t.end), Offered: s.Offered, Sent: s.Ended().Attempted, EndedBy: t.endedBy}
+	e.Course = record.Course{WindowStart: int64(t.warmup), WindowEnd: int64(t.end), Offered: s.Offered,
+		Sent: s.Ended().Attempted, EndedBy: t.endedBy}
 	s.Unsent = t.unsent
 	e.Course.Unsent = t.unsent
 	e.Validity = measure.Judge(s, measure.Circumstances{Cores: cores, Cycle: r.target.Cycle})
@@ -205,7 +207,8 @@ func seconds(intervals []*measure.Interval) func() ([]study.Second, error) {
 			if err != nil {
 				return nil, err
 			}
-			s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: iv.End - iv.Start, P99: time.Duration(all.Quantile(0.99))}
+			s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: iv.End - iv.Start,
+				P99: time.Duration(all.Quantile(0.99))}
 			for _, c := range iv.Classes {
 				s.Rate += float64(c.Counts[0]) / s.Length.Seconds()
 				s.Failed += c.Counts[1]

@@ -305,7 +305,8 @@ func BenchmarkTrial(b *testing.B) {
 		name     string
 		interval time.Duration
 		spec     spec.Run
-	}{{"60s", time.Second, closed(8, time.Minute)}, {"once", time.Minute, closed(8, time.Minute)}, {"open", time.Minute, open(5000, 8, time.Minute)}} {
+	}{{"60s", time.Second, closed(8, time.Minute)}, {"once", time.Minute, closed(8, time.Minute)},
+		{"open", time.Minute, open(5000, 8, time.Minute)}} {
 		b.Run(c.name, func(b *testing.B) {
 			r := New(Target{Noise: 0.01, Interval: c.interval}, 1)
 			for b.Loop() {

@@ -35,7 +35,8 @@ type Target struct {
 	// Warmup: each trial begins with this share of the throughput missing, which shrinks to 1/e in WarmupTime.
 	Warmup     float64
 	WarmupTime time.Duration
-	// Checkpoint: every Cycle of the session, for DipLength (a tenth of the cycle if zero), this share of the throughput is missing.
+	// Checkpoint: every Cycle of the session, for DipLength (a tenth of the cycle if zero), this share of the throughput
+	// is missing.
 	Checkpoint       float64
 	Cycle, DipLength time.Duration
 	// Trend is the change of throughput in an hour of a trial, as a share: a target that never settles.

@@ -44,7 +44,8 @@ func next(rng *rand.Rand, last, sigma, phi float64, first bool) float64 {
 }
 
 func newTrial(r *Runner, asked spec.Run, rng *rand.Rand, trouble Trouble) *trial {
-	t := &trial{target: r.target, load: asked.Load, rng: rng, trouble: trouble, started: r.clock.Now(), warmup: asked.Load.Warmup.Std()}
+	t := &trial{target: r.target, load: asked.Load, rng: rng, trouble: trouble, started: r.clock.Now(),
+		warmup: asked.Load.Warmup.Std()}
 	if t.load.Workers == 0 {
 		t.load.Workers = 1
 	}

@@ -80,7 +80,8 @@ const orders = 25
 // perform makes all trials of a plan up, in its order, and judges them.
 func (p planned) perform(t *testing.T, g simulated.Target, seed int) []record.Comparison {
 	t.Helper()
-	s := &record.Study{Specification: p.Spec, Base: p.Base, Configurations: p.Configurations, Trials: slices.Clone(p.Trials)}
+	s := &record.Study{Specification: p.Spec, Base: p.Base, Configurations: p.Configurations,
+		Trials: slices.Clone(p.Trials)}
 	runner := simulated.New(g, uint64(seed))
 	for i := range s.Trials {
 		trial := &s.Trials[i]
@@ -148,7 +149,8 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 	}{{"quiet", 0, 0, 1}, {"drift and correlation", 0.05, 0.7, 1.05}} {
 		t.Run(c.name, func(t *testing.T) {
 			g := cheap(simulated.Target{
-				Noise: 0.02, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials), Effects: []simulated.Effect{{When: level(1), Factor: c.real}},
+				Noise: 0.02, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials),
+				Effects: []simulated.Effect{{When: level(1), Factor: c.real}},
 			})
 			covered := 0
 			for seed := range studies {
@@ -184,7 +186,8 @@ func TestChangesAreFoundAsPredicted(t *testing.T) {
 	for _, c := range []struct {
 		effect, power float64
 	}{{promised, 0.8}, {0.05, stats.Power(cv, 0.05, 0.05, trials, true)}} {
-		g := cheap(simulated.Target{Noise: math.Sqrt(math.Log1p(cv * cv)), Effects: []simulated.Effect{{When: level(1), Factor: 1 + c.effect}}})
+		g := cheap(simulated.Target{Noise: math.Sqrt(math.Log1p(cv * cv)),
+			Effects: []simulated.Effect{{When: level(1), Factor: 1 + c.effect}}})
 		n := 0
 		for seed := range studies {
 			found := plans[seed%orders].perform(t, g, seed)

@@ -34,8 +34,10 @@ func whole() spec.Study {
 // store is a target with 8 servers that checkpoints every ten seconds; a deadline of 12 s makes it a tenth faster.
 func store() simulated.Target {
 	return simulated.Target{
-		Servers: 8, Think: time.Millisecond, Noise: 0.01, SecondNoise: 0.02, Checkpoint: 0.1, Cycle: 10 * time.Second, Interval: 2500 * time.Millisecond,
-		Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}}, Effects: []simulated.Effect{{When: level(2), Factor: 1.1}},
+		Servers: 8, Think: time.Millisecond, Noise: 0.01, SecondNoise: 0.02, Checkpoint: 0.1, Cycle: 10 * time.Second,
+		Interval: 2500 * time.Millisecond,
+		Classes:  []simulated.Class{{Name: "read", Share: 1, Time: 1}},
+		Effects:  []simulated.Effect{{When: level(2), Factor: 1.1}},
 	}
 }
 
@@ -64,7 +66,8 @@ func TestWholeStudy(t *testing.T) {
 	if w := int(s.Base.Load.Workers); float64(w) != s.Procedures[0].Chosen || w < 16 || w > 64 {
 		t.Errorf("the base has %d workers, chosen were %v", w, s.Procedures[0].Chosen)
 	}
-	if d := s.Base.Load.Duration.Std(); d.Seconds() != s.Procedures[1].Chosen || d%(10*time.Second) != 0 || d < 40*time.Second {
+	if d := s.Base.Load.Duration.Std(); d.Seconds() != s.Procedures[1].Chosen || d%(10*time.Second) != 0 ||
+		d < 40*time.Second {
 		t.Errorf("the base takes %v, chosen were %v s", d, s.Procedures[1].Chosen)
 	}
 	// Checkpoints take a tenth of the throughput for a second in ten: the queue that builds up then decides p99.
@@ -91,7 +94,8 @@ func TestWholeStudyResumed(t *testing.T) {
 	g := store()
 	g.Noise, g.SecondNoise, g.Checkpoint, g.Interval = 0, 0, 0, 10*time.Second
 	asked := whole()
-	asked.Procedures.Threads.Levels, asked.Procedures.Threads.To, asked.Procedures.Threads.Trials = []spec.Count{4, 8, 32, 64, 128}, 0, 1
+	asked.Procedures.Threads.Levels, asked.Procedures.Threads.To, asked.Procedures.Threads.Trials = []spec.Count{4, 8, 32,
+		64, 128}, 0, 1
 	asked.Procedures.Capacity.From, asked.Trials = 5000, 2
 	o, all := conducted(t, g)
 	want, err := conduct.Run(context.Background(), asked, o)

@@ -60,8 +60,9 @@ func fail(w http.ResponseWriter, ctx context.Context, err error, write bool, per
 	reply(w, status, answer{Outcome: outcome.String(), Added: added, Code: code, Error: oneLine(err)})
 }
 
-// meaning says what an error proves. tries is how many commands were sent: with none, nothing can have been changed; with
-// more than one, what the last was told proves nothing about the first, which may have arrived before its connection broke.
+// meaning says what an error proves. tries is how many commands were sent: with none, nothing can have been changed;
+// with more than one, what the last was told proves nothing about the first, which may have arrived before its
+// connection broke.
 func meaning(err error, write bool, tries int32, persons ...int) (o store.Outcome, code int32, added int) {
 	o = store.Failed
 	if write {

@@ -78,7 +78,8 @@ func Open(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{client: client, persons: client.Database(o.Database).Collection(Collection), timeout: o.Timeout, token: o.Token}, nil
+	return &Service{client: client, persons: client.Database(o.Database).Collection(Collection), timeout: o.Timeout,
+		token: o.Token}, nil
 }
 
 // Close gives back the connections to MongoDB.
@@ -99,7 +100,8 @@ func (s *Service) Handler() http.Handler {
 	return s.known(mux)
 }
 
-// known refuses requests without the token. No web page has it, so Host, Origin and Content-Type need no check of their own.
+// known refuses requests without the token. No web page has it, so Host, Origin and Content-Type need no check of their
+// own.
 func (s *Service) known(next http.Handler) http.HandlerFunc {
 	want := []byte("Bearer " + s.token)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 // endAtMost is how long requests that are under way may take when the service ends.
 const endAtMost = 10 * time.Second
 
-// Serve serves at an address, such as 127.0.0.1:8080 (port 0: a free one), until ctx ends; then it finishes the requests
-// that it has. listening is called with the URL once requests are taken.
+// Serve serves at an address, such as 127.0.0.1:8080 (port 0: a free one), until ctx ends; then it finishes the
+// requests that it has. listening is called with the URL once requests are taken.
 func Serve(ctx context.Context, address string, o Options, listening func(url string)) error {
 	s, err := Open(o)
 	if err != nil {

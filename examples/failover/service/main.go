@@ -4,8 +4,8 @@
 //	curl -d '{"firstName": "Ada", "lastName": "Byron"}' http://127.0.0.1:8080/persons
 //	plimsoll run http://127.0.0.1:8080/ --workload person
 //
-// It ends at an interrupt (Ctrl-C) or SIGTERM, after the requests that it has. It asks nobody who they are, so it listens
-// on loopback unless it is told otherwise.
+// It ends at an interrupt (Ctrl-C) or SIGTERM, after the requests that it has. It asks nobody who they are, so it
+// listens on loopback unless it is told otherwise.
 package main
 
 import (
@@ -28,9 +28,10 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := persons.Serve(ctx, *listen, persons.Options{URI: *uri, Database: *database, Timeout: *timeout}, func(url string) {
-		fmt.Println("listening at", url)
-	})
+	err := persons.Serve(ctx, *listen, persons.Options{URI: *uri, Database: *database, Timeout: *timeout},
+		func(url string) {
+			fmt.Println("listening at", url)
+		})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "service:", err)
 		os.Exit(1)

@@ -1,0 +1,284 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+)
+
+// controller conducts a run: it moves time along, watches over the workers and alone talks to the sink. The goroutine
+// of the caller of [Run] or [Fill] is the only one that touches it and its parts; workers do not know it, but only the
+// crew.
+type controller struct {
+	*crew
+	counter *counter // of what an open loop owes; paced workers know it themselves
+	books   books
+	out     outlet
+	watch   watch
+	step    int    // next of steps
+	stage   int    // next of stages
+	phase   string // that was announced last
+	gauged  int64  // when operations under way are counted next
+	pauses  bool   // it was announced that workers back off
+
+	interrupted bool
+	cut         int64 // when that was
+}
+
+func newController(c *crew, sink measure.Sink) *controller {
+	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}}
+}
+
+// conduct runs the crew to its end.
+func (c *controller) conduct(ctx context.Context) (Report, error) {
+	if err := c.start(); err != nil {
+		c.closeSessions()
+		return Report{}, fmt.Errorf("load: %w", err)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	ended, abort, gone := ctx.Done(), c.abort, c.roster.gone
+	for !c.over() {
+		select {
+		case <-timer.C:
+		case <-gone:
+			gone = nil
+		case <-ended:
+			ended = nil
+			c.interrupt(EventInterrupted, "the run was interrupted")
+		case <-abort:
+			abort = nil
+			c.aborted.Store(true)
+			c.interrupt(EventAborted, "the run was aborted")
+		}
+		now := c.now()
+		c.catchUp(now)
+		timer.Reset(time.Duration(c.nextWake(now) - now))
+	}
+	return c.finish()
+}
+
+// start makes what needs the clock of the run, and sets the workers going.
+func (c *controller) start() error {
+	c.base = time.Now()
+	if err := c.books.open(&c.plan); err != nil {
+		return err
+	}
+	if err := c.makeWaiters(); err != nil {
+		return err
+	}
+	c.giveRecorders(&c.books)
+	c.warming.Store(int64(len(c.workers)))
+	c.active.Store(int64(c.steps[0].n))
+	c.step, c.watch.looked = 1, c.now()
+	if len(c.loops) == 0 {
+		for _, w := range c.workers {
+			go w.main()
+		}
+	}
+	for _, l := range c.loops {
+		go l.loop.Run()
+	}
+	return nil
+}
+
+// over reports whether nothing more can happen. A window with an end is always seen through, even if
+// all workers are done before it ends: its length is part of the result.
+func (c *controller) over() bool {
+	if c.roster.left.Load() > 0 {
+		return false
+	}
+	return c.stopping.Load() || c.until == never || c.allSent() || c.outOfWork() || c.now() >= c.until
+}
+
+// outOfWork reports whether the streams of all workers have come to their end, but for those of workers
+// that were given up.
+func (c *controller) outOfWork() bool {
+	ended := c.limit.ended.Load()
+	return ended > 0 && ended+c.watch.abandoned >= int64(len(c.workers))
+}
+
+// allSent reports whether a schedule of limited length was used up.
+func (c *controller) allSent() bool {
+	return c.schedule != nil && c.schedule.ticket.Load() >= c.tickets
+}
+
+func (c *controller) interrupt(kind, text string) {
+	c.halt()
+	if !c.interrupted {
+		c.interrupted = true
+		c.cut = c.now()
+		if c.name == PhaseMeasure && c.cut >= c.from && c.cut < c.until {
+			c.books.of[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
+		}
+	}
+	c.event(c.now(), kind, text)
+}
+
+// end is when operations stop falling due.
+func (c *controller) end() int64 {
+	if c.interrupted {
+		return min(c.cut, c.until)
+	}
+	return c.until
+}
+
+// gaugeMean is the mean distance between two looks at how many operations are under way. Distances are
+// random (half to one and a half of it), so that they cannot fall in step with the load.
+const gaugeMean = int64(10 * time.Millisecond)
+
+// wakePause is how long the controller sleeps at most, abortPause while it waits for aborted workers.
+const (
+	wakePause  = int64(100 * time.Millisecond)
+	abortPause = int64(time.Millisecond)
+)
+
+// catchUp does everything that is due until now.
+func (c *controller) catchUp(now int64) {
+	c.moveUsers(now)
+	c.announce(now)
+	if c.dropAge != never && !c.stopping.Load() {
+		c.skipLate(now)
+	}
+	if now >= c.gauged {
+		c.books.gauge(now)
+		c.gauged = now + max(gaugeMean/2+rand.Int64N(gaugeMean), lookShare*(c.now()-now))
+	}
+	c.watch.self(now)
+	c.watch.overdue(now, &c.books)
+	c.watchOutage(now)
+	c.announceBackoff(now)
+	if now >= c.drained {
+		c.halt()
+	}
+	c.out.events(&c.events)
+	if c.books.borderPassed(now) {
+		c.countOffered(now)
+		c.hand(c.books.tick(now))
+		if now > c.from && c.warming.Load() == 0 {
+			c.hand(c.books.closeWarmup(now))
+		}
+	}
+	if c.out.err != nil && !c.stopping.Load() { // what cannot be kept need not be measured
+		c.cut, c.interrupted = c.now(), true
+		c.halt()
+	}
+	c.watch.sink(c.now())
+}
+
+// countOffered counts the operations that fell due until now.
+func (c *controller) countOffered(now int64) {
+	if c.dims.Scheduled {
+		c.books.countOffered(min(now, c.end()), c.offered)
+	}
+}
+
+// hand gives closed intervals to the sink, with how many workers there were.
+func (c *controller) hand(closed []*measure.Interval, err error) {
+	c.out.fail(err)
+	for _, iv := range closed {
+		iv.Workers = max(0, c.usersAt(int64(iv.End))-int(c.watch.abandoned))
+	}
+	c.out.intervals(closed)
+}
+
+// nextWake returns when the controller has to look again.
+func (c *controller) nextWake(now int64) int64 {
+	next := min(c.gauged, c.border(now), now+wakePause)
+	if c.step < len(c.steps) {
+		next = min(next, c.steps[c.step].at)
+	}
+	if c.stage < len(c.stages) {
+		next = min(next, c.stages[c.stage].at)
+	}
+	for _, t := range []int64{c.from, c.until, c.drained} {
+		if t > now {
+			next = min(next, t)
+		}
+	}
+	if c.aborted.Load() {
+		next = min(next, now+abortPause)
+	}
+	return max(next, now+1)
+}
+
+// moveUsers starts and stops virtual users.
+func (c *controller) moveUsers(now int64) {
+	for c.step < len(c.steps) && c.steps[c.step].at <= now {
+		before := int(c.active.Load())
+		after := c.steps[c.step].n
+		c.active.Store(int64(after))
+		for _, w := range c.workers[min(before, after):after] {
+			w.wait.wakeUp()
+		}
+		c.step++
+	}
+	if now >= c.until && c.phase != PhaseDrain { // those that are parked have to see that it is over
+		for _, w := range c.workers {
+			w.wait.wakeUp()
+		}
+	}
+}
+
+// announce reports the borders of phases and stages.
+func (c *controller) announce(now int64) {
+	phase, at := PhaseWarmup, int64(0)
+	if now >= c.from {
+		phase, at = c.name, c.from
+	}
+	if now >= c.end() && c.name == PhaseMeasure {
+		phase, at = PhaseDrain, c.end()
+	}
+	if phase != c.phase {
+		c.phase = phase
+		c.event(at, EventPhase, phase)
+	}
+	for c.stage < len(c.stages) && c.stages[c.stage].at <= min(now, c.end()) {
+		c.event(c.stages[c.stage].at, EventStage, c.stages[c.stage].text)
+		c.stage++
+	}
+}
+
+// announceBackoff reports when workers begin and cease to pause.
+func (c *controller) announceBackoff(now int64) {
+	n := c.pausing.Load()
+	if (n > 0) == c.pauses {
+		return
+	}
+	c.pauses = n > 0
+	if c.pauses {
+		c.event(now, EventBackoff, fmt.Sprintf("%d workers pause between operations: nothing can be sent", n))
+	} else {
+		c.event(now, EventBackoffEnd, "operations can be sent again")
+	}
+}
+
+// skipLate gives up what is too late while all workers are busy.
+func (c *controller) skipLate(now int64) {
+	early, late := c.schedule.skip(min(now-c.dropAge, c.end()), c.from)
+	if early > 0 {
+		c.drop(c.books.of[warm].rec, warm, now, early)
+	}
+	if late > 0 {
+		c.drop(c.books.of[measured].rec, measured, now, late)
+	}
+}
+
+// offered returns how many operations fell due before t, by phase, whether or not a worker took them. t must not
+// decrease.
+func (c *controller) offered(t int64) (n [2]int64) {
+	if c.counter != nil {
+		return c.counter.before(t)
+	}
+	for _, w := range c.workers {
+		w.pace.mu.Lock()
+		due := w.pace.due(t, c.from)
+		w.pace.mu.Unlock()
+		n[warm] += due[warm]
+		n[measured] += due[measured]
+	}
+	return n
+}

@@ -1,0 +1,103 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// watch gives up workers whose session does not return, and notices when this process could not watch.
+type watch struct {
+	crew      *crew
+	looked    int64 // when it looked last
+	amnesty   int64 // until when no worker is given up
+	next      int64 // when all workers are looked at next
+	looks     int64 // how often they were
+	abandoned int64 // operations whose worker was given up
+
+	lost func(*worker) // told of every worker that was given up, nil for nobody
+}
+
+// If the controller did not run for stallLeast, the whole process did not.
+const stallLeast = int64(500 * time.Millisecond)
+
+// lookShare is how many times as long as a look at all workers took the next one waits, so that a million workers do
+// not cost the machine a processor.
+const lookShare = 10
+
+// self notices when this process stood still. Its workers then look as if their sessions had not
+// returned, although they had no chance to; they get the grace once more.
+func (a *watch) self(now int64) {
+	if gap := now - a.looked; gap >= stallLeast {
+		a.amnesty = now + int64(a.crew.grace)
+		a.crew.events.add(measure.Event{At: time.Duration(a.looked), Kind: EventStalled,
+			Text: "this process did not run for " + time.Duration(gap).Round(time.Millisecond).String(),
+			Data: map[string]string{"gap_ns": strconv.FormatInt(gap, 10)}})
+	}
+	a.looked = now
+}
+
+// sink keeps a sink that takes long, on a disk that is busy, apart from a process that stood still:
+// the workers went on.
+func (a *watch) sink(now int64) {
+	if took := now - a.looked; took >= stallLeast {
+		a.amnesty = now + int64(a.crew.grace) // it may have been the whole process after all
+		a.crew.event(now, EventSlowRecord, "keeping the results took "+time.Duration(took).Round(time.Millisecond).String())
+	}
+	a.looked = now
+}
+
+// overdue gives up workers whose session does not return: past deadline and grace, or at once if
+// the run is aborted.
+func (a *watch) overdue(now int64, books *books) {
+	if now < a.next {
+		return
+	}
+	a.looks++
+	aborted := a.crew.aborted.Load()
+	for _, w := range a.crew.workers {
+		deadline, busy := w.deadline()
+		if !busy || !aborted && now <= max(deadline+int64(a.crew.grace), a.amnesty) {
+			continue
+		}
+		if w.giveUp(deadline) {
+			a.abandon(w, now, aborted, books)
+			a.crew.roster.leave()
+		}
+	}
+	a.next = now + lookShare*(a.crew.now()-now)
+}
+
+// abandon counts the operation of a worker that was given up. What it did is unknown.
+func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
+	if a.lost != nil {
+		a.lost(w)
+	}
+	if w.quiet {
+		return
+	}
+	a.abandoned++
+	outcome := store.Failed
+	for _, r := range w.op.Requests {
+		if r.Verb == workload.Insert || r.Verb == workload.Update {
+			outcome = store.Indeterminate
+		}
+	}
+	reason, text := store.Timeout, "the session did not return after its deadline; its worker was given up"
+	if aborted {
+		reason, text = store.Client, "the run was aborted before the answer came"
+	} else {
+		a.crew.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
+	}
+	w.reportLost(outcome, reason, now)
+	w.rec[w.phase].End()
+	rec := books.of[w.phase].rec // that of the worker may be in use by others of its loop
+	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,
+		Class: uint8(w.op.Class), Outcome: uint8(outcome)})
+	rec.Fail(measure.Failure{Class: a.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(),
+		Reason: reason.String()}, now, text)
+}
