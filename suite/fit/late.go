@@ -1,31 +1,15 @@
-package study
+package fit
 
 import (
 	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Rest is what is left to do of a study that is under way, at a boundary between two of its blocks.
-type Rest struct {
-	// Trials is how many trials of each configuration there are to be, and Done how many of each there are at least.
-	Trials, Done int
-	// Seconds is how long the rest takes if there are only so many trials of each, by that number from 0 to Trials. It does not
-	// fall as the number rises.
-	Seconds []float64
-}
-
-// Takes is how many seconds the rest takes with so many trials of each configuration.
-func (r *Rest) Takes(trials int) float64 {
-	if len(r.Seconds) == 0 {
-		return 0
-	}
-	return r.Seconds[max(0, min(trials, len(r.Seconds)-1))]
-}
-
-// fewer takes the rest to so many trials, or to those that are done if these are more.
-func (r *Rest) fewer(trials int) []spec.Left {
+// fewer takes the rest of a study to so many trials, or to those that are done if these are more.
+func fewer(r *study.Rest, trials int) []spec.Left {
 	trials = max(trials, r.Done)
 	if trials >= r.Trials || r.Takes(trials) >= r.Takes(r.Trials) {
 		return nil
@@ -42,7 +26,7 @@ func (r *Rest) fewer(trials int) []spec.Left {
 func (f *fitter) under(trials int) {
 	for i := range f.parts {
 		if p := &f.parts[i]; p.Under != nil && !p.Out {
-			for _, l := range p.Under.fewer(trials) {
+			for _, l := range fewer(p.Under, trials) {
 				l.Part, l.Why = p.Name, f.why
 				f.left = append(f.left, l)
 			}
@@ -52,7 +36,7 @@ func (f *fitter) under(trials int) {
 }
 
 // end leaves as many trials of a study that is under way as there is time for.
-func (f *fitter) end(p *FitPart) {
+func (f *fitter) end(p *Part) {
 	for trials := p.Under.Trials - 1; trials >= p.Under.Done && p.Estimate > f.limit; trials-- {
 		f.under(trials)
 	}
@@ -65,7 +49,7 @@ const refitSpare = 0.05
 // Refit makes the parts that are left of a suite fit into what is left of its time, if they do not: with the steps of [Fit] in
 // their order, which are taken with the parts that have not begun and, as far as trials go, with the one that is under way. All
 // that it sheds is marked as late, and why is the first part of each reason. Where there is no time at all everything is left out.
-func Refit(parts []FitPart, left time.Duration, why string) (fitted []FitPart, shed []spec.Left) {
+func Refit(parts []Part, left time.Duration, why string) (fitted []Part, shed []spec.Left) {
 	f := fitter{why: why, limit: max(0, left.Seconds())}
 	for _, p := range parts {
 		f.add(p)

@@ -1,4 +1,9 @@
-package study
+// Package fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed for that: before the
+// suite begins ([Fit]), and again where it turns out that this machine takes longer than was thought ([Refit]).
+//
+// It is a pure function of the parts and the time: it runs nothing and looks at no machine. What a machine or a deployment does not
+// allow is left out before, by the plan of the suite.
+package fit
 
 import (
 	"fmt"
@@ -8,10 +13,11 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// FitPart is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, unless it is out.
-type FitPart struct {
+// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, unless it is out.
+type Part struct {
 	// Name is that of the part, for what is left out.
 	Name  string
 	Study *spec.Study
@@ -30,13 +36,13 @@ type FitPart struct {
 	// Pace is how much longer than thought parts of its kind take on this machine, as was measured; 0 is 1. Estimate has it in it.
 	Pace float64
 	// Under is what is left of a study that is under way: only its trials can become fewer, and it is never left out.
-	Under *Rest
+	Under *study.Rest
 
 	baseline map[string]string // levels of the baseline by factor, as planned
 }
 
 // kind is study, drill or probe.
-func (p *FitPart) kind() string {
+func (p *Part) kind() string {
 	switch {
 	case p.Study != nil:
 		return record.KindStudy
@@ -47,7 +53,7 @@ func (p *FitPart) kind() string {
 }
 
 // A shed makes a part smaller in place, and says how.
-type shed func(p *FitPart) []spec.Left
+type shed func(p *Part) []spec.Left
 
 // A step makes all parts smaller.
 type step func(f *fitter)
@@ -120,7 +126,7 @@ func Allowed(budget time.Duration, smoke bool) time.Duration {
 // Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed order. With a
 // budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is given stays as it is. With
 // smoke everything is shed at once; of each kind of part one stays as long as one fits. The same parts give the same result.
-func Fit(parts []FitPart, budget time.Duration, smoke bool) (fitted []FitPart, left []spec.Left) {
+func Fit(parts []Part, budget time.Duration, smoke bool) (fitted []Part, left []spec.Left) {
 	f := fitter{why: fmt.Sprintf("to be done in %v", spec.Duration(budget)), limit: budget.Seconds()}
 	for _, p := range parts {
 		f.add(p)
@@ -158,7 +164,7 @@ func (f *fitter) shedLast() {
 // kept are the sheds of parts that are still there, and that others are not: nobody asks how small those were.
 func (f *fitter) kept() (left []spec.Left) {
 	for _, l := range f.left {
-		i := slices.IndexFunc(f.parts, func(p FitPart) bool { return p.Name == l.Part })
+		i := slices.IndexFunc(f.parts, func(p Part) bool { return p.Name == l.Part })
 		if !f.parts[i].Out || l.What == spec.LeftPart {
 			left = append(left, l)
 		}
@@ -168,7 +174,7 @@ func (f *fitter) kept() (left []spec.Left) {
 
 // fitter holds the parts while they get smaller.
 type fitter struct {
-	parts []FitPart
+	parts []Part
 	left  []spec.Left
 	why   string
 	limit float64 // seconds
@@ -176,7 +182,7 @@ type fitter struct {
 }
 
 // add copies a part, with its scale applied and its defaults filled in, so that sheds see what would be run.
-func (f *fitter) add(p FitPart) {
+func (f *fitter) add(p Part) {
 	p = p.copied()
 	if p.Study != nil && !p.Out && p.Under == nil {
 		if s := p.Study; s.Scale != nil && !s.Scale.Applied {
@@ -237,7 +243,7 @@ func (f *fitter) leaveVariants() {
 }
 
 // leave leaves a part out.
-func (f *fitter) leave(p *FitPart, why string) {
+func (f *fitter) leave(p *Part, why string) {
 	p.Why, p.Out, p.Estimate = why, true, 0
 	f.left = append(f.left, spec.Left{Part: p.Name, What: spec.LeftPart, Why: f.why + ": " + why})
 }
