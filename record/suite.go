@@ -44,6 +44,13 @@ type Suite struct {
 	Parts []Part `json:"parts"`
 	// Left says what was scaled or left out, why, and what it was before.
 	Left []spec.Left `json:"left,omitempty"`
+	// SuiteJudgement is nil until the suite has ended once, and in records of before there was one.
+	*SuiteJudgement
+}
+
+// Judged says whether the judgement that is stored is about everything that the suite did.
+func (s *Suite) Judged() bool {
+	return s.SuiteJudgement != nil && s.Status != Running && s.Status != Killed
 }
 
 // PartStatus says what became of a part.

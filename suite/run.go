@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // Options are what a suite needs besides its plan.
@@ -179,7 +180,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	}
 	defer c.w.Close()
 	c.w.AddSecrets(spec.Run{Target: o.Against})
-	s.Status, s.Problem, s.Ended = record.Running, "", nil
+	s.Status, s.Problem, s.Ended, s.SuiteJudgement = record.Running, "", nil, nil
 	return c.conduct(ctx)
 }
 
@@ -297,6 +298,7 @@ func (c *conductor) finish(err error) (*record.Suite, error) {
 		s.Status, s.Problem, s.Ended = record.Failed, err.Error(), nil
 	}
 	s.Validity = findings(s)
+	s.SuiteJudgement = judge.Of(c.o.Dir, s)
 	writeErr := c.w.Write(s)
 	clean, redactErr := c.w.Redacted(s)
 	if unwritten := errors.Join(writeErr, redactErr); unwritten != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 	"github.com/plimsoll-bench/plimsoll/suite"
+	suitejudge "github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -65,7 +66,7 @@ func resultForms(dir string, r record.Result) (forms, func() error) {
 		}
 		return studyForms(r), func() error { return verdictOfStudy(r) }
 	case *record.Suite:
-		s := report.NewSuite(r, report.PartIn(dir))
+		s := report.NewSuite(r, suitejudge.PartIn(dir))
 		return suiteForms(s), func() error { return verdictOfSuite(s) }
 	case *record.Drill:
 		return drillForms(r), func() error { return verdictOfDrill(r) }

@@ -1,4 +1,4 @@
-package report
+package judge
 
 import (
 	"cmp"
@@ -25,9 +25,11 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	}
 	pairs := trendPairs(sweep, t, by.levels)
 	if len(pairs) == 0 {
-		st.Agreement = record.NotMeasured
-		_, st.Why = by.take(missing(sweep, t, by.levels), t.Metric)
-		st.Why = cmp.Or(st.Why, "no two levels that the words name were measured")
+		_, lacks := by.take(missing(sweep, t, by.levels), t.Metric)
+		if lacks.why == "" {
+			lacks = lack{"no two levels that the words name were measured", record.GapLevels}
+		}
+		st.Agreement, st.Why, st.Gap = record.NotMeasured, lacks.why, lacks.gap
 		return st
 	}
 	if here := pairs[0][0] + " → " + pairs[0][1]; len(pairs) == 1 && trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && here != st.Level && numbered(sweep) {
@@ -53,7 +55,11 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	}
 	st.Agreement = jointly(found)
 	if st.Why == "" {
-		_, st.Why = by.take(pairs[0][1], t.Metric)
+		_, lacks := by.take(pairs[0][1], t.Metric)
+		st.Why = lacks.why
+		if st.Agreement == record.NotMeasured {
+			st.Gap = cmp.Or(lacks.gap, record.GapOther)
+		}
 	}
 	if len(pairs) > 1 {
 		st.Why = fmt.Sprintf("%d of %d pairs of levels agree", found[record.Agrees], len(pairs))
