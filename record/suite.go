@@ -89,6 +89,8 @@ type Part struct {
 	// Seconds is how long it took; Estimate how long it was thought to take.
 	Seconds  float64 `json:"seconds,omitempty"`
 	Estimate float64 `json:"estimate_seconds,omitempty"`
+	// Conclusion is what its record comes to, or its error; absent as long as there is neither, and in records of before.
+	Conclusion Conclusion `json:"conclusion,omitempty" jsonschema:"enum=satisfied,enum=missed,enum=writes lost,enum=invalid,enum=interrupted,enum=refused,enum=unreachable,enum=failed"`
 	// Exit is the exit code that the command of the part alone would have had.
 	Exit int `json:"exit"`
 }

@@ -88,9 +88,7 @@ func (s *slow) Part(ctx context.Context, j Job) Outcome {
 	} else {
 		out.Study, out.Err = conduct.Run(ctx, *j.Plan.Study, o)
 	}
-	if out.Err != nil {
-		out.Exit = 1
-	}
+	out.Conclusion = conclude(out)
 	return out
 }
 

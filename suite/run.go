@@ -27,6 +27,8 @@ type Options struct {
 	Tool     record.Tool
 	Command  []string
 	Now      func() time.Time // nil for the real one
+	// ExitCode is the exit code of the command line for a conclusion, which suite.json keeps of each part; nil for none.
+	ExitCode func(record.Conclusion) int
 	// RetryFailed makes [Resume] repeat parts that failed. Those that were lost are always done again.
 	RetryFailed bool
 	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because

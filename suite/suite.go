@@ -90,8 +90,8 @@ type Outcome struct {
 	Probe *record.Probe
 	// Err is why it ended without a result, or why that could not be written.
 	Err error
-	// Exit is the exit code that the command of the part alone would have had.
-	Exit int
+	// Conclusion is what the record comes to, or the error.
+	Conclusion record.Conclusion
 }
 
 // Runner does one part. When its context ends it comes to a proper end soon: faults are healed, labs removed.

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
@@ -215,28 +216,20 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return studyError(err)
 	}
-	return verdictOfStudy(s)
+	return ending(judge.Conclude(s))
 }
 
 // studyError gives an error of a study its exit code.
 func studyError(err error) error {
 	var stop *conduct.Stop
-	if !errors.As(err, &stop) {
-		err = runError(err)
-		if line := installLine(fmt.Sprint(err)); line != "" {
-			return withHint(exitCode(err), err, "install what is missing: "+line)
-		}
-		return err
+	if errors.As(err, &stop) {
+		return withExit(exitOf[conduct.ConcludeError(err)], stop)
 	}
-	switch {
-	case stop.Reason == conduct.Interrupted:
-		return withExit(exitInterrupted, stop)
-	case errors.Is(err, lab.ErrNoLab):
-		return withExit(exitUsage, stop)
-	case stop.Reason == conduct.Unreachable:
-		return withExit(exitUnreachable, stop)
+	err = runError(err)
+	if line := installLine(fmt.Sprint(err)); line != "" {
+		return withHint(exitCode(err), err, "install what is missing: "+line)
 	}
-	return withExit(exitFailure, stop)
+	return err
 }
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)

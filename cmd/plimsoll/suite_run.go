@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +70,8 @@ func (o *studyRunOptions) conductSuite(ctx context.Context, env *environment, di
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Now: env.now}
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Now: env.now,
+		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
 		s.Progress = progress
 	}
@@ -82,7 +82,8 @@ func (o *studyRunOptions) conductSuite(ctx context.Context, env *environment, di
 	if out == nil {
 		return runError(err)
 	}
-	if perr := o.printSuite(env, dir); perr != nil {
+	verdict, perr := o.printSuite(env, dir)
+	if perr != nil {
 		return perr
 	}
 	var stopped *suite.Interrupted
@@ -92,10 +93,22 @@ func (o *studyRunOptions) conductSuite(ctx context.Context, env *environment, di
 	case err != nil:
 		return runError(err)
 	}
-	if code := suite.Exit(out); code != exitSuccess {
-		return withExit(code, errSilent)
+	return verdict
+}
+
+// concludeParts says of the parts of a suite of before what their exit codes say.
+func concludeParts(s *record.Suite) {
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Conclusion != "" || p.Status != record.PartDone && p.Status != record.PartFailed {
+			continue
+		}
+		for c, code := range exitOf {
+			if code == p.Exit {
+				p.Conclusion = c
+			}
+		}
 	}
-	return nil
 }
 
 // suiteParts does parts as the commands of each alone would. progress is nil if nobody wants to see any.
@@ -106,7 +119,7 @@ func (o *studyRunOptions) suiteParts(env *environment) (*suite.Parts, *suiteProg
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
 	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env), Service: startService}, Launch: clientLauncher()}
-	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Verdict: verdictOfPart, Failed: func(err error) int { return exitCode(studyError(err)) }}
+	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}}
 	p.Conduct = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: o.drop, Labs: labs}
 	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Launch: clientLauncher()}
 	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: command, Service: startService}
@@ -119,41 +132,23 @@ func (o *studyRunOptions) suiteParts(env *environment) (*suite.Parts, *suiteProg
 	return p, &suiteProgress{progress}, nil
 }
 
-// verdictOfPart is the exit code of a record, as the command of the part alone has it.
-func verdictOfPart(out suite.Outcome) int {
-	switch {
-	case out.Study != nil:
-		return exitCode(verdictOfStudy(out.Study))
-	case out.Drill != nil:
-		return exitCode(verdictOfDrill(out.Drill))
+// printSuite prints what came out, writes the page beside the record and says where it is. It returns how the command ends.
+func (o *studyRunOptions) printSuite(env *environment, dir string) (verdict, err error) {
+	r, err := record.OpenSuite(dir)
+	if err != nil {
+		return nil, withExit(exitFailure, err)
 	}
-	if slices.ContainsFunc(out.Probe.Durability, func(d record.ProbeDurability) bool { return d.Grade == "C" && d.Missing > 0 }) {
-		return exitLost // what was acknowledged was gone after a power cut, as a drill has it
-	}
-	return exitCode(verdictOfProbe(out.Probe))
-}
-
-// printSuite prints what came out, writes the page beside the record and says where it is.
-func (o *studyRunOptions) printSuite(env *environment, dir string) error {
-	if err := printSuiteRecord(env, dir, o.format); err != nil {
-		return err
+	f, verdict := resultForms(dir, r)
+	if err := f.print(env.stdout, o.format); err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "record in %s\n", dir)
 	page := filepath.Join(dir, "report.html")
 	if err := writeReport(env, []string{dir}, "html", page); err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "made again, also elsewhere, with: plimsoll report %s\n", dir)
-	return nil
-}
-
-// printSuiteRecord prints the suite of a directory in a format.
-func printSuiteRecord(env *environment, dir, format string) error {
-	s, err := report.OpenSuite(dir)
-	if err != nil {
-		return withExit(exitFailure, err)
-	}
-	return suiteForms(s).print(env.stdout, format)
+	return verdict, nil
 }
 
 // writeSuiteParts lists the parts of a suite with what became of them.

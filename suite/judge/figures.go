@@ -355,15 +355,18 @@ func (s *Suite) means(sweep *published.Sweep, level, metric string) span {
 	return span{vl / bh, vh / bl}
 }
 
+// finite numbers are the ones that a record can keep.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // judgeRatio says how a published ratio stands to a measured one.
 func judgeRatio(st *record.SuiteStatement, means span, m *taken, lack lack, margin float64) {
 	if m != nil {
 		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
 		st.Doubts = append(st.Doubts, toldDoubt(m)...)
-		if !math.IsNaN(m.ratio) && m.ratio > 0 {
+		if finite(m.ratio) && m.ratio > 0 {
 			st.Ratio = &m.ratio
 		}
-		if !math.IsNaN(m.low) && !math.IsNaN(m.high) && !m.single {
+		if finite(m.low) && finite(m.high) && !m.single {
 			st.Low, st.High = &m.low, &m.high
 		}
 	}

@@ -229,7 +229,7 @@ func first[T, R any](x T, _ R) T { return x }
 
 // whole is what was measured if it has a ratio and an interval.
 func whole(m *taken) *taken {
-	if m == nil || !(m.ratio > 0) || math.IsNaN(m.low) || math.IsNaN(m.high) || !(m.low > 0) {
+	if m == nil || !(m.ratio > 0) || !(m.low > 0) || !finite(m.ratio) || !finite(m.low) || !finite(m.high) {
 		return nil
 	}
 	return m
