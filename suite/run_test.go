@@ -86,9 +86,9 @@ func (f *fake) Part(ctx context.Context, j Job) Outcome {
 }
 
 func (f *fake) study(j Job) (*record.Study, error) {
-	make := record.CreateStudy
+	make := record.Create[*record.Study]
 	if j.Resume {
-		make = record.ContinueStudy
+		make = record.Continue[*record.Study]
 	}
 	w, err := make(j.Dir, *j.Plan.Study)
 	if err != nil {

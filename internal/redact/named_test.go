@@ -1,10 +1,11 @@
-package record
+package redact
 
 import "testing"
 
-func TestMaskPasswords(t *testing.T) {
+func TestNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		`parameter "primary_conninfo" changed to "host=127.0.0.1 password=abc123 dbname=postgres"`: `parameter "primary_conninfo" changed to "host=127.0.0.1 password=*** dbname=postgres"`,
+		`{"apiKey": "abc", "n": 1}`:           `{"apiKey": ***, "n": 1}`,
 		`{"password": "abc", "n": 1}`:         `{"password": ***, "n": 1}`,
 		`PGPASSWORD='x y' psql`:               `PGPASSWORD=*** psql`,
 		`dial postgres://admin:s3:c@[::1]/db`: `dial postgres://admin:***@[::1]/db`,
@@ -13,7 +14,7 @@ func TestMaskPasswords(t *testing.T) {
 		`passfile=/data/pgpass port=5432`:     `passfile=/data/pgpass port=5432`,
 		`at 12:30:01 http://host:80/x@y`:      `at 12:30:01 http://host:80/x@y`,
 	} {
-		if got := maskPasswords(line); got != want {
+		if got := Named(line); got != want {
 			t.Errorf("%s became %s, want %s", line, got, want)
 		}
 	}

@@ -21,7 +21,8 @@ type place struct {
 var keptFields = []string{
 	"schema_version", "kind", "status", "event", "record", "procedure", "path", "directory", "out", "database", "place",
 	"trial", "trials", "metric", "metrics", "unit", "phase", "objective", "objectives", "host", "cpu",
-	"Part.name", "PartPlan.name", "Finding.id", "Workload.name", "Workload.mode", "Tool.name", "Tool.version", "Tool.commit", "Tool.go",
+	"source", "class", "outcome", "ended_by", "Class.name", "ClassResult.name", "Outcome.name", "Series.name", "File.name",
+	"Target.level", "Target.topology", "Target.set_name", "Target.version", "Part.name", "PartPlan.name", "Finding.id", "Workload.name", "Workload.mode", "Tool.name", "Tool.version", "Tool.commit", "Tool.go",
 }
 
 // placeOf returns where the value of a field stands.
@@ -34,7 +35,7 @@ func placeOf(in reflect.Type, f reflect.StructField) place {
 
 // clean takes credentials out of all texts of a value, in place. It goes by the types: names of fields, times, numbers
 // and words of our own stay whatever the password is, because a study is gone on with by what is written here.
-func (r *studyRedactor) clean(v reflect.Value, at place) {
+func (r *redactor) clean(v reflect.Value, at place) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -69,7 +70,7 @@ func (r *studyRedactor) clean(v reflect.Value, at place) {
 	}
 }
 
-func (r *studyRedactor) textAt(text string, at place) string {
+func (r *redactor) textAt(text string, at place) string {
 	switch {
 	case at.kept:
 		return redact.Addresses(text)
@@ -80,7 +81,7 @@ func (r *studyRedactor) textAt(text string, at place) string {
 }
 
 // cleanMap cleans a mapping whose keys somebody chose. Those of numbers are names of metrics and stay.
-func (r *studyRedactor) cleanMap(v reflect.Value, at place) {
+func (r *redactor) cleanMap(v reflect.Value, at place) {
 	if v.IsNil() {
 		return
 	}
@@ -108,7 +109,7 @@ func (r *studyRedactor) cleanMap(v reflect.Value, at place) {
 var freePaths = []string{"workload.params.", "labels."}
 
 // key cleans a key of a free mapping. Those of set are paths.
-func (r *studyRedactor) key(name string, at place) string {
+func (r *redactor) key(name string, at place) string {
 	if at.name != "set" {
 		return r.text(name)
 	}
