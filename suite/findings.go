@@ -36,7 +36,7 @@ func findings(s *record.Suite) []measure.Finding {
 		}
 	}
 	if len(failed) > 0 {
-		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll study resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
+		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll suite resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
 	}
 	if len(left) > 0 {
 		add("parts-left", measure.Note, "%s left out: %s; the reasons are below what was scaled or left out", plural(len(left), "part was", "parts were"), strings.Join(left, ", "))

@@ -64,7 +64,7 @@ func (silent) Note(string)     {}
 type Interrupted struct{ Dir string }
 
 func (e *Interrupted) Error() string {
-	return "interrupted; go on with plimsoll study resume " + e.Dir
+	return "interrupted; go on with plimsoll suite resume " + e.Dir
 }
 
 // wrong marks an error of what was asked for, recording one of writing things down.

@@ -50,6 +50,10 @@ func show(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
+	return showResult(env, dir, r, format)
+}
+
+func showResult(env *environment, dir string, r record.Result, format string) error {
 	f, end := resultForms(dir, r)
 	if err := f.print(env.stdout, format); err != nil {
 		return err
