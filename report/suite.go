@@ -46,8 +46,8 @@ func OpenSuite(dir string) (*Suite, error) {
 	return NewSuite(s, judge.PartIn(dir)), nil
 }
 
-// NewSuite makes a suite ready to be printed. open reads the record of a part that has one. A suite that has no judgement of all that
-// it did is judged (see [judge.Read]).
+// NewSuite makes a suite ready to be printed. open reads the record of a part that has one. A suite that has no
+// judgement of all that it did is judged (see [judge.Read]).
 func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Suite {
 	s := &Suite{Suite: judge.Read(r, open)}
 	for i := range s.Suite.Parts {
@@ -241,7 +241,8 @@ func ScaleText(s spec.Scale) string {
 	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
 }
 
-// SuiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their own, each of them.
+// SuiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their
+// own, each of them.
 func SuiteScale(s *Suite) string {
 	if s.Record.Scale != (spec.Scale{}) {
 		return ScaleText(s.Record.Scale)

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
-// each part found, how the document's statements stand to it, and what its advice is worth here.
+// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size,
+// what each part found, how the document's statements stand to it, and what its advice is worth here.
 func SuiteSections(s *Suite) []Section {
 	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.lateSection(), s.leftSection())
 	for i := range s.Figures {
@@ -417,7 +417,8 @@ func placeCell(st *record.SuiteStatement) string {
 	return st.Stated
 }
 
-// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors if one is large.
+// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors
+// if one is large.
 func writeRatio(list ...*float64) func(float64) string {
 	for _, x := range list {
 		if x != nil && figure.Large(*x) {
@@ -427,8 +428,8 @@ func writeRatio(list ...*float64) func(float64) string {
 	return figure.Change
 }
 
-// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are to the
-// baseline of the document on one side, and to that of the part on the other.
+// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
+// to the baseline of the document on one side, and to that of the part on the other.
 func SuiteCSV(w io.Writer, s *Suite) error {
 	out := csv.NewWriter(w)
 	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",

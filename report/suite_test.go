@@ -137,8 +137,8 @@ func TestAdviceOfADocument(t *testing.T) {
 	}
 }
 
-// The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The arithmetic of
-// package capacity gives the same from the trials of both levels, with an interval that overlaps.
+// The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The
+// arithmetic of package capacity gives the same from the trials of both levels, with an interval that overlaps.
 func TestMultipliersAndEquivalentServers(t *testing.T) {
 	ssd := func(workload string, ratio float64) judge.Part {
 		study := recordtest.Sweeps("w-"+workload, workload, recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"}, {Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
@@ -201,7 +201,8 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	}
 }
 
-// What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a baseline of their own.
+// What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a
+// baseline of their own.
 func TestWhatDrillsUsed(t *testing.T) {
 	drill := func(name, level, via string, cpu, service float64, writes int64) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
@@ -356,7 +357,8 @@ func TestGoldenSuite(t *testing.T) {
 	}
 }
 
-// The first thing that is said of a suite is what the document says most strongly of each figure, with what was measured.
+// The first thing that is said of a suite is what the document says most strongly of each figure, with what was
+// measured.
 func TestHeadlinesOfASuite(t *testing.T) {
 	s := policySuite(t)
 	var lines []string
