@@ -257,8 +257,8 @@ func (k *kind) begun(dir string) error {
 	}
 	for _, name := range []string{k.file, k.journal} {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != k.journal || info.Size() > 0) {
-			return &takenError{fmt.Sprintf("%s already holds a %s (%s is there): go on with it (plimsoll study resume %s), or choose another directory (--out)",
-				dir, k.noun, name, dir)}
+			return &takenError{fmt.Sprintf("%s already holds a %s (%s is there): go on with it (plimsoll %s resume %s), or choose another directory (--out)",
+				dir, k.noun, name, k.noun, dir)}
 		}
 	}
 	return nil
@@ -268,7 +268,7 @@ func (k *kind) begun(dir string) error {
 func (k *kind) explain(dir string, err error) error {
 	again, then := ", or write to another directory (--out)", ""
 	if k.journal != "" {
-		again, then = "", "; then go on with plimsoll study resume "+dir
+		again, then = "", "; then go on with plimsoll "+k.noun+" resume "+dir
 	}
 	return explainAs(dir, k.noun, again, then, err)
 }

@@ -85,7 +85,7 @@ func TestSuiteGoesToDiskAndBack(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(b)); diff != "" {
 		t.Errorf("suite.json changed; if it should, run with -update (-want +got):\n%s", diff)
 	}
-	if _, err := CreateSuite(dir); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+	if _, err := CreateSuite(dir); err == nil || !strings.Contains(err.Error(), "plimsoll suite resume "+dir) {
 		t.Errorf("a second suite in the same directory: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func ProbeVerdict(p *record.Probe) string {
 		}
 	}
 	if len(grades) == 0 {
-		return p.Verdict
+		return string(p.Verdict)
 	}
 	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size, what
-// each part found, how the document's statements stand to it, and what its advice is worth here.
+// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size,
+// what each part found, how the document's statements stand to it, and what its advice is worth here.
 func SuiteSections(s *Suite) []Section {
 	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.lateSection(), s.leftSection())
 	for i := range s.Figures {
@@ -170,7 +170,7 @@ func (s *Suite) doubts() Section {
 	var said []measure.Finding
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		for _, f := range p.findings() {
+		for _, f := range p.Findings() {
 			key := measure.Finding{ID: f.ID, Severity: f.Severity, Text: f.Text}
 			switch {
 			case f.Severity == measure.Note:
@@ -376,6 +376,14 @@ func metricCell(st *record.SuiteStatement) string {
 	return unitWords(st.Metric)
 }
 
+// unitWords is a metric of a document as people read it: what only documents and suites have is a word already.
+func unitWords(metric string) string {
+	if slices.Contains([]string{"outage", "records", "members", "bandwidth", "multiplier", "nodes", "loss"}, metric) {
+		return metric
+	}
+	return heading(metric)
+}
+
 // statedCell is the change of the document, or its words.
 func statedCell(st *record.SuiteStatement) string {
 	switch {
@@ -409,7 +417,8 @@ func placeCell(st *record.SuiteStatement) string {
 	return st.Stated
 }
 
-// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors if one is large.
+// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors
+// if one is large.
 func writeRatio(list ...*float64) func(float64) string {
 	for _, x := range list {
 		if x != nil && figure.Large(*x) {
@@ -419,17 +428,8 @@ func writeRatio(list ...*float64) func(float64) string {
 	return figure.Change
 }
 
-// adviceSection is what the document recommends, and what was found about it.
-func (s *Suite) adviceSection() Section {
-	x := Section{Title: "best practices of the document", Table: &Table{Header: []string{"the document says", "here", "why", "but"}, Left: 4}}
-	for _, a := range s.Advice {
-		x.Table.row(a.Says, a.Found, a.Why, a.But)
-	}
-	return x
-}
-
-// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are to the
-// baseline of the document on one side, and to that of the part on the other.
+// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
+// to the baseline of the document on one side, and to that of the part on the other.
 func SuiteCSV(w io.Writer, s *Suite) error {
 	out := csv.NewWriter(w)
 	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
@@ -450,7 +450,7 @@ func SuiteCSV(w io.Writer, s *Suite) error {
 			if st.N > 0 {
 				n = strconv.Itoa(st.N)
 			}
-			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, st.Kind, st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
+			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
 				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict), st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {

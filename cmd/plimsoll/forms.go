@@ -52,7 +52,7 @@ func studyForms(s *record.Study) forms {
 }
 
 func suiteForms(s *report.Suite) forms {
-	return forms{what: "a suite", value: s.Report(), by: map[string]func(io.Writer) error{
+	return forms{what: "a suite", value: s.Record, by: map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return writeSections(w, report.SuiteTitle(s), report.SuiteSections(s)) },
 		"md":   form(report.SuiteMarkdown, s), "csv": form(report.SuiteCSV, s)}}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
@@ -46,7 +45,7 @@ such a one.`,
 			if err := f.write(env, func(w io.Writer) error { return printHistory(w, h, f.format) }); err != nil {
 				return err
 			}
-			return verdictOfHistory(h, f.failIf)
+			return ending(judge.ConcludeHistory(h, f.failIf...))
 		},
 	}
 	f.add(cmd, formats, "worse, better")
@@ -63,21 +62,4 @@ func printHistory(w io.Writer, h *record.HistoryReport, format string) error {
 		return report.HistoryCSV(w, h)
 	}
 	return writeSections(w, report.HistoryTitle(h), report.HistorySections(h))
-}
-
-// verdictOfHistory is code 4 if the latest change of some metric has one of the verdicts.
-func verdictOfHistory(h *record.HistoryReport, failIf []string) error {
-	if measure.Worst(h.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	for _, g := range h.Groups {
-		for _, s := range g.Series {
-			for _, v := range failIf {
-				if n := len(s.Changes); n > 0 && string(s.Changes[n-1].Verdict) == v {
-					return withExit(exitObjective, errSilent)
-				}
-			}
-		}
-	}
-	return nil
 }

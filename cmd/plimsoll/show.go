@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
-	"github.com/plimsoll-bench/plimsoll/suite"
+	suitejudge "github.com/plimsoll-bench/plimsoll/suite/judge"
 	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
@@ -50,54 +51,40 @@ func show(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	f, verdict := resultForms(dir, r)
+	return showResult(env, dir, r, format)
+}
+
+func showResult(env *environment, dir string, r record.Result, format string) error {
+	f, end := resultForms(dir, r)
 	if err := f.print(env.stdout, format); err != nil {
 		return err
 	}
-	return verdict()
+	return end
 }
 
-// resultForms are the forms in which a record is printed, and its exit code.
-func resultForms(dir string, r record.Result) (forms, func() error) {
+// resultForms are the forms in which a record is printed, and how the command that made it would have ended.
+func resultForms(dir string, r record.Result) (forms, error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
 			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
 		}
-		return studyForms(r), func() error { return verdictOfStudy(r) }
+		return studyForms(r), ending(judge.Conclude(r))
 	case *record.Suite:
-		s := report.NewSuite(r, report.PartIn(dir))
-		return suiteForms(s), func() error { return verdictOfSuite(s) }
+		concludeParts(r)
+		s := report.NewSuite(r, suitejudge.PartIn(dir))
+		return suiteForms(s), ending(s.Conclude())
 	case *record.Drill:
-		return drillForms(r), func() error { return verdictOfDrill(r) }
+		return drillForms(r), ending(drill.Conclude(r))
 	case *record.Probe:
-		return probeForms(r), func() error { return verdictOfProbe(r) }
+		return probeForms(r), ending(disk.Conclude(r))
 	case *record.ComparisonReport:
-		return comparisonForms(r), func() error { return verdictOfComparison(r) }
+		return comparisonForms(r), ending(judge.ConcludeComparison(r))
 	case *record.Run:
 		r.Specification.Out = dir
 		f := runForms(r)
 		f.by["ycsb"] = func(w io.Writer) error { return ycsbExit(ycsb.WriteRun(w, dir, r)) }
-		return f, func() error { return verdictOf(r, nil) }
+		return f, runEnding(r, nil)
 	}
 	panic("there is a kind of record that is not printed")
-}
-
-// verdictOfSuite is the exit code of the worst part; a suite with a doubt that came up since is invalid.
-func verdictOfSuite(s *report.Suite) error {
-	code := suite.Exit(s.Record)
-	if s.Worst() == measure.Invalid && (code == exitSuccess || code == exitObjective) {
-		code = exitInvalid
-	}
-	if code != exitSuccess {
-		return withExit(code, errSilent)
-	}
-	return nil
-}
-
-func verdictOfComparison(r *record.ComparisonReport) error {
-	if measure.Worst(r.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
 }

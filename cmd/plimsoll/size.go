@@ -161,7 +161,7 @@ func sizeUp(env *environment, in capacity.Input, format string) error {
 	case record.SizeAnswered:
 		return nil
 	}
-	return errors.New("unknown verdict " + result.Verdict)
+	return errors.New("unknown verdict " + string(result.Verdict))
 }
 
 func printSize(w io.Writer, r *record.Sizing, format string) error {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -55,27 +54,4 @@ func textSection(b *bytes.Buffer, s *report.Section) {
 	for i, n := range s.Notes {
 		fmt.Fprintf(b, "[%d] %s\n", i+1, wrap(report.Clean(n), textWidth-4, "    "))
 	}
-}
-
-// verdictOfStudy is the exit of a study: 130 for one that was ended early, 6 for one that is invalid, 4 where an
-// objective that decides does not hold or cannot be told, or where a search for the capacity confirmed no rate.
-func verdictOfStudy(s *record.Study) error {
-	switch s.Status {
-	case record.Interrupted, record.Killed:
-		return withExit(exitInterrupted, errSilent)
-	case record.Failed:
-		return withExit(exitFailure, errSilent)
-	}
-	if measure.Worst(s.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	if s.Capacity != nil && !s.Capacity.Confirmed {
-		return withExit(exitObjective, errSilent)
-	}
-	for _, o := range s.Objectives {
-		if !o.Holds && !o.Exploratory {
-			return withExit(exitObjective, errSilent)
-		}
-	}
-	return nil
 }

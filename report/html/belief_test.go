@@ -26,7 +26,7 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 			t.Errorf("%q is not in %s", want, text)
 		}
 	}
-	for verdict, mark := range map[string]string{record.Holds: "✓", record.Violated: "✗", "unknown": "!"} {
+	for verdict, mark := range map[record.DrillVerdict]string{record.Holds: "✓", record.Violated: "✗", "unknown": "!"} {
 		if got := drillReasons(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 || got[0].Mark != mark || got[0].Text != "why" {
 			t.Errorf("%s: %v", verdict, got)
 		}

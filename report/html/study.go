@@ -102,12 +102,7 @@ func factorText(s spec.Study) string {
 }
 
 // factorName is what a factor is called; without a name, the last part of its path.
-func factorName(f *spec.Factor) string {
-	if f.Name != "" {
-		return f.Name
-	}
-	return f.Path[strings.LastIndexByte(f.Path, '.')+1:]
-}
+func factorName(f *spec.Factor) string { return f.Title() }
 
 func studyTiles(s *record.Study) []Tile {
 	var list []Tile

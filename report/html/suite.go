@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // openSuite reads the record of a suite with those of its parts, which are kept by name.
@@ -23,7 +24,7 @@ func (s *Source) openSuite(dir string) error {
 	spec.Out = ""
 	s.again, s.command = exactSpec(spec), exactCommand(r.Command)
 	s.Parts = map[string]*Source{}
-	s.Suite = report.NewSuite(r, func(p *record.Part) (x report.SuitePart, err error) {
+	s.Suite = report.NewSuite(r, func(p *record.Part) (x judge.Part, err error) {
 		at, err := record.Below(dir, p.Record)
 		if err != nil {
 			return x, err
@@ -36,7 +37,7 @@ func (s *Source) openSuite(dir string) error {
 			return x, fmt.Errorf("%s is the record of something else than a %s", p.Record, p.Kind)
 		}
 		s.Parts[visible(p.Name)] = part
-		return report.SuitePart{Study: part.Study, Drill: part.Drill, Probe: part.Probe}, nil
+		return judge.Part{Study: part.Study, Drill: part.Drill, Probe: part.Probe}, nil
 	})
 	Tidy(r)
 	Tidy(&s.Suite.Problem)
@@ -56,7 +57,7 @@ func (s *Source) openSuite(dir string) error {
 func suiteAnswer(s *report.Suite, prefix string) Answer {
 	r := s.Record
 	a := Answer{ID: prefix + "answer", Headline: capital(report.SuiteTitle(s)), Verdict: report.SuiteVerdict(s), Problem: cmp.Or(r.Problem, s.Problem), Kind: kindOf(r.Validity, r.Status)}
-	counts := s.Counts()
+	counts := s.Record.Counts
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		switch k := partKind(p); {

@@ -1,4 +1,4 @@
-package study
+package fit
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 const late = "ran late: before b, 3:10 left, 4:05 needed on this machine"
@@ -33,7 +34,7 @@ func TestRefitLeavesWhatFits(t *testing.T) {
 
 // What is left fits into any time, in the order of the steps, and each step says that it was late and why.
 func TestRefitFitsIntoAnyTime(t *testing.T) {
-	parts := append(fitParts(t), FitPart{Name: "now", Under: &Rest{Trials: 10, Done: 1, Seconds: []float64{0, 0, 20, 40, 60, 80, 100, 120, 140, 160, 180}}})
+	parts := append(fitParts(t), Part{Name: "now", Under: &study.Rest{Trials: 10, Done: 1, Seconds: []float64{0, 0, 20, 40, 60, 80, 100, 120, 140, 160, 180}}})
 	for left := 40 * time.Minute; left > time.Second; left = left * 8 / 10 {
 		fitted, shed := Refit(parts, left, late)
 		if total := seconds(fitted); total > left.Seconds() {
@@ -63,7 +64,7 @@ func TestRefitFitsIntoAnyTime(t *testing.T) {
 
 // A study in batches whose other batches have not begun ends with those that are done.
 func TestRefitEndsBatches(t *testing.T) {
-	parts := []FitPart{{Name: "now", Under: &Rest{Trials: 2, Seconds: []float64{0, 30, 60}}}}
+	parts := []Part{{Name: "now", Under: &study.Rest{Trials: 2, Seconds: []float64{0, 30, 60}}}}
 	if fitted, shed := Refit(parts, 35*time.Second, late); fitted[0].Under.Trials != 1 || leftTo(shed, "now", "trials") != "1" {
 		t.Errorf("%+v %v", fitted[0].Under, shed)
 	}

@@ -1,4 +1,4 @@
-package report
+package judge
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ const (
 )
 
 // levelTaker are drills or probes that are one level each.
-func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
+func (s *Suite) levelTaker(parts []*Part, sweep *published.Sweep) taker {
 	t := taker{margin: once}
-	at := map[string]*SuitePart{}
+	at := map[string]*Part{}
 	for i := range sweep.Levels {
 		name := sweep.Levels[i].Name
 		for _, p := range parts {
@@ -37,62 +37,54 @@ func (s *Suite) levelTaker(parts []*SuitePart, sweep *published.Sweep) taker {
 			t.levels = append(t.levels, name)
 		}
 	}
-	t.take = func(level, metric string) (*taken, string) {
+	t.take = func(level, metric string) (*taken, lack) {
 		base, value := at[sweep.Baseline], at[level]
 		for _, x := range []struct {
 			name string
-			part *SuitePart
+			part *Part
 		}{{level, value}, {sweep.Baseline, base}} {
 			if x.part == nil {
-				return nil, "no part is the level " + x.name
+				return nil, lack{"no part is the level " + x.name, record.GapOther}
 			}
 			if !x.part.measured() {
-				return nil, x.part.Name + " " + x.part.Finding()
+				return nil, s.lack(x.part)
 			}
 		}
 		m := value.against(base, metric)
 		if m == nil {
-			return nil, fmt.Sprintf("%s or %s has no %s", value.Name, base.Name, metric)
+			return nil, lack{fmt.Sprintf("%s or %s has no %s", value.Name, base.Name, metric), record.GapOther}
 		}
-		return m, ""
+		return m, lack{}
 	}
-	t.words = func(level string) (string, record.Agreement, string) {
+	t.words = func(level string) finding {
 		p := at[level]
 		switch {
 		case p == nil:
-			return "", record.NotMeasured, "no part is this level"
+			return finding{agreement: record.NotMeasured, lack: lack{"no part is this level", record.GapOther}}
 		case p.Drill == nil:
-			return "", record.NotMeasured, p.Name + " " + p.Finding()
+			return finding{agreement: record.NotMeasured, lack: s.lack(p)}
 		}
 		if slices.Contains(sweep.Metrics, lossMetric) {
 			v, stated := sweep.Value(level, lossMetric)
-			return lossWords(p.Drill, v.Number/100, stated)
+			return lossFinding(p.Drill, v.Number/100, stated)
 		}
 		v, _ := sweep.Value(level, "outage")
-		return drillWords(p.Drill, v.Number > 0)
+		return drillFinding(p.Drill, v.Number > 0)
 	}
 	for _, name := range t.levels {
-		if d := at[name].Drill; d != nil && slices.Contains(sweep.Metrics, "outage") { // said once
-			t.lines = append(t.lines, name+" ("+at[name].Name+"): "+drillBeside(d))
+		if at[name].Drill != nil && slices.Contains(sweep.Metrics, "outage") { // said once
+			t.notes = append(t.notes, record.SuiteNote{Part: at[name].Name, Level: name})
 		}
 	}
 	return t
 }
 
 // measured says whether a part has a record that is no study.
-func (p *SuitePart) measured() bool { return p.Drill != nil || p.Probe != nil }
-
-// besides is what a drill found that the document only writes about.
-func (p *SuitePart) besides() string {
-	if p.Drill == nil {
-		return cmp.Or(p.Level, p.Name) + " (" + p.Name + "): " + p.Finding()
-	}
-	return cmp.Or(p.Level, p.Name) + " (" + p.Name + "): " + drillBeside(p.Drill)
-}
+func (p *Part) measured() bool { return p.Drill != nil || p.Probe != nil }
 
 // levelIn is the level of a sweep that a part is: the one that the suite says, or another figure that it shows and that
 // belongs to one level: the output xfs is the level xfs, md the striped md.
-func (s *Suite) levelIn(p *SuitePart, sweep *published.Sweep) string {
+func (s *Suite) levelIn(p *Part, sweep *published.Sweep) string {
 	if sweep.Level(p.Level) != nil {
 		return p.Level
 	}
@@ -107,9 +99,9 @@ func (s *Suite) levelIn(p *SuitePart, sweep *published.Sweep) string {
 	return p.Level
 }
 
-// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With few
-// rounds it has no confidence: its interval is from the least to the most that any two rounds give.
-func (p *SuitePart) against(base *SuitePart, metric string) *taken {
+// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With
+// few rounds it has no confidence: its interval is from the least to the most that any two rounds give.
+func (p *Part) against(base *Part, metric string) *taken {
 	values, bases := p.values(metric), base.values(metric)
 	if len(values) == 0 || len(bases) == 0 || slices.Min(bases) <= 0 || slices.Min(values) <= 0 {
 		return nil
@@ -142,7 +134,7 @@ func onceMeasured(part string, ratio float64) taken {
 }
 
 // values are those of a drill's rounds, or the best that a probe reached.
-func (p *SuitePart) values(metric string) (list []float64) {
+func (p *Part) values(metric string) (list []float64) {
 	if p.Probe != nil {
 		best := 0.0
 		for _, x := range rampSteps(p.Probe) {
@@ -167,58 +159,72 @@ func (p *SuitePart) values(metric string) (list []float64) {
 	return list
 }
 
-// drillWords says whether users noticed a failure, and whether that is as the document has it. It has no times: beside those of the
-// document they would be read as equals, and the part's own section has them. found is empty where nothing can be said, and why says
-// why not.
-func drillWords(d *record.Drill, said bool) (found string, a record.Agreement, why string) {
-	if d.Outages == nil || len(d.Outages.Values) == 0 {
-		return "", record.NotTold, "no round tells how long nothing succeeded"
-	}
-	if !d.Struck() {
-		return "", record.NotTold, "the failure did not come about in every round"
-	}
-	n := 0
-	for _, x := range d.Outages.Values {
-		if x >= noticed {
-			n++
-		}
-	}
-	rounds := figure.Plural(len(d.Outages.Values), "round")
-	switch {
-	case n == 0:
-		found = "not noticed in " + rounds
-	case n == len(d.Outages.Values):
-		found = "noticed in " + rounds
-	default:
-		return fmt.Sprintf("noticed in %d of %s; %s", n, rounds, DrillLoss(d)), record.NotTold, "rounds differ"
-	}
-	found += "; " + DrillLoss(d)
-	words := map[bool]string{true: "the service was interrupted", false: "nobody noticed it"}
-	if said == (n > 0) {
-		return found, record.Agrees, words[said] + ", in the document and here"
-	}
-	return found, record.Disagrees, "in the document " + words[said] + ", here " + words[n > 0]
+// noticing is in how many rounds of a drill users noticed the failure.
+type noticing struct {
+	n, of int
+	// unknown is why it cannot be told.
+	unknown string
+	lost    string
 }
 
-// drillBeside is what the documents did not look at.
-func drillBeside(d *record.Drill) string {
-	text := DrillVerdict(d) + ", " + DrillLoss(d)
-	if d.Losses != nil && d.Losses.Max > 0 {
-		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
-		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
+func noticingOf(d *record.Drill) noticing {
+	switch {
+	case d.Outages == nil || len(d.Outages.Values) == 0:
+		return noticing{unknown: "no round tells how long nothing succeeded"}
+	case !d.Struck():
+		return noticing{unknown: "the failure did not come about in every round"}
 	}
-	seeds, found := 0, 0
-	for i := range d.Rounds {
-		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
+	x := noticing{of: len(d.Outages.Values), lost: LossText(d.Losses)}
+	for _, outage := range d.Outages.Values {
+		if outage >= noticed {
+			x.n++
+		}
 	}
-	if seeds > 0 {
-		text += fmt.Sprintf("; %d of %s found again", found, figure.Plural(seeds, "seed record"))
+	return x
+}
+
+// String is what was noticed, and what was lost. It has no times: beside those of the document they would be read as
+// equals, and the part's own section has them.
+func (x noticing) String() string { return x.rounds() + "; " + x.lost }
+
+func (x noticing) rounds() string {
+	switch rounds := figure.Plural(x.of, "round"); x.n {
+	case 0:
+		return "not noticed in " + rounds
+	case x.of:
+		return "noticed in " + rounds
+	default:
+		return fmt.Sprintf("noticed in %d of %s", x.n, rounds)
 	}
-	return text
+}
+
+// Noticed says in how many rounds of a drill users noticed the failure; "" if that cannot be told.
+func Noticed(d *record.Drill) string {
+	x := noticingOf(d)
+	if x.unknown != "" {
+		return ""
+	}
+	return x.rounds()
+}
+
+// drillFinding says whether users noticed a failure, and whether that is as the document has it.
+func drillFinding(d *record.Drill, said bool) finding {
+	x := noticingOf(d)
+	switch {
+	case x.unknown != "":
+		return finding{agreement: record.NotTold, lack: lack{why: x.unknown}}
+	case x.n > 0 && x.n < x.of:
+		return finding{x.String(), record.NotTold, lack{why: "rounds differ"}}
+	}
+	words := map[bool]string{true: "the service was interrupted", false: "nobody noticed it"}
+	if here := x.n > 0; here != said {
+		return finding{x.String(), record.Disagrees, lack{why: "in the document " + words[said] + ", here " + words[here]}}
+	}
+	return finding{x.String(), record.Agrees, lack{why: words[said] + ", in the document and here"}}
 }
 
 // rampTaker is a probe whose numbers of threads are the levels of a sweep.
-func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
+func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
 	t := taker{part: p.Name, margin: once}
 	steps := rampSteps(p.Probe)
 	at := map[string]record.ProbeStep{}
@@ -231,7 +237,7 @@ func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
 			}
 		}
 	}
-	t.take = func(level, metric string) (*taken, string) {
+	t.take = func(level, metric string) (*taken, lack) {
 		base, ok := at[sweep.Baseline]
 		value, okValue := at[level]
 		if !ok || !okValue {
@@ -239,21 +245,22 @@ func (s *Suite) rampTaker(p *SuitePart, sweep *published.Sweep) taker {
 		}
 		x, b := rampValue(value, metric), rampValue(base, metric)
 		if x <= 0 || b <= 0 {
-			return nil, "the probe has no " + metric
+			return nil, lack{"the probe has no " + metric, record.GapOther}
 		}
 		m := onceMeasured(p.Name, x/b)
-		return &m, ""
+		return &m, lack{}
 	}
 	if len(steps) > 0 {
-		t.lines = []string{rampText(p, sweep, steps[0].Operation)}
+		t.notes = sentences(rampText(p, sweep, steps[0].Operation))
 	}
 	if text := s.devicesText(p, sweep, steps); text != "" {
-		t.lines = append(t.lines, text)
+		t.notes = append(t.notes, sentences(text)...)
 	}
 	return t
 }
 
-// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the documents did.
+// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the
+// documents did.
 func rampSteps(p *record.Probe) []record.ProbeStep {
 	all := p.ProfileSteps(spec.ProbeRandom)
 	for _, op := range []string{"mixed", "read", "write"} {
@@ -275,9 +282,9 @@ func rampValue(x record.ProbeStep, metric string) float64 {
 	return 0
 }
 
-// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where it was
-// scaled, and the number itself otherwise.
-func (s *Suite) threadsOf(p *SuitePart, level string) int {
+// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where
+// it was scaled, and the number itself otherwise.
+func (s *Suite) threadsOf(p *Part, level string) int {
 	n, err := strconv.Atoi(level)
 	if err != nil {
 		return 0
@@ -295,7 +302,7 @@ func (s *Suite) threadsOf(p *SuitePart, level string) int {
 }
 
 // rampText says where more threads stop helping, here and in the document, by the same rule.
-func rampText(p *SuitePart, sweep *published.Sweep, operation string) string {
+func rampText(p *Part, sweep *published.Sweep, operation string) string {
 	text := p.Name + ": "
 	gain := once
 	i := slices.IndexFunc(p.Probe.Ramps, func(r record.ProbeRamp) bool { return r.Operation == operation })
@@ -305,17 +312,19 @@ func rampText(p *SuitePart, sweep *published.Sweep, operation string) string {
 	case p.Probe.Ramps[i].Threads == 0:
 		text += "more threads helped to the end"
 	default:
-		text += noMoreHelp(p.Probe.Ramps[i].Threads)
+		text += NoMoreHelp(p.Probe.Ramps[i].Threads)
 	}
 	if i >= 0 && p.Probe.Ramps[i].Gain > 0 {
 		gain = p.Probe.Ramps[i].Gain
 	}
-	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") + ". Each step was measured once: a tenth up and down stands for its interval"
+	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") +
+		". Each step was measured once: a tenth up and down stands for its interval"
 }
 
-// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat shows beside the
-// same output. All of it is shares and ratios: the devices are others. Empty where no device was counted.
-func (s *Suite) devicesText(p *SuitePart, sweep *published.Sweep, steps []record.ProbeStep) string {
+// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat
+// shows beside the same output. All of it is shares and ratios: the devices are others. Empty where no device was
+// counted.
+func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.ProbeStep) string {
 	if len(steps) == 0 {
 		return ""
 	}
@@ -344,10 +353,12 @@ func (s *Suite) devicesText(p *SuitePart, sweep *published.Sweep, steps []record
 
 // deviceText is one device in figures that do not depend on how fast it is.
 func deviceText(name string, busy, reads, writes, writtenKiB float64) string {
-	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100), figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
+	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100),
+		figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
 }
 
-// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names being its ID.
+// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names
+// being its ID.
 func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	const sector = 0.5 // KiB
 	var list []string
@@ -367,7 +378,8 @@ func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	return strings.Join(list, "; ")
 }
 
-// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for each doubling.
+// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for
+// each doubling.
 func publishedRamp(sweep *published.Sweep, gain float64) string {
 	for i := 1; i < len(sweep.Levels); i++ {
 		a, b := &sweep.Levels[i-1], &sweep.Levels[i]
@@ -387,10 +399,42 @@ func publishedRamp(sweep *published.Sweep, gain float64) string {
 	return ""
 }
 
-// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the reason.
+// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the
+// reason.
 func toldDoubt(m *taken) []string {
 	if m.note == "" || m.verdict == record.Inconclusive {
 		return nil
 	}
 	return []string{m.note}
+}
+
+// inPlaceOf says which probes of a figure were measured in the place of others that were left out, and why: a stripe
+// of btrfs where the kernel has neither md nor LVM. In a ramp of threads any probe that shows it stands in, and else
+// one that is the same level.
+func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
+	parts := s.showing(sweep)
+	for _, p := range parts {
+		if p.Kind != record.KindProbe || p.Status != record.PartLeft {
+			continue
+		}
+		var in []string
+		for _, q := range parts {
+			if q.Probe != nil && (sweep.Path == "load.workers" || sweep.Level(s.levelIn(q, sweep)) == sweep.Level(s.levelIn(p, sweep))) {
+				in = append(in, q.Name)
+			}
+		}
+		if len(in) > 0 {
+			lines = append(lines, fmt.Sprintf("%s was measured in the place of %s, which was left out: %s",
+				strings.Join(in, ", "), p.Name, cmp.Or(p.Problem, "no reason is known")))
+		}
+	}
+	return lines
+}
+
+// NoMoreHelp says from how many threads on more of them do not help.
+func NoMoreHelp(threads int) string {
+	if threads == 1 {
+		return "a second thread does not help"
+	}
+	return fmt.Sprintf("more than %d threads do not help", threads)
 }

@@ -1,4 +1,4 @@
-package study
+package fit
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ factors:
   - {name: length, levels: [{name: short, set: {load.duration: 6s}}, {name: long, set: {load.duration: 60s}, baseline: true}]}
 `
 
-func fitParts(t *testing.T) []FitPart {
+func fitParts(t *testing.T) []Part {
 	t.Helper()
 	a, b := read(t, fitStudy), read(t, fitStudy)
 	drill, err := spec.ReadDrill(strings.NewReader(`
@@ -36,7 +36,7 @@ repeat: 3
 		t.Fatal(err)
 	}
 	probe := spec.PartProbe{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []spec.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: spec.Duration(10 * time.Second)}
-	return []FitPart{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
+	return []Part{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
 }
 
 func asText(t *testing.T, v any) string {
@@ -87,8 +87,9 @@ func TestFitOnlyEstimates(t *testing.T) {
 	}
 }
 
-// Certainty goes first, as far as something can be told with what is left of it, then length, then levels, then data, then second
-// values of a part. Only then there are too few trials to tell anything, and last parts are out; those that are vital not at all.
+// Certainty goes first, as far as something can be told with what is left of it, then length, then levels, then data,
+// then second values of a part. Only then there are too few trials to tell anything, and last parts are out; those
+// that are vital not at all.
 func TestFitShedsInOrder(t *testing.T) {
 	parts := fitParts(t)
 	of := func(part, what string) func([]spec.Left) bool {
@@ -148,10 +149,10 @@ func leftTo(left []spec.Left, part, what string) string {
 
 // Second values of a part are left out one by one, from the last, and no more of them than have to be.
 func TestFitLeavesSecondValues(t *testing.T) {
-	var parts []FitPart
+	var parts []Part
 	for _, name := range []string{"w-a", "w-b", "w-c"} {
 		spec := read(t, fitStudy)
-		parts = append(parts, FitPart{Name: name, Study: &spec, Vital: true, Variant: name != "w-a"})
+		parts = append(parts, Part{Name: name, Study: &spec, Vital: true, Variant: name != "w-a"})
 	}
 	outs := map[string]bool{}
 	for budget := 30 * time.Minute; budget > time.Minute; budget = budget * 9 / 10 {
@@ -209,8 +210,8 @@ func TestFitSmoke(t *testing.T) {
 	}
 }
 
-// A host that is started elsewhere is that soon after a shorter round, but in a set not before the others could have elected: which of
-// both comes first is what the drill is about.
+// A host that is started elsewhere is that soon after a shorter round, but in a set not before the others could have
+// elected: which of both comes first is what the drill is about.
 func TestFitKeepsElections(t *testing.T) {
 	for topology, want := range map[string]time.Duration{"kind: standalone": 8 * time.Second, "kind: replica-set, members: 3": fitElection} {
 		asked, err := spec.ReadDrill(strings.NewReader(`
@@ -259,7 +260,7 @@ procedures:
   baseline: {threads: {from: 4, to: 64, duration: 30s}, steady: {from: 60, to: 480}}
 factors: [{path: workload.name, levels: [a, b]}]
 `)
-	parts := []FitPart{{Name: "baseline", Study: &asked}}
+	parts := []Part{{Name: "baseline", Study: &asked}}
 	quick, _ := Fit(parts, 45*time.Second, false)
 	p := quick[0].Study.Procedures
 	if d := cmp.Diff([]spec.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 || quick[0].Estimate > 60 {
@@ -270,4 +271,13 @@ factors: [{path: workload.name, levels: [a, b]}]
 	if d := cmp.Diff([]spec.Count{16}, p.Threads.Levels); d != "" || p.Steady != nil {
 		t.Errorf("%+v %s", p, d)
 	}
+}
+
+func read(t *testing.T, text string) spec.Study {
+	t.Helper()
+	asked, err := spec.ReadStudy(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
 }

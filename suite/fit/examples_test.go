@@ -1,4 +1,4 @@
-package study
+package fit
 
 import (
 	"fmt"
@@ -10,24 +10,25 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // folder reads the parts of an example as a suite does, without looking at the machine.
-func folder(t *testing.T, name string) []FitPart {
+func folder(t *testing.T, name string) []Part {
 	t.Helper()
-	dir := filepath.Join("../examples", name)
+	dir := filepath.Join("../../examples", name)
 	suite := readPart(t, filepath.Join(dir, "suite.yaml"), func(f *os.File) (spec.Suite, error) { return spec.ReadSuite(f) })
-	var parts []FitPart
+	var parts []Part
 	for _, p := range suite.Parts {
 		if slices.Contains(p.Needs, "mongod") || slices.Contains(p.Needs, "md") || slices.Contains(p.Needs, "lvm") {
 			continue // is not there
 		}
 		for i, set := range each(p) {
-			part := FitPart{Name: p.NameOf(), Vital: p.Vital, Variant: i > 0}
+			part := Part{Name: p.NameOf(), Vital: p.Vital, Variant: i > 0}
 			switch {
 			case p.Study != "":
 				asked := readPart(t, filepath.Join(dir, p.Study), func(f *os.File) (spec.Study, error) { return spec.ReadStudy(f) })
-				run, err := Apply(asked.Run, set)
+				run, err := study.Apply(asked.Run, set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -35,7 +36,7 @@ func folder(t *testing.T, name string) []FitPart {
 				part.Study = &asked
 			case p.Drill != "":
 				asked := readPart(t, filepath.Join(dir, p.Drill), func(f *os.File) (spec.Drill, error) { return spec.ReadDrill(f) })
-				run, err := Apply(asked.Run, set)
+				run, err := study.Apply(asked.Run, set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,7 +85,7 @@ func readPart[T any](t *testing.T, file string, read func(*os.File) (T, error)) 
 // documents are the folders of the five documents.
 func documents(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../examples/*/suite.yaml")
+	files, err := filepath.Glob("../../examples/*/suite.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,18 +132,18 @@ func TestDocumentsAreFitted(t *testing.T) {
 	}
 }
 
-func has(parts []FitPart, kind string) bool {
-	return slices.ContainsFunc(parts, func(p FitPart) bool { return !p.Out && p.kind() == kind })
+func has(parts []Part, kind string) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return !p.Out && p.kind() == kind })
 }
 
-func seconds(parts []FitPart) (sum float64) {
+func seconds(parts []Part) (sum float64) {
 	for _, p := range parts {
 		sum += p.Estimate
 	}
 	return sum
 }
 
-func describeFit(t *testing.T, what string, full, fitted []FitPart, left []spec.Left) {
+func describeFit(t *testing.T, what string, full, fitted []Part, left []spec.Left) {
 	t.Helper()
 	t.Logf("%s: %.0f s of %.0f s", what, seconds(fitted), seconds(full))
 	for i, p := range fitted {

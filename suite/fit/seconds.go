@@ -1,15 +1,16 @@
-package study
+package fit
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a little more:
-// bringing a lab up and removing it, and loading its documents (16 MB/s on half a core, 32 on one). A machine that is slower is found
-// out while the suite is under way.
+// What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a
+// little more: bringing a lab up and removing it, and loading its documents (16 MB/s on half a core, 32 on one). A
+// machine that is slower is found out while the suite is under way.
 const (
 	fitLab      = 3.0      // seconds for one server
 	fitSet      = 5.0      // for a set of three
@@ -23,9 +24,9 @@ const (
 	fitDocument = 1100     // bytes
 )
 
-// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of package
-// record sees to it.
-func (p FitPart) copied() FitPart {
+// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of
+// package record sees to it.
+func (p Part) copied() Part {
 	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
 	if p.Under != nil {
 		rest := *p.Under
@@ -50,7 +51,7 @@ func throughJSON[T any](v *T) *T {
 }
 
 // estimate fills in how long a part takes, and reports whether it could be planned.
-func (p *FitPart) estimate() bool {
+func (p *Part) estimate() bool {
 	switch {
 	case p.Out:
 		p.Estimate = 0
@@ -73,19 +74,19 @@ func (p *FitPart) estimate() bool {
 	return true
 }
 
-func (p *FitPart) estimateStudy() bool {
+func (p *Part) estimateStudy() bool {
 	asked := *p.Study
 	asked.Budget = 0
-	o := PlanOptions{Check: func(spec.Run) error { return nil }, onlyTime: true}
+	o := study.PlanOptions{Check: func(spec.Run) error { return nil }, OnlyTime: true}
 	if asked.Lab != nil {
-		o.FillRate, o.redeployOf = fillRate(asked.Lab), labSeconds
+		o.FillRate, o.RedeployOf = fillRate(asked.Lab), labSeconds
 	}
-	plan, err := NewPlan(asked, o)
+	plan, err := study.NewPlan(asked, o)
 	if err != nil {
 		return false
 	}
 	p.Estimate = plan.Estimate.Seconds
-	if pr := asked.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*cyclesToSettle {
+	if pr := asked.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*study.CyclesToSettle {
 		// A search as short as that mostly ends with its last step, and the trials are as long as that then.
 		p.Estimate += float64(len(plan.Trials)) * max(0, float64(pr.Steady.To)-asked.Run.Load.Duration.Std().Seconds())
 	}
@@ -130,7 +131,8 @@ func drillSeconds(s *spec.Drill) float64 {
 	return ups*up + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
 }
 
-// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for other profiles.
+// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for
+// other profiles.
 const (
 	probeOperations = 3
 	probeThreads    = 6

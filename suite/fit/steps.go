@@ -1,4 +1,4 @@
-package study
+package fit
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // lesser notes a change of a count, "" where nothing changed.
@@ -17,7 +18,7 @@ func lesser[T fmt.Stringer](what string, from, to T) spec.Left {
 
 // fewerTrials leaves so many trials of a study.
 func fewerTrials(trials spec.Count) shed {
-	return func(p *FitPart) []spec.Left {
+	return func(p *Part) []spec.Left {
 		if p.Study == nil || p.Study.Trials <= trials {
 			return nil
 		}
@@ -29,7 +30,7 @@ func fewerTrials(trials spec.Count) shed {
 
 // fewerRounds leaves so many rounds of a drill; of one that is vital only where these are meant too.
 func fewerRounds(rounds spec.Count, vital bool) shed {
-	return func(p *FitPart) []spec.Left {
+	return func(p *Part) []spec.Left {
 		if p.Drill == nil || p.Drill.Repeat <= rounds || p.Vital && !vital {
 			return nil
 		}
@@ -40,7 +41,7 @@ func fewerRounds(rounds spec.Count, vital bool) shed {
 }
 
 // withoutCanaries leaves the repeated baseline out: in batches each of them brings up another lab.
-func withoutCanaries(p *FitPart) []spec.Left {
+func withoutCanaries(p *Part) []spec.Left {
 	if p.Study == nil || p.Study.Canary < 0 || len(p.Study.Factors) == 0 {
 		return nil
 	}
@@ -48,10 +49,10 @@ func withoutCanaries(p *FitPart) []spec.Left {
 	return []spec.Left{{What: "the canary", Why: "drift between trials is not shown"}}
 }
 
-// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill so
-// much, all of its moments with it.
+// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill
+// so much, all of its moments with it.
 func shorter(trial, warmup, round time.Duration) shed {
-	return func(p *FitPart) []spec.Left {
+	return func(p *Part) []spec.Left {
 		switch {
 		case p.Study != nil:
 			return shorterStudy(p, trial, warmup)
@@ -98,7 +99,7 @@ func tenths(seconds float64) spec.Duration {
 	return spec.Duration(max(time.Second, time.Duration(seconds*1e9).Round(100*time.Millisecond)))
 }
 
-func shorterStudy(p *FitPart, d, warmup time.Duration) (left []spec.Left) {
+func shorterStudy(p *Part, d, warmup time.Duration) (left []spec.Left) {
 	l := &p.Study.Run.Load
 	share, was := shortenLoad(l, d)
 	if share < 1 {
@@ -164,10 +165,10 @@ func shorterTrialsOfProcedures(p *spec.Procedures, d time.Duration) (left []spec
 	if p.Threads != nil {
 		take("procedures.threads.duration", &p.Threads.Duration)
 	}
-	if s := p.Steady; s != nil && s.By == "duration" && s.To > spec.Count(2*cyclesToSettle) {
-		to := spec.Count(2 * cyclesToSettle)
+	if s := p.Steady; s != nil && s.By == "duration" && s.To > spec.Count(2*study.CyclesToSettle) {
+		to := spec.Count(2 * study.CyclesToSettle)
 		left = append(left, lesser("procedures.steady.to", spec.Duration(time.Duration(s.To)*time.Second), spec.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, spec.Duration(time.Second)))
-		s.From, s.To, s.Factor, s.Cycle = cyclesToSettle, to, 2, spec.Duration(time.Second)
+		s.From, s.To, s.Factor, s.Cycle = study.CyclesToSettle, to, 2, spec.Duration(time.Second)
 	}
 	if p.Capacity != nil {
 		take("procedures.capacity.duration", &p.Capacity.Duration)
@@ -182,12 +183,12 @@ func orNone(d spec.Duration) string {
 	return d.String()
 }
 
-// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary up after 10 s, and
-// which of both comes first is what such a drill is about.
+// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary
+// up after 10 s, and which of both comes first is what such a drill is about.
 const fitElection = 15 * time.Second
 
-// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because what a round
-// shows is their order.
+// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions,
+// because what a round shows is their order.
 func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	share, was := shortenLoad(&s.Run.Load, d)
 	if share == 1 {
@@ -222,10 +223,10 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	return left
 }
 
-// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of all factors
-// or of those that change the lab.
+// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of
+// all factors or of those that change the lab.
 func levelsLeft(labs, farthest bool) shed {
-	return func(p *FitPart) (left []spec.Left) {
+	return func(p *Part) (left []spec.Left) {
 		if p.Study == nil {
 			return nil
 		}
@@ -266,10 +267,10 @@ func ends(levels []spec.Level, baseline string, farthest bool) []spec.Level {
 	return out
 }
 
-// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes after what takes
-// studies minutes.
+// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes
+// after what takes studies minutes.
 func fewerThreads(farthest bool) shed {
-	return func(p *FitPart) []spec.Left {
+	return func(p *Part) []spec.Left {
 		if p.Probe == nil {
 			return nil
 		}
@@ -303,7 +304,7 @@ func counts(list []spec.Count) string {
 }
 
 // labsOnce brings each lab up once instead of anew in every block.
-func labsOnce(p *FitPart) []spec.Left {
+func labsOnce(p *Part) []spec.Left {
 	s := p.Study
 	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched || !slices.ContainsFunc(s.Factors, func(f spec.Factor) bool { return f.ChangesLab() }) {
 		return nil
@@ -318,7 +319,7 @@ func labsOnce(p *FitPart) []spec.Left {
 }
 
 // oneLabFactor leaves the first of the factors that change the lab: each of the others needs labs of its own.
-func oneLabFactor(p *FitPart) (left []spec.Left) {
+func oneLabFactor(p *Part) (left []spec.Left) {
 	if p.Study == nil {
 		return nil
 	}
@@ -340,7 +341,7 @@ const leastRecords = 1000
 
 // lessData divides the documents that are loaded; with least, as far as to so many, whatever that divides by.
 func lessData(by, most float64) shed {
-	return func(p *FitPart) (left []spec.Left) {
+	return func(p *Part) (left []spec.Left) {
 		divide := func(what string, c *spec.Count) {
 			d := by
 			if most > 0 {
@@ -392,7 +393,7 @@ func divideLevels(f *spec.Factor, by float64) {
 }
 
 // shorterProcedures leaves two steps of each procedure.
-func shorterProcedures(p *FitPart) (left []spec.Left) {
+func shorterProcedures(p *Part) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
@@ -421,7 +422,7 @@ func threadLevels(t *spec.Threads) []spec.Count {
 }
 
 // oneStepOfProcedures leaves one number of workers to be tried, and no other procedure.
-func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
+func oneStepOfProcedures(p *Part) (left []spec.Left) {
 	if p.Study == nil || p.Study.Procedures == nil {
 		return nil
 	}
@@ -449,7 +450,7 @@ func oneStepOfProcedures(p *FitPart) (left []spec.Left) {
 }
 
 // smallestProbe leaves two numbers of threads, one second and one operation of each profile.
-func smallestProbe(p *FitPart) (left []spec.Left) {
+func smallestProbe(p *Part) (left []spec.Left) {
 	s := p.Probe
 	if s == nil {
 		return nil

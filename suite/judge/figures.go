@@ -1,4 +1,4 @@
-package report
+package judge
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ type taken struct {
 	n                int
 	verdict          record.Verdict
 	note             string
-	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no interval, and low
-	// and high are the ratio itself.
+	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no
+	// interval, and low and high are the ratio itself.
 	single bool
 }
 
@@ -30,22 +30,38 @@ type taker struct {
 	part string
 	// levels are the document's names of what was measured, in the document's order, the baseline among them.
 	levels []string
-	// take is what was measured of a level; nil with the reason where nothing was.
-	take   func(level, metric string) (*taken, string)
+	// take is what was measured of a level; nil with what lacks where nothing was.
+	take   func(level, metric string) (*taken, lack)
 	margin float64
-	// words is what was found at a level where no ratio can be formed, and whether that is as the document has it.
-	words func(level string) (found string, agreement record.Agreement, why string)
-	lines []string
+	// words is what was found at a level where no ratio can be formed, and how that stands to the document.
+	words func(level string) finding
+	notes []record.SuiteNote
 }
 
-// figures are what the parts show of the document, each once, in their order.
-func (s *Suite) figures() []SuiteFigure {
-	var list []SuiteFigure
+// finding is what was found where no ratio can be formed, and whether that is as the document has it.
+type finding struct {
+	found     string
+	agreement record.Agreement
+	lack
+}
+
+// exhibit is one figure, table or output of the document, with its statements held against what was measured.
+type exhibit struct {
+	name       string
+	sweep      *published.Sweep // nil if the document has nothing by that name that could be measured
+	statements []record.SuiteStatement
+	first      int // the place of the first one among those of the suite
+	notes      []record.SuiteNote
+}
+
+// exhibits are what the parts show of the document, each once, in their order.
+func (s *Suite) exhibits() []exhibit {
+	var list []exhibit
 	seen := map[string]bool{}
 	add := func(name string, sweep *published.Sweep) {
 		if id := sweepID(name, sweep); !seen[id] {
 			seen[id] = true
-			list = append(list, s.figure(name, sweep))
+			list = append(list, s.exhibit(name, sweep))
 		}
 	}
 	for i := range s.Parts {
@@ -62,7 +78,8 @@ func (s *Suite) figures() []SuiteFigure {
 		}
 	}
 	for _, sweep := range s.Source.Sweeps { // what follows from figures that are shown
-		if shown := slices.ContainsFunc(list, func(f SuiteFigure) bool { return f.Sweep != nil && f.Sweep.Workload != "" }); shown && derived(sweep) {
+		ofWorkload := func(f exhibit) bool { return f.sweep != nil && f.sweep.Workload != "" }
+		if slices.ContainsFunc(list, ofWorkload) && Derived(sweep) {
 			add(sweep.ID, sweep)
 		}
 	}
@@ -77,7 +94,7 @@ func sweepID(name string, sweep *published.Sweep) string {
 }
 
 // shows are the figures that a part repeats: those that the suite says, or its own file.
-func (s *Suite) shows(p *SuitePart) []string {
+func (s *Suite) shows(p *Part) []string {
 	if len(p.Shows) > 0 || p.Study == nil || p.Study.Specification.Published == "" {
 		return p.Shows
 	}
@@ -94,7 +111,7 @@ func (s *Suite) shows(p *SuitePart) []string {
 
 // inWorkload says whether a part can have measured a sweep by its workload. Of a part that left no record only what the
 // suite set is known.
-func (p *SuitePart) inWorkload(sweep *published.Sweep) bool {
+func (p *Part) inWorkload(sweep *published.Sweep) bool {
 	workload := ""
 	if set, ok := p.Set["workload.name"].(string); ok {
 		workload = set
@@ -106,8 +123,8 @@ func (p *SuitePart) inWorkload(sweep *published.Sweep) bool {
 }
 
 // showing are the parts that show a sweep.
-func (s *Suite) showing(sweep *published.Sweep) []*SuitePart {
-	var list []*SuitePart
+func (s *Suite) showing(sweep *published.Sweep) []*Part {
+	var list []*Part
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		for _, name := range s.shows(p) {
@@ -120,29 +137,37 @@ func (s *Suite) showing(sweep *published.Sweep) []*SuitePart {
 	return list
 }
 
-// figure holds one sweep against everything that measured it.
-func (s *Suite) figure(name string, sweep *published.Sweep) SuiteFigure {
-	f := SuiteFigure{Name: name, Sweep: sweep}
+// exhibit holds one sweep against everything that measured it.
+func (s *Suite) exhibit(name string, sweep *published.Sweep) exhibit {
+	f := exhibit{name: name, sweep: sweep}
 	if sweep == nil {
-		f.Lines = []string{s.itemText(name)}
+		f.notes = sentences(s.itemText(name))
 		return f
 	}
-	if derived(sweep) {
-		f.Statements = s.derivedStatements(sweep)
-		f.Lines = s.derivedLines(sweep)
+	if Derived(sweep) {
+		f.statements = s.derivedStatements(sweep)
+		f.notes = sentences(s.derivedLines(sweep)...)
 		return f
 	}
 	for _, t := range s.takers(sweep) {
-		f.Statements = append(f.Statements, s.statements(sweep, t)...)
+		f.statements = append(f.statements, s.statements(sweep, t)...)
 		for i := range sweep.Trends {
-			f.Statements = append(f.Statements, trendStatement(sweep, &sweep.Trends[i], t))
+			f.statements = append(f.statements, trendStatement(sweep, &sweep.Trends[i], t))
 		}
-		f.Lines = append(f.Lines, t.lines...)
+		f.notes = append(f.notes, t.notes...)
 	}
 	if sweep.More != "" {
-		f.Lines = append(f.Lines, "the document: "+sweep.More)
+		f.notes = append(f.notes, sentences("the document: "+sweep.More)...)
 	}
 	return f
+}
+
+// sentences are notes that say all themselves.
+func sentences(lines ...string) (notes []record.SuiteNote) {
+	for _, line := range lines {
+		notes = append(notes, record.SuiteNote{Text: line})
+	}
+	return notes
 }
 
 // itemText says what a figure or table of the document is that has nothing to be held against.
@@ -158,37 +183,56 @@ func (s *Suite) itemText(name string) string {
 // takers are what measured a sweep. There is always one, if only to say why nothing was.
 func (s *Suite) takers(sweep *published.Sweep) []taker {
 	if settings(sweep) {
-		return []taker{{take: func(string, string) (*taken, string) { return nil, "" }}}
+		return []taker{{take: func(string, string) (*taken, lack) { return nil, lack{} }}}
 	}
 	var list []taker
-	var single []*SuitePart
-	why, lines := []string{}, []string{}
+	var single []*Part
+	var lacks []lack
+	var notes []record.SuiteNote
 	for _, p := range s.showing(sweep) {
 		switch {
 		case p.Kind == record.KindDrill && !ofDrills(sweep): // what it lost belongs to what is measured here
-			lines = append(lines, p.besides())
+			notes = append(notes, record.SuiteNote{Part: p.Name, Level: cmp.Or(p.Level, p.Name)})
 		case p.Study != nil:
 			if t := s.studyTaker(p, sweep); t != nil {
 				list = append(list, *t)
 			}
-		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill || sweep.Path != "load.workers" && p.Kind == record.KindProbe:
+		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill,
+			sweep.Path != "load.workers" && p.Kind == record.KindProbe:
 			single = append(single, p)
 		case p.Probe != nil:
 			list = append(list, s.rampTaker(p, sweep))
 		default:
-			why = append(why, p.Name+" "+p.Finding())
+			lacks = append(lacks, s.lack(p))
 		}
 	}
 	for _, group := range alikeSet(single) {
 		list = append(list, s.levelTaker(group, sweep))
 	}
-	lines = append(lines, s.inPlaceOf(sweep)...)
+	notes = append(notes, sentences(s.inPlaceOf(sweep)...)...)
 	if len(list) == 0 {
-		reason := cmp.Or(strings.Join(why, "; "), "no part measured it")
-		list = append(list, taker{take: func(string, string) (*taken, string) { return nil, reason }})
+		why := together(lacks)
+		list = append(list, taker{take: func(string, string) (*taken, lack) { return nil, why }})
 	}
-	list[0].lines = append(list[0].lines, lines...)
+	list[0].notes = append(list[0].notes, notes...)
 	return list
+}
+
+// together is one reason of several parts: the word is that of time if one of them has it, since that can be had.
+func together(lacks []lack) lack {
+	if len(lacks) == 0 {
+		return lack{"no part measured it", record.GapOther}
+	}
+	var why []string
+	all := lack{gap: record.GapOther}
+	for _, l := range lacks {
+		why = append(why, l.why)
+		if l.gap == record.GapTime || l.gap == record.GapHere && all.gap == record.GapOther {
+			all.gap = l.gap
+		}
+	}
+	all.why = strings.Join(why, "; ")
+	return all
 }
 
 // settings says whether a table of the document has what was set, and no results.
@@ -201,9 +245,9 @@ func ofDrills(sweep *published.Sweep) bool {
 	return slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m == "outage" || m == "cpu" || m == lossMetric })
 }
 
-// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each level
-// once.
-func alikeSet(parts []*SuitePart) (groups [][]*SuitePart) {
+// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each
+// level once.
+func alikeSet(parts []*Part) (groups [][]*Part) {
 	at := map[string]int{}
 	for _, p := range parts {
 		key := fmt.Sprint(p.Set)
@@ -216,8 +260,8 @@ func alikeSet(parts []*SuitePart) (groups [][]*SuitePart) {
 	return groups
 }
 
-// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured have
-// none; what was left out is told with what the suite left out.
+// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured
+// have none; what was left out is told with what the suite left out.
 func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	for _, metric := range sweep.Metrics {
@@ -231,15 +275,16 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 			if sweep.Baseline == "" && t.words != nil {
 				st.Kind, st.Agreement = record.StatementWords, record.NotStated
 				if _, ok := sweep.Value(level.Name, metric); ok || metric == lossMetric {
-					st.Found, st.Agreement, st.Why = t.words(level.Name)
+					x := t.words(level.Name)
+					st.Found, st.Agreement, st.Why, st.Gap = x.found, x.agreement, x.why, x.gap
 				}
 				st.Stated = saying(st.Stated, level)
 				list = append(list, st)
 				continue
 			}
-			m, why := t.take(level.Name, metric)
-			judgeRatio(&st, s.means(sweep, level.Name, metric), m, why, t.margin)
-			if st.Published != nil || st.Ratio != nil || st.Stated != "only drawn" {
+			m, lack := t.take(level.Name, metric)
+			judgeRatio(&st, s.means(sweep, level.Name, metric), m, lack, t.margin)
+			if st.Published != nil || st.Ratio != nil || st.Stated != published.OnlyDrawn {
 				list = append(list, st)
 			}
 		}
@@ -251,7 +296,7 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 func saying(stated string, level *published.Level) string {
 	for _, words := range []string{level.Sets["recovery"], level.Sets["words"]} {
 		if words != "" {
-			stated = strings.TrimPrefix(strings.TrimPrefix(stated, "only drawn")+"; "+words, "; ")
+			stated = strings.TrimPrefix(strings.TrimPrefix(stated, published.OnlyDrawn)+"; "+words, "; ")
 		}
 	}
 	return stated
@@ -259,10 +304,9 @@ func saying(stated string, level *published.Level) string {
 
 // stated is what the document has of a level and metric.
 func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.SuiteStatement {
-	row := BesideRow{Level: level, Metric: metric}
-	row.state(s.Source, sweep)
-	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Stated: row.As, Place: row.Place, Published: row.Published,
-		Bound: row.Bound, Baseline: sweep.Baseline}
+	x := sweep.Stated(level, metric)
+	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Baseline: sweep.Baseline,
+		Stated: x.As, Place: x.Place, Published: x.Ratio, Bound: x.Bound}
 	if v, ok := sweep.Value(level, metric); ok && v.Note != "" {
 		st.Doubts = append(st.Doubts, "note on "+level+": "+v.Note)
 	}
@@ -286,15 +330,15 @@ func contradictionText(c *published.Contradiction) string {
 	return text
 }
 
-// span2 are the ratios that a statement can mean.
-type span2 struct{ low, high float64 }
+// span are the ratios that a statement can mean.
+type span struct{ low, high float64 }
 
 // means is what the document's ratio can be, by the digits that it gives and by its bounds ("about" is one digit more).
-func (s *Suite) means(sweep *published.Sweep, level, metric string) span2 {
+func (s *Suite) means(sweep *published.Sweep, level, metric string) span {
 	v, ok := sweep.Value(level, metric)
 	base, baseOK := sweep.Value(sweep.Baseline, metric)
 	if !ok || !baseOK {
-		return span2{math.NaN(), math.NaN()}
+		return span{math.NaN(), math.NaN()}
 	}
 	wide := func(v published.Value) (low, high float64) {
 		low, high = v.Between()
@@ -310,30 +354,33 @@ func (s *Suite) means(sweep *published.Sweep, level, metric string) span2 {
 	}
 	vl, vh := wide(v)
 	bl, bh := wide(base)
-	return span2{vl / bh, vh / bl}
+	return span{vl / bh, vh / bl}
 }
 
+// finite numbers are the ones that a record can keep.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // judgeRatio says how a published ratio stands to a measured one.
-func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, margin float64) {
+func judgeRatio(st *record.SuiteStatement, means span, m *taken, lack lack, margin float64) {
 	if m != nil {
 		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
 		st.Doubts = append(st.Doubts, toldDoubt(m)...)
-		if !math.IsNaN(m.ratio) && m.ratio > 0 {
+		if finite(m.ratio) && m.ratio > 0 {
 			st.Ratio = &m.ratio
 		}
-		if !math.IsNaN(m.low) && !math.IsNaN(m.high) && !m.single {
+		if finite(m.low) && finite(m.high) && !m.single {
 			st.Low, st.High = &m.low, &m.high
 		}
 	}
 	switch {
-	case st.Published == nil && st.Stated == "only drawn":
+	case st.Published == nil && st.Stated == published.OnlyDrawn:
 		st.Agreement = record.OnlyDrawn
 	case st.Published == nil:
 		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines say nothing"
-	case m == nil && why == "":
+	case m == nil && lack.why == "":
 		st.Agreement, st.Why = record.NotStated, "it is a setting, and no result"
 	case m == nil:
-		st.Agreement, st.Why = record.NotMeasured, why
+		st.Agreement, st.Why, st.Gap = record.NotMeasured, lack.why, lack.gap
 	case st.Ratio == nil:
 		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "no ratio can be formed")
 	default:
@@ -342,7 +389,7 @@ func judgeRatio(st *record.SuiteStatement, means span2, m *taken, why string, ma
 }
 
 // agreement holds a stated ratio against a measured one.
-func agreement(stated float64, means span2, m *taken, margin float64) (record.Agreement, string) {
+func agreement(stated float64, means span, m *taken, margin float64) (record.Agreement, string) {
 	overlap := m.low <= means.high && means.low <= m.high
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
@@ -371,13 +418,15 @@ func agreement(stated float64, means span2, m *taken, margin float64) (record.Ag
 }
 
 // studyTaker is a study that has the levels of a sweep, nil if it measured none of its metrics.
-func (s *Suite) studyTaker(p *SuitePart, sweep *published.Sweep) *taker {
-	v := newStudyView(p.Study)
+func (s *Suite) studyTaker(p *Part, sweep *published.Sweep) *taker {
 	f := factorOf(p.Study, sweep)
 	if f == nil {
-		return &taker{part: p.Name, take: func(string, string) (*taken, string) { return nil, p.Name + " does not vary the " + sweep.Factor }}
+		return &taker{part: p.Name, take: func(string, string) (*taken, lack) {
+			return nil, lack{p.Name + " does not vary the " + sweep.Factor, record.GapOther}
+		}}
 	}
-	levels, other := v.levelsOf(sweep, f)
+	compared := comparisonsOf(p.Study)
+	levels, other := Levels(p.Study, sweep, f)
 	t := taker{part: p.Name, margin: float64(p.Study.Specification.Margin)}
 	for i := range sweep.Levels {
 		if _, ok := levels[sweep.Levels[i].Name]; ok {
@@ -386,28 +435,80 @@ func (s *Suite) studyTaker(p *SuitePart, sweep *published.Sweep) *taker {
 	}
 	if len(p.Study.Comparisons) > 0 {
 		t.margin = p.Study.Comparisons[0].Margin
-		if !slices.ContainsFunc(sweep.Metrics, func(m string) bool { return v.has(m) }) {
+		if !slices.ContainsFunc(sweep.Metrics, compared.has) {
 			return nil
 		}
 	}
-	t.take = func(level, metric string) (*taken, string) {
+	t.take = func(level, metric string) (*taken, lack) {
 		c := levels[level]
 		switch {
 		case other != "":
-			return nil, fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
+			why := fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
+			return nil, lack{why, record.GapOther}
 		case c == nil:
 			return nil, s.absent(p, sweep, level)
 		}
-		x, name := v.comparison(c.ID, metric)
+		x, name := compared.find(c.ID, metric)
 		if x == nil {
-			return nil, fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status)
+			why := fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status)
+			return nil, lack{why, record.GapOther}
 		}
 		if name == metric {
 			name = ""
 		}
-		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N, verdict: x.Verdict, note: x.Note}, ""
+		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N,
+			verdict: x.Verdict, note: x.Note}, lack{}
 	}
 	return &t
+}
+
+// Levels finds the configurations of a study that are the levels of a sweep, by the names that the document has for
+// them. other is the study's own baseline where it is not the document's: then its ratios are against something else.
+func Levels(s *record.Study, sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration, other string) {
+	measured = map[string]*record.Configuration{}
+	baseline := comparisonsOf(s).baseline
+	own, agreed := "", false
+	for i := range s.Configurations {
+		c := &s.Configurations[i]
+		for _, c := range append([]*record.Configuration{c}, c.Twins(f)...) {
+			level := sweep.Level(c.Levels[f.Title()])
+			if c.ID == baseline {
+				own = cmp.Or(own, c.Levels[f.Title()])
+				agreed = agreed || level != nil && level.Name == sweep.Baseline
+			}
+			if level != nil && (c.Factor == f.Title() || c.ID == baseline || len(s.Specification.Factors) == 1) {
+				measured[level.Name] = c
+			}
+		}
+	}
+	if !agreed {
+		other = cmp.Or(own, "another one")
+	}
+	return measured, other
+}
+
+// comparisons are those of a study, by configuration and metric.
+type comparisons struct {
+	metrics  []string // in their order
+	of       map[[2]string]*record.Comparison
+	baseline string
+}
+
+func comparisonsOf(s *record.Study) *comparisons {
+	x := &comparisons{of: map[[2]string]*record.Comparison{}}
+	for _, c := range s.Configurations {
+		if c.Baseline || x.baseline == "" {
+			x.baseline = c.ID
+		}
+	}
+	for i := range s.Comparisons {
+		c := &s.Comparisons[i]
+		x.of[[2]string{c.Configuration, c.Metric}], x.baseline = c, c.Baseline
+		if !slices.Contains(x.metrics, c.Metric) {
+			x.metrics = append(x.metrics, c.Metric)
+		}
+	}
+	return x
 }
 
 func orNaN(x *float64) float64 {
@@ -420,7 +521,8 @@ func orNaN(x *float64) float64 {
 // factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
 func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	for i := range s.Specification.Factors {
-		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) {
+		f := &s.Specification.Factors[i]
+		if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) {
 			return f
 		}
 	}
@@ -428,7 +530,7 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 		f := &s.Specification.Factors[i]
 		known := 0
 		for _, c := range s.Configurations {
-			if c.Factor == factorName(f) && sweep.Level(c.Levels[factorName(f)]) != nil {
+			if c.Factor == f.Title() && sweep.Level(c.Levels[f.Title()]) != nil {
 				known++
 			}
 		}
@@ -439,9 +541,9 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	return nil
 }
 
-// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls are held
-// against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls, and where most
-// return at once and some wait for long, no call takes as long as the mean.
+// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls
+// are held against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls,
+// and where most return at once and some wait for long, no call takes as long as the mean.
 func instead(metric string) []string {
 	class, what, _ := strings.Cut(metric, ".")
 	switch what {
@@ -453,19 +555,15 @@ func instead(metric string) []string {
 	return []string{metric}
 }
 
-func (v *studyView) has(wanted string) bool {
-	for _, name := range instead(wanted) {
-		if slices.ContainsFunc(v.metrics, func(m metric) bool { return m.name == name }) {
-			return true
-		}
-	}
-	return false
+// has says whether a metric was compared, or what stands for it.
+func (x *comparisons) has(wanted string) bool {
+	return slices.ContainsFunc(instead(wanted), func(name string) bool { return slices.Contains(x.metrics, name) })
 }
 
-// comparison is what a study found of a metric, or of what stands for it.
-func (v *studyView) comparison(configuration, metric string) (*record.Comparison, string) {
+// find is what a study found of a metric, or of what stands for it.
+func (x *comparisons) find(configuration, metric string) (*record.Comparison, string) {
 	for _, name := range instead(metric) {
-		if c := v.of[[2]string{configuration, name}]; c != nil {
+		if c := x.of[[2]string{configuration, name}]; c != nil {
 			return c, name
 		}
 	}
@@ -473,7 +571,7 @@ func (v *studyView) comparison(configuration, metric string) (*record.Comparison
 }
 
 // absent says why a level was not measured.
-func (s *Suite) absent(p *SuitePart, sweep *published.Sweep, level string) string {
+func (s *Suite) absent(p *Part, sweep *published.Sweep, level string) lack {
 	has := func(list string) bool {
 		return slices.ContainsFunc(append(strings.Split(list, ", "), list), func(name string) bool {
 			l := sweep.Level(name)
@@ -482,16 +580,8 @@ func (s *Suite) absent(p *SuitePart, sweep *published.Sweep, level string) strin
 	}
 	for _, l := range s.leftOf(p.Name) {
 		if l.What == level || has(l.From) && !has(l.To) {
-			return "left out: " + cmp.Or(l.Why, "to be done in time")
+			return lack{"left out: " + cmp.Or(l.Why, "to be done in time"), record.GapLevels}
 		}
 	}
-	return p.Name + " does not have this level"
-}
-
-// unitWords is a metric of a document as people read it.
-func unitWords(metric string) string {
-	if metric == "outage" || metric == "records" || metric == "members" || metric == "bandwidth" || metric == "multiplier" || metric == "nodes" || metric == lossMetric {
-		return metric
-	}
-	return heading(metric)
+	return lack{p.Name + " does not have this level", record.GapLevels}
 }

@@ -1,4 +1,4 @@
-package report
+package judge
 
 import (
 	"cmp"
@@ -12,13 +12,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// derived says whether a sweep follows from others of its document: how many times faster, and how many servers that is.
-func derived(sweep *published.Sweep) bool {
+// Derived says whether a sweep follows from others of its document: how many times faster, and how many servers that
+// is.
+func Derived(sweep *published.Sweep) bool {
 	return len(sweep.Metrics) == 1 && (sweep.Metrics[0] == "multiplier" || sweep.Metrics[0] == "nodes")
 }
 
-// derivedStatements are the multipliers of each workload, or the servers that they come to. The servers are the document's
-// own number times the multiplier, which assumes that throughput grows with the servers.
+// derivedStatements are the multipliers of each workload, or the servers that they come to. The servers are the
+// document's own number times the multiplier, which assumes that throughput grows with the servers.
 func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	servers := s.servers(sweep)
@@ -30,7 +31,7 @@ func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatemen
 		}
 		st := s.stated(sweep, level.Name, sweep.Metrics[0])
 		st.Baseline = of.Baseline
-		m, means := (*taken)(nil), span2{math.NaN(), math.NaN()}
+		m, means := (*taken)(nil), span{math.NaN(), math.NaN()}
 		if of.Ratio != nil && of.Low != nil {
 			m = &taken{part: of.Part, ratio: *of.Ratio, low: *of.Low, high: *of.High, n: of.N, verdict: of.Verdict}
 		}
@@ -40,9 +41,9 @@ func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatemen
 				low, high = low-0.5, high+0.5
 			}
 			x := v.Number / servers
-			st.Published, st.Bound, means = &x, v.Bound, span2{low / servers, high / servers}
+			st.Published, st.Bound, means = &x, v.Bound, span{low / servers, high / servers}
 		}
-		judgeRatio(&st, means, m, cmp.Or(of.Why, "not measured"), once)
+		judgeRatio(&st, means, m, lack{cmp.Or(of.Why, "not measured"), cmp.Or(of.Gap, record.GapOther)}, once)
 		if st.Ratio != nil {
 			st.Found = derivedText(m, servers)
 		}
@@ -66,7 +67,7 @@ func (s *Suite) multiplierOf(workload string) *record.SuiteStatement {
 			continue
 		}
 		if len(s.showing(sweep)) == 0 {
-			return &record.SuiteStatement{Baseline: sweep.Baseline, Why: "no part measured workload " + workload}
+			return &record.SuiteStatement{Baseline: sweep.Baseline, Why: "no part measured workload " + workload, Gap: record.GapOther}
 		}
 		for _, t := range s.takers(sweep) {
 			for _, st := range s.statements(sweep, t) {
@@ -100,12 +101,12 @@ func (s *Suite) derivedLines(sweep *published.Sweep) []string {
 }
 
 // advice holds what the document recommends against what was measured of the figures that it rests on.
-func (s *Suite) advice() []record.SuiteAdvice {
+func (s *Suite) advice(shown []exhibit) []record.SuiteAdvice {
 	var list []record.SuiteAdvice
 	for i := range s.Source.Advice {
 		a := &s.Source.Advice[i]
 		x := record.SuiteAdvice{Says: a.Says, RestsOn: a.RestsOn, But: a.But, Place: a.Place.String()}
-		x.Found, x.Why = s.adviceFound(a)
+		x.Found, x.Why = adviceFound(a, shown)
 		list = append(list, x)
 	}
 	return list
@@ -119,22 +120,22 @@ func about(sweep *published.Sweep, metric string) bool {
 }
 
 // adviceFound decides by what each sweep that an advice rests on is about: that is what the advice is about.
-func (s *Suite) adviceFound(a *published.Advice) (found, why string) {
+func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth, why string) {
 	if len(a.RestsOn) == 0 {
 		return record.AdviceNotMeasured, "the document measured nothing of the kind, and neither did this suite"
 	}
 	counts := map[record.Agreement]int{}
 	shown, all := false, 0
-	for i := range s.Figures {
-		f := &s.Figures[i]
-		if f.Sweep == nil || !slices.ContainsFunc(a.RestsOn, f.Sweep.Within) {
+	for i := range list {
+		f := &list[i]
+		if f.sweep == nil || !slices.ContainsFunc(a.RestsOn, f.sweep.Within) {
 			continue
 		}
 		shown = true
-		for k := range f.Statements {
-			st := &f.Statements[k]
-			whole := slices.Contains(a.RestsOn, f.Sweep.ID) || slices.Contains(a.RestsOn, f.Sweep.ID+"/"+st.Level)
-			if whole && st.Counted() && about(f.Sweep, st.Metric) {
+		for k := range f.statements {
+			st := &f.statements[k]
+			whole := slices.Contains(a.RestsOn, f.sweep.ID) || slices.Contains(a.RestsOn, f.sweep.ID+"/"+st.Level)
+			if whole && st.Counted() && about(f.sweep, st.Metric) {
 				counts[st.Agreement]++
 				all++
 			}
@@ -142,7 +143,8 @@ func (s *Suite) adviceFound(a *published.Advice) (found, why string) {
 	}
 	rests := "what it rests on (" + strings.Join(a.RestsOn, ", ") + ")"
 	told := func(n int, what string) string {
-		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), map[bool]string{true: "was", false: "were"}[n == 1], what)
+		verb := map[bool]string{true: "was", false: "were"}[n == 1]
+		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), verb, what)
 	}
 	agree, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
 	switch {
