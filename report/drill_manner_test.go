@@ -26,7 +26,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	d.Manners = d.ByManner()
 	d.Manners[0].Statement, d.Manners[1].Statement = "two without loss.", "one of two."
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -62,7 +62,7 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
 		{Number: 3, Status: record.Failed, Verdict: record.Unknown}}}
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

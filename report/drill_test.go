@@ -27,7 +27,7 @@ func audited() *record.Drill {
 func TestDrillSaysHowMembersStand(t *testing.T) {
 	d := audited()
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -43,7 +43,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	r := &d.Rounds[0]
 	r.Members, r.CPUSeconds, r.WrittenBytes, r.ServiceCPUSeconds, r.ClientCPUSeconds = 3, 12, 1<<20, 4.5, 0.6
 	b.Reset()
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"lab:three, through a REST service, ",

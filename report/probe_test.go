@@ -51,7 +51,7 @@ func probeForTest() *record.Probe {
 func TestProbe(t *testing.T) {
 	p := probeForTest()
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"probe.md":    func(b *bytes.Buffer) error { return ProbeMarkdown(b, p) },
+		"probe.md":    func(b *bytes.Buffer) error { return Write(b, p, "md") },
 		"probe.csv":   func(b *bytes.Buffer) error { return ProbeCSV(b, p) },
 		"probe.bench": func(b *bytes.Buffer) error { return ProbeGoBench(b, p) },
 	} {

@@ -55,7 +55,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 	for i := range s.Specification.Factors {
 		f := &s.Specification.Factors[i]
 		for _, sweep := range sweeps {
-			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) && (sweep.Workload == "" || sweep.Workload == workload) {
+			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(FactorName(f))) && (sweep.Workload == "" || sweep.Workload == workload) {
 				list = append(list, v.beside(source, sweep, f))
 			}
 		}
@@ -65,7 +65,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 
 // beside sets a sweep beside the levels of a factor.
 func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *spec.Factor) Beside {
-	b := Beside{Source: source, Sweep: sweep, Factor: factorName(f)}
+	b := Beside{Source: source, Sweep: sweep, Factor: FactorName(f)}
 	measured, other := v.levelsOf(sweep, f)
 	b.Other = other
 	for _, metric := range sweep.Metrics {
@@ -95,12 +95,12 @@ func (v *studyView) levelsOf(sweep *published.Sweep, f *spec.Factor) (measured m
 	for i := range v.study.Configurations {
 		c := &v.study.Configurations[i]
 		for _, c := range append([]*record.Configuration{c}, twins(f, c)...) {
-			level := sweep.Level(c.Levels[factorName(f)])
+			level := sweep.Level(c.Levels[FactorName(f)])
 			if c.ID == v.baseline {
-				own = cmp.Or(own, c.Levels[factorName(f)])
+				own = cmp.Or(own, c.Levels[FactorName(f)])
 				agreed = agreed || level != nil && level.Name == sweep.Baseline
 			}
-			if level != nil && (c.Factor == factorName(f) || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
+			if level != nil && (c.Factor == FactorName(f) || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
 				measured[level.Name] = c
 			}
 		}
@@ -140,18 +140,18 @@ func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
 	r.Doubt = strings.Join(doubts, "; ")
 }
 
-// Title names the figure and its document.
-func (b *Beside) Title() string {
+// title names the figure and its document.
+func (b *Beside) title() string {
 	name := b.Sweep.Item
 	if name == "" {
 		name = b.Sweep.ID
 	}
-	return "published: " + b.Factor + ", " + name + " of " + b.Source.Title
+	return b.Factor + ", " + name + " of " + b.Source.Title
 }
 
 // section is the table of both.
 func (b *Beside) section() Section {
-	s := Section{Title: b.Title(), Named: true, Table: &Table{Left: 2, Last: 2,
+	s := Section{Group: GroupPublished, Title: b.title(), Named: true, Table: &Table{Left: 2, Last: 2,
 		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
 	who := b.Source.Publisher
 	if b.Source.Dated != "" {
@@ -175,7 +175,7 @@ func (b *Beside) section() Section {
 		if t.From != "" || t.To != "" {
 			where = " from " + t.From + " to " + t.To
 		}
-		s.Points = append(s.Points, fmt.Sprintf("in words: %s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words))
+		s.Points = append(s.Points, Point{Note, "in words", fmt.Sprintf("%s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words)})
 	}
 	return s
 }
@@ -192,18 +192,23 @@ func PublishedText(r *BesideRow) string {
 	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
 }
 
+// GroupPublished is the group of the sections with what a document published beside what was measured.
+const GroupPublished = "published"
+
 // publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.
 func publishedSections(s *record.Study) []Section {
 	list, err := PublishedBeside(s)
 	if err != nil {
-		return []Section{{Title: "published figures", Points: []string{"warning " + err.Error()}}}
+		return []Section{{Group: GroupPublished, Points: []Point{{Warn, "warning", err.Error()}}}}
 	}
 	var sections []Section
 	for i := range list {
-		sections = append(sections, list[i].section())
+		x := list[i].section()
+		x.ID = NthID(GroupPublished, i)
+		sections = append(sections, x)
 	}
 	if len(list) == 0 && s.Specification.Published != "" {
-		sections = append(sections, Section{Title: "published figures", Lines: []string{
+		sections = append(sections, Section{Group: GroupPublished, Lines: []string{
 			s.Specification.Published + " has nothing about the factors of this study in workload " + s.Base.Workload.Name}})
 	}
 	return sections

@@ -14,11 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// StudyMarkdown writes a study for a pull request or a page of documentation.
-func StudyMarkdown(w io.Writer, s *record.Study) error {
-	return markdown(w, StudyTitle(s), StudySections(s))
-}
-
 // StudyCSV writes a study as one table: a line per trial, in the order of execution, with a column per metric, and a
 // line per comparison after them. The column row says which of both a line is. Times are in microseconds.
 func StudyCSV(w io.Writer, s *record.Study) error {

@@ -27,7 +27,7 @@ func (v *studyView) factors() []Section {
 		var rows []*record.Configuration
 		for k := range v.study.Configurations {
 			c := &v.study.Configurations[k]
-			if c.Factor == factorName(f) {
+			if c.Factor == FactorName(f) {
 				shown[c.ID] = true
 				rows = append(rows, c)
 			} else if c.ID == v.baseline {
@@ -37,7 +37,7 @@ func (v *studyView) factors() []Section {
 		}
 		if len(rows) > 1 {
 			slices.SortStableFunc(rows, func(a, b *record.Configuration) int { return levelPlace(f, a) - levelPlace(f, b) })
-			list = append(list, v.levels(factorName(f), []string{factorName(f)}, rows))
+			list = append(list, v.levels(NthID("factor", i), FactorName(f), []string{FactorName(f)}, rows))
 		}
 	}
 	var rest []*record.Configuration
@@ -49,9 +49,9 @@ func (v *studyView) factors() []Section {
 	if len(rest) > 1 || len(list) == 0 && len(rest) > 0 {
 		var names []string
 		for i := range v.study.Specification.Factors {
-			names = append(names, factorName(&v.study.Specification.Factors[i]))
+			names = append(names, FactorName(&v.study.Specification.Factors[i]))
 		}
-		list = append(list, v.levels("configurations", names, rest))
+		list = append(list, v.levels("configurations", "configurations", names, rest))
 	}
 	return list
 }
@@ -61,21 +61,21 @@ func (v *studyView) factors() []Section {
 func twins(f *spec.Factor, c *record.Configuration) []*record.Configuration {
 	var list []*record.Configuration
 	for _, id := range c.Same {
-		level, ok := strings.CutPrefix(id, factorName(f)+"=")
+		level, ok := strings.CutPrefix(id, FactorName(f)+"=")
 		if !ok || levelOf(f, level) < 0 {
 			continue // of another factor, or of several
 		}
 		twin := *c
 		twin.Levels = map[string]string{}
 		maps.Copy(twin.Levels, c.Levels)
-		twin.Levels[factorName(f)] = level
+		twin.Levels[FactorName(f)] = level
 		list = append(list, &twin)
 	}
 	return list
 }
 
-// factorName is what a factor is called; without a name, the last part of its path.
-func factorName(f *spec.Factor) string {
+// FactorName is what a factor is called; without a name, the last part of its path.
+func FactorName(f *spec.Factor) string {
 	if f.Name != "" {
 		return f.Name
 	}
@@ -84,7 +84,7 @@ func factorName(f *spec.Factor) string {
 
 // levelPlace is where the level of a configuration stands in the list of a factor.
 func levelPlace(f *spec.Factor, c *record.Configuration) int {
-	return levelOf(f, c.Levels[factorName(f)])
+	return levelOf(f, c.Levels[FactorName(f)])
 }
 
 // levelOf is where a level stands in the list of its factor, -1 if it is none of them.
@@ -96,7 +96,7 @@ func levelOf(f *spec.Factor, level string) int {
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first
 // metric and what is to be thought of it.
-func (v *studyView) levels(title string, factors []string, rows []*record.Configuration) Section {
+func (v *studyView) levels(id, title string, factors []string, rows []*record.Configuration) Section {
 	t := &Table{Left: max(1, len(factors))}
 	t.Header = append(t.Header, factors...)
 	if len(factors) == 0 {
@@ -110,7 +110,7 @@ func (v *studyView) levels(title string, factors []string, rows []*record.Config
 	if compared {
 		t.Header, t.Last = append(t.Header, "change of "+heading(v.metrics[0].name), "interval", "verdict"), 1
 	}
-	s := Section{Title: title, Named: len(factors) == 1 && factors[0] == title, Table: t}
+	s := Section{ID: id, Title: title, Named: len(factors) == 1 && factors[0] == title, Table: t}
 	for _, c := range rows {
 		cells := v.levelCells(factors, c)
 		counts, tried := v.counted(c.ID)
@@ -243,10 +243,10 @@ func VerdictText(v record.Verdict) string {
 }
 
 // changesSection lists comparisons with the same baseline.
-func changesSection(title string, list []record.Comparison) Section {
+func changesSection(id, title string, list []record.Comparison) Section {
 	t := &Table{Header: []string{"configuration", "metric"}, Left: 2, Last: 1}
 	t.Header = append(t.Header, "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict")
-	s := Section{Title: title, Table: t}
+	s := Section{ID: id, Title: title, Table: t}
 	for i := range list {
 		c := &list[i]
 		if !worthALine(c) {
@@ -301,7 +301,7 @@ func (v *studyView) canary() Section {
 	if c.P != nil {
 		text += ", p of a trend " + figure.P(*c.P)
 	}
-	return Section{Title: "canary", Lines: []string{text}}
+	return Section{ID: "canary", Title: "canary", Lines: []string{text}}
 }
 
 // maxTrials is how many trials are listed; of a larger study only those that do not count.
@@ -309,7 +309,7 @@ const maxTrials = 1000
 
 // list shows all trials in the order of their execution.
 func (v *studyView) list() Section {
-	s := Section{Title: "trials in the order of execution", Long: true,
+	s := Section{ID: "trials", Title: "trials in the order of execution", Long: true,
 		Table: &Table{Header: []string{"#", "block", "configuration", "what", "began", "took"}, Left: 5, Last: 1}}
 	metrics := v.metrics[:min(len(v.metrics), 6)]
 	for _, m := range metrics {

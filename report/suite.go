@@ -258,7 +258,7 @@ func studyFinding(s *record.Study) string {
 			best = c
 		}
 	}
-	text := Brief(StudyVerdict(s))
+	text, _ := verdict(studyHeld(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}

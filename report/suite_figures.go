@@ -420,7 +420,7 @@ func orNaN(x *float64) float64 {
 // factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
 func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	for i := range s.Specification.Factors {
-		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(factorName(f))) {
+		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(FactorName(f))) {
 			return f
 		}
 	}
@@ -428,7 +428,7 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 		f := &s.Specification.Factors[i]
 		known := 0
 		for _, c := range s.Configurations {
-			if c.Factor == factorName(f) && sweep.Level(c.Levels[factorName(f)]) != nil {
+			if c.Factor == FactorName(f) && sweep.Level(c.Levels[FactorName(f)]) != nil {
 				known++
 			}
 		}

@@ -155,15 +155,3 @@ func WhyNotMeasured(s *Suite) string {
 	}
 	return strings.Join(words, ", ")
 }
-
-// headlinesSection are the answers as a table.
-func (s *Suite) headlinesSection() Section {
-	x := Section{Title: "what the document says, and what was found here", Table: &Table{Left: 4, Header: []string{"figure", "document", "here", "agrees?"}}}
-	for _, h := range s.Headlines() {
-		x.Table.row(h.What, h.There, h.Here, string(h.Agreement))
-	}
-	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"of each figure what the document says most strongly; the figures below have the rest"}
-	}
-	return x
-}

@@ -67,7 +67,7 @@ func TestChanceOfLoss(t *testing.T) {
 // sectionText is the table of a section, a line for each row.
 func sectionText(t *testing.T, s *report.Suite, title string) string {
 	t.Helper()
-	for _, x := range report.SuiteSections(s) {
+	for _, x := range report.Of(s).Sections {
 		if x.Title != title {
 			continue
 		}

@@ -99,7 +99,7 @@ func (v *studyView) practice(f *spec.Factor) (a practice, ok bool) {
 	for _, list := range by {
 		ok = ok || len(list) > 0
 	}
-	a.setting = factorName(f)
+	a.setting = FactorName(f)
 	a.advice, a.rests = v.advised(f, base, by)
 	return a, ok
 }
@@ -110,14 +110,14 @@ func (v *studyView) levelsBy(f *spec.Factor, metric string) (base string, by map
 	for i := range v.study.Configurations {
 		c := &v.study.Configurations[i]
 		if c.ID == v.baseline {
-			base = c.Levels[factorName(f)]
+			base = c.Levels[FactorName(f)]
 			continue
 		}
 		x := v.of[[2]string{c.ID, metric}]
-		if c.Factor != factorName(f) || x == nil || x.Ratio == nil {
+		if c.Factor != FactorName(f) || x == nil || x.Ratio == nil {
 			continue
 		}
-		by[x.Verdict] = append(by[x.Verdict], leveled{c.Levels[factorName(f)], c.ID, x})
+		by[x.Verdict] = append(by[x.Verdict], leveled{c.Levels[FactorName(f)], c.ID, x})
 	}
 	for _, list := range by {
 		slices.SortStableFunc(list, func(a, b leveled) int { return cmp.Compare(*a.c.Ratio, *b.c.Ratio) })

@@ -191,7 +191,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.SuiteMarkdown(&b, s); err != nil {
+	if err := report.Write(&b, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(b.String(), "<details>")
@@ -214,7 +214,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("volume-rest", "replicated volume", "rest", 10, 4, 2000),
 		drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
 	var b strings.Builder
-	if err := report.SuiteMarkdown(&b, s); err != nil {
+	if err := report.Write(&b, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -308,7 +308,7 @@ func TestSuitesThatLackSomething(t *testing.T) {
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
 		s := report.NewSuite(r, func(*record.Part) (report.SuitePart, error) { return report.SuitePart{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer
-		if err := report.SuiteMarkdown(&b, s); err != nil {
+		if err := report.Write(&b, s, "md"); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range []string{want, "cannot be read: unexpected EOF", "proves nothing", "running"} {
@@ -324,7 +324,7 @@ var update = flag.Lookup("update")
 func TestGoldenSuite(t *testing.T) {
 	s := policySuite(t)
 	var md, table bytes.Buffer
-	if err := report.SuiteMarkdown(&md, s); err != nil {
+	if err := report.Write(&md, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	if err := report.SuiteCSV(&table, s); err != nil {

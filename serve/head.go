@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -47,10 +46,11 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 	case *record.Suite:
 		return entryOfSuite(r), partNames(r), nil
 	case *record.Study:
-		return Entry{Kind: record.KindStudy, Title: r.Specification.Name, Status: r.Status, Verdict: report.Brief(report.StudyVerdict(r)),
+		return Entry{Kind: record.KindStudy, Title: r.Specification.Name, Status: r.Status, Verdict: report.Of(r).Brief,
 			Started: r.Started, Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, trialNames(r), nil
 	case *record.Drill:
-		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(r), Status: r.Status, Verdict: report.Brief(report.DrillVerdict(r)), Started: r.Started,
+		d := report.Of(r)
+		return Entry{Kind: record.KindDrill, Title: d.Title, Status: r.Status, Verdict: d.Brief, Started: r.Started,
 			Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, nil, nil
 	case *record.Probe:
 		return entryOfProbe(r), nil, nil
@@ -61,7 +61,8 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 }
 
 func entryOfRun(r *record.Run) Entry {
-	e := Entry{Kind: record.KindRun, Title: html.Headline(r), Status: r.Status, Verdict: report.Brief(html.Verdict(r)), Started: r.Started,
+	d := report.Of(r)
+	e := Entry{Kind: record.KindRun, Title: d.Title, Status: r.Status, Verdict: d.Brief, Started: r.Started,
 		Labels: r.Specification.Labels, Lab: labOf(r.Specification.Target)}
 	p := r.Phase("measure")
 	if p == nil {
@@ -88,7 +89,8 @@ func labOf(target string) string {
 }
 
 func entryOfProbe(p *record.Probe) Entry {
-	e := Entry{Kind: record.KindProbe, Title: report.ProbeTitle(p), Status: p.Status, Verdict: report.ProbeVerdict(p), Started: p.Started}
+	d := report.Of(p)
+	e := Entry{Kind: record.KindProbe, Title: d.Title, Status: p.Status, Verdict: d.Brief, Started: p.Started}
 	if j := p.Journal; j != nil && j.Flush != nil {
 		e.Rate = figure.Rate(j.Ceiling) + "/s"
 		if j.Flush.P99 != nil {

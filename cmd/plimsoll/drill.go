@@ -139,7 +139,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if d == nil {
 		return runError(err)
 	}
-	if perr := drillForms(d).print(env.stdout, o.format); perr != nil {
+	if perr := printResult(env.stdout, d, o.format); perr != nil {
 		return perr
 	}
 	fmt.Fprintf(env.stderr, "record in %s\n", dir)

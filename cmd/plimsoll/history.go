@@ -7,7 +7,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -43,7 +42,7 @@ such a one.`,
 				return withExit(exitUsage, err)
 			}
 			h.Directory, h.Skipped = args[0], skipped
-			if err := f.write(env, func(w io.Writer) error { return printHistory(w, h, f.format) }); err != nil {
+			if err := f.write(env, func(w io.Writer) error { return printResult(w, h, f.format) }); err != nil {
 				return err
 			}
 			return verdictOfHistory(h, f.failIf)
@@ -51,18 +50,6 @@ such a one.`,
 	}
 	f.add(cmd, formats, "worse, better")
 	return cmd
-}
-
-func printHistory(w io.Writer, h *record.HistoryReport, format string) error {
-	switch format {
-	case "md":
-		return report.HistoryMarkdown(w, h)
-	case "json":
-		return printJSON(w, h)
-	case "csv":
-		return report.HistoryCSV(w, h)
-	}
-	return writeSections(w, report.HistoryTitle(h), report.HistorySections(h))
 }
 
 // verdictOfHistory is code 4 if the latest change of some metric has one of the verdicts.

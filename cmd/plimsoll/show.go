@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,35 +48,33 @@ func show(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	f, verdict := resultForms(dir, r)
-	if err := f.print(env.stdout, format); err != nil {
+	result, verdict := resultOf(dir, r)
+	if err := printResult(env.stdout, result, format); err != nil {
 		return err
 	}
-	return verdict()
+	return verdict
 }
 
-// resultForms are the forms in which a record is printed, and its exit code.
-func resultForms(dir string, r record.Result) (forms, func() error) {
+// resultOf is a record as it is printed, and the exit code of the command that made it.
+func resultOf(dir string, r record.Result) (result any, verdict error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
 			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
 		}
-		return studyForms(r), func() error { return verdictOfStudy(r) }
+		return r, verdictOfStudy(r)
 	case *record.Suite:
 		s := report.NewSuite(r, report.PartIn(dir))
-		return suiteForms(s), func() error { return verdictOfSuite(s) }
+		return s, verdictOfSuite(s)
 	case *record.Drill:
-		return drillForms(r), func() error { return verdictOfDrill(r) }
+		return r, verdictOfDrill(r)
 	case *record.Probe:
-		return probeForms(r), func() error { return verdictOfProbe(r) }
+		return r, verdictOfProbe(r)
 	case *record.ComparisonReport:
-		return comparisonForms(r), func() error { return verdictOfComparison(r) }
+		return r, verdictOfComparison(r)
 	case *record.Run:
 		r.Specification.Out = dir
-		f := runForms(r)
-		f.by["ycsb"] = func(w io.Writer) error { return writeYCSBText(w, dir, r) }
-		return f, func() error { return verdictOf(r, nil) }
+		return r, verdictOf(r, nil)
 	}
 	panic("there is a kind of record that is not printed")
 }
@@ -97,6 +94,29 @@ func verdictOfSuite(s *report.Suite) error {
 func verdictOfComparison(r *record.ComparisonReport) error {
 	if measure.Worst(r.Validity) == measure.Invalid {
 		return withExit(exitInvalid, errSilent)
+	}
+	return nil
+}
+
+// verdictOfStudy is the exit of a study: 130 for one that was ended early, 6 for one that is invalid, 4 where an
+// objective that decides does not hold or cannot be told, or where a search for the capacity confirmed no rate.
+func verdictOfStudy(s *record.Study) error {
+	switch s.Status {
+	case record.Interrupted, record.Killed:
+		return withExit(exitInterrupted, errSilent)
+	case record.Failed:
+		return withExit(exitFailure, errSilent)
+	}
+	if measure.Worst(s.Validity) == measure.Invalid {
+		return withExit(exitInvalid, errSilent)
+	}
+	if s.Capacity != nil && !s.Capacity.Confirmed {
+		return withExit(exitObjective, errSilent)
+	}
+	for _, o := range s.Objectives {
+		if !o.Holds && !o.Exploratory {
+			return withExit(exitObjective, errSilent)
+		}
 	}
 	return nil
 }

@@ -209,7 +209,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if s == nil {
 		return studyError(err)
 	}
-	if perr := studyForms(s).print(env.stdout, o.format); perr != nil {
+	if perr := printResult(env.stdout, s, o.format); perr != nil {
 		return perr
 	}
 	if err != nil {

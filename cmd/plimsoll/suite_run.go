@@ -153,7 +153,7 @@ func printSuiteRecord(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitFailure, err)
 	}
-	return suiteForms(s).print(env.stdout, format)
+	return printResult(env.stdout, s, format)
 }
 
 // writeSuiteParts lists the parts of a suite with what became of them.

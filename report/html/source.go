@@ -91,6 +91,23 @@ func Open(path string) (*Source, error) {
 	return s, nil
 }
 
+// result is the record, or the suite with its parts.
+func (s *Source) result() any {
+	switch {
+	case s.Run != nil:
+		return s.Run
+	case s.Study != nil:
+		return s.Study
+	case s.Drill != nil:
+		return s.Drill
+	case s.Probe != nil:
+		return s.Probe
+	case s.Suite != nil:
+		return s.Suite
+	}
+	return s.Comparison
+}
+
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -26,7 +26,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 		}
 		what := "by configuration"
 		if f != nil {
-			what = "by " + factorName(f)
+			what = "by " + report.FactorName(f)
 		}
 		c := &chart.Rows{
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
@@ -138,7 +138,7 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Ta
 		}
 		name := c.ID
 		if f != nil {
-			name = c.Levels[factorName(f)]
+			name = c.Levels[report.FactorName(f)]
 		}
 		for i := range s.Comparisons {
 			x := &s.Comparisons[i]
@@ -162,7 +162,7 @@ func factorKey(f *spec.Factor) string {
 	if f == nil {
 		return ""
 	}
-	return factorName(f)
+	return report.FactorName(f)
 }
 
 func baselineOf(s *record.Study) string {
@@ -185,7 +185,7 @@ func ordered(s *record.Study, f *spec.Factor) []record.Configuration {
 	}
 	place := func(c record.Configuration) int {
 		return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
-			name := c.Levels[factorName(f)]
+			name := c.Levels[report.FactorName(f)]
 			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
 		})
 	}
@@ -223,8 +223,8 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + factorName(f), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: factorName(f) + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + report.FactorName(f), Description: rowsWords(rows)},
+		X:     chart.Axis{Label: report.FactorName(f) + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
 		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
