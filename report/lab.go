@@ -13,8 +13,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// LabLine says in one line what a lab is: its hosts, its software, its cluster, and its storage.
-func LabLine(l *record.Lab) string {
+// LabLine is the name of a lab with its [LabText].
+func LabLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
+
+// LabText says in one line what a lab is: its hosts, its software, its cluster, and its storage.
+func LabText(l *record.Lab) string {
 	asked := l.Specification
 	parts := []string{hostsText(l)}
 	if l.Engine == spec.LabNone {
@@ -33,7 +36,7 @@ func LabLine(l *record.Lab) string {
 		policy = "a directory"
 	}
 	parts = append(parts, "each on "+policy+layout)
-	text := l.Name + ": " + strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
 	if l.State != "" && l.State != "up" {
 		text += " (" + l.State + ")"
 	}

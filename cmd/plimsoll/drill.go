@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -414,9 +413,4 @@ func verdictOfDrill(d *record.Drill) error {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil
-}
-
-// newDir names a directory that does not exist yet.
-func newDir(kind, name string, now time.Time) string {
-	return strings.Replace(newStudyDir(name, now), "studies", kind, 1)
 }

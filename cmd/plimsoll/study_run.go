@@ -124,7 +124,7 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	if err := checkStudyTarget(ctx, env, &spec); err != nil {
 		return err
 	}
-	dir := orElse(o.out, orElse(spec.Out, newStudyDir(spec.Name, env.now())))
+	dir := orElse(o.out, orElse(spec.Out, newDir("studies", spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Dir = dir
 		return conduct.Run(ctx, spec, c)
@@ -241,10 +241,10 @@ func studyError(err error) error {
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 
-// newStudyDir names a directory that does not exist yet for a study that was not given one.
-func newStudyDir(name string, now time.Time) string {
+// newDir names a directory that does not exist yet for a record of a kind that was not given one.
+func newDir(kind, name string, now time.Time) string {
 	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
-	base := filepath.Join(run.DefaultDir, "studies", now.Format("20060102-150405")+"-"+orElse(word[:min(len(word), 40)], "study"))
+	base := filepath.Join(run.DefaultDir, kind, now.Format("20060102-150405")+"-"+orElse(word[:min(len(word), 40)], "study"))
 	dir := base
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(dir); err != nil {

@@ -20,7 +20,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 	var list []*Figure
 	kind := timeOf(s)
 	for i, m := range levelMetrics(s) {
-		rows, numbers := levelRows(s, f, m)
+		rows, levels, numbers := levelRows(s, f, m)
 		if len(rows) < 2 {
 			continue
 		}
@@ -34,7 +34,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 		}
 		c.Description = rowsWords(rows)
 		list = append(list, newFigure(c, levelNote(m, rows), numbers))
-		if curve := scalingFigure(s, f, m, rows, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
+		if curve := scalingFigure(s, f, m, rows, levels, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
 			list = append(list, curve)
 		}
 	}
@@ -122,14 +122,14 @@ func metricLabel(m, kind string) string {
 }
 
 // levelRows are the configurations of a factor with one metric.
-func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Table) {
+func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
 	base := baselineOf(s)
-	t := &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
-	var rows []chart.Row
+	t = &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
 	unit := unitOf(metric)
-	add := func(name string, value, low, high *float64, n int, change string, hollow bool) {
+	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
+		name := level + mark
 		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high), Text: text(or(value), unit) + fmt.Sprintf(", n = %d", n), Hollow: hollow}
-		rows = append(rows, row)
+		rows, levels = append(rows, row), append(levels, level)
 		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit), strconv.Itoa(n), change})
 	}
 	for _, c := range ordered(s, f) {
@@ -146,16 +146,16 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Ta
 				continue
 			}
 			if c.ID == base {
-				add(name+" (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
+				add(name, " (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
 				break
 			}
 			if x.Configuration == c.ID {
-				add(name, x.Value, x.ValueLow, x.ValueHigh, x.N, report.ChangeText(x)+" "+report.IntervalText(x), false)
+				add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, report.ChangeText(x)+" "+report.IntervalText(x), false)
 				break
 			}
 		}
 	}
-	return rows, t
+	return rows, levels, t
 }
 
 func factorKey(f *spec.Factor) string {
@@ -207,13 +207,13 @@ func rowsWords(rows []chart.Row) string {
 
 // scalingFigure draws a metric over the levels of a factor that are numbers, such as workers: the shape of a curve
 // is easier to see than that of bars.
-func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, id string) *Figure {
+func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, levels []string, id string) *Figure {
 	if f == nil || len(rows) < 3 {
 		return nil
 	}
 	line := chart.Series{Name: metric, Dots: true}
-	for _, r := range rows {
-		x, err := strconv.ParseFloat(strings.TrimSuffix(r.Name, " (baseline)"), 64)
+	for i, r := range rows {
+		x, err := strconv.ParseFloat(levels[i], 64)
 		if err != nil || x <= 0 {
 			return nil
 		}
