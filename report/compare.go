@@ -49,7 +49,7 @@ func compareDocument(r *record.ComparisonReport) *Document {
 		}
 		d.Facts = append(d.Facts, Fact{name, r.Sides[i].Name + ", n = " + strconv.Itoa(r.Sides[i].N)})
 	}
-	d.Facts = append(d.Facts, Facts("comparisons", ComparisonsText(r.Comparisons), "compared with", Version(r.Tool))...)
+	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "compared with", Version(r.Tool))...)
 	for i, base := range baselines(r) {
 		var of []record.Comparison
 		for k := range r.Comparisons {
@@ -168,9 +168,9 @@ func sidesSection(r *record.ComparisonReport) Section {
 	return s
 }
 
-// CompareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
+// compareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
 // comparison after them. Times are in microseconds.
-func CompareCSV(w io.Writer, r *record.ComparisonReport) error {
+func compareCSV(w io.Writer, r *record.ComparisonReport) error {
 	t := newSheet(r.Comparisons)
 	for i := range r.Sides {
 		t.addMetrics(slices.Sorted(maps.Keys(r.Sides[i].Values)))
@@ -212,8 +212,8 @@ func trialsOf(side *record.ComparisonSide) []map[string]float64 {
 	return list
 }
 
-// CompareGoBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
-func CompareGoBench(w io.Writer, r *record.ComparisonReport) error {
+// compareBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
+func compareBench(w io.Writer, r *record.ComparisonReport) error {
 	b := benchWriter{w: w}
 	b.head(record.Environment{})
 	if measure.Worst(r.Validity) == measure.Invalid {
@@ -343,9 +343,9 @@ func pointsSection(g *record.HistoryGroup) Section {
 	return s
 }
 
-// HistoryCSV writes the points of a history, one line per point and metric. The column change says where a level
+// historyCSV writes the points of a history, one line per point and metric. The column change says where a level
 // changed: "better" or "worse" at the first point after it. Times are in microseconds.
-func HistoryCSV(w io.Writer, h *record.HistoryReport) error {
+func historyCSV(w io.Writer, h *record.HistoryReport) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"group", "started", "record", "n", "why_not", "metric", "unit", "value", "change", "before", "after", "p"}}
 	for i := range h.Groups {

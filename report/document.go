@@ -95,19 +95,19 @@ type form struct {
 func formOf(result any) form {
 	switch r := result.(type) {
 	case *record.Run:
-		return form{"a run", r, words(runDocument, r), table(CSV, r), table(GoBench, r)}
+		return form{"a run", r, words(runDocument, r), table(runCSV, r), table(runBench, r)}
 	case *record.Study:
-		return form{"a study", r, words(studyDocument, r), table(StudyCSV, r), table(StudyGoBench, r)}
+		return form{"a study", r, words(studyDocument, r), table(studyCSV, r), table(studyBench, r)}
 	case *record.Drill:
-		return form{"a drill", r, words(drillDocument, r), table(DrillCSV, r), nil}
+		return form{"a drill", r, words(drillDocument, r), table(drillCSV, r), nil}
 	case *record.Probe:
-		return form{"a probe", r, words(probeDocument, r), table(ProbeCSV, r), table(ProbeGoBench, r)}
+		return form{"a probe", r, words(probeDocument, r), table(probeCSV, r), table(probeBench, r)}
 	case *record.ComparisonReport:
-		return form{"a comparison", r, words(compareDocument, r), table(CompareCSV, r), table(CompareGoBench, r)}
+		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
 	case *Suite:
 		return form{"a suite", r.Report(), words(suiteDocument, r), table(SuiteCSV, r), nil}
 	case *record.HistoryReport:
-		return form{"a history", r, words(historyDocument, r), table(HistoryCSV, r), nil}
+		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
 	case *record.Sizing:
 		return form{"a size", r, words(sizeDocument, r), nil, nil}
 	case *record.Doctor:

@@ -127,7 +127,7 @@ func drillDocument(d *record.Drill) *Document {
 			break
 		}
 	}
-	doc.Facts = append(doc.Facts, Facts("target", DrillTarget(d), "begun", begun(&d.Head))...)
+	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "what was found", Lines: statements(d)}
 	if d.Status == record.Running {
 		found.Lines = []string{"It goes on; what it finds comes when its rounds are over."}
@@ -431,8 +431,8 @@ func drillDistribution(d *record.Drill) Section {
 	return s
 }
 
-// DrillTarget is what a drill loaded, and through what.
-func DrillTarget(d *record.Drill) string {
+// drillTarget is what a drill loaded, and through what.
+func drillTarget(d *record.Drill) string {
 	if d.Specification.Run.Via == spec.ViaREST {
 		return d.Specification.Run.Target + ", through a REST service"
 	}

@@ -62,7 +62,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 // A drill as a table has one line per round; what did not end is empty.
 func TestDrillCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := DrillCSV(&b, audited()); err != nil {
+	if err := drillCSV(&b, audited()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()

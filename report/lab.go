@@ -114,8 +114,8 @@ func differing(s, from string) string {
 	return s
 }
 
-// LabSpecLine says in one line what lab was asked for.
-func LabSpecLine(asked spec.Lab) string {
+// labSpecLine says in one line what lab was asked for.
+func labSpecLine(asked spec.Lab) string {
 	asked.Defaults()
 	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name, Version: asked.Engine.Version})
 }

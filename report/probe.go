@@ -113,7 +113,7 @@ func probeDocument(p *record.Probe) *Document {
 	if p.Class != nil {
 		class, from = p.Class.Text, p.Class.Provenance
 	}
-	d.Facts = Facts("commits", ProbeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", ProbeStack(p.Storage),
+	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", ProbeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
 	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p),
 		probeDevices(p), probeStorage(p))
@@ -136,8 +136,8 @@ func probeChecks(p *record.Probe) []Point {
 	return list
 }
 
-// ProbeCommits says what a journaled commit costs here and how many there can be; empty where that was not measured.
-func ProbeCommits(p *record.Probe) string {
+// probeCommits says what a journaled commit costs here and how many there can be; empty where that was not measured.
+func probeCommits(p *record.Probe) string {
 	j := p.Journal
 	if j == nil || j.Flush == nil {
 		return ""
@@ -320,14 +320,14 @@ func probeDevices(p *record.Probe) Section {
 	s := Section{ID: "devices", Title: "devices", Long: true, Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
 	for _, step := range p.Steps {
 		for _, d := range step.Devices {
-			s.Table.row(append([]string{ProbeStepName(step), d.Name}, IOStatCells(d)...)...)
+			s.Table.row(append([]string{probeStepName(step), d.Name}, IOStatCells(d)...)...)
 		}
 	}
 	return filledTable(s)
 }
 
-// ProbeStepName names a step shortly: "read ×4", "commit, 16 clients".
-func ProbeStepName(s record.ProbeStep) string {
+// probeStepName names a step shortly: "read ×4", "commit, 16 clients".
+func probeStepName(s record.ProbeStep) string {
 	switch s.Profile {
 	case spec.ProbeRandom:
 		return fmt.Sprintf("%s ×%d", s.Operation, s.Threads)

@@ -52,8 +52,8 @@ func TestProbe(t *testing.T) {
 	p := probeForTest()
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"probe.md":    func(b *bytes.Buffer) error { return Write(b, p, "md") },
-		"probe.csv":   func(b *bytes.Buffer) error { return ProbeCSV(b, p) },
-		"probe.bench": func(b *bytes.Buffer) error { return ProbeGoBench(b, p) },
+		"probe.csv":   func(b *bytes.Buffer) error { return probeCSV(b, p) },
+		"probe.bench": func(b *bytes.Buffer) error { return probeBench(b, p) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

@@ -17,7 +17,7 @@ import (
 // against the baseline, drift, and all trials in the order of their execution.
 func studyDocument(s *record.Study) *Document {
 	v := newStudyView(s)
-	d := &Document{Title: StudyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(), Checks: v.checks(),
+	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(), Checks: v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyHeld(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
@@ -50,12 +50,12 @@ func studyDocument(s *record.Study) *Document {
 		capacity = capacityText(s.Capacity)
 	}
 	asked := s.Specification
-	d.Facts = Facts("capacity", capacity, "comparisons", ComparisonsText(s.Comparisons), "engine", s.Engine, "base", baseText(s.Base), "factors", FactorText(asked),
+	d.Facts = Facts("capacity", capacity, "comparisons", comparisonsText(s.Comparisons), "engine", s.Engine, "base", baseText(s.Base), "factors", FactorText(asked),
 		"trials", fmt.Sprintf("%d per configuration, order %s, seed %d", asked.Trials, asked.Order, asked.Seed),
 		"margin", figure.Percent(float64(asked.Margin))+" is the smallest change that matters", "intervals", figure.Percent(float64(asked.Confidence))+" confidence",
 		"durability", Durability(&record.Run{Specification: s.Base}), "load made by", Machine(s.Environment), "begun", begun(&s.Head))
 	if asked.Lab != nil {
-		d.Facts = append(d.Facts, Fact{"lab of the base", LabSpecLine(*asked.Lab)})
+		d.Facts = append(d.Facts, Fact{"lab of the base", labSpecLine(*asked.Lab)})
 	}
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])

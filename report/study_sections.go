@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// StudyTitle is the headline of a study.
-func StudyTitle(s *record.Study) string {
+// studyTitle is the headline of a study.
+func studyTitle(s *record.Study) string {
 	name := "study"
 	if s.Specification.Name != "" {
 		name += " " + s.Specification.Name
@@ -182,8 +182,8 @@ func (v *studyView) counted(configuration string) (counts, tried int) {
 	return counts, tried
 }
 
-// ComparisonsText counts the verdicts and says which change does not matter; empty if nothing is compared.
-func ComparisonsText(list []record.Comparison) string {
+// comparisonsText counts the verdicts and says which change does not matter; empty if nothing is compared.
+func comparisonsText(list []record.Comparison) string {
 	words := verdictCounts(list)
 	if words == "" {
 		return ""
