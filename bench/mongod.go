@@ -90,8 +90,11 @@ func newFillSink(w workload.Workload) measure.Sink {
 	return &sink{sum: measure.NewSummary(load.Dims(w, false), load.PhaseLoad)}
 }
 
-// The goals of workload A on one mongod, as multiples of go-ycsb's throughput.
-const leastOverYCSB = 1.7
+// The goals of workload A on one mongod, as multiples of the throughput of others.
+const (
+	leastOverYCSB = 1.7
+	leastOverJava = 2.5
+)
 
 // mongodSpeed compares whole clients under workload A on a real mongod that shares the machine with them.
 func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
@@ -122,25 +125,40 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 			return fmt.Errorf("load the records of go-ycsb: %w", err)
 		}
 	}
-	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds (goal: wire ≥ %.1f × go-ycsb)\n",
-		c.rounds, leastOverYCSB)
+	home := os.Getenv(javaVariable)
+	if home != "" {
+		b := bout{c: c, addr: addr}
+		if _, err := b.java(ctx, home, "-load"); err != nil {
+			return fmt.Errorf("load the records of YCSB: %w", err)
+		}
+	}
+	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds (goals: wire ≥ %.1f × go-ycsb, ≥ %.1f × YCSB)\n",
+		c.rounds, leastOverYCSB, leastOverJava)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\twire ×\t\t\n")
 	for _, workers := range []int{16, 64} {
 		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir}
 		b.c.workers = workers
-		f, rates, err := b.measure(ctx, []string{clientWire, clientDriver, peerYCSB})
+		clients := []string{clientWire, clientDriver, peerYCSB, peerJava}
+		f, rates, err := b.measure(ctx, clients)
 		if err != nil {
 			return err
 		}
-		for _, client := range []string{clientWire, clientDriver, peerYCSB} {
-			if len(rates[client]) == 0 {
+		for _, client := range clients {
+			switch {
+			case client == peerJava && home == "":
+				fmt.Fprintf(t, "%d\t%s\tnot measured: %s names no YCSB\t\t\t\t\t\n", workers, client, javaVariable)
+				continue
+			case len(rates[client]) == 0:
 				fmt.Fprintf(t, "%d\t%s\tnot built\t\t\t\t\t\n", workers, client)
 				continue
 			}
 			over, met := rates.median(clientWire)/rates.median(client), ""
-			if client == peerYCSB {
+			switch client {
+			case peerYCSB:
 				met = verdict(over >= leastOverYCSB)
+			case peerJava:
+				met = verdict(over >= leastOverJava)
 			}
 			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client), span(rates[client]), f.median(client), over, met)
 		}

@@ -20,6 +20,7 @@ const (
 	clientWire   = "wire"
 	clientDriver = "driver"
 	peerYCSB     = "go-ycsb"
+	peerJava     = "YCSB"
 )
 
 // figures holds one figure of every round, by client.
@@ -83,16 +84,12 @@ func (b bout) measure(ctx context.Context, clients []string) (cpu, rates figures
 	cpu, rates = figures{}, figures{}
 	for range b.c.rounds {
 		for _, client := range clients {
-			cmd, err := b.command(ctx, client)
+			o, ok, err := b.once(ctx, client)
 			if err != nil {
 				return nil, nil, err
 			}
-			if cmd == nil { // could not be built
+			if !ok {
 				continue
-			}
-			var o outcome
-			if err := runJSON(cmd, &o); err != nil {
-				return nil, nil, err
 			}
 			if allowed := o.Operations / 1000; client != peerYCSB && o.Failed > 0 || o.Failed > allowed { // go-ycsb asks for a key that it did not load now and then
 				return nil, nil, fmt.Errorf("%s: %d of %d operations failed", client, o.Failed, o.Operations)
@@ -102,6 +99,24 @@ func (b bout) measure(ctx context.Context, clients []string) (cpu, rates figures
 		}
 	}
 	return cpu, rates, nil
+}
+
+// once runs one client once; ok is false for a peer that is not there.
+func (b bout) once(ctx context.Context, client string) (o outcome, ok bool, err error) {
+	if client == peerJava {
+		home := os.Getenv(javaVariable)
+		if home == "" {
+			return o, false, nil
+		}
+		o, err = b.java(ctx, home, "-t")
+		return o, true, err
+	}
+	cmd, err := b.command(ctx, client)
+	if err != nil || cmd == nil { // it could not be built
+		return o, false, err
+	}
+	err = runJSON(cmd, &o)
+	return o, true, err
 }
 
 // command returns what runs one client once, nil for a peer that could not be built.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -84,7 +83,7 @@ func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range expand(dirs) {
 		var err error
-		if safeopen.Exists(dir, record.StudyFile) {
+		if record.KindIn(dir) == record.KindStudy {
 			err = g.addStudy(dir)
 		} else {
 			var r *record.Run
@@ -109,11 +108,9 @@ func expand(dirs []string) []string {
 			if err != nil || !d.IsDir() {
 				return nil // what cannot be read holds no record; the directory itself is reported below
 			}
-			for _, name := range []string{record.StudyFile, record.RunFile} {
-				if safeopen.Exists(path, name) {
-					found = append(found, path)
-					return fs.SkipDir
-				}
+			if kind := record.KindIn(path); kind == record.KindStudy || kind == record.KindRun {
+				found = append(found, path)
+				return fs.SkipDir
 			}
 			return nil
 		})

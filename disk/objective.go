@@ -2,11 +2,32 @@ package disk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
+
+// Conclude says what a probe comes to.
+func Conclude(p *record.Probe) record.Conclusion {
+	switch {
+	case p.Status == record.Failed:
+		return record.NoResult
+	case p.Status == record.Interrupted || p.Status == record.Killed:
+		return record.Ended
+	case measure.Worst(p.Validity) == measure.Invalid:
+		return record.Incredible
+	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):
+		return record.Missed
+	}
+	return record.Satisfied
+}
+
+// LostWrites says whether storage lost what it had acknowledged, by a power cut of which everything is known.
+func LostWrites(p *record.Probe) bool {
+	return slices.ContainsFunc(p.Durability, func(d record.ProbeDurability) bool { return d.Grade == "C" && d.Missing > 0 })
+}
 
 // What objectives of a probe are about, before the point; without one it is the flush of the journal.
 const (

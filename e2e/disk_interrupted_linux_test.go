@@ -245,7 +245,7 @@ parts:
       power_cut: true
 `)
 	removeAfter(t, name)
-	c := startHeard(t, "study", "run", folder, "--out", dir)
+	c := startHeard(t, "suite", "run", folder, "--out", dir)
 	// The probe keeps the connection that it makes when the lab is up, so this has to be in between before that.
 	for limit := time.Now().Add(patience); !answers(t, name); time.Sleep(lookEvery / 20) {
 		if c.over() || time.Now().After(limit) {
@@ -274,7 +274,7 @@ parts:
 	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {
 		t.Errorf("the lab of the probe is left: %v", err)
 	}
-	plimsoll(t, "study", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
+	plimsoll(t, "suite", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
 	checkPartsDone(t, dir, "e2e-cut")
 }
 

@@ -99,7 +99,7 @@ faults:
   - {fault: "kill:primary", at: 2s, for: 10s}
 `)
 	removeAfter(t, name)
-	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "study", "run", folder, "--out", dir)
+	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run", folder, "--out", dir)
 	until(t, "the primary is killed", func() bool { return broken(t, name) > 0 || c.over() })
 	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 10s \(limit [0-9]+s\)$`).MatchString(told) {
 		t.Errorf("the lab does not tell how long it was asked for:\n%s", told)
@@ -108,7 +108,7 @@ faults:
 		t.Fatal(err)
 	}
 	e := c.wait(t).must(t, 130)
-	if !strings.Contains(e.stderr, "plimsoll study resume "+dir) {
+	if !strings.Contains(e.stderr, "plimsoll suite resume "+dir) {
 		t.Errorf("it does not say how to go on:\n%s", e.stderr)
 	}
 	d, err := record.OpenDrill(filepath.Join(dir, record.PartsDir, "kill"))
@@ -130,7 +130,7 @@ faults:
 	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {
 		t.Errorf("the lab of the drill is left: %v", err)
 	}
-	plimsoll(t, "study", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
+	plimsoll(t, "suite", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
 	checkPartsDone(t, dir, "first", "kill", "last")
 	if d, err := record.OpenDrill(filepath.Join(dir, record.PartsDir, "kill")); err != nil || d.Status != record.Complete || !d.Rounds[0].Faults[0].Hit {
 		t.Errorf("the drill that was done again: %+v, %v", d, err)
@@ -218,9 +218,9 @@ procedures: {threads: {levels: [1, 2], trials: 1, duration: 100ms, gain: 100%}}
 // suiteArgs begin a suite over the embedded store, or go on with it.
 func suiteArgs(folder, dir string) []string {
 	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err != nil {
-		return []string{"study", "run", folder, "--target", "embedded:", "--out", dir, "--quiet"}
+		return []string{"suite", "run", folder, "--target", "embedded:", "--out", dir, "--quiet"}
 	}
-	return []string{"study", "resume", dir, "--quiet"}
+	return []string{"suite", "resume", dir, "--quiet"}
 }
 
 // suiteGrown is the size of all journals of a suite and its parts.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -57,22 +57,8 @@ type order struct {
 	Keep       bool      `json:"keep,omitempty"`
 	Began      time.Time `json:"began"`
 	// Owner is who asked, and ends the wait for a lab that failed.
-	Owner processID `json:"owner"`
+	Owner procid.ID `json:"owner"`
 }
-
-// processID names a process for ever: ids are used again, but not together with the start time.
-type processID struct {
-	PID  int    `json:"pid"`
-	Born uint64 `json:"born"`
-}
-
-func thisProcess() processID {
-	pid := os.Getpid()
-	born, _ := process.StartTime(pid)
-	return processID{pid, born}
-}
-
-func (p processID) alive() bool { return p.PID > 0 && process.Alive(p.PID, p.Born) }
 
 // ErrNoLab says that there is no lab of a name.
 var ErrNoLab = errors.New("there is no such lab")

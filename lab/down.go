@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -88,12 +89,12 @@ func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (
 // endLate ends a supervisor that was started and does not hold its lab yet, because whoever started it was killed. It has made
 // nothing, and would find out by itself that the lab is gone.
 func endLate(dir string) {
-	var s processID
-	if readJSON(dir, supervisorFile, &s) != nil || !s.alive() || s.PID == os.Getpid() {
+	var s procid.ID
+	if readJSON(dir, supervisorFile, &s) != nil || !s.Alive() || s == procid.Self() {
 		return
 	}
-	_ = syscall.Kill(s.PID, syscall.SIGKILL)                   // it may have ended in between
-	_ = process.Gone(map[int]uint64{s.PID: s.Born}, stopLimit) // one that does not go finds no lab any more
+	_ = s.Signal(syscall.SIGKILL, nil)                          // it may have ended in between
+	_ = process.Gone(map[int]uint64{s.PID: s.Ticks}, stopLimit) // one that does not go finds no lab any more
 }
 
 // killSupervisor kills a supervisor that did not end in order. The kernel ends what it started.
@@ -101,10 +102,10 @@ func killSupervisor(ctx context.Context, dir string, tell func(string, ...any)) 
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	for {
-		var s processID
-		if readJSON(dir, supervisorFile, &s) == nil && s.alive() {
+		var s procid.ID
+		if readJSON(dir, supervisorFile, &s) == nil && s.Alive() {
 			tell("the supervisor does not answer and is killed")
-			_ = syscall.Kill(s.PID, syscall.SIGKILL) // it may have ended in between
+			_ = s.Signal(syscall.SIGKILL, nil) // it may have ended in between
 		}
 		wait, done := context.WithTimeout(ctx, time.Second)
 		release, err = waitLock(wait, filepath.Join(dir, aliveFile))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault/faultfs"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
@@ -363,7 +364,7 @@ func startFake(t *testing.T, r *fakeRooms, change func(*order)) *fakeLab {
 	t.Helper()
 	dir := Dir(t.TempDir(), "fake")
 	makeDir(t, dir)
-	o := order{Began: time.Now(), Owner: thisProcess()}
+	o := order{Began: time.Now(), Owner: procid.Self()}
 	o.Spec.Name = "fake"
 	o.Spec.Deadline = spec.Duration(time.Minute)
 	if change != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -67,11 +68,11 @@ func Events(home, name string) []record.LabEvent {
 
 // SupervisorPID is the process that keeps the lab in a directory.
 func SupervisorPID(dir string) (int, error) {
-	var s processID
+	var s procid.ID
 	if err := readJSON(dir, supervisorFile, &s); err != nil {
 		return 0, err
 	}
-	if !s.alive() {
+	if !s.Alive() {
 		return 0, gone(filepath.Base(dir))
 	}
 	return s.PID, nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -16,7 +17,7 @@ import (
 func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	dir := Dir(t.TempDir(), "busy")
 	makeDir(t, dir)
-	if err := writeJSON(dir, supervisorFile, thisProcess()); err != nil {
+	if err := writeJSON(dir, supervisorFile, procid.Self()); err != nil {
 		t.Fatal(err)
 	}
 	h := newHandle(dir)
@@ -33,7 +34,7 @@ func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("got %v", err)
 	}
-	if err := writeJSON(dir, supervisorFile, processID{}); err != nil {
+	if err := writeJSON(dir, supervisorFile, procid.ID{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.send(t.Context(), http.MethodGet, pathLab, nil, nil); !errors.Is(err, ErrGone) {
@@ -68,7 +69,7 @@ func TestSupervisorThatIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	if err := writeJSON(Dir(home, "late"), supervisorFile, processID{p.PID, p.Born}); err != nil {
+	if err := writeJSON(Dir(home, "late"), supervisorFile, procid.Of(p.PID)); err != nil {
 		t.Fatal(err)
 	}
 	if err := Down(t.Context(), home, "late", nil); err != nil || p.Running() && process.Alive(p.PID, p.Born) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
@@ -74,7 +75,7 @@ func Supervise(ctx context.Context, dir string) error {
 	if err := readJSON(dir, orderFile, &o); err != nil {
 		return fmt.Errorf("there is no order for a lab: %w", err)
 	}
-	if err := writeJSON(dir, supervisorFile, thisProcess()); err != nil {
+	if err := writeJSON(dir, supervisorFile, procid.Self()); err != nil {
 		return err
 	}
 	j, err := journal.Open(dir)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -84,7 +85,7 @@ func begin(asked spec.Lab, opts Options) (*Handle, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("cannot make the directory of the lab: %w", err)
 	}
-	o := order{Spec: asked, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: thisProcess()}
+	o := order{Spec: asked, Home: opts.Home, Executable: opts.Executable, Keep: opts.Keep, Began: time.Now().UTC(), Owner: procid.Self()}
 	if err := writeJSON(dir, orderFile, o); err != nil {
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			err = fmt.Errorf("%w: make room, or let PLIMSOLL_HOME name a directory on another disk", err)
@@ -100,8 +101,8 @@ func begin(asked spec.Lab, opts Options) (*Handle, error) {
 
 // taken says what there is already under a name.
 func taken(dir, name string) error {
-	var s processID
-	if readJSON(dir, supervisorFile, &s) == nil && s.alive() {
+	var s procid.ID
+	if readJSON(dir, supervisorFile, &s) == nil && s.Alive() {
 		return refuse("there is a lab %q already; give this one another name, or remove that one first: plimsoll lab down %s", name, name)
 	}
 	return refuse("there is what is left of a lab %q, whose supervisor is gone; remove it first: plimsoll lab down %s", name, name)
@@ -125,9 +126,8 @@ func (h *Handle) startSupervisor(opts Options) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot start the supervisor of the lab: %w", err)
 	}
-	// It writes the same when it has the lab. Whoever removes the lab before, because this process was killed, ends it.
-	born, _ := process.StartTime(cmd.Process.Pid) // it is there at least as a zombie
-	if err := writeJSON(h.dir, supervisorFile, processID{cmd.Process.Pid, born}); err != nil {
+	// It is there at least as a zombie, and writes the same when it has the lab. Whoever removes the lab before, because this process was killed, ends it.
+	if err := writeJSON(h.dir, supervisorFile, procid.Of(cmd.Process.Pid)); err != nil {
 		process.KillTree(cmd.Process.Pid)
 		_ = cmd.Wait() // it was killed
 		return fmt.Errorf("cannot write down the supervisor of the lab: %w", err)
@@ -217,8 +217,8 @@ func failed(l record.Lab) error {
 
 // lives says whether the process that was written down as the supervisor is there, whether or not it answers.
 func (h *Handle) lives() bool {
-	var s processID
-	return readJSON(h.dir, supervisorFile, &s) == nil && s.alive()
+	var s procid.ID
+	return readJSON(h.dir, supervisorFile, &s) == nil && s.Alive()
 }
 
 // failedInFiles is why a lab failed, as its supervisor wrote it down; nil if it did not.

@@ -117,7 +117,7 @@ func TestPercentilesAreTheTruth(t *testing.T) {
 // recorded runs against a programmed target and returns the record.
 func recorded(t *testing.T, dir string, cfg Config, p *programmed) *record.Run {
 	t.Helper()
-	w, err := record.Create(dir, record.Tool{}, spec.Run{})
+	w, err := record.CreateRun(dir, record.Tool{}, spec.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		return nil // too little to tell lost operations from chance
 	}
 	off := math.Abs(counted-predicted) / counted
-	limit := max(maxLittleError, 3*standardError(diffs)*n/counted) + s.border()
+	limit := max(maxLittleError, threeSigma(n-1)*standardError(diffs)*n/counted) + s.border()
 	if off <= limit {
 		return nil
 	}
@@ -169,6 +169,19 @@ func (s *Summary) border() float64 {
 		return 0
 	}
 	return s.LittleInFlight() / float64(ended)
+}
+
+// threeSigma is how many standard errors Student's t leaves outside as rarely as a normal distribution leaves three, with df
+// degrees of freedom: the error that is estimated from few intervals is uncertain itself. It is the expansion in 1/df of
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, within 4 % from df = 4 on.
+func threeSigma(df float64) float64 {
+	const z = 3.0
+	z2 := z * z
+	g1 := z * (z2 + 1) / 4
+	g2 := z * ((5*z2+16)*z2 + 3) / 96
+	g3 := z * (((3*z2+19)*z2+17)*z2 - 15) / 384
+	g4 := z * ((((79*z2+776)*z2+1482)*z2-1920)*z2 - 945) / 92160
+	return z + g1/df + g2/(df*df) + g3/(df*df*df) + g4/(df*df*df*df)
 }
 
 // standardError of the mean of independent values.

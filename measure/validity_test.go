@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -294,6 +295,42 @@ func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 	for _, want := range []string{"10.6 ms, 3,694, 15,903 and 0", "p < 0.001", "p = 0.004"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+}
+
+// A short run at a low rate has few operations under way when they are counted, so that what was counted scatters widely. It
+// must not be called wrong for that.
+func TestLittlesLawOfShortRuns(t *testing.T) {
+	const seed, runs = 7, 2000
+	rng := rand.New(rand.NewPCG(seed, seed))
+	alarms := 0
+	for range runs {
+		s := phase(t, 5, func(_ int, iv *Interval) {
+			succeed(iv, 50, 600_000) // 0.03 under way
+			hits := 0
+			for range 100 { // every 10 ms
+				if rng.Float64() < 0.03 {
+					hits++
+				}
+			}
+			iv.InFlight, iv.Samples = float64(hits)/100, 100
+		})
+		for _, f := range Judge(s, Circumstances{}) {
+			if f.ID == "littles-law" {
+				alarms++
+			}
+		}
+	}
+	if alarms > runs/100 {
+		t.Errorf("%d of %d right runs were found wrong (seed %d)", alarms, runs, seed)
+	}
+}
+
+func TestThreeSigma(t *testing.T) {
+	for df, want := range map[float64]float64{4: 6.620, 9: 4.094, 29: 3.280, 1e9: 3} { // of Student's t at 0.99865
+		if got := threeSigma(df); math.Abs(got-want) > 0.04*want {
+			t.Errorf("%v degrees of freedom: %v, want %v", df, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 )
@@ -120,6 +121,39 @@ func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 		return 0, false
 	}
 	return v.Number / base.Number, true
+}
+
+// Stated is what a document has of a level and a metric, beside its own baseline.
+type Stated struct {
+	// Ratio is nil where it does not follow from the document's figures.
+	Ratio *float64
+	// As is how the document has it, or "only drawn"; Bound is "about", "below", "above" or "up to" where it says no more.
+	As, Bound, Place string
+}
+
+// OnlyDrawn stands for a figure of which a document has a picture alone.
+const OnlyDrawn = "only drawn"
+
+// Stated is what is stated of a level.
+func (s *Sweep) Stated(level, metric string) Stated {
+	var x Stated
+	value, stated := s.Value(level, metric)
+	base, baseStated := s.Value(s.Baseline, metric)
+	if ratio, ok := s.Ratio(level, metric); ok {
+		x.Ratio = &ratio
+	}
+	switch {
+	case stated && baseStated:
+		x.As, x.Bound = value.String()+" of "+base.String(), cmp.Or(value.Bound, base.Bound)
+	case stated:
+		x.As = value.String()
+	default:
+		x.As = OnlyDrawn
+	}
+	if stated {
+		x.Place = value.Place.String()
+	}
+	return x
 }
 
 // Unstated are the metrics of a level that the document only draws.

@@ -1,10 +1,7 @@
 package record
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
@@ -14,23 +11,11 @@ const ComparisonFile = "comparison.json"
 
 // WriteComparison writes a comparison into a directory of its own. One that holds a record already is left alone.
 func WriteComparison(dir string, r *ComparisonReport) error {
-	if strings.TrimSpace(dir) == "" {
-		return errors.New("a record needs a directory: give one (--out)")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return explain(dir, err)
-	}
-	if err := vacate(dir); err != nil {
-		return err
-	}
-	b, err := marshal(r)
+	s, err := Create[*ComparisonReport](dir, nil)
 	if err != nil {
 		return err
 	}
-	if err := replaceSealed(dir, ComparisonFile, b, Complete); err != nil {
-		return explain(dir, err)
-	}
-	return nil
+	return s.Write(r)
 }
 
 func (r *ComparisonReport) complete(string, bool) error { return nil }

@@ -51,7 +51,7 @@ const diagnosticDelay = 15 * time.Second
 // AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written since
 // a moment, newest first, no more than [MaxDiagnostics]. A directory that is not there has none. An error means that they
 // are missing from the record.
-func (w *Writer) AddDiagnostics(member, dir string, since time.Time) error {
+func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	files, left := diagnosticFiles(dir, since)
 	if len(files) == 0 || w.failed != nil {
 		return w.failed
@@ -70,7 +70,7 @@ func (w *Writer) AddDiagnostics(member, dir string, since time.Time) error {
 			return fmt.Errorf("the diagnostic data of %s are not in the record: %w", member, err)
 		}
 	}
-	what := "diagnostic data of " + w.red.text(member) + " (FTDC, as MongoDB's support reads them)"
+	what := "diagnostic data of " + w.text(member) + " (FTDC, as MongoDB's support reads them)"
 	if left > 0 {
 		what += fmt.Sprintf("; %d older files are left out, because a record keeps %d MiB of each member", left, MaxDiagnostics>>20)
 	}

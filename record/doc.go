@@ -1,5 +1,5 @@
 // Package record is the directory that a run leaves behind, and the only way in which results travel:
-// the types of everything in it, a [Writer] that keeps what is measured while it is measured, and
+// the types of everything in it, a [RunWriter] that keeps what is measured while it is measured, and
 // [Open], which reads a record and recovers the one of a run that was killed.
 //
 // A record of a run holds

@@ -23,12 +23,15 @@ func readDocument(dir, file, kind, noun string, v any) error {
 	return parseDocument(filepath.Join(dir, file), b, kind, v)
 }
 
+// checked is a document that knows which of its values cannot be.
+type checked interface{ check() error }
+
 func parseDocument(path string, b []byte, kind string, v any) error {
 	if err := checkHead(path, b, kind); err != nil {
 		return err
 	}
 	err := safeopen.Unmarshal(b, v)
-	if c, ok := v.(interface{ check() error }); ok && err == nil {
+	if c, ok := v.(checked); ok && err == nil {
 		err = c.check()
 	}
 	if err != nil {

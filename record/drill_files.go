@@ -1,14 +1,6 @@
 package record
 
-import (
-	"errors"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
-
-	"github.com/plimsoll-bench/plimsoll/spec"
-)
+import "github.com/plimsoll-bench/plimsoll/spec"
 
 // The names of what the record of a drill holds.
 const (
@@ -16,59 +8,14 @@ const (
 	RoundsDir = "rounds"
 )
 
-// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Its methods are called by the process
-// that holds the directory (see [Hold]), those that say nothing else from one goroutine. Each repetition is the record of
-// a run below it.
-type DrillWriter struct {
-	dir string
-	mu  sync.Mutex // of red
-	red *studyRedactor
-}
+// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Each repetition is the record of a run
+// below it.
+type DrillWriter struct{ *Store[*Drill] }
 
-// CreateDrill begins the record of a drill in a directory that holds none. Everything is written without the
-// credentials that are in the specification.
+// CreateDrill begins the record of a drill in a directory that holds none.
 func CreateDrill(dir string, asked spec.Drill) (*DrillWriter, error) {
-	if strings.TrimSpace(dir) == "" {
-		return nil, errors.New("a drill needs a directory: give one (--out)")
-	}
-	if err := vacate(dir); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, RoundsDir), 0o755); err != nil {
-		return nil, explain(dir, err)
-	}
-	return &DrillWriter{dir: dir, red: newStudyRedactor(spec.Study{Run: asked.Run, Lab: asked.Lab})}, nil
-}
-
-// AddSecrets keeps the credentials of further addresses out of what is written.
-func (w *DrillWriter) AddSecrets(uri string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.red.known.Learn(uri)
-}
-
-// Redacted returns a copy of the drill without credentials.
-func (w *DrillWriter) Redacted(d *Drill) (*Drill, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out, err := redactedCopy(w.red, *d)
-	return &out, err
-}
-
-// Write replaces drill.json: whoever reads, and whatever ends this process or machine, sees the old or the new one whole.
-func (w *DrillWriter) Write(d *Drill) error {
-	clean, err := w.Redacted(d)
-	if err != nil {
-		return err
-	}
-	b, err := marshal(clean)
-	if err != nil {
-		return err
-	}
-	if err := replaceSealed(w.dir, DrillFile, b, d.Status); err != nil {
-		return explain(w.dir, err)
-	}
-	return nil
+	s, err := Create[*Drill](dir, asked)
+	return &DrillWriter{s}, err
 }
 
 func (d *Drill) complete(_ string, held bool) error {

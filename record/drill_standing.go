@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,17 +75,7 @@ func (s *DrillStanding) Stage() DrillStage {
 
 // Stand replaces standing.json. It may be called from several goroutines.
 func (w *DrillWriter) Stand(s *DrillStanding) error {
-	w.mu.Lock()
-	clean, err := redactedCopy(w.red, *s)
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(clean)
-	if err != nil {
-		return err
-	}
-	return replace(w.dir, StandingFile, b, false) // what is lost with the machine is of no use to anybody
+	return writeFile(w.Store, StandingFile, s, false) // what is lost with the machine is of no use to anybody
 }
 
 // Ended takes standing.json away.

@@ -27,10 +27,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(filepath.Join(file, "record"), Tool{}, spec.Run{}); err == nil {
+	if _, err := CreateRun(filepath.Join(file, "record"), Tool{}, spec.Run{}); err == nil {
 		t.Error("a record below a file")
 	}
-	if _, err := Create(" ", Tool{}, spec.Run{}); err == nil {
+	if _, err := CreateRun(" ", Tool{}, spec.Run{}); err == nil {
 		t.Error("a record without directory")
 	}
 }

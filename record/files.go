@@ -20,6 +20,15 @@ const (
 	SumsFile      = "SHA256SUMS"
 )
 
+// runFiles are the files of a run besides run.json.
+func runFiles() []string {
+	names := []string{EventsFile, SamplesFile}
+	for _, r := range resolutions {
+		names = append(names, r.intervals, r.latency)
+	}
+	return names
+}
+
 // files lists what a record holds besides run.json.
 func files() []File {
 	return []File{
@@ -32,6 +41,12 @@ func files() []File {
 
 // explain turns an error of the file system into one line that says what to do about it.
 func explain(dir string, err error) error {
+	return explainAs(dir, "record", ", or write to another directory (--out)", "", err)
+}
+
+// explainAs is [explain] of a record that is called noun in errors. again is what else to do about a disk that is full, then what
+// to do when there is space.
+func explainAs(dir, noun, again, then string, err error) error {
 	cause := err
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -40,7 +55,7 @@ func explain(dir string, err error) error {
 	todo := "check the directory"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		todo = "the disk or quota is full: free space, or write to another directory (--out)"
+		todo = "the disk or quota is full: free space" + again
 	case errors.Is(err, syscall.EROFS):
 		todo = "the file system is read-only: write to another directory (--out)"
 	case errors.Is(err, fs.ErrPermission):
@@ -49,7 +64,7 @@ func explain(dir string, err error) error {
 		todo = "a part of this path is a file: choose another directory (--out)"
 	}
 	text := strings.ReplaceAll(cause.Error(), "\n", "; ")
-	return &writeError{fmt.Sprintf("cannot write the record in %s (%s): %s", dir, text, todo), err}
+	return &writeError{fmt.Sprintf("cannot write the %s in %s (%s): %s%s", noun, dir, text, todo, then), err}
 }
 
 // writeError is one line, whatever it consists of.
@@ -63,17 +78,6 @@ func (e *writeError) Error() string { return e.text }
 func (e *writeError) Unwrap() error { return e.err }
 
 var errNoDir = errors.New("a record needs a directory: give one (--out)")
-
-// prepare makes the directory of a new record. One that holds a record already is left alone.
-func prepare(dir string) error {
-	if strings.TrimSpace(dir) == "" {
-		return errNoDir
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return explain(dir, err)
-	}
-	return vacate(dir)
-}
 
 // replace writes a file so that readers see, and a process that is killed at any moment leaves, the old or the
 // new one whole. If it is durable, a crash of the machine does as well, and the new one is on the disk.

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -47,17 +49,8 @@ func (e *HeldError) Error() string {
 
 // holding is what the lock file says.
 type holding struct {
-	Pid     int       `json:"pid"`
+	procid.ID
 	Started time.Time `json:"started"`
-	identity
-}
-
-// identity tells a process from all others that had or have its id: after a restart of the machine, in another PID
-// namespace, or later on the same machine. It is empty where the system does not tell.
-type identity struct {
-	Boot      string `json:"boot,omitempty"`          // boot id of the kernel
-	Namespace string `json:"pid_namespace,omitempty"` // as /proc/self/ns/pid names it
-	Ticks     uint64 `json:"start_ticks,omitempty"`   // start of the process in clock ticks since boot
 }
 
 // Hold keeps every other process from writing a directory, which it makes if need be, until release is called or
@@ -79,7 +72,7 @@ func Hold(dir string) (release func(), err error) {
 			return nil, explain(dir, err)
 		case time.Now().After(deadline):
 			h := readHolding(dir)
-			return nil, &HeldError{Dir: dir, Pid: h.Pid, Since: h.Started}
+			return nil, &HeldError{Dir: dir, Pid: h.PID, Since: h.Started}
 		}
 	}
 }
@@ -106,7 +99,7 @@ func tryHold(dir string) (f *os.File, err error) {
 	if !samePlace(f) {
 		return nil, errHeld
 	}
-	b, err := json.Marshal(holding{Pid: os.Getpid(), Started: time.Now().UTC().Truncate(time.Second), identity: self()})
+	b, err := json.Marshal(holding{ID: procid.Self(), Started: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +130,7 @@ func Holder(dir string) (pid int, held bool) {
 	if !errors.Is(lockFile(f, false), errHeld) {
 		return 0, false
 	}
-	return readHolding(dir).Pid, true
+	return readHolding(dir).PID, true
 }
 
 func readHolding(dir string) holding {
@@ -148,3 +141,20 @@ func readHolding(dir string) holding {
 	}
 	return h
 }
+
+// Interrupt sends SIGINT to the process that writes dir, as Ctrl-C does. What the lock file says may have been written in
+// another PID namespace, before a restart, or by somebody else, so the signal is sent only to a process that is proven to
+// be the writer: its boot, namespace and start are those of the file, and the kernel says that it holds the lock.
+func Interrupt(dir string, pid int) error {
+	h := readHolding(dir)
+	err := errors.New("the lock file of the record does not name it")
+	if pid > 1 && h.PID == pid {
+		err = h.Signal(syscall.SIGINT, func() error { return holdsLock(dir, pid) })
+	}
+	if err != nil {
+		return fmt.Errorf("process %d was not interrupted, because %w: end the run where it was started", pid, err)
+	}
+	return nil
+}
+
+var errNotHolding = errors.New("it does not hold the lock of the record")

@@ -213,9 +213,9 @@ func TestInterrupt(t *testing.T) {
 	}
 	pid := writer.Process.Pid
 	foreign := readHolding(filepath.Dir(lock))
-	foreign.Pid = other.Process.Pid
+	foreign.PID = other.Process.Pid
 	for name, text := range map[string]string{
-		"another process":  strings.Replace(string(own), strconv.Itoa(pid), strconv.Itoa(foreign.Pid), 1),
+		"another process":  strings.Replace(string(own), strconv.Itoa(pid), strconv.Itoa(foreign.PID), 1),
 		"another boot":     strings.Replace(string(own), foreign.Boot, "00000000-0000-0000-0000-000000000000", 1),
 		"another start":    strings.Replace(string(own), `"start_ticks":`, `"start_ticks":1`, 1),
 		"another pid room": strings.Replace(string(own), "pid:[", "pid:[1", 1),
@@ -228,7 +228,7 @@ func TestInterrupt(t *testing.T) {
 		}
 		asked := pid
 		if name == "another process" {
-			asked = foreign.Pid
+			asked = foreign.PID
 		}
 		if err := Interrupt(dir, asked); err == nil {
 			t.Errorf("%s: a process was interrupted", name)

@@ -167,6 +167,43 @@ func (l *IntervalLine) interval(d measure.Dims, histogram func(tag string) (*mea
 	return iv, nil
 }
 
+// PackedInterval is an interval as it travels between processes: the line that a record has of it, and the histograms that a
+// record has in its log, in the same order.
+type PackedInterval struct {
+	IntervalLine
+	Histograms []string `json:"histograms,omitempty"`
+}
+
+// Pack makes an interval ready to travel.
+func Pack(d measure.Dims, iv *measure.Interval) (*PackedInterval, error) {
+	p := &PackedInterval{IntervalLine: newIntervalLine(d, iv)}
+	for _, t := range used(d, iv) {
+		text, err := (*t.at).Encode()
+		if err != nil {
+			return nil, err
+		}
+		p.Histograms = append(p.Histograms, text)
+	}
+	return p, nil
+}
+
+// Unpack makes it an interval again. What does not fit together, or not the dimensions, is an error.
+func (p *PackedInterval) Unpack(d measure.Dims) (*measure.Interval, error) {
+	rest := p.Histograms
+	iv, err := p.interval(d, func(tag string) (*measure.Histogram, error) {
+		if len(rest) == 0 {
+			return nil, fmt.Errorf("the interval at %v has no histogram %s", time.Duration(p.Start), tag)
+		}
+		text := rest[0]
+		rest = rest[1:]
+		return measure.Decode(text)
+	})
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("the interval at %v has %d histograms too many", time.Duration(p.Start), len(rest))
+	}
+	return iv, err
+}
+
 // byClass returns the lines of the classes indexed like the dimensions.
 func (l *IntervalLine) byClass(d measure.Dims) ([]IntervalClass, error) {
 	lines := make([]IntervalClass, len(d.Classes))

@@ -2,29 +2,14 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
-
-// appendLine adds an event to a journal as one line of JSON and waits until it is on the disk.
-func appendLine(journal *os.File, event any) error {
-	b, err := json.Marshal(event)
-	if err != nil {
-		return err
-	}
-	if _, err := journal.Write(append(b, '\n')); err != nil {
-		_ = endLine(journal) // what did get there must not spoil the next line
-		return err
-	}
-	return journal.Sync()
-}
 
 // readLines reads a journal in the order in which it was written; there being none is no error. Lines that cannot be read or
 // are not whole are left out and counted. What the journal is of stands in errors: "the study in DIR".

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // LogsDir holds what the servers of a lab wrote into their logs during the run: MEMBER.log.zst.
@@ -28,15 +30,6 @@ const maxLogLine = 64 << 10
 // logFile is how logs are called in the checksums.
 var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9_-][A-Za-z0-9._-]*\.log\.zst$`)
 
-// logPassword finds passwords that servers name in their logs: in connection strings, settings and JSON, and in
-// addresses of any kind.
-var logPassword = regexp.MustCompile(`(?i)((?:password|passwd|pwd)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
-
-// maskPasswords hides what a line of a log says to be a password, whoever's it is.
-func maskPasswords(line string) string {
-	return logPassword.ReplaceAllString(line, "${1}${2}"+hidden+"${3}")
-}
-
 // LogPart is a stretch of a log file.
 type LogPart struct {
 	Path     string
@@ -45,7 +38,7 @@ type LogPart struct {
 
 // AddLog copies the log of a member into the record: compressed, no longer than [MaxLog], and without credentials.
 // Nothing is written where the parts are empty. An error means that the log is missing from the record.
-func (w *Writer) AddLog(member string, parts []LogPart) error {
+func (w *RunWriter) AddLog(member string, parts []LogPart) error {
 	total := int64(0)
 	for _, p := range parts {
 		total += max(0, p.To-p.From)
@@ -57,7 +50,7 @@ func (w *Writer) AddLog(member string, parts []LogPart) error {
 	if err := w.writeLog(filepath.Join(w.dir, filepath.FromSlash(name)), parts); err != nil {
 		return fmt.Errorf("the log of %s is not in the record: %w", member, err)
 	}
-	w.run.Files = append(w.run.Files, File{name, "what " + w.red.text(member) + " wrote into its log during the run, compressed with zstd"})
+	w.run.Files = append(w.run.Files, File{name, "what " + w.text(member) + " wrote into its log during the run, compressed with zstd"})
 	return nil
 }
 
@@ -76,7 +69,7 @@ func logName(member string) string {
 	return name
 }
 
-func (w *Writer) writeLog(file string, parts []LogPart) (err error) {
+func (w *RunWriter) writeLog(file string, parts []LogPart) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -103,14 +96,14 @@ func (w *Writer) writeLog(file string, parts []LogPart) (err error) {
 }
 
 // copyLog copies a stretch of a log file, with the middle left out where it is longer than most bytes.
-func (w *Writer) copyLog(out io.Writer, p LogPart, named bool, most int64) error {
+func (w *RunWriter) copyLog(out io.Writer, p LogPart, named bool, most int64) error {
 	in, err := os.Open(p.Path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	if named {
-		fmt.Fprintf(out, "# %s\n", w.red.text(filepath.Base(p.Path)))
+		fmt.Fprintf(out, "# %s\n", w.text(filepath.Base(p.Path)))
 	}
 	if p.To-p.From <= most {
 		return w.copyLines(out, io.NewSectionReader(in, p.From, p.To-p.From))
@@ -123,7 +116,7 @@ func (w *Writer) copyLog(out io.Writer, p LogPart, named bool, most int64) error
 }
 
 // copyLines copies text line by line, without credentials. Of a line that never ends only the beginning is kept.
-func (w *Writer) copyLines(out io.Writer, in io.Reader) error {
+func (w *RunWriter) copyLines(out io.Writer, in io.Reader) error {
 	lines := bufio.NewReaderSize(in, maxLogLine)
 	for {
 		line, long, err := lines.ReadLine()
@@ -133,7 +126,7 @@ func (w *Writer) copyLines(out io.Writer, in io.Reader) error {
 		if err != nil {
 			return err
 		}
-		text := w.red.text(maskPasswords(string(line)))
+		text := w.text(redact.Named(string(line)))
 		if long {
 			text += " …"
 		}

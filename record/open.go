@@ -29,19 +29,53 @@ type Result interface {
 // kind is a kind of record.
 type kind struct {
 	name, file string
-	noun       string // in errors
+	noun       string   // in errors
+	journal    string   // a line for each event, "" for a kind that cannot be gone on with
+	others     []string // further files that it may have, all of them with checksums
+	dirs       []string // of the records below it
 	empty      func() Result
 }
 
 // kinds are all kinds of records. A directory is a record of the first kind whose file is in it: a suite and a drill have the
 // records of others below them.
-var kinds = []kind{
-	{KindSuite, SuiteFile, "suite", func() Result { return new(Suite) }},
-	{KindStudy, StudyFile, "study", func() Result { return new(Study) }},
-	{KindDrill, DrillFile, "drill", func() Result { return new(Drill) }},
-	{KindProbe, ProbeFile, "probe", func() Result { return new(Probe) }},
-	{KindComparison, ComparisonFile, "comparison", func() Result { return new(ComparisonReport) }},
-	{KindRun, RunFile, "record", func() Result { return new(Run) }},
+var kinds = []*kind{
+	{KindSuite, SuiteFile, "suite", SuiteJournal, []string{SuitePlan}, []string{PartsDir}, func() Result { return new(Suite) }},
+	{KindStudy, StudyFile, "study", JournalFile, nil, []string{TrialsDir, ProceduresIn}, func() Result { return new(Study) }},
+	{KindDrill, DrillFile, "drill", "", nil, []string{RoundsDir}, func() Result { return new(Drill) }},
+	{KindProbe, ProbeFile, "probe", "", []string{TimelineFile}, nil, func() Result { return new(Probe) }},
+	{KindComparison, ComparisonFile, "comparison", "", nil, nil, func() Result { return new(ComparisonReport) }},
+	{KindRun, RunFile, "record", "", runFiles(), nil, func() Result { return new(Run) }},
+}
+
+// kindOf returns the kind of a type of results.
+func kindOf[R Result]() *kind {
+	i := slices.IndexFunc(kinds, func(k *kind) bool { _, ok := k.empty().(R); return ok })
+	return kinds[i]
+}
+
+// files are all files that it may have.
+func (k *kind) files() []string {
+	files := append([]string{k.file}, k.others...)
+	if k.journal != "" {
+		files = append(files, k.journal)
+	}
+	return files
+}
+
+// Files are the files that records have, of whatever kind, besides their checksums.
+func Files() (files []string) {
+	for _, k := range kinds {
+		files = append(files, k.files()...)
+	}
+	return files
+}
+
+// allDirs are the directories of the records that are below others.
+func allDirs() (dirs []string) {
+	for _, k := range kinds {
+		dirs = append(dirs, k.dirs...)
+	}
+	return dirs
 }
 
 // MainFiles are the files of which each record has one.
@@ -84,7 +118,7 @@ func Open(dir string) (Result, error) {
 }
 
 func open(dir, name string) (Result, error) {
-	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+	k := kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })]
 	_, held := Holder(dir) // before anything is read: what ends in between is in the files
 	r := k.empty()
 	if err := readDocument(dir, k.file, k.name, k.noun, r); err != nil {
@@ -134,7 +168,7 @@ func OpenComparison(dir string) (*ComparisonReport, error) {
 
 // Decode reads the text of the main file called file, without the rest of the record and without checking its version.
 func Decode(file string, text []byte) (Result, error) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.file == file })
+	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.file == file })
 	if i < 0 {
 		return nil, fmt.Errorf("%s is the main file of no record", file)
 	}
@@ -372,7 +406,7 @@ func plainLines[L any](dir, name string) ([]L, error) {
 		if err == nil {
 			err = kept.Unmarshal(b, &l)
 		}
-		if c, ok := any(&l).(interface{ check() error }); ok && err == nil {
+		if c, ok := any(&l).(checked); ok && err == nil {
 			err = c.check()
 		}
 		if err != nil {

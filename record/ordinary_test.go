@@ -19,7 +19,7 @@ func TestOrdinaryPasswordsSpoilNoStudy(t *testing.T) {
 		t.Run(password, func(t *testing.T) {
 			s := ordinaryStudy(password)
 			dir := filepath.Join(t.TempDir(), "study")
-			w, err := CreateStudy(dir, s.Specification)
+			w, err := Create[*Study](dir, s.Specification)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestOrdinaryPasswordsSpoilNoRun(t *testing.T) {
 		var r redactor
 		asked := spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password, Labels: map[string]string{"n": "12026"}}
 		r.learn(asked)
-		clean := r.spec(asked)
+		clean := RedactedRun(asked)
 		if clean.Out != asked.Out || clean.Database != password || clean.Labels["n"] != "12026" || strings.Contains(clean.Target, ":"+password+"@") {
 			t.Errorf("%s: %+v", password, clean)
 		}
@@ -124,8 +124,9 @@ func TestOrdinaryPasswordsSpoilNoRun(t *testing.T) {
 				t.Errorf("%s: the source %s became %s", password, source, got)
 			}
 		}
-		if e := r.event(measure.Event{Kind: password, Text: "running 20261 with " + password}); e.Kind != password || e.Text != "running 20261 with ***" {
-			t.Errorf("%s: %+v", password, e)
+		e, err := redacted(&r, measure.Event{Kind: password, Text: "running 20261 with " + password})
+		if err != nil || e.Kind != password || e.Text != "running 20261 with ***" {
+			t.Errorf("%s: %+v, %v", password, e, err)
 		}
 	}
 }

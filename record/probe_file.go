@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -20,29 +19,25 @@ const (
 type ProbeWriter struct {
 	// Probe is what is written; the caller fills it.
 	Probe    *Probe
-	dir      string
+	store    *Store[*Probe] // nil: nothing is written
 	timeline *lineFile
 	failed   error
 }
 
 // CreateProbe begins the record of a probe in a new or empty directory. Without a directory nothing is written, and
 // the writer only carries the probe.
-func CreateProbe(dir string, p *Probe) (*ProbeWriter, error) {
+func CreateProbe(dir string, p *Probe) (w *ProbeWriter, err error) {
 	p.SchemaVersion, p.Kind, p.Status = SchemaVersion, KindProbe, Running
 	p.Steps, p.Validity = []ProbeStep{}, []measure.Finding{}
 	p.Files = []File{
 		{TimelineFile, "one JSON line per second of each step"},
 		{SumsFile, "SHA-256 checksums, written when the probe ended properly"},
 	}
-	w := &ProbeWriter{Probe: p, dir: dir}
+	w = &ProbeWriter{Probe: p}
 	if dir == "" {
 		return w, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, explain(dir, err)
-	}
-	err := vacate(dir)
-	if err != nil {
+	if w.store, err = Create[*Probe](dir, p.Specification); err != nil {
 		return nil, err
 	}
 	if w.timeline, err = createLines(dir, TimelineFile); err != nil {
@@ -56,14 +51,10 @@ func CreateProbe(dir string, p *Probe) (*ProbeWriter, error) {
 
 // Save writes probe.json as it is now, durably. It is not called while something is measured.
 func (w *ProbeWriter) Save() error {
-	if w.dir == "" || w.failed != nil {
+	if w.store == nil || w.failed != nil {
 		return w.failed
 	}
-	b, err := marshal(w.Probe)
-	if err == nil {
-		err = replace(w.dir, ProbeFile, b, true)
-	}
-	return w.check(err)
+	return w.check(w.store.Write(w.Probe))
 }
 
 // Second appends to the timeline. It does not wait for the disk.
@@ -76,12 +67,15 @@ func (w *ProbeWriter) Second(s ProbeSecond) error {
 		return w.check(err)
 	}
 	_, err = w.timeline.Write(append(b, '\n'))
-	return w.check(errors.Join(err, w.timeline.Flush()))
+	if err = errors.Join(err, w.timeline.Flush()); err != nil {
+		err = explain(w.store.dir, err)
+	}
+	return w.check(err)
 }
 
 func (w *ProbeWriter) check(err error) error {
 	if err != nil && w.failed == nil {
-		w.failed = explain(w.dir, err)
+		w.failed = err
 	}
 	return w.failed
 }
@@ -91,14 +85,13 @@ func (w *ProbeWriter) Finish(status Status, problem string, ended time.Time) err
 	at := ended.UTC()
 	w.Probe.Status, w.Probe.Problem, w.Probe.Ended = status, problem, &at
 	measure.SortFindings(w.Probe.Validity)
-	if w.dir == "" {
+	if w.store == nil {
 		return nil
 	}
-	_ = w.check(w.timeline.close()) // check remembers the first error, which is returned below
-	if w.Save() == nil {
-		_ = w.check(Seal(w.dir))
+	if err := w.timeline.close(); err != nil {
+		_ = w.check(explain(w.store.dir, err)) // which Save returns
 	}
-	return w.failed
+	return w.Save()
 }
 
 func (p *Probe) complete(_ string, held bool) error {

@@ -1,6 +1,9 @@
 package record
 
 import (
+	"bytes"
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,12 +15,13 @@ import (
 // hidden stands where a credential was.
 const hidden = redact.Hidden
 
-// redactor keeps credentials out of everything that is written. It removes them from addresses
-// wherever these appear, and removes the passwords it knows from every text.
+// redactor keeps credentials out of everything that is written. It removes them from addresses wherever these appear, and
+// removes those that it knows from every text. The zero value knows none.
 type redactor struct{ known redact.Known }
 
-// learn takes the credentials of a specification into account: of its addresses, wherever they stand, and of its parameters.
-func (r *redactor) learn(asked spec.Run) {
+// learn takes the credentials of a specification or of an address into account: those in addresses, wherever they stand, and
+// what has the name of a credential.
+func (r *redactor) learn(asked any) {
 	tree, err := treeOf(asked)
 	if err != nil {
 		return // writing the specification fails for the same reason, and says so
@@ -28,6 +32,20 @@ func (r *redactor) learn(asked spec.Run) {
 			r.known.Add(text)
 		}
 	})
+	if s, ok := asked.(spec.Study); ok {
+		r.learnLevels(s.Factors)
+	}
+}
+
+// learnLevels takes levels into account whose factor varies a credential.
+func (r *redactor) learnLevels(factors []spec.Factor) {
+	for _, f := range factors {
+		for _, l := range f.Levels {
+			if text, ok := l.Value.(string); ok && redact.SecretName(f.Path) {
+				r.known.Add(text)
+			}
+		}
+	}
 }
 
 // text returns s without credentials.
@@ -42,44 +60,7 @@ func (r *redactor) source(s string) string {
 	return kind + ":" + r.text(name)
 }
 
-func (r *redactor) values(m map[string]string) map[string]string {
-	if m == nil {
-		return nil
-	}
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		if out[k] = r.text(v); redact.SecretName(k) && v != "" {
-			out[k] = hidden
-		}
-	}
-	return out
-}
-
-func (r *redactor) texts(list []string) []string {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i] = r.text(out[i])
-	}
-	return out
-}
-
-// spec returns a specification without credentials, wherever somebody wrote them.
-func (r *redactor) spec(s spec.Run) spec.Run {
-	s.Workload.Params, s.Labels = r.values(s.Workload.Params), r.values(s.Labels)
-	all := studyRedactor{redactor: *r}
-	out, err := redactedCopy(&all, s)
-	if err != nil {
-		return spec.Run{} // it cannot be written as JSON either
-	}
-	return out
-}
-
-func (r *redactor) target(t Target) Target {
-	t.Address, t.Hosts, t.Notes = r.text(t.Address), r.texts(t.Hosts), r.texts(t.Notes)
-	t.Settings = r.values(t.Settings)
-	return t
-}
-
+// failures is [redacted] for the failures of an interval.
 func (r *redactor) failures(list []measure.FailureCount) []measure.FailureCount {
 	out := slices.Clone(list)
 	for i := range out {
@@ -88,15 +69,75 @@ func (r *redactor) failures(list []measure.FailureCount) []measure.FailureCount 
 	return out
 }
 
-func (r *redactor) event(e measure.Event) measure.Event {
-	e.Text, e.Data = r.text(e.Text), r.values(e.Data)
-	return e
+// redacted returns a deep copy of a value without credentials in any of its texts.
+func redacted[T any](r *redactor, v T) (none T, err error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return none, err
+	}
+	out := reflect.New(reflect.TypeOf(v)) // of what an interface holds, too
+	if err := json.Unmarshal(b, out.Interface()); err != nil {
+		return none, err
+	}
+	r.clean(out.Elem(), place{})
+	return out.Elem().Interface().(T), nil
 }
 
-func (r *redactor) findings(list []measure.Finding) []measure.Finding {
-	out := append([]measure.Finding{}, list...)
-	for i := range out {
-		out[i].Text = r.text(out[i].Text)
+// RedactedRun returns a specification of a run as a record keeps it: without credentials.
+func RedactedRun(s spec.Run) spec.Run {
+	var r redactor
+	r.learn(s)
+	out, err := redacted(&r, s)
+	if err != nil {
+		return spec.Run{} // it cannot be written either
 	}
 	return out
+}
+
+// RedactedStudy returns a specification of a study as its record keeps it: without credentials.
+func RedactedStudy(s spec.Study) (spec.Study, error) {
+	var r redactor
+	r.learn(s)
+	return redacted(&r, s)
+}
+
+// HasHidden reports whether credentials were taken out of a specification, so that nothing can be run with it.
+func HasHidden(s spec.Study) bool {
+	found := false
+	tree, err := treeOf(s)
+	if err != nil {
+		return false
+	}
+	eachText(tree, "", func(_, text string) {
+		found = found || strings.Contains(text, ":"+hidden) || strings.Contains(text, "="+hidden) || text == hidden
+	})
+	return found
+}
+
+func treeOf(v any) (tree any, err error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber() // numbers must come out as they went in
+	err = d.Decode(&tree)
+	return tree, err
+}
+
+// eachText shows every text of a tree, names included, with the name under which it stands.
+func eachText(v any, key string, show func(key, text string)) {
+	switch v := v.(type) {
+	case string:
+		show(key, v)
+	case []any:
+		for _, x := range v {
+			eachText(x, key, show)
+		}
+	case map[string]any:
+		for k, x := range v {
+			show("", k)
+			eachText(x, k, show)
+		}
+	}
 }

@@ -11,12 +11,6 @@ import (
 	"strings"
 )
 
-// markers are the files by one of which a directory is known to be a record, complete or not.
-var markers = []string{
-	RunFile, StudyFile, DrillFile, ProbeFile, SuiteFile, ComparisonFile, SuitePlan,
-	LockFile, EventsFile, StandingFile, JournalFile, SuiteJournal, TimelineFile,
-}
-
 // Remove removes the record in the directory name below top, whatever was left of it. name may not lead through a link, and a
 // directory that is neither empty nor has a file of a record is refused. One that is not there is no error.
 func Remove(top, name string) error {
@@ -43,9 +37,9 @@ func Remove(top, name string) error {
 	if err != nil {
 		return err
 	}
-	ours := len(entries) == 0
+	ours, markers := len(entries) == 0, append(Files(), LockFile, StandingFile)
 	for _, e := range entries {
-		if e.IsDir() && slices.Contains([]string{RoundsDir, TrialsDir, ProceduresIn, PartsDir}, e.Name()) {
+		if e.IsDir() && slices.Contains(allDirs(), e.Name()) {
 			// A record makes its directories first, so these are all that one has which was killed then.
 			inside, err := fs.ReadDir(root.FS(), path.Join(name, e.Name()))
 			ours = ours || err == nil && len(inside) == 0

@@ -154,7 +154,7 @@ func (r *rollup) rest() (list []*measure.Interval) {
 }
 
 // rollUp merges an interval into the coarser resolutions.
-func (w *Writer) rollUp(iv *measure.Interval) error {
+func (w *RunWriter) rollUp(iv *measure.Interval) error {
 	for _, r := range w.rollups {
 		over, whole, err := r.add(w.dims, iv)
 		if err != nil {
@@ -168,7 +168,7 @@ func (w *Writer) rollUp(iv *measure.Interval) error {
 }
 
 // writeRollup writes stretches that are over. The files are made with the first one of the whole width.
-func (w *Writer) writeRollup(r *rollup, over []*measure.Interval, whole bool) (err error) {
+func (w *RunWriter) writeRollup(r *rollup, over []*measure.Interval, whole bool) (err error) {
 	r.waiting = append(r.waiting, over...)
 	if r.log == nil {
 		if !whole {
@@ -193,7 +193,7 @@ func (w *Writer) writeRollup(r *rollup, over []*measure.Interval, whole bool) (e
 }
 
 // closeRollups writes what is left of the coarser resolutions.
-func (w *Writer) closeRollups() error {
+func (w *RunWriter) closeRollups() error {
 	var errs []error
 	for _, r := range w.rollups {
 		if r.log == nil {

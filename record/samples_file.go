@@ -43,7 +43,7 @@ func (f *samplesFile) close() error { return errors.Join(f.compress.Close(), f.l
 
 // Samples stores what was seen beside the load, in order of time. The run must have begun. The file is made
 // with the first of them, so a record without samples has none.
-func (w *Writer) Samples(list []Sample) error {
+func (w *RunWriter) Samples(list []Sample) error {
 	if !w.begun {
 		return errors.New("samples came before the record was begun: this is a mistake in plimsoll, please report it")
 	}
@@ -51,7 +51,7 @@ func (w *Writer) Samples(list []Sample) error {
 		return w.failed
 	}
 	for i := range list {
-		list[i].Source, list[i].Values = w.red.source(list[i].Source), finite(list[i].Values)
+		list[i].Source, list[i].Values = w.source(list[i].Source), finite(list[i].Values)
 	}
 	if w.samples == nil {
 		var err error
@@ -79,7 +79,7 @@ func finite(values map[string]float64) map[string]float64 {
 
 // settleSeries counts the samples of the measured phase as far as it was written, and forgets those from
 // before since, which no later phase can need.
-func (w *Writer) settleSeries(since time.Duration) {
+func (w *RunWriter) settleSeries(since time.Duration) {
 	if s := w.sums.get(phaseMeasure); s != nil {
 		w.series.settle(s.Start, s.End)
 		return

@@ -23,7 +23,7 @@ func sampled() (list []Sample) {
 }
 
 // writeSampled writes a record whose samples come as those of a run do: a few before each interval.
-func writeSampled(t *testing.T, dir string) *Writer {
+func writeSampled(t *testing.T, dir string) *RunWriter {
 	t.Helper()
 	w := newTestWriter(t, dir)
 	list := sampled()

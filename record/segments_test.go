@@ -11,7 +11,7 @@ import (
 // timed: the load phase has no schedule, the measured part has one.
 func TestSecondBeginIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	w, err := Create(dir, Tool{Name: "plimsoll"}, testSpec())
+	w, err := CreateRun(dir, Tool{Name: "plimsoll"}, testSpec())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package record
 
 import (
 	"encoding/json"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -75,6 +77,24 @@ func (c *Configuration) UnmarshalJSON(b []byte) error {
 	}
 	spec.Plain(c.Set)
 	return nil
+}
+
+// Twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands for each of
+// them.
+func (c *Configuration) Twins(f *spec.Factor) []*Configuration {
+	var list []*Configuration
+	for _, id := range c.Same {
+		level, ok := strings.CutPrefix(id, f.Title()+"=")
+		if !ok || f.Place(level) < 0 {
+			continue // of another factor, or of several
+		}
+		twin := *c
+		twin.Levels = map[string]string{}
+		maps.Copy(twin.Levels, c.Levels)
+		twin.Levels[f.Title()] = level
+		list = append(list, &twin)
+	}
+	return list
 }
 
 // What a trial is for.

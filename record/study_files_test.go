@@ -44,7 +44,7 @@ func writeStudy(t *testing.T) (dir string, want *Study) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "study")
 	s := testStudy()
-	w, err := CreateStudy(dir, s.Specification)
+	w, err := Create[*Study](dir, s.Specification)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 		if d := cmp.Diff(want.Trials[:2], s.Trials[:2]); d != "" { // study.json was written after these
 			t.Fatalf("cut at %d:\n%s", cut, d)
 		}
-		f, err := openJournal(dir)
+		f, err := openLines(dir, JournalFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,17 +227,17 @@ func TestOpenStudyRefuses(t *testing.T) {
 
 func TestCreateStudyRefuses(t *testing.T) {
 	dir, _ := writeStudy(t)
-	if _, err := CreateStudy(dir, spec.Study{}); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+	if _, err := Create[*Study](dir, spec.Study{}); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
 		t.Errorf("a second study in one directory: %v", err)
 	}
 	run := t.TempDir()
 	if err := os.WriteFile(filepath.Join(run, RunFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateStudy(run, spec.Study{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
+	if _, err := Create[*Study](run, spec.Study{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
 		t.Errorf("a study where a run is: %v", err)
 	}
-	if _, err := CreateStudy("", spec.Study{}); err == nil {
+	if _, err := Create[*Study]("", spec.Study{}); err == nil {
 		t.Error("no directory is refused")
 	}
 }
@@ -246,7 +246,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 func TestLargeStudyIsWrittenSeldom(t *testing.T) {
 	s := testStudy()
 	dir := filepath.Join(t.TempDir(), "study")
-	w, err := CreateStudy(dir, s.Specification)
+	w, err := Create[*Study](dir, s.Specification)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestFullDiskOfAStudy(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	w, err := CreateStudy(dir, spec.Study{})
+	w, err := Create[*Study](dir, spec.Study{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,4 +344,10 @@ func TestConfigurationsSurviveJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &again); err != nil || !cmp.Equal(c, again) {
 		t.Errorf("%v: %s", err, cmp.Diff(c, again))
 	}
+}
+
+// readStudy reads study.json without its journal.
+func readStudy(dir string) (*Study, error) {
+	var s Study
+	return &s, readDocument(dir, StudyFile, KindStudy, "study", &s)
 }

@@ -65,7 +65,7 @@ func ReadJournal(dir string) (events []StudyEvent, unreadable int, err error) {
 }
 
 // whole reports whether an event has what its kind needs.
-func (e *StudyEvent) whole() bool {
+func (e StudyEvent) whole() bool {
 	switch e.Event {
 	case EventSession:
 		return e.Session != nil
@@ -75,10 +75,7 @@ func (e *StudyEvent) whole() bool {
 	return false
 }
 
-// openJournal opens a journal to append to it, behind whatever is there: a torn line is ended, never overwritten.
-func openJournal(dir string) (*os.File, error) { return openLines(dir, JournalFile) }
-
-// openLines opens a file of lines to append to it.
+// openLines opens a file of lines to append to it, behind whatever is there: a torn line is ended, never overwritten.
 func openLines(dir, name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND|safeopen.NoLink, 0o644)
 	if err != nil {

@@ -44,6 +44,13 @@ type Suite struct {
 	Parts []Part `json:"parts"`
 	// Left says what was scaled or left out, why, and what it was before.
 	Left []spec.Left `json:"left,omitempty"`
+	// SuiteJudgement is nil until the suite has ended once, and in records of before there was one.
+	*SuiteJudgement
+}
+
+// Judged says whether the judgement that is stored is about everything that the suite did.
+func (s *Suite) Judged() bool {
+	return s.SuiteJudgement != nil && s.Status != Running && s.Status != Killed
 }
 
 // PartStatus says what became of a part.
@@ -82,6 +89,8 @@ type Part struct {
 	// Seconds is how long it took; Estimate how long it was thought to take.
 	Seconds  float64 `json:"seconds,omitempty"`
 	Estimate float64 `json:"estimate_seconds,omitempty"`
+	// Conclusion is what its record comes to, or its error; absent as long as there is neither, and in records of before.
+	Conclusion Conclusion `json:"conclusion,omitempty" jsonschema:"enum=satisfied,enum=missed,enum=writes lost,enum=invalid,enum=interrupted,enum=refused,enum=unreachable,enum=failed"`
 	// Exit is the exit code that the command of the part alone would have had.
 	Exit int `json:"exit"`
 }

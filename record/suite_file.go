@@ -2,9 +2,7 @@ package record
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,110 +10,31 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteWriter writes what belongs to a suite as a whole: suite.json and the journal of its parts. Its methods are called
-// from one goroutine, of the process that holds the directory (see [Hold]). Each part is a record of its own below it.
-type SuiteWriter struct {
-	dir     string
-	journal *os.File
-	red     *studyRedactor
-}
+// SuiteWriter writes what belongs to a suite as a whole: suite.json, plan.json and the journal of its parts. Each part is a
+// record of its own below it.
+type SuiteWriter struct{ *Store[*Suite] }
 
 // CreateSuite begins the record of a suite in a directory that holds none.
 func CreateSuite(dir string) (*SuiteWriter, error) {
-	if strings.TrimSpace(dir) == "" {
-		return nil, errors.New("a suite needs a directory: give one (--out)")
-	}
-	if err := begun(dir, "suite", SuiteFile, SuiteJournal); err != nil {
-		return nil, err
-	}
-	if err := vacate(dir); err != nil {
-		return nil, err
-	}
-	w, err := ContinueSuite(dir)
-	if err == nil {
-		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // where that is not allowed, the suite is not worse off than any other file
-	}
-	return w, err
+	s, err := Create[*Suite](dir, nil)
+	return &SuiteWriter{s}, err
 }
 
 // ContinueSuite goes on writing a suite.
 func ContinueSuite(dir string) (*SuiteWriter, error) {
-	if err := os.MkdirAll(filepath.Join(dir, PartsDir), 0o755); err != nil {
-		return nil, explainSuite(dir, err)
-	}
-	if err := unseal(dir); err != nil {
-		return nil, explainSuite(dir, err)
-	}
-	f, err := openLines(dir, SuiteJournal)
-	if err != nil {
-		return nil, explainSuite(dir, err)
-	}
-	return &SuiteWriter{dir: dir, journal: f, red: newStudyRedactor(spec.Study{})}, nil
+	s, err := Continue[*Suite](dir, nil)
+	return &SuiteWriter{s}, err
 }
 
-// explainSuite says what to do about an error of the file system.
-func explainSuite(dir string, err error) error {
-	e := explainStudy(dir, err)
-	var w *writeError
-	if !errors.As(e, &w) {
-		return e
+// identity is what a resume goes by.
+func (s *Suite) identity() []string {
+	list := []string{string(s.Status)}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		list = append(list, fmt.Sprint(p.Name, p.Kind, p.Status, p.Record))
 	}
-	return &writeError{strings.Replace(w.text, "cannot write the study in", "cannot write the suite in", 1), err}
+	return list
 }
-
-// AddSecrets keeps the credentials of a run out of everything that is written.
-func (w *SuiteWriter) AddSecrets(asked spec.Run) { w.red.learn(asked) }
-
-// Redacted returns a copy of the suite without credentials.
-func (w *SuiteWriter) Redacted(s *Suite) (*Suite, error) {
-	out, err := redactedCopy(w.red, *s)
-	if err != nil {
-		return nil, err
-	}
-	for i := range out.Parts {
-		spec.Plain(out.Parts[i].Set) // whole numbers are int again
-	}
-	same := s.Status == out.Status && len(s.Parts) == len(out.Parts)
-	for i := 0; same && i < len(s.Parts); i++ {
-		a, b := &s.Parts[i], &out.Parts[i]
-		same = a.Name == b.Name && a.Kind == b.Kind && a.Status == b.Status && a.Record == b.Record
-	}
-	if !same {
-		return nil, errors.New("the suite without its credentials would not be the same suite, so it was not written: this is a mistake in plimsoll, please report it")
-	}
-	return &out, nil
-}
-
-// Write replaces suite.json: whoever reads, and whatever ends this process or machine, sees the old or the new one whole.
-func (w *SuiteWriter) Write(s *Suite) error {
-	clean, err := w.Redacted(s)
-	if err != nil {
-		return err
-	}
-	b, err := marshal(clean)
-	if err != nil {
-		return err
-	}
-	if err := replaceSealed(w.dir, SuiteFile, b, s.Status); err != nil {
-		return explainSuite(w.dir, err)
-	}
-	return nil
-}
-
-// Append adds an event to the journal and waits until it is on the disk.
-func (w *SuiteWriter) Append(e SuiteEvent) error {
-	e, err := redactedCopy(w.red, e)
-	if err != nil {
-		return err
-	}
-	if err := appendLine(w.journal, e); err != nil {
-		return explainSuite(w.dir, err)
-	}
-	return nil
-}
-
-// Close closes the journal.
-func (w *SuiteWriter) Close() error { return w.journal.Close() }
 
 func (s *Suite) complete(dir string, held bool) error {
 	if s.Status == Running && !held {

@@ -85,7 +85,7 @@ func TestSuiteGoesToDiskAndBack(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(b)); diff != "" {
 		t.Errorf("suite.json changed; if it should, run with -update (-want +got):\n%s", diff)
 	}
-	if _, err := CreateSuite(dir); err == nil || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+	if _, err := CreateSuite(dir); err == nil || !strings.Contains(err.Error(), "plimsoll suite resume "+dir) {
 		t.Errorf("a second suite in the same directory: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 	}
 }
 
-// A suite.json whose parts lie elsewhere is not read: what is not whole in the directory of a part is removed.
+// A suite.json whose parts lie elsewhere is neither written nor read: what is not whole in the directory of a part is removed.
 func TestSuiteStaysInItsDirectory(t *testing.T) {
 	for _, change := range []func(*Suite){
 		func(s *Suite) { s.Parts[1].Name = "../../elsewhere" },
@@ -186,8 +186,18 @@ func TestSuiteStaysInItsDirectory(t *testing.T) {
 		func(s *Suite) { s.Parts[1].Record = "parts/../../x" },
 	} {
 		s := testSuite()
+		dir, w := writeSuite(t, s)
 		change(s)
-		dir, _ := writeSuite(t, s)
+		if err := w.Write(s); err == nil {
+			t.Errorf("%+v was written", s.Parts[1])
+		}
+		b, err := marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, SuiteFile), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := OpenSuite(dir); err == nil || !strings.Contains(err.Error(), SuiteFile+" is damaged: part 2: ") {
 			t.Errorf("%+v: %v", s.Parts[1], err)
 		}

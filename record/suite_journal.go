@@ -18,7 +18,7 @@ type SuiteEvent struct {
 }
 
 // whole reports whether an event has what its kind needs.
-func (e *SuiteEvent) whole() bool {
+func (e SuiteEvent) whole() bool {
 	switch e.Event {
 	case EventSession:
 		return e.Session != nil

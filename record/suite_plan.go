@@ -33,18 +33,7 @@ type partPlans struct {
 
 // WritePlan writes plan.json, without credentials.
 func (w *SuiteWriter) WritePlan(parts []PartPlan) error {
-	clean, err := redactedCopy(w.red, partPlans{SchemaVersion, KindSuitePlan, parts})
-	if err != nil {
-		return err
-	}
-	b, err := marshal(clean)
-	if err != nil {
-		return err
-	}
-	if err := replace(w.dir, SuitePlan, b, true); err != nil {
-		return explainSuite(w.dir, err)
-	}
-	return nil
+	return writeFile(w.Store, SuitePlan, partPlans{SchemaVersion, KindSuitePlan, parts}, true)
 }
 
 // ReadSuitePlan reads plan.json.

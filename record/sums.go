@@ -24,18 +24,11 @@ const (
 	maxSummed = 8 << 30 // bytes of all files that one SHA256SUMS lists
 )
 
-// covered are the files whose checksums a record has, whatever its kind, as far as they are there. A record has more below
-// [ClientsDir], [LogsDir] and [DiagnosticsDir]. Trials, rounds and parts are records with checksums of their own.
-var covered = []string{
-	EventsFile, IntervalsFile, LatencyFile, RunFile, SamplesFile, ProbeFile, TimelineFile, DrillFile,
-	StudyFile, JournalFile, ComparisonFile, SuiteFile, SuitePlan, SuiteJournal,
-	resolutions[1].intervals, resolutions[1].latency, resolutions[2].intervals, resolutions[2].latency,
-}
-
-// Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum.
+// Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum: of those in the table of kinds, as far
+// as they are there, and those below [ClientsDir], [LogsDir] and [DiagnosticsDir]. Trials, rounds and parts have their own.
 func Seal(dir string) error {
 	var names []string
-	for _, name := range covered {
+	for _, name := range Files() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			names = append(names, name)
 		}
@@ -64,14 +57,6 @@ func unseal(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// replaceSealed replaces the main file of a record, and seals the record unless it goes on.
-func replaceSealed(dir, name string, content []byte, status Status) error {
-	if err := replace(dir, name, content, true); err != nil || status == Running {
-		return err
-	}
-	return Seal(dir)
 }
 
 func checksum(dir, name string) (string, error) {
@@ -154,7 +139,7 @@ func altered(dir, main string) ([]string, error) {
 		}
 		names = append(names, changed...)
 	}
-	for _, name := range covered {
+	for _, name := range Files() {
 		if !listed[name] && (name == main || safeopen.Exists(dir, name)) {
 			names = append(names, name)
 		}

@@ -1,12 +1,11 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // vacate makes sure that a directory holds no record of any kind. What a record left that could not be begun, for example
@@ -15,7 +14,7 @@ func vacate(dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
 	}
-	names := slices.Concat(covered, []string{SumsFile, StandingFile, ClientsDir, LogsDir, DiagnosticsDir, RoundsDir, TrialsDir, ProceduresIn, PartsDir})
+	names := slices.Concat(Files(), allDirs(), []string{SumsFile, StandingFile, ClientsDir, LogsDir, DiagnosticsDir})
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
@@ -38,8 +37,25 @@ func vacate(dir string) error {
 	return nil
 }
 
-// Unwritten is the finding of a result whose record could not be written completely.
-func Unwritten(err error) measure.Finding {
-	return measure.Finding{ID: "unwritten", Severity: measure.Invalid,
-		Text: fmt.Sprintf("the record could not be written completely, so it does not hold this result: %v", err)}
+// ErrTaken says that a directory holds a record already. Nothing was written.
+var ErrTaken = errors.New("the directory holds a record already")
+
+// takenError is [ErrTaken] with what to do.
+type takenError struct{ text string }
+
+func (e *takenError) Error() string        { return e.text }
+func (e *takenError) Is(target error) bool { return target == ErrTaken }
+
+func taken(dir, name string) error {
+	return &takenError{fmt.Sprintf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)}
+}
+
+// Vacant refuses a directory that holds a record of any kind, with an error that wraps [ErrTaken]. It changes nothing.
+func Vacant(dir string) error {
+	for _, name := range MainFiles() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return taken(dir, name)
+		}
+	}
+	return nil
 }

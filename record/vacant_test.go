@@ -12,9 +12,9 @@ import (
 
 // creators begin a record of each kind.
 var creators = map[string]func(dir string) error{
-	RunFile: func(dir string) error { _, err := Create(dir, Tool{}, testSpec()); return err },
+	RunFile: func(dir string) error { _, err := CreateRun(dir, Tool{}, testSpec()); return err },
 	StudyFile: func(dir string) error {
-		w, err := CreateStudy(dir, spec.Study{})
+		w, err := Create[*Study](dir, spec.Study{})
 		if err == nil {
 			err = w.Close()
 		}

@@ -17,13 +17,12 @@ import (
 // rewriteAfter is how often run.json is brought up to date while the run goes on, in run time.
 const rewriteAfter = 10 * time.Second
 
-// Writer writes the record of a run while it goes on; it is the [measure.Sink] of the run. Its methods
+// RunWriter writes the record of a run while it goes on; it is the [measure.Sink] of the run. Its methods
 // are called from one goroutine. What was written stays readable whatever happens: when the disk is
 // full, when the process is killed, when the machine stops.
-type Writer struct {
-	dir   string
-	run   Run
-	red   redactor
+type RunWriter struct {
+	*Store[*Run]
+	run   Run // with credentials: [Store] keeps them out of what is written
 	dims  measure.Dims
 	sums  summaries
 	base  time.Time     // start of the first segment, with its monotonic clock, which UTC() would lose
@@ -41,7 +40,7 @@ type Writer struct {
 	finished  bool
 }
 
-var _ measure.Sink = (*Writer)(nil)
+var _ measure.Sink = (*RunWriter)(nil)
 
 // lineFile is a file that grows by whole lines.
 type lineFile struct {
@@ -62,23 +61,24 @@ func (l *lineFile) close() error {
 	return errors.Join(l.Flush(), l.file.Sync(), l.file.Close())
 }
 
-// Create begins a record in a new or empty directory and writes a first run.json. Errors are one line
+// CreateRun begins the record of a run in a new or empty directory and writes a first run.json. Errors are one line
 // that says what to do.
-func Create(dir string, tool Tool, asked spec.Run) (*Writer, error) {
-	if err := prepare(dir); err != nil {
+func CreateRun(dir string, tool Tool, asked spec.Run) (*RunWriter, error) {
+	store, err := Create[*Run](dir, asked)
+	if err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, run: Run{
-		Head: Head{SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC()}, Files: files(),
+	w := &RunWriter{Store: store, run: Run{
+		Head:          Head{SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC()},
+		Specification: asked, Files: files(),
 	}}
-	w.SetSpec(asked)
 	if err := w.create(); err != nil {
 		return nil, explain(dir, errors.Join(err, w.close()))
 	}
 	return w, w.check(w.writeRun())
 }
 
-func (w *Writer) create() (err error) {
+func (w *RunWriter) create() (err error) {
 	for _, coarser := range resolutions[1:] {
 		w.rollups = append(w.rollups, &rollup{resolution: coarser, from: map[string]time.Duration{}})
 	}
@@ -89,77 +89,54 @@ func (w *Writer) create() (err error) {
 	return err
 }
 
-// Dir returns the directory of the record.
-func (w *Writer) Dir() string { return w.dir }
-
-// SetSpec stores the specification without its credentials, which from now on are kept out of
-// everything else as well.
-func (w *Writer) SetSpec(asked spec.Run) {
-	w.red.learn(asked)
-	w.run.Specification = w.red.spec(asked)
+// SetSpec stores the specification. Its credentials are kept out of everything that is written from now on.
+func (w *RunWriter) SetSpec(asked spec.Run) {
+	w.AddSecrets(asked)
+	w.run.Specification = asked
 }
-
-// AddSecret keeps a credential that is not in the specification out of everything that is written.
-func (w *Writer) AddSecret(secret string) { w.red.known.Add(secret) }
-
-// AddSecrets keeps the credentials of an address out of everything that is written. The address itself is not kept.
-func (w *Writer) AddSecrets(address string) { w.red.known.Learn(address) }
 
 // SetLab stores the lab as it is before the measured time.
-func (w *Writer) SetLab(l Lab) error { return w.setLab(&w.run.Lab, l) }
+func (w *RunWriter) SetLab(l Lab) { w.run.Lab = &l }
 
 // SetLabAfter stores the lab as it is in the end.
-func (w *Writer) SetLabAfter(l Lab) error { return w.setLab(&w.run.LabAfter, l) }
+func (w *RunWriter) SetLabAfter(l Lab) { w.run.LabAfter = &l }
 
-func (w *Writer) setLab(at **Lab, l Lab) error {
-	clean, err := redactedCopy(&studyRedactor{redactor: w.red, sensitive: true}, l)
-	if err != nil {
-		return err
-	}
-	*at = &clean
-	return nil
-}
-
-// SetCommand stores the command line without credentials.
-func (w *Writer) SetCommand(args []string) { w.run.Command = w.red.texts(args) }
+// SetCommand stores the command line.
+func (w *RunWriter) SetCommand(args []string) { w.run.Command = args }
 
 // SetTarget stores what the target is.
-func (w *Writer) SetTarget(t Target) { w.run.Target = w.red.target(t) }
+func (w *RunWriter) SetTarget(t Target) { w.run.Target = t }
 
 // SetEnvironment stores what the machine is.
-func (w *Writer) SetEnvironment(e Environment) { w.run.Environment = e }
+func (w *RunWriter) SetEnvironment(e Environment) { w.run.Environment = e }
 
 // SetClientSettings stores the effective settings of the client.
-func (w *Writer) SetClientSettings(s map[string]string) { w.run.ClientSettings = w.red.values(s) }
+func (w *RunWriter) SetClientSettings(s map[string]string) { w.run.ClientSettings = s }
 
 // SetFill stores what the load phase did.
-func (w *Writer) SetFill(f FillResult) { w.run.Fill = &f }
+func (w *RunWriter) SetFill(f FillResult) { w.run.Fill = &f }
 
 // SetSharded stores how collections are spread over shards.
-func (w *Writer) SetSharded(list []LabSharding) { w.run.Target.Sharded = list }
+func (w *RunWriter) SetSharded(list []LabSharding) { w.run.Target.Sharded = list }
 
 // AddNote adds to what is said of the target.
-func (w *Writer) AddNote(text string) {
-	w.run.Target.Notes = append(w.run.Target.Notes, w.red.text(text))
+func (w *RunWriter) AddNote(text string) {
+	w.run.Target.Notes = append(w.run.Target.Notes, text)
 }
 
 // SetClients stores what each of several load processes did.
-func (w *Writer) SetClients(list []ClientShare) {
+func (w *RunWriter) SetClients(list []ClientShare) {
 	if w.run.Clients == nil && len(list) > 0 {
 		w.run.Files = append(w.run.Files, File{ClientsDir, "the records of the load processes, one directory each"})
 	}
-	w.run.Clients = nil
-	for _, c := range list {
-		c.Problem = w.red.text(c.Problem)
-		w.run.Clients = append(w.run.Clients, c)
-	}
+	w.run.Clients = list
 }
 
 // Begin says what the following intervals count and which moment their times count from. It must be
 // called before the first interval, and again when a later part of the run, such as the measured load
 // after the load phase, has a clock of its own. All times of the record then count from the first
 // started. Classes and outcomes must stay the same.
-func (w *Writer) Begin(d measure.Dims, started time.Time) error {
+func (w *RunWriter) Begin(d measure.Dims, started time.Time) error {
 	if w.begun && !sameNames(w.dims, d) {
 		return errors.New("the operation classes or outcomes changed within a run: this is a mistake in plimsoll, please report it")
 	}
@@ -193,7 +170,7 @@ func sameNames(a, b measure.Dims) bool {
 
 // Interval stores an interval. It keeps nothing of iv. An error means that the record is not complete
 // from here on; what was written before stays.
-func (w *Writer) Interval(iv *measure.Interval) error {
+func (w *RunWriter) Interval(iv *measure.Interval) error {
 	if !w.begun {
 		return errors.New("an interval came before the record was begun: this is a mistake in plimsoll, please report it")
 	}
@@ -201,7 +178,7 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 		return w.failed
 	}
 	iv = shift(iv, w.shift)
-	iv.Failures = w.red.failures(iv.Failures)
+	iv.Failures = w.failures(iv.Failures)
 	if err := w.check(errors.Join(w.log.append(w.dims, w.run.Started, iv), w.rollUp(iv), w.events.Flush())); err != nil {
 		return err
 	}
@@ -219,7 +196,7 @@ func (w *Writer) Interval(iv *measure.Interval) error {
 // AddService adds what the REST service between load and target used since the interval before, which was of the same phase or
 // of an earlier one: processor time, and the memory that is resident now. What it does after the phase is not of it, as with the
 // client.
-func (w *Writer) AddService(phase string, cpu time.Duration, memory int64) {
+func (w *RunWriter) AddService(phase string, cpu time.Duration, memory int64) {
 	if w.services == nil {
 		w.services = map[string]serviceUse{}
 	}
@@ -234,7 +211,7 @@ type serviceUse struct {
 }
 
 // withServices puts what the service used beside what the client used.
-func (w *Writer) withServices(results []PhaseResult) {
+func (w *RunWriter) withServices(results []PhaseResult) {
 	for i := range results {
 		p := &results[i]
 		use, ok := w.services[p.Phase]
@@ -249,16 +226,20 @@ func (w *Writer) withServices(results []PhaseResult) {
 }
 
 // Event stores an event.
-func (w *Writer) Event(e measure.Event) error {
+func (w *RunWriter) Event(e measure.Event) error {
 	if w.failed != nil {
 		return w.failed
 	}
 	e.At += w.shift
-	return w.check(json.NewEncoder(w.events).Encode(w.red.event(e)))
+	e, err := clean(w.Store, e)
+	if err != nil {
+		return w.check(err)
+	}
+	return w.check(json.NewEncoder(w.events).Encode(e))
 }
 
 // check remembers the first error and explains it.
-func (w *Writer) check(err error) error {
+func (w *RunWriter) check(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -273,13 +254,13 @@ func (w *Writer) check(err error) error {
 
 // Summary returns what was measured in a phase so far, nil if nothing was. The operations of phase
 // "drain" are the tail of phase "measure". The caller must not change it.
-func (w *Writer) Summary(phase string) *measure.Summary { return w.sums.get(phase) }
+func (w *RunWriter) Summary(phase string) *measure.Summary { return w.sums.get(phase) }
 
 // Series returns what machines and servers did beside the load in the measured phase so far.
-func (w *Writer) Series() []Series { return seriesOf(&w.sums, &w.series) }
+func (w *RunWriter) Series() []Series { return seriesOf(&w.sums, &w.series) }
 
-// Run returns run.json as it would be written now.
-func (w *Writer) Run() (*Run, error) {
+// Run returns run.json as it would be written now, without credentials.
+func (w *RunWriter) Run() (*Run, error) {
 	results, err := w.sums.results(w.run.Environment.Cores)
 	if err != nil {
 		return nil, err
@@ -288,24 +269,20 @@ func (w *Writer) Run() (*Run, error) {
 	r := w.run
 	r.Phases = results
 	r.Series = seriesOf(&w.sums, &w.series)
-	r.Validity = w.red.findings(r.Validity)
+	r.Validity = append([]measure.Finding{}, r.Validity...)
 	r.Classes = append([]measure.Class{}, r.Classes...)
 	r.Outcomes = append([]measure.Outcome{}, r.Outcomes...)
-	return &r, nil
+	return w.Redacted(&r)
 }
 
-func (w *Writer) writeRun() error { return w.replaceRun(true) }
+func (w *RunWriter) writeRun() error { return w.replaceRun(true) }
 
-func (w *Writer) replaceRun(durable bool) error {
+func (w *RunWriter) replaceRun(durable bool) error {
 	r, err := w.Run()
 	if err != nil {
 		return err
 	}
-	b, err := marshal(r)
-	if err != nil {
-		return err
-	}
-	return replace(w.dir, RunFile, b, durable)
+	return w.replace(r, durable)
 }
 
 // Ending is what is known when a run is over.
@@ -320,20 +297,20 @@ type Ending struct {
 
 // Finish completes the record and closes it. A second call does nothing. If the record could not be
 // written completely, Finish still writes what it can and returns the first error.
-func (w *Writer) Finish(e Ending) (*Run, error) {
+func (w *RunWriter) Finish(e Ending) (*Run, error) {
 	if w.finished {
 		return nil, errors.New("the record is finished already")
 	}
 	w.finished = true
 	w.settleSeries(0)
 	ended := e.Ended.UTC()
-	w.run.Status, w.run.Ended, w.run.Problem = e.Status, &ended, w.red.text(e.Problem)
-	w.run.Course, w.run.Objectives, w.run.Validity = e.Course, e.Objectives, w.red.findings(e.Validity)
+	w.run.Status, w.run.Ended, w.run.Problem = e.Status, &ended, e.Problem
+	w.run.Course, w.run.Objectives, w.run.Validity = e.Course, e.Objectives, e.Validity
 	// Intervals or events that were lost must not look like a complete record.
 	err := w.check(w.close())
 	if err != nil && e.Status != Failed {
 		w.run.Status = Failed
-		w.run.Problem = w.red.text(err.Error())
+		w.run.Problem = err.Error()
 	}
 	known := w.failed != nil // and there may be space for the summary by now
 	if known {
@@ -353,13 +330,13 @@ func (w *Writer) Finish(e Ending) (*Run, error) {
 }
 
 // unwritten adds to findings that the record is not whole.
-func (w *Writer) unwritten(findings []measure.Finding) []measure.Finding {
-	all := append(slices.Clone(findings), w.red.findings([]measure.Finding{Unwritten(w.failed)})...)
+func (w *RunWriter) unwritten(findings []measure.Finding) []measure.Finding {
+	all := append(slices.Clone(findings), Unwritten(w.failed))
 	measure.SortFindings(all)
 	return all
 }
 
-func (w *Writer) close() error {
+func (w *RunWriter) close() error {
 	var errs []error
 	errs = append(errs, w.closeRollups())
 	if w.samples != nil {

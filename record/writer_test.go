@@ -84,9 +84,9 @@ func testSpec() spec.Run {
 	return asked
 }
 
-func newTestWriter(t testing.TB, dir string) *Writer {
+func newTestWriter(t testing.TB, dir string) *RunWriter {
 	t.Helper()
-	w, err := Create(dir, Tool{Name: "plimsoll", Version: "1.2.3", Commit: "abcdef", Go: "go1"}, testSpec())
+	w, err := CreateRun(dir, Tool{Name: "plimsoll", Version: "1.2.3", Commit: "abcdef", Go: "go1"}, testSpec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func newTestWriter(t testing.TB, dir string) *Writer {
 	return w
 }
 
-func feed(t testing.TB, w *Writer, ivs []*measure.Interval) {
+func feed(t testing.TB, w *RunWriter, ivs []*measure.Interval) {
 	t.Helper()
 	for _, iv := range ivs {
 		if err := w.Interval(iv); err != nil {
@@ -112,7 +112,7 @@ func feed(t testing.TB, w *Writer, ivs []*measure.Interval) {
 	}
 }
 
-func finishTest(t testing.TB, w *Writer) *Run {
+func finishTest(t testing.TB, w *RunWriter) *Run {
 	t.Helper()
 	s := w.Summary("measure")
 	objectives, err := measure.ParseObjectives(strings.Join(testSpec().Objectives, ","))
@@ -359,7 +359,7 @@ func checkTruncations(t *testing.T, dir, name string, sizes []map[string]int64) 
 
 func TestRunFileIsThereFromTheBeginning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
-	w, err := Create(dir, Tool{}, spec.Run{})
+	w, err := CreateRun(dir, Tool{}, spec.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestRunFileIsThereFromTheBeginning(t *testing.T) {
 	if err := w.Interval(&measure.Interval{}); err == nil {
 		t.Error("an interval was taken before Begin")
 	}
-	if _, err := Create(dir, Tool{}, spec.Run{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
+	if _, err := CreateRun(dir, Tool{}, spec.Run{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
 		t.Errorf("a second record in the same directory: %v", err)
 	}
 }

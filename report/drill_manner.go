@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // mannerNames are what clients notice of a fault.
@@ -67,17 +68,7 @@ func mannerOutage(m *record.DrillManner) string {
 }
 
 // mannerLoss is what rounds of one manner lost.
-func mannerLoss(m *record.DrillManner) string {
-	switch {
-	case m.Losses == nil:
-		return "loss not known"
-	case m.Losses.Max == 0:
-		return "no acknowledged write lost"
-	case len(m.Losses.Values) == 1:
-		return figure.Plural(int(m.Losses.Max), "acknowledged write") + " lost"
-	}
-	return fmt.Sprintf("up to %s lost in a round", figure.Plural(int(m.Losses.Max), "acknowledged write"))
-}
+func mannerLoss(m *record.DrillManner) string { return judge.LossText(m.Losses) }
 
 // windowOf is the longest loss window of all rounds of a manner, as the end of a sentence.
 func windowOf(d *record.Drill, manner string) string {

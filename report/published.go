@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // Beside is what a document published of a factor, with what a study measured of the same. Both are ratios, each to its
@@ -55,7 +55,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 	for i := range s.Specification.Factors {
 		f := &s.Specification.Factors[i]
 		for _, sweep := range sweeps {
-			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(FactorName(f))) && (sweep.Workload == "" || sweep.Workload == workload) {
+			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) && (sweep.Workload == "" || sweep.Workload == workload) {
 				list = append(list, v.beside(source, sweep, f))
 			}
 		}
@@ -65,8 +65,8 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 
 // beside sets a sweep beside the levels of a factor.
 func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *spec.Factor) Beside {
-	b := Beside{Source: source, Sweep: sweep, Factor: FactorName(f)}
-	measured, other := v.levelsOf(sweep, f)
+	b := Beside{Source: source, Sweep: sweep, Factor: f.Title()}
+	measured, other := judge.Levels(v.study, sweep, f)
 	b.Other = other
 	for _, metric := range sweep.Metrics {
 		for i := range sweep.Levels {
@@ -87,48 +87,10 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 	return b
 }
 
-// levelsOf finds the configurations that are the levels of a sweep, by the names that the document has for them. other is
-// the study's own baseline where it is not the document's: then its ratios are against something else.
-func (v *studyView) levelsOf(sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration, other string) {
-	measured = map[string]*record.Configuration{}
-	own, agreed := "", false
-	for i := range v.study.Configurations {
-		c := &v.study.Configurations[i]
-		for _, c := range append([]*record.Configuration{c}, twins(f, c)...) {
-			level := sweep.Level(c.Levels[FactorName(f)])
-			if c.ID == v.baseline {
-				own = cmp.Or(own, c.Levels[FactorName(f)])
-				agreed = agreed || level != nil && level.Name == sweep.Baseline
-			}
-			if level != nil && (c.Factor == FactorName(f) || c.ID == v.baseline || len(v.study.Specification.Factors) == 1) {
-				measured[level.Name] = c
-			}
-		}
-	}
-	if !agreed {
-		other = cmp.Or(own, "another one")
-	}
-	return measured, other
-}
-
 // state takes what the document states of the row.
 func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
-	value, stated := sweep.Value(r.Level, r.Metric)
-	base, baseStated := sweep.Value(sweep.Baseline, r.Metric)
-	if ratio, ok := sweep.Ratio(r.Level, r.Metric); ok {
-		r.Published = &ratio
-	}
-	switch {
-	case stated && baseStated:
-		r.As, r.Bound = value.String()+" of "+base.String(), cmp.Or(value.Bound, base.Bound)
-	case stated:
-		r.As = value.String()
-	default:
-		r.As = "only drawn"
-	}
-	if stated {
-		r.Place = value.Place.String()
-	}
+	x := sweep.Stated(r.Level, r.Metric)
+	r.Published, r.As, r.Bound, r.Place = x.Ratio, x.As, x.Bound, x.Place
 	var doubts []string
 	for _, level := range []string{r.Level, sweep.Baseline} {
 		for _, d := range source.Doubts(sweep.ID + "/" + level + "/" + r.Metric) {

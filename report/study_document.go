@@ -93,7 +93,7 @@ func FactorText(s spec.Study) string {
 			}
 			names = append(names, name)
 		}
-		list = append(list, FactorName(&s.Factors[i])+": "+strings.Join(names, ", "))
+		list = append(list, s.Factors[i].Title()+": "+strings.Join(names, ", "))
 	}
 	if len(list) > 1 {
 		list = append(list, "combined "+s.Combine)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
@@ -27,17 +25,19 @@ func (v *studyView) factors() []Section {
 		var rows []*record.Configuration
 		for k := range v.study.Configurations {
 			c := &v.study.Configurations[k]
-			if c.Factor == FactorName(f) {
+			if c.Factor == f.Title() {
 				shown[c.ID] = true
 				rows = append(rows, c)
 			} else if c.ID == v.baseline {
 				rows = append(rows, c)
 			}
-			rows = append(rows, twins(f, c)...)
+			rows = append(rows, c.Twins(f)...)
 		}
 		if len(rows) > 1 {
-			slices.SortStableFunc(rows, func(a, b *record.Configuration) int { return levelPlace(f, a) - levelPlace(f, b) })
-			list = append(list, v.levels(NthID("factor", i), FactorName(f), []string{FactorName(f)}, rows))
+			slices.SortStableFunc(rows, func(a, b *record.Configuration) int {
+				return f.Place(a.Levels[f.Title()]) - f.Place(b.Levels[f.Title()])
+			})
+			list = append(list, v.levels(NthID("factor", i), f.Title(), []string{f.Title()}, rows))
 		}
 	}
 	var rest []*record.Configuration
@@ -49,49 +49,11 @@ func (v *studyView) factors() []Section {
 	if len(rest) > 1 || len(list) == 0 && len(rest) > 0 {
 		var names []string
 		for i := range v.study.Specification.Factors {
-			names = append(names, FactorName(&v.study.Specification.Factors[i]))
+			names = append(names, v.study.Specification.Factors[i].Title())
 		}
 		list = append(list, v.levels("configurations", "configurations", names, rest))
 	}
 	return list
-}
-
-// twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands
-// for each of them.
-func twins(f *spec.Factor, c *record.Configuration) []*record.Configuration {
-	var list []*record.Configuration
-	for _, id := range c.Same {
-		level, ok := strings.CutPrefix(id, FactorName(f)+"=")
-		if !ok || levelOf(f, level) < 0 {
-			continue // of another factor, or of several
-		}
-		twin := *c
-		twin.Levels = map[string]string{}
-		maps.Copy(twin.Levels, c.Levels)
-		twin.Levels[FactorName(f)] = level
-		list = append(list, &twin)
-	}
-	return list
-}
-
-// FactorName is what a factor is called; without a name, the last part of its path.
-func FactorName(f *spec.Factor) string {
-	if f.Name != "" {
-		return f.Name
-	}
-	return f.Path[strings.LastIndexByte(f.Path, '.')+1:]
-}
-
-// levelPlace is where the level of a configuration stands in the list of a factor.
-func levelPlace(f *spec.Factor, c *record.Configuration) int {
-	return levelOf(f, c.Levels[FactorName(f)])
-}
-
-// levelOf is where a level stands in the list of its factor, -1 if it is none of them.
-func levelOf(f *spec.Factor, level string) int {
-	return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
-		return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level
-	})
 }
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,30 +11,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// Suite is a suite with the records of its parts, and what the document states held against them.
+// Suite is a judged suite, made ready to be printed.
 type Suite struct {
-	Record *record.Suite
+	*judge.Suite
 	// Parts are those of the record, in its order.
 	Parts []SuitePart
-	// Source is the document; nil if the suite names none. Problem says why it cannot be shown.
-	Source  *published.Source
-	Problem string
-	// Figures are what the parts show of the document, in their order; Advice is what it recommends.
+	// Figures are what the parts show of the document, in their order.
 	Figures []SuiteFigure
-	Advice  []record.SuiteAdvice
 }
 
-// SuitePart is a part with its record: one of Study, Drill and Probe is set where there is one that can be read.
-type SuitePart struct {
-	*record.Part
-	Study *record.Study
-	Drill *record.Drill
-	Probe *record.Probe
-	// Unread is why its record cannot be read.
-	Unread string
-}
+// SuitePart is a part with its record.
+type SuitePart struct{ judge.Part }
 
 // SuiteFigure is one figure, table or output of the document, with its statements held against what was measured.
 type SuiteFigure struct {
@@ -48,88 +37,71 @@ type SuiteFigure struct {
 	Lines []string
 }
 
-// PartIn returns what reads the record of a part of the suite in dir, for [NewSuite].
-func PartIn(dir string) func(*record.Part) (SuitePart, error) {
-	return func(p *record.Part) (x SuitePart, err error) {
-		at, err := record.Below(dir, p.Record)
-		if err != nil {
-			return x, err
-		}
-		r, err := record.Open(at)
-		if err != nil {
-			return x, err
-		}
-		switch r := r.(type) {
-		case *record.Study:
-			x.Study = r
-		case *record.Drill:
-			x.Drill = r
-		case *record.Probe:
-			x.Probe = r
-		}
-		if have := r.Common().Kind; have != p.Kind || x == (SuitePart{}) {
-			return SuitePart{}, fmt.Errorf("%s is the record of a %s, and the part is a %s", p.Record, have, p.Kind)
-		}
-		return x, nil
-	}
-}
-
 // OpenSuite reads a suite and the records of its parts. A part that cannot be read says so; the others are shown.
 func OpenSuite(dir string) (*Suite, error) {
 	s, err := record.OpenSuite(dir)
 	if err != nil {
 		return nil, err
 	}
-	return NewSuite(s, PartIn(dir)), nil
+	return NewSuite(s, judge.PartIn(dir)), nil
 }
 
-// NewSuite holds a document against the parts of a suite. open reads the record of a part that has one.
-func NewSuite(r *record.Suite, open func(*record.Part) (SuitePart, error)) *Suite {
-	s := &Suite{Record: r}
-	for i := range r.Parts {
-		p := SuitePart{}
-		if at := &r.Parts[i]; at.Record != "" && filepath.IsLocal(filepath.FromSlash(at.Record)) {
-			var err error
-			if p, err = open(at); err != nil {
-				p.Unread = err.Error()
+// NewSuite makes a suite ready to be printed. open reads the record of a part that has one. A suite that has no judgement of all that
+// it did is judged (see [judge.Read]).
+func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Suite {
+	s := &Suite{Suite: judge.Read(r, open)}
+	for i := range s.Suite.Parts {
+		s.Parts = append(s.Parts, SuitePart{s.Suite.Parts[i]})
+	}
+	for _, f := range r.Figures {
+		shown := SuiteFigure{Name: f.Name}
+		if s.Source != nil && f.Sweep != "" {
+			shown.Sweep = s.Source.Sweep(f.Sweep)
+		}
+		for _, st := range r.Statements {
+			if shown.Sweep != nil && st.Sweep == f.Sweep {
+				shown.Statements = append(shown.Statements, st)
 			}
 		}
-		p.Part = &r.Parts[i]
-		s.Parts = append(s.Parts, p)
-	}
-	if name := r.Specification.Published; name != "" {
-		source, err := published.Document(name)
-		if err != nil {
-			s.Problem = err.Error()
-			return s
+		for _, n := range f.Notes {
+			shown.Lines = append(shown.Lines, s.note(n))
 		}
-		s.Source = source
-		s.Figures = s.figures()
-		s.Advice = s.advice()
+		s.Figures = append(s.Figures, shown)
 	}
 	return s
 }
 
-// Report is the suite as programs read it.
-func (s *Suite) Report() *record.SuiteReport {
-	r := &record.SuiteReport{Suite: *s.Record, Counts: s.Counts(), Statements: []record.SuiteStatement{}, Advice: s.Advice}
-	for i := range s.Figures {
-		r.Statements = append(r.Statements, s.Figures[i].Statements...)
+// note is a sentence beside a figure: its own, or what the drill found that the document did not look at.
+func (s *Suite) note(n record.SuiteNote) string {
+	if n.Text != "" {
+		return n.Text
 	}
-	return r
+	text := n.Level + " (" + n.Part + ")"
+	i := slices.IndexFunc(s.Parts, func(p SuitePart) bool { return p.Name == n.Part })
+	switch {
+	case i < 0:
+		return text
+	case s.Parts[i].Drill != nil:
+		return text + ": " + drillBeside(s.Parts[i].Drill)
+	}
+	return text + ": " + s.Parts[i].Finding()
 }
 
-// Counts are the statements of the document by what became of them. What it only draws is none.
-func (s *Suite) Counts() map[record.Agreement]int {
-	counts := map[record.Agreement]int{}
-	for i := range s.Figures {
-		for k := range s.Figures[i].Statements {
-			if st := &s.Figures[i].Statements[k]; st.Counted() {
-				counts[st.Agreement]++
-			}
-		}
+// drillBeside is what the documents did not look at.
+func drillBeside(d *record.Drill) string {
+	text := DrillVerdict(d) + ", " + DrillLoss(d)
+	if d.Losses != nil && d.Losses.Max > 0 {
+		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
+		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
 	}
-	return counts
+	seeds, found := 0, 0
+	for i := range d.Rounds {
+		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
+	}
+	if seeds > 0 {
+		text += fmt.Sprintf("; %d of %s found again", found, figure.Plural(seeds, "seed record"))
+	}
+	return text
 }
 
 // SuiteTitle is the headline of a suite.
@@ -169,26 +141,9 @@ func SuiteVerdict(s *Suite) string {
 	return belief
 }
 
-// Worst is the gravest doubt about the suite and its parts.
-func (s *Suite) Worst() measure.Severity {
-	worst := measure.Worst(s.Record.Validity)
-	for i := range s.Parts {
-		switch w := measure.Worst(s.Parts[i].findings()); {
-		case w == measure.Invalid || worst == measure.Invalid:
-			worst = measure.Invalid
-		case w == measure.Warning:
-			worst = w
-		}
-		if st := s.Parts[i].Status; worst != measure.Invalid && (st == record.PartFailed || s.Parts[i].Unread != "") {
-			worst = measure.Warning
-		}
-	}
-	return worst
-}
-
 // countWords tells the statements by what became of them.
 func (s *Suite) countWords() string {
-	counts := s.Counts()
+	counts := s.Record.Counts
 	all := 0
 	for _, n := range counts {
 		all += n
@@ -207,45 +162,22 @@ func (s *Suite) countWords() string {
 	return fmt.Sprintf("of %s of the document: %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
 }
 
-// findings are the doubts about a part.
-func (p *SuitePart) findings() []measure.Finding {
-	switch {
-	case p.Study != nil:
-		return p.Study.Validity
-	case p.Drill != nil:
-		return p.Drill.Validity
-	case p.Probe != nil:
-		return p.Probe.Validity
-	}
-	return nil
-}
-
 // Finding is what a part found, in one sentence.
 func (p *SuitePart) Finding() string {
+	if text := p.Standing(); text != "" {
+		return text
+	}
 	switch {
-	case p.Status == record.PartLeft || p.Status == record.PartFailed:
-		return string(p.Status) + ": " + cmp.Or(p.Problem, "no reason is known")
-	case p.Unread != "":
-		return "cannot be read: " + p.Unread
-	case p.Status == record.PartPlanned:
-		return "not begun"
 	case p.Study != nil:
 		return studyFinding(p.Study)
 	case p.Drill != nil:
-		return drillFinding(p.Drill)
-	case p.Probe != nil:
-		return probeFinding(p.Probe)
+		text := DrillVerdict(p.Drill)
+		if felt := judge.Noticed(p.Drill); felt != "" {
+			text += "; the failure was " + felt
+		}
+		return text + "; " + DrillLoss(p.Drill)
 	}
-	return string(p.Status)
-}
-
-// drillFinding is whether users noticed the failure, and what was lost.
-func drillFinding(d *record.Drill) string {
-	text := DrillVerdict(d)
-	if found, _, _ := drillWords(d, true); found != "" {
-		return text + "; the failure was " + found
-	}
-	return text + "; " + DrillLoss(d)
+	return probeFinding(p.Probe)
 }
 
 // studyFinding tells the largest change of the throughput that is certain, or of another metric if there is none.
@@ -271,14 +203,6 @@ func studyFinding(s *record.Study) string {
 // farther says whether a ratio is further from one than another.
 func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
-// noMoreHelp says from how many threads on more of them do not help.
-func noMoreHelp(threads int) string {
-	if threads == 1 {
-		return "a second thread does not help"
-	}
-	return fmt.Sprintf("more than %d threads do not help", threads)
-}
-
 // probeFinding tells where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
 	var words []string
@@ -287,7 +211,7 @@ func probeFinding(p *record.Probe) string {
 			words = append(words, r.Operation+": more threads helped to the end")
 			continue
 		}
-		words = append(words, r.Operation+": "+noMoreHelp(r.Threads))
+		words = append(words, r.Operation+": "+judge.NoMoreHelp(r.Threads))
 	}
 	for _, d := range p.Durability {
 		if d.Grade == "C" {
@@ -357,9 +281,4 @@ func MachineText(e record.Environment) string {
 		parts = append(parts, figure.Bytes(int64(e.MemoryBytes))+" of memory")
 	}
 	return strings.Join(append(parts, strings.TrimSpace(cmp.Or(e.Distro, e.OS)+" "+e.Kernel)), ", ")
-}
-
-// leftOf are the steps by which a part was made smaller or left out; those of all parts are not among them.
-func (s *Suite) leftOf(part string) []spec.Left {
-	return slices.DeleteFunc(slices.Clone(s.Record.Left), func(l spec.Left) bool { return l.Part != part })
 }

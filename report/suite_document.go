@@ -22,7 +22,7 @@ func suiteDocument(s *Suite) *Document {
 	if d.Problem == "" && s.Problem != "" {
 		d.Problem = "the document cannot be shown: " + s.Problem
 	}
-	counts := s.Counts()
+	counts := s.Record.Counts
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		switch g := p.grade(); {
@@ -189,7 +189,7 @@ func (s *Suite) doubts() []Point {
 	var said []measure.Finding
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		for _, f := range p.findings() {
+		for _, f := range p.Findings() {
 			key := measure.Finding{ID: f.ID, Severity: f.Severity, Text: f.Text}
 			switch {
 			case f.Severity == measure.Note:

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // Why statements were not measured is told in a few words, since the reasons stand far below.
@@ -18,7 +19,7 @@ func TestWhyNotMeasured(t *testing.T) {
 	if got := report.WhyNotMeasured(s); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	sum, counts := 0, s.Counts()
+	sum, counts := 0, s.Record.Counts
 	for _, word := range strings.Split(want, ", ") {
 		n, err := strconv.Atoi(word[:1])
 		if err != nil {
@@ -33,10 +34,10 @@ func TestWhyNotMeasured(t *testing.T) {
 
 // The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and not how often.
 func TestChanceOfLoss(t *testing.T) {
-	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) report.SuitePart {
+	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
 			Rounds: []record.DrillRound{{Number: 1, Ledger: &ledger}}}
-		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
 	}
 	none := slices.Repeat([]float64{0}, 12)
 	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1, Inserts: map[string]int64{record.WriteDropped: 150}}),
@@ -84,10 +85,10 @@ func sectionText(t *testing.T, s *report.Suite, title string) string {
 // What a suite advises follows from its own measurements: only from what is certain, with what else changes, and not to give up
 // what protects.
 func TestPracticesFromMeasurements(t *testing.T) {
-	of := func(name, path string, levels ...recordtest.Level) report.SuitePart {
+	of := func(name, path string, levels ...recordtest.Level) judge.Part {
 		study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: name, Levels: levels})
 		study.Specification.Factors[0].Path = path
-		return report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study}
+		return judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study}
 	}
 	level := func(name string, ops, update float64) recordtest.Level {
 		return recordtest.Level{Name: name, Ratios: map[string]float64{"throughput": ops, "update.mean": update}}
@@ -95,7 +96,7 @@ func TestPracticesFromMeasurements(t *testing.T) {
 	base := level("base", 1, 1)
 	unsure := recordtest.Level{Name: "unsure", Wide: 2, Ratios: map[string]float64{"throughput": 1.2}}
 	for _, c := range []struct {
-		part         report.SuitePart
+		part         judge.Part
 		advice, rest string
 	}{
 		{of("stripe width", "lab.storage.stripe", base, level("2", 1.2, 0.8), level("4", 1.5, 0.7)), "prefer 4 to base; how it stands to 2 was not compared", "4: ops/s +50.0 % [+45.6 %, +54.5 %]"},
@@ -127,7 +128,7 @@ func TestSettingsOfADocument(t *testing.T) {
 func TestShortestAndLongestCalls(t *testing.T) {
 	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"},
 		{Name: "w0", Ratios: map[string]float64{"insert.mean": 0.97, "insert.p50": 0.5, "insert.p90": 5}}}})
-	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
+	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
 	for metric, want := range map[string][2]string{"insert.min": {"insert.p50", string(record.Agrees)}, "insert.max": {"insert.p90", string(record.Disagrees)}} {
 		if got := statement(t, s, "write-concern", "w=0", metric); got.Measure != want[0] || string(got.Agreement) != want[1] {
 			t.Errorf("%s: %s in %s (%s), want %v", metric, got.Agreement, got.Measure, got.Why, want)
@@ -144,7 +145,7 @@ func TestPartOfARange(t *testing.T) {
 	for i := range study.Comparisons {
 		study.Comparisons[i].Note = "it ran in another batch"
 	}
-	s := suiteOf("policy-storage", report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-3", "figure-13"}}, Study: study})
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-3", "figure-13"}}, Study: study})
 	got := statement(t, s, "figure-3", "32 → 256", "throughput")
 	if got.Agreement != record.Agrees || !slices.Contains(got.Doubts, "measured here: 128 → 256") || !slices.Contains(got.Doubts, "it ran in another batch") {
 		t.Errorf("%+v", got)
@@ -158,7 +159,7 @@ func TestPartOfARange(t *testing.T) {
 func TestProceduresThatFoundNothing(t *testing.T) {
 	study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: "workload", Levels: []recordtest.Level{{Name: "a"}, {Name: "b"}}})
 	study.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: 32, Reason: "still rising"}, {Name: "steady", Path: "load.duration", Chosen: 90, Settled: true, Reason: "flat"}}
-	s := suiteOf("policy-storage", report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study})
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study})
 	text := sectionText(t, s, "best practices from what was measured here")
 	for _, want := range []string{"load.workers | none: 32 is the best that was tried, and no answer was found | still rising", "load.duration | use 90.0 s | flat"} {
 		if !strings.Contains(text, want) {
@@ -187,13 +188,13 @@ func TestOutageBeside(t *testing.T) {
 		{drill(false, 2e6), record.NotTold, "", notStruck, notStruck},
 		{drill(true), record.NotTold, "", "no round tells how long", "no round tells how long"},
 	} {
-		part := report.SuitePart{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}
+		part := judge.Part{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}
 		suite := suiteOf("policy-storage", part)
 		got := statement(t, suite, "table-7", "rs=1, host", "outage")
 		if got.Agreement != x.agreement || !strings.HasPrefix(got.Found, x.found) || x.found == "" && got.Found != "" || !strings.Contains(got.Why, x.why) {
 			t.Errorf("%s, %q, %q, want %s, %q, %q", got.Agreement, got.Found, got.Why, x.agreement, x.found, x.why)
 		}
-		if finding := part.Finding(); strings.Contains(finding, "failure was ") != (x.found != "") || strings.Contains(finding, " s ") {
+		if finding := suite.Parts[0].Finding(); strings.Contains(finding, "failure was ") != (x.found != "") || strings.Contains(finding, " s ") {
 			t.Errorf("found %q", finding)
 		}
 		if page := sectionText(t, suite, "best practices from what was measured here"); !strings.Contains(page, x.advice) {

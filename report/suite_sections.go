@@ -261,6 +261,14 @@ func metricCell(st *record.SuiteStatement) string {
 	return unitWords(st.Metric)
 }
 
+// unitWords is a metric of a document as people read it: what only documents and suites have is a word already.
+func unitWords(metric string) string {
+	if slices.Contains([]string{"outage", "records", "members", "bandwidth", "multiplier", "nodes", "loss"}, metric) {
+		return metric
+	}
+	return heading(metric)
+}
+
 // statedCell is the change of the document, or its words.
 func statedCell(st *record.SuiteStatement) string {
 	switch {
@@ -302,15 +310,6 @@ func writeRatio(list ...*float64) func(float64) string {
 		}
 	}
 	return figure.Change
-}
-
-// adviceSection is what the document recommends, and what was found about it.
-func (s *Suite) adviceSection() Section {
-	x := Section{Title: "best practices of the document", Table: &Table{Header: []string{"the document says", "here", "why", "but"}, Left: 4}}
-	for _, a := range s.Advice {
-		x.Table.row(a.Says, a.Found, a.Why, a.But)
-	}
-	return x
 }
 
 // SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are to the

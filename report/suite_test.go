@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // policySuite is the suite of recordtest, read as a user would.
@@ -37,7 +38,7 @@ func policySuite(t *testing.T) *report.Suite {
 }
 
 // suiteOf makes a suite of parts in memory.
-func suiteOf(document string, parts ...report.SuitePart) *report.Suite {
+func suiteOf(document string, parts ...judge.Part) *report.Suite {
 	r := &record.Suite{Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Budget: record.BudgetFull, Specification: spec.Suite{Name: "x", Published: document}}
 	for _, p := range parts {
 		p.Part.Record = record.PartsDir + "/" + p.Name
@@ -46,15 +47,15 @@ func suiteOf(document string, parts ...report.SuitePart) *report.Suite {
 		}
 		r.Parts = append(r.Parts, *p.Part)
 	}
-	return report.NewSuite(r, func(p *record.Part) (report.SuitePart, error) {
-		i := slices.IndexFunc(parts, func(x report.SuitePart) bool { return x.Name == p.Name })
+	return report.NewSuite(r, func(p *record.Part) (judge.Part, error) {
+		i := slices.IndexFunc(parts, func(x judge.Part) bool { return x.Name == p.Name })
 		return parts[i], nil
 	})
 }
 
 func statement(t *testing.T, s *report.Suite, sweep, level, metric string) record.SuiteStatement {
 	t.Helper()
-	for _, x := range s.Report().Statements {
+	for _, x := range s.Record.Statements {
 		if x.Sweep == sweep && x.Level == level && x.Metric == metric {
 			return x
 		}
@@ -96,16 +97,16 @@ func TestStatementsOfADocument(t *testing.T) {
 		}
 	}
 	sum, drawn := 0, 0
-	for _, n := range s.Counts() {
+	for _, n := range s.Record.Counts {
 		sum += n
 	}
-	for _, x := range s.Report().Statements {
+	for _, x := range s.Record.Statements {
 		if !x.Counted() {
 			drawn++
 		}
 	}
-	if sum+drawn != len(s.Report().Statements) || drawn == 0 {
-		t.Errorf("%d counted and %d not, of %d", sum, drawn, len(s.Report().Statements))
+	if sum+drawn != len(s.Record.Statements) || drawn == 0 {
+		t.Errorf("%d counted and %d not, of %d", sum, drawn, len(s.Record.Statements))
 	}
 	if got := statement(t, s, "figure-7", "16C+32GB", "throughput"); len(got.Contradictions) == 0 || !strings.Contains(strings.Join(got.Doubts, " "), "114,546 is less") {
 		t.Errorf("the contradiction of the document is not said: %+v", got)
@@ -114,7 +115,7 @@ func TestStatementsOfADocument(t *testing.T) {
 
 func TestAdviceOfADocument(t *testing.T) {
 	found := map[string]string{}
-	for _, a := range policySuite(t).Advice {
+	for _, a := range policySuite(t).Record.Advice {
 		found[a.Says] = a.Found + ": " + a.Why
 	}
 	for says, want := range map[string]string{
@@ -130,18 +131,18 @@ func TestAdviceOfADocument(t *testing.T) {
 		}
 	}
 	disagree := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "checksum", Levels: []recordtest.Level{{Name: "disabled"}, {Name: "enabled", Ratios: map[string]float64{"throughput": 1.4, "update.mean": 0.5}}}})
-	s := suiteOf("policy-storage", report.SuitePart{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-21"}}, Study: disagree})
-	if i := slices.IndexFunc(s.Advice, func(a record.SuiteAdvice) bool { return a.Says == "leave the checksum on" }); s.Advice[i].Found != record.AdviceDoesNot {
-		t.Errorf("%+v", s.Advice[i])
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-21"}}, Study: disagree})
+	if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool { return a.Says == "leave the checksum on" }); s.Record.Advice[i].Found != record.AdviceDoesNot {
+		t.Errorf("%+v", s.Record.Advice[i])
 	}
 }
 
 // The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The arithmetic of
 // package capacity gives the same from the trials of both levels, with an interval that overlaps.
 func TestMultipliersAndEquivalentServers(t *testing.T) {
-	ssd := func(workload string, ratio float64) report.SuitePart {
+	ssd := func(workload string, ratio float64) judge.Part {
 		study := recordtest.Sweeps("w-"+workload, workload, recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"}, {Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
-		return report.SuitePart{Part: &record.Part{Name: "w-" + workload, Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"table-1"}}, Study: study}
+		return judge.Part{Part: &record.Part{Name: "w-" + workload, Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"table-1"}}, Study: study}
 	}
 	a := ssd("a", 8.75)
 	s := suiteOf("ssd-vs-disk", a, ssd("b", 4))
@@ -170,12 +171,12 @@ func TestMultipliersAndEquivalentServers(t *testing.T) {
 
 // Drills that are one level each are held against the one that is the document's baseline, by rounds.
 func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
-	drill := func(name, level string, outages []float64, records int64, members int) report.SuitePart {
+	drill := func(name, level string, outages []float64, records int64, members int) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
 		for i := range outages {
 			d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Members: members, Seeds: 2, SeedsFound: 2, Ledger: &record.LedgerResult{Acknowledged: records + int64(i)}})
 		}
-		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results"}, Level: level}, Drill: d}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results"}, Level: level}, Drill: d}
 	}
 	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 21e9}, 1000, 1), drill("two", "replicated volume", []float64{5e9, 5.1e9}, 3195, 1),
 		drill("three", "replica set", []float64{30e9}, 900, 3), drill("rest", "re-attached disk", []float64{40e9}, 1, 1))
@@ -202,14 +203,14 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 
 // What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a baseline of their own.
 func TestWhatDrillsUsed(t *testing.T) {
-	drill := func(name, level, via string, cpu, service float64, writes int64) report.SuitePart {
+	drill := func(name, level, via string, cpu, service float64, writes int64) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
 			ServiceCPUSeconds: service, ClientCPUSeconds: 1, WrittenBytes: 1 << 20, Ledger: &record.LedgerResult{Acknowledged: writes}}}}
 		p := &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results", "resources"}, Level: level}
 		if via != "" {
 			p.Set = map[string]any{"via": via}
 		}
-		return report.SuitePart{Part: p, Drill: d}
+		return judge.Part{Part: p, Drill: d}
 	}
 	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("volume-rest", "replicated volume", "rest", 10, 4, 2000),
 		drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
@@ -235,7 +236,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 
 // A ramp of threads is held against its own first step, with a tenth up and down for an interval.
 func TestThreadRampsOfVolumes(t *testing.T) {
-	probe := func(name string, shows []string, rates ...float64) report.SuitePart {
+	probe := func(name string, shows []string, rates ...float64) judge.Part {
 		p := &record.Probe{Head: record.Head{Kind: record.KindProbe, Status: record.Complete}, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
 		for i, rate := range rates {
 			p.Steps = append(p.Steps, record.ProbeStep{Profile: spec.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
@@ -243,12 +244,12 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 		}
 		p.Storage.Devices = []record.ProbeBlock{{Name: "md0"}, {Name: "loop7", Leaf: true}}
 		p.Durability = []record.ProbeDurability{{Grade: "C", Verdict: record.Honest, Text: "all 300 records were there"}}
-		return report.SuitePart{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
 	}
-	parts := []report.SuitePart{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
+	parts := []judge.Part{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
 		probe("on-btrfs", []string{"md", "volumes"}, 1000, 3000, 5000, 7400)}
-	out := report.SuitePart{Part: &record.Part{Name: "by-md", Kind: record.KindProbe, Status: record.PartLeft, Problem: "no md here", Shows: []string{"md", "volumes"}, Level: "striped md"}}
-	s := suiteOf("storage-io", append([]report.SuitePart{out}, parts...)...)
+	out := judge.Part{Part: &record.Part{Name: "by-md", Kind: record.KindProbe, Status: record.PartLeft, Problem: "no md here", Shows: []string{"md", "volumes"}, Level: "striped md"}}
+	s := suiteOf("storage-io", append([]judge.Part{out}, parts...)...)
 	for _, c := range []struct {
 		sweep, level string
 		want         record.Agreement
@@ -274,8 +275,8 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 		}
 	}
 	for says, want := range map[string]string{"use XFS": record.AdviceNotMeasured, "set up a RAID 0 with md or LVM": record.AdviceHolds} {
-		if i := slices.IndexFunc(s.Advice, func(a record.SuiteAdvice) bool { return a.Says == says }); s.Advice[i].Found != want {
-			t.Errorf("%s: %s (%s), want %s", says, s.Advice[i].Found, s.Advice[i].Why, want)
+		if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool { return a.Says == says }); s.Record.Advice[i].Found != want {
+			t.Errorf("%s: %s (%s), want %s", says, s.Record.Advice[i].Found, s.Record.Advice[i].Why, want)
 		}
 	}
 	if text := s.Parts[1].Finding(); !strings.Contains(text, "honest: all 300 records were there") {
@@ -286,10 +287,10 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 // A document that states times of single calls is held against the mean of many; what has no baseline is not stated.
 func TestTimesOfCalls(t *testing.T) {
 	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
-	s := suiteOf("write-concern", report.SuitePart{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
-		report.SuitePart{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
+	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
+		judge.Part{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
 			Drill: &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
-		report.SuitePart{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
+		judge.Part{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
 	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
 		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
 	}
@@ -306,7 +307,7 @@ func TestSuitesThatLackSomething(t *testing.T) {
 	for document, want := range map[string]string{"": "1 of 1 part", "nonsense": "no published document"} {
 		r := &record.Suite{Head: record.Head{Status: record.Running}, Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
-		s := report.NewSuite(r, func(*record.Part) (report.SuitePart, error) { return report.SuitePart{}, io.ErrUnexpectedEOF })
+		s := report.NewSuite(r, func(*record.Part) (judge.Part, error) { return judge.Part{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer
 		if err := report.Write(&b, s, "md"); err != nil {
 			t.Fatal(err)
@@ -331,8 +332,8 @@ func TestGoldenSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(table.Bytes())).ReadAll()
-	if err != nil || len(rows) != len(s.Report().Statements)+1 {
-		t.Errorf("%d rows of CSV for %d statements, %v", len(rows), len(s.Report().Statements), err)
+	if err != nil || len(rows) != len(s.Record.Statements)+1 {
+		t.Errorf("%d rows of CSV for %d statements, %v", len(rows), len(s.Record.Statements), err)
 	}
 	first, _, _ := strings.Cut(md.String(), "<details>") // the parts have golden files of their own
 	for name, got := range map[string]string{"suite.md": first, "suite.csv": table.String()} {

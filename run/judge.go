@@ -20,7 +20,7 @@ import (
 func (r *runner) openRecord() error {
 	spec := r.spec
 	spec.Out = r.opts.Dir
-	w, err := record.Create(r.opts.Dir, r.opts.Tool, spec)
+	w, err := record.CreateRun(r.opts.Dir, r.opts.Tool, spec)
 	if err != nil {
 		return err
 	}

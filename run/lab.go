@@ -166,13 +166,11 @@ func (r *runner) describeLab(ctx context.Context) {
 		return
 	}
 	d, err := r.lab.describe(ctx)
-	if err == nil {
-		err = r.writer.SetLab(*d)
-	}
 	if err != nil {
 		r.writer.AddNote(fmt.Sprintf("how lab %s stands is not known: %v", r.lab.name, err))
 		return
 	}
+	r.writer.SetLab(*d)
 	r.lab.before = d
 	r.lab.began = cpuUses(d.Members)
 }
@@ -196,11 +194,11 @@ func (r *runner) endLab() {
 		return // nobody waits any more
 	}
 	d, err := t.describe(context.Background())
-	if err == nil {
-		t.after, err = d, r.writer.SetLabAfter(*d)
-	}
 	if err != nil {
 		t.problem = store.OneLine(err.Error())
+	} else {
+		t.after = d
+		r.writer.SetLabAfter(*d)
 	}
 	last := t.after
 	if last == nil {

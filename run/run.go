@@ -178,7 +178,7 @@ type runner struct {
 	config   load.Config
 	store    store.Store
 	info     store.Info
-	writer   *record.Writer
+	writer   *record.RunWriter
 	cores    float64       // that this process may use
 	started  time.Time     // wall clock, when the record was opened
 	begun    time.Time     // run time zero of the record: when its first load began

@@ -197,13 +197,20 @@ func goesOn(r *record.Run) {
 func stateOf(dir string, held bool) string {
 	var b strings.Builder
 	fmt.Fprint(&b, held)
-	for _, name := range []string{record.RunFile, record.IntervalsFile, record.EventsFile, record.SumsFile, record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, record.ComparisonFile} {
-		b.WriteString(stateOfFile(dir, name))
-	}
+	b.WriteString(stateOfFiles(dir))
 	if held {
 		b.WriteString(stateOfDrill(dir))
 	}
 	b.WriteString(stateOfParts(dir))
+	return b.String()
+}
+
+// stateOfFiles changes with the files of one record.
+func stateOfFiles(dir string) string {
+	var b strings.Builder
+	for _, name := range append(record.Files(), record.SumsFile) {
+		b.WriteString(stateOfFile(dir, name))
+	}
 	return b.String()
 }
 

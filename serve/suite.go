@@ -174,25 +174,17 @@ func (n *suiteNow) text() template.HTML {
 
 // stateOfParts changes with the files of the parts of a suite; it is empty for other records.
 func stateOfParts(dir string) string {
-	var b strings.Builder
-	for _, name := range []string{record.SuiteFile, record.SuiteJournal} {
-		b.WriteString(stateOfFile(dir, name))
-	}
-	if b.Len() == 0 {
-		return ""
-	}
 	at, err := record.Below(dir, record.PartsDir)
 	if err != nil {
-		return b.String()
+		return ""
 	}
+	var b strings.Builder
 	parts, _ := os.ReadDir(at) // what cannot be read has no state
 	for _, p := range parts {
 		if !p.IsDir() {
 			continue
 		}
-		for _, name := range []string{record.StudyFile, record.JournalFile, record.DrillFile, record.ProbeFile, record.TimelineFile, record.SumsFile} {
-			b.WriteString(stateOfFile(filepath.Join(at, p.Name()), name))
-		}
+		b.WriteString(stateOfFiles(filepath.Join(at, p.Name())))
 		b.WriteString(stateOfDrill(filepath.Join(at, p.Name())))
 	}
 	return b.String()

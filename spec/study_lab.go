@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -36,6 +37,19 @@ func labNameOf(study string) string {
 		return '-'
 	}, "study-"+strings.ToLower(study))
 	return strings.TrimRight(name[:min(len(name), 32)], "-")
+}
+
+// Title is what a factor is called; without a name, the last part of its path.
+func (f *Factor) Title() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return f.Path[strings.LastIndexByte(f.Path, '.')+1:]
+}
+
+// Place is where a level stands in the list of the factor, by its name or its value; -1 if it is none of them.
+func (f *Factor) Place(level string) int {
+	return slices.IndexFunc(f.Levels, func(l Level) bool { return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level })
 }
 
 // ChangesLab reports whether a level of the factor sets a key of the lab.

@@ -91,7 +91,7 @@ func (p *Plan) estimate(o PlanOptions) {
 		e.DataBytes += s.Bytes
 	}
 	e.Seconds = e.spent()
-	if !o.onlyTime {
+	if !o.OnlyTime {
 		e.Power = p.power()
 	}
 	p.noteTrials()

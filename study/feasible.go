@@ -100,12 +100,12 @@ func (p *Plan) checkProcedures() error {
 	return errors.Join(p.checkSteady(p.Spec.Procedures.Steady), p.checkCapacity(p.Spec.Procedures.Capacity))
 }
 
-// cyclesToSettle is how many cycles of the target a run must hold before it can be told to be steady (as in
+// CyclesToSettle is how many cycles of the target a run must hold before it can be told to be steady (as in
 // study/procedure): with fewer, too much depends on how many checkpoints happened to fall into it.
-const cyclesToSettle = 4
+const CyclesToSettle = 4
 
 // checkSteady refuses limits with which no length can be called steady: one is, if it and the next one hold
-// [cyclesToSettle] cycles and give the same result.
+// [CyclesToSettle] cycles and give the same result.
 func (p *Plan) checkSteady(s *spec.Steady) error {
 	if s == nil || s.By == "operations" || s.Cycle == 0 || s.Factor <= 1 {
 		return nil
@@ -114,17 +114,17 @@ func (p *Plan) checkSteady(s *spec.Steady) error {
 	whole := func(x float64) float64 { return math.Ceil(x/cycle - 1e-9) } // runs are as long as whole cycles
 	lengths := map[float64]bool{}
 	for _, x := range steadyLengths(s) {
-		if n := whole(x); n >= cyclesToSettle {
+		if n := whole(x); n >= CyclesToSettle {
 			lengths[n] = true
 		}
 	}
 	if len(lengths) > 1 {
 		return nil
 	}
-	first := max(whole(float64(s.From)), cyclesToSettle)
+	first := max(whole(float64(s.From)), CyclesToSettle)
 	least := spec.Duration(whole(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
 	return fmt.Errorf("procedures.steady: up to %v no run can be called steady: two lengths must agree, each of at least %d cycles of %v; raise to to %s (%v), or say how short the cycle is",
-		spec.Duration(float64(s.To)*float64(time.Second)), cyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
+		spec.Duration(float64(s.To)*float64(time.Second)), CyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
 }
 
 // checkCapacity refuses a search whose highest rate gives too few operations for a percentile that its objectives

@@ -69,9 +69,9 @@ func (e *estimator) deploy(configuration string) {
 	}
 	e.lab = key
 	seconds := e.options.Redeploy
-	if e.options.redeployOf != nil {
+	if e.options.RedeployOf != nil {
 		l := e.plan.labs[configuration]
-		seconds = e.options.redeployOf(&l)
+		seconds = e.options.RedeployOf(&l)
 	}
 	if seconds <= 0 {
 		seconds = assumedRedeploy

@@ -62,9 +62,10 @@ type PlanOptions struct {
 	// Redeploy is the seconds that it takes to remove a lab and bring another one up where a measurement knows them, 0
 	// otherwise.
 	Redeploy float64
-
-	redeployOf func(*spec.Lab) float64 // of a lab, in place of Redeploy
-	onlyTime   bool                    // what could be found is not asked
+	// RedeployOf is that of each lab, in place of Redeploy; nil for none.
+	RedeployOf func(*spec.Lab) float64
+	// OnlyTime asks for the time alone: what could be found is not calculated.
+	OnlyTime bool
 }
 
 // maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.

@@ -12,11 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
+	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
 // allowed is how long the suite may take, 0 for as long as it takes.
 func (c *conductor) allowed() time.Duration {
-	return study.Allowed(c.suite.Limit.Std(), c.suite.Budget == record.BudgetSmoke)
+	return fit.Allowed(c.suite.Limit.Std(), c.suite.Budget == record.BudgetSmoke)
 }
 
 // timeLeft is what is left of that: sessions before this one count, and pauses between them do not.
@@ -84,13 +85,13 @@ func (c *conductor) waits(i int) bool {
 }
 
 // ahead are the parts from one on that are still to be done, with their places.
-func (c *conductor) ahead(from int) (parts []study.FitPart, places []int) {
+func (c *conductor) ahead(from int) (parts []fit.Part, places []int) {
 	has := map[string]bool{}
 	for i := range c.suite.Parts {
 		p, plan := &c.suite.Parts[i], &c.plans[i]
 		to := c.waits(i)
 		if i >= from && to {
-			x := study.FitPart{Name: p.Name, Vital: plan.Vital, Variant: plan.Of != "" && has[plan.Of], Pace: c.pace(p.Kind)}
+			x := fit.Part{Name: p.Name, Vital: plan.Vital, Variant: plan.Of != "" && has[plan.Of], Pace: c.pace(p.Kind)}
 			if rest := c.begun(i, x.Pace); rest != nil {
 				x.Under, x.Variant = rest, false
 			} else {
@@ -162,13 +163,13 @@ func (c *conductor) fitParts(ctx context.Context, i int) error {
 
 // shedding is what has become of parts, and what was left out of them.
 type shedding struct {
-	parts []study.FitPart
+	parts []fit.Part
 	left  []spec.Left
 }
 
 // refit fits parts into the time that is left. why is the first half of every reason.
-func (c *conductor) refit(parts []study.FitPart, where string) (s shedding, why string) {
-	fitted, _ := study.Fit(parts, 0, false)
+func (c *conductor) refit(parts []fit.Part, where string) (s shedding, why string) {
+	fitted, _ := fit.Fit(parts, 0, false)
 	need := 0.0
 	for _, p := range fitted {
 		need += p.Estimate
@@ -178,7 +179,7 @@ func (c *conductor) refit(parts []study.FitPart, where string) (s shedding, why 
 		return s, ""
 	}
 	why = fmt.Sprintf("ran late: %s, %s left, %s needed on this machine", where, minutes(max(0, left)), minutes(seconds(need)))
-	s.parts, s.left = study.Refit(parts, left-c.closing(), why)
+	s.parts, s.left = fit.Refit(parts, left-c.closing(), why)
 	return s, why
 }
 
@@ -194,7 +195,7 @@ func minutes(d time.Duration) string {
 }
 
 // become makes a part what it was fitted to.
-func (c *conductor) become(ctx context.Context, i int, x study.FitPart, left []spec.Left) error {
+func (c *conductor) become(ctx context.Context, i int, x fit.Part, left []spec.Left) error {
 	p, plan := &c.suite.Parts[i], &c.plans[i]
 	mine := func(l spec.Left) bool { return l.Part == p.Name }
 	at := slices.IndexFunc(left, mine)
@@ -298,7 +299,7 @@ func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	}
 	defer func() { c.under = nil }()
 	parts, places := c.ahead(b.part + 1)
-	parts = append([]study.FitPart{{Name: part.Name, Under: &rest}}, parts...)
+	parts = append([]fit.Part{{Name: part.Name, Under: &rest}}, parts...)
 	shed, why := c.refit(parts, "within "+part.Name)
 	if len(shed.left) == 0 {
 		return rest.Trials, ""
@@ -372,7 +373,7 @@ func (c *conductor) takeUp() error {
 		}
 		begun := p.Started != nil
 		p.Status, p.Problem = record.PartPlanned, ""
-		one, _ := study.Fit([]study.FitPart{{Name: p.Name, Study: plan.Study, Drill: plan.Drill, Probe: plan.Probe}}, 0, false)
+		one, _ := fit.Fit([]fit.Part{{Name: p.Name, Study: plan.Study, Drill: plan.Drill, Probe: plan.Probe}}, 0, false)
 		p.Estimate = one[0].Estimate
 		if begun { // the journal says otherwise so far
 			if err := c.note(record.EventBegin, p); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
 // slow does studies on a simulated target, and everything else as [fake] does, on a clock on which all of it takes factor times
@@ -64,13 +65,13 @@ func (t *slowTrials) Trial(ctx context.Context, q study.Request) (study.Result, 
 
 func (s *slow) Part(ctx context.Context, j Job) Outcome {
 	if j.Plan.Study == nil {
-		one, _ := study.Fit([]study.FitPart{{Drill: j.Plan.Drill, Probe: j.Plan.Probe}}, 0, false)
+		one, _ := fit.Fit([]fit.Part{{Drill: j.Plan.Drill, Probe: j.Plan.Probe}}, 0, false)
 		began := s.now
 		s.passes(j.Plan.Name, one[0].Estimate)
 		s.block = max(s.block, s.now.Sub(began))
 		return s.fake.Part(ctx, j)
 	}
-	one, _ := study.Fit([]study.FitPart{{Study: j.Plan.Study}}, 0, false)
+	one, _ := fit.Fit([]fit.Part{{Study: j.Plan.Study}}, 0, false)
 	spec := j.Plan.Study
 	each := one[0].Estimate / float64(spec.Trials) / float64(len(spec.Factors[0].Levels))
 	trials := &slowTrials{slow: s, part: j.Plan.Name, each: each, trials: simulated.New(simulated.Target{Interval: time.Second}, 1)}
@@ -87,9 +88,7 @@ func (s *slow) Part(ctx context.Context, j Job) Outcome {
 	} else {
 		out.Study, out.Err = conduct.Run(ctx, *j.Plan.Study, o)
 	}
-	if out.Err != nil {
-		out.Exit = 1
-	}
+	out.Conclusion = conclude(out)
 	return out
 }
 

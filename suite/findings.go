@@ -36,7 +36,7 @@ func findings(s *record.Suite) []measure.Finding {
 		}
 	}
 	if len(failed) > 0 {
-		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll study resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
+		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll suite resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
 	}
 	if len(left) > 0 {
 		add("parts-left", measure.Note, "%s left out: %s; the reasons are below what was scaled or left out", plural(len(left), "part was", "parts were"), strings.Join(left, ", "))
@@ -50,31 +50,4 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// Exit is the exit code of a suite, from those of its parts: 130 for one that was ended early; else 5 where a write is gone
-// that had to survive; else that of parts that ended without a result, 1 where they have several; else 6, else 4.
-func Exit(s *record.Suite) int {
-	switch s.Status {
-	case record.Interrupted, record.Killed:
-		return 130
-	case record.Failed:
-		return 1
-	}
-	failed, worst := 0, 0
-	rank := map[int]int{4: 1, 6: 2, 5: 3}
-	for _, p := range s.Parts {
-		switch {
-		case p.Status == record.PartFailed && (failed == 0 || failed == p.Exit):
-			failed = p.Exit
-		case p.Status == record.PartFailed:
-			failed = 1
-		case p.Status == record.PartDone && rank[p.Exit] > rank[worst]:
-			worst = p.Exit
-		}
-	}
-	if worst == 5 || failed == 0 {
-		return worst
-	}
-	return failed
 }

@@ -35,7 +35,7 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	c.o.Progress.Begin(c.standing(i))
 	dir := filepath.Join(c.o.Dir, record.PartsDir, part.Name)
 	resume, err := c.clear(ctx, dir, plan)
-	out := Outcome{Err: err, Exit: 1}
+	out := Outcome{Err: err, Conclusion: record.NoResult}
 	if err == nil {
 		b := c.budgetOf(i, begun)
 		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, Budget: b.ofStudy(), TakeLeft: c.again[part.Name]})
@@ -69,14 +69,20 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 	var stop *conduct.Stop
 	switch {
 	case complete(dir, part.Kind) && out.Err == nil:
-		part.Status, part.Exit = record.PartDone, out.Exit
+		part.Status, part.Conclusion = record.PartDone, out.Conclusion
 	case ctx.Err() != nil:
 		part.Problem = "it was interrupted"
 	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
 		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
 		return c.tell(stop.Text, []spec.Left{{Part: part.Name, What: spec.LeftPart, Why: stop.Text, Late: true}})
 	default:
-		part.Status, part.Exit, part.Problem = record.PartFailed, max(out.Exit, 1), problemOf(out)
+		part.Status, part.Conclusion, part.Problem = record.PartFailed, out.Conclusion, problemOf(out)
+		if part.Conclusion == record.Satisfied || part.Conclusion == "" {
+			part.Conclusion = record.NoResult // its record is not whole, whatever it says
+		}
+	}
+	if c.o.ExitCode != nil && part.Conclusion != "" {
+		part.Exit = c.o.ExitCode(part.Conclusion)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
 // embeddedTarget is the target that keeps its documents in a directory of its own for each part.
@@ -246,18 +247,18 @@ func (p *planner) impossible(plan *study.Plan, id string) string {
 
 // fit takes the parts to the time that there is, and plans what is left.
 func (p *planner) fit() error {
-	var parts []study.FitPart
+	var parts []fit.Part
 	has := map[string]bool{} // names in suite.yaml of which a value is done
 	for i := range p.plan.Parts {
 		x := &p.plan.Parts[i]
-		part := study.FitPart{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Plan.Vital, Variant: has[x.Plan.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
+		part := fit.Part{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Plan.Vital, Variant: has[x.Plan.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
 		if part.Out {
 			part.Study, part.Drill, part.Probe = nil, nil, nil
 		}
 		has[x.Plan.Of] = has[x.Plan.Of] || !part.Out
 		parts = append(parts, part)
 	}
-	fitted, left := study.Fit(parts, p.o.Limit, p.o.Budget == record.BudgetSmoke)
+	fitted, left := fit.Fit(parts, p.o.Limit, p.o.Budget == record.BudgetSmoke)
 	p.plan.Left = append(p.plan.Left, left...)
 	for i := range p.plan.Parts {
 		x, f := &p.plan.Parts[i], fitted[i]

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // Options are what a suite needs besides its plan.
@@ -26,6 +27,8 @@ type Options struct {
 	Tool     record.Tool
 	Command  []string
 	Now      func() time.Time // nil for the real one
+	// ExitCode is the exit code of the command line for a conclusion, which suite.json keeps of each part; nil for none.
+	ExitCode func(record.Conclusion) int
 	// RetryFailed makes [Resume] repeat parts that failed. Those that were lost are always done again.
 	RetryFailed bool
 	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because
@@ -61,7 +64,7 @@ func (silent) Note(string)     {}
 type Interrupted struct{ Dir string }
 
 func (e *Interrupted) Error() string {
-	return "interrupted; go on with plimsoll study resume " + e.Dir
+	return "interrupted; go on with plimsoll suite resume " + e.Dir
 }
 
 // wrong marks an error of what was asked for, recording one of writing things down.
@@ -179,7 +182,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	}
 	defer c.w.Close()
 	c.w.AddSecrets(spec.Run{Target: o.Against})
-	s.Status, s.Problem, s.Ended = record.Running, "", nil
+	s.Status, s.Problem, s.Ended, s.SuiteJudgement = record.Running, "", nil, nil
 	return c.conduct(ctx)
 }
 
@@ -297,6 +300,7 @@ func (c *conductor) finish(err error) (*record.Suite, error) {
 		s.Status, s.Problem, s.Ended = record.Failed, err.Error(), nil
 	}
 	s.Validity = findings(s)
+	s.SuiteJudgement = judge.Of(c.o.Dir, s)
 	writeErr := c.w.Write(s)
 	clean, redactErr := c.w.Redacted(s)
 	if unwritten := errors.Join(writeErr, redactErr); unwritten != nil {

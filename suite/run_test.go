@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +17,17 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // fake does parts that only leave the records that real ones leave.
 type fake struct {
-	log   string              // a file with a line for each thing that was done; "" for none
-	ends  map[string]error    // parts that end with an error
-	exits map[string]int      // exit codes
-	chose map[string]float64  // what the study of a part finds for load.workers
-	pause func()              // between the steps of a part
-	seen  map[string]spec.Run // what studies were asked to do
+	log   string                       // a file with a line for each thing that was done; "" for none
+	ends  map[string]error             // parts that end with an error
+	comes map[string]record.Conclusion // what parts come to
+	chose map[string]float64           // what the study of a part finds for load.workers
+	pause func()                       // between the steps of a part
+	seen  map[string]spec.Run          // what studies were asked to do
 	jobs  []string
 }
 
@@ -44,6 +46,11 @@ func (f *fake) note(text string) {
 	}
 }
 
+// concluded is what a suite comes to, by what its parts do.
+func concluded(s *record.Suite) record.Conclusion {
+	return judge.Read(s, func(*record.Part) (judge.Part, error) { return judge.Part{}, nil }).Conclude()
+}
+
 func (f *fake) Part(ctx context.Context, j Job) Outcome {
 	name := j.Plan.Name
 	verb := "begin "
@@ -58,9 +65,9 @@ func (f *fake) Part(ctx context.Context, j Job) Outcome {
 		return Outcome{Err: ctx.Err()}
 	}
 	if err := f.ends[name]; err != nil {
-		return Outcome{Err: err, Exit: 3}
+		return Outcome{Err: err, Conclusion: record.OutOfReach}
 	}
-	out := Outcome{Exit: f.exits[name]}
+	out := Outcome{Conclusion: cmp.Or(f.comes[name], record.Satisfied)}
 	switch {
 	case j.Plan.Study != nil:
 		if f.seen != nil {
@@ -79,9 +86,9 @@ func (f *fake) Part(ctx context.Context, j Job) Outcome {
 }
 
 func (f *fake) study(j Job) (*record.Study, error) {
-	make := record.CreateStudy
+	make := record.Create[*record.Study]
 	if j.Resume {
-		make = record.ContinueStudy
+		make = record.Continue[*record.Study]
 	}
 	w, err := make(j.Dir, *j.Plan.Study)
 	if err != nil {
@@ -168,19 +175,19 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 	dir := newDir(t)
 	plan := planOf("study1", "drill2", "probe3", "study4")
 	plan.Parts[1].Status, plan.Parts[1].Problem = record.PartLeft, "it needs root"
-	f := &fake{ends: map[string]error{"probe3": errors.New("the target\nis away")}, exits: map[string]int{"study1": 4}}
-	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f})
+	f := &fake{ends: map[string]error{"probe3": errors.New("the target\nis away")}, comes: map[string]record.Conclusion{"study1": record.Missed}}
+	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f, ExitCode: func(c record.Conclusion) int { return map[record.Conclusion]int{record.OutOfReach: 3}[c] }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := statusOf(s), "study1 done, drill2 left out, probe3 failed, study4 done"; got != want || s.Status != record.Complete {
 		t.Errorf("%s, %s; want %s", s.Status, got, want)
 	}
-	if p := s.Parts[2]; p.Problem != "the target; is away" || p.Exit != 3 || p.Record != "" {
+	if p := s.Parts[2]; p.Problem != "the target; is away" || p.Conclusion != record.OutOfReach || p.Exit != 3 || p.Record != "" {
 		t.Errorf("%+v", p)
 	}
-	if got := Exit(s); got != 3 {
-		t.Errorf("exit code %d: a part without a result counts more than an objective that is missed", got)
+	if got := concluded(s); got != record.OutOfReach {
+		t.Errorf("it comes to %s: a part without a result counts more than an objective that is missed", got)
 	}
 	// Nothing is done again but what failed, and that only if it is asked for.
 	f.jobs, f.ends = nil, nil
@@ -188,8 +195,8 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 		t.Errorf("%v, %v", f.jobs, err)
 	}
 	s, err = Resume(t.Context(), dir, Options{Runner: f, RetryFailed: true})
-	if err != nil || !slices.Equal(f.jobs, []string{"begin probe3", "done probe3"}) || Exit(s) != 4 {
-		t.Errorf("%v, %v, exit code %d", f.jobs, err, Exit(s))
+	if err != nil || !slices.Equal(f.jobs, []string{"begin probe3", "done probe3"}) || concluded(s) != record.Missed {
+		t.Errorf("%v, %v, it comes to %s", f.jobs, err, concluded(s))
 	}
 	onDisk, err := record.OpenSuite(dir)
 	if err != nil || statusOf(onDisk) != statusOf(s) {
@@ -244,12 +251,12 @@ func TestInterruptedSuiteGoesOn(t *testing.T) {
 	}
 	s, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Dir: dir, Runner: f})
 	var stop *Interrupted
-	if !errors.As(err, &stop) || s.Status != record.Interrupted || Exit(s) != 130 || statusOf(s) != "study1 done, drill2 running, probe3 planned" {
+	if !errors.As(err, &stop) || s.Status != record.Interrupted || concluded(s) != record.Ended || statusOf(s) != "study1 done, drill2 running, probe3 planned" {
 		t.Fatalf("%v, %s: %s", err, s.Status, statusOf(s))
 	}
 	f = &fake{}
 	s, err = Resume(t.Context(), dir, Options{Runner: f})
-	if err != nil || s.Status != record.Complete || statusOf(s) != "study1 done, drill2 done, probe3 done" || Exit(s) != 0 {
+	if err != nil || s.Status != record.Complete || statusOf(s) != "study1 done, drill2 done, probe3 done" || concluded(s) != record.Satisfied {
 		t.Errorf("%v, %s: %s", err, s.Status, statusOf(s))
 	}
 	if want := []string{"begin drill2", "done drill2", "begin probe3", "done probe3"}; !slices.Equal(f.jobs, want) {
@@ -505,7 +512,7 @@ func TestResumeRemovesOnlyItsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Resume(t.Context(), dir, Options{Runner: &fake{}})
-	if err == nil && s.Status == record.Complete && Exit(s) == 0 {
+	if err == nil && s.Status == record.Complete && concluded(s) == record.Satisfied {
 		t.Error("the suite went on through the link as if nothing were wrong")
 	}
 	if b, err := os.ReadFile(precious); string(b) != "precious" {
@@ -530,7 +537,7 @@ func TestResumeFollowsNoLinkToAPart(t *testing.T) {
 	}
 	again := &fake{}
 	s, err := Resume(t.Context(), dir, Options{Runner: again})
-	if err == nil && Exit(s) == 0 {
+	if err == nil && concluded(s) == record.Satisfied {
 		t.Error("the suite went on through the link as if nothing were wrong")
 	}
 	for _, j := range again.jobs {

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // Parts does parts as the commands of each alone would.
@@ -23,10 +24,6 @@ type Parts struct {
 	// Labs and Volumes make the storage that probes look at; nil where there can be none.
 	Labs    Labs
 	Volumes Volumes
-	// Verdict is the exit code of a record that is complete, as the command of the part alone has it.
-	Verdict func(Outcome) int
-	// Failed is the exit code of an error.
-	Failed func(error) int
 }
 
 var _ Runner = (*Parts)(nil)
@@ -42,13 +39,23 @@ func (p *Parts) Part(ctx context.Context, j Job) Outcome {
 	default:
 		out = p.probe(ctx, j)
 	}
+	out.Conclusion = conclude(out)
+	return out
+}
+
+// conclude says what a part comes to. Storage that lost what it had acknowledged counts as a drill that did.
+func conclude(out Outcome) record.Conclusion {
 	switch {
 	case out.Err != nil:
-		out.Exit = p.Failed(out.Err)
-	default:
-		out.Exit = p.Verdict(out)
+		return conduct.ConcludeError(out.Err)
+	case out.Study != nil:
+		return judge.Conclude(out.Study)
+	case out.Drill != nil:
+		return drill.Conclude(out.Drill)
+	case disk.LostWrites(out.Probe):
+		return record.WritesLost
 	}
-	return out
+	return disk.Conclude(out.Probe)
 }
 
 func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {

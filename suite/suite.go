@@ -5,7 +5,8 @@
 // record that it would leave alone, below the directory of the suite, and three things say how far a suite came, as with
 // studies: these records, a journal with a synced line before and after each part, and suite.json.
 //
-// It measures nothing and judges nothing. It prints nothing either: who wants to watch gives a [Progress].
+// It measures nothing itself. What the parts say of the document is judged by suite/judge when the suite ends, what fits into a time
+// by suite/fit. Nothing is printed here: who wants to watch gives a [Progress].
 package suite
 
 import (
@@ -89,8 +90,8 @@ type Outcome struct {
 	Probe *record.Probe
 	// Err is why it ended without a result, or why that could not be written.
 	Err error
-	// Exit is the exit code that the command of the part alone would have had.
-	Exit int
+	// Conclusion is what the record comes to, or the error.
+	Conclusion record.Conclusion
 }
 
 // Runner does one part. When its context ends it comes to a proper end soon: faults are healed, labs removed.

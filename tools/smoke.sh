@@ -24,7 +24,7 @@ here() { "$bin" lab plan --engine "$1" >/dev/null 2>&1; }
 one() {
 	local suite=$1 target=$2 dir="$out/$1-$2" start=$SECONDS code flags=(--engine "$2")
 	[ "$target" != embedded ] || flags=(--target embedded:)
-	"$bin" study run "examples/$suite" --smoke --out "$dir" "${flags[@]}" >"$dir.out" 2>"$dir.err"
+	"$bin" suite run "examples/$suite" --smoke --out "$dir" "${flags[@]}" >"$dir.out" 2>"$dir.err"
 	code=$?
 	case $code in
 	0 | 4 | 6) [ -s "$dir/report.html" ] || code=1 ;;

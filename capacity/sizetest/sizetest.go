@@ -78,7 +78,7 @@ func WriteRun(dir string, r Run) error {
 		Durability: r.Durability,
 	}
 	asked.Defaults()
-	w, err := record.Create(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, asked)
+	w, err := record.CreateRun(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, asked)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func WriteStudy(dir string, s record.Study, trials map[string]Run) error {
 	if s.Status == "" {
 		s.Status = record.Complete
 	}
-	w, err := record.CreateStudy(dir, s.Specification)
+	w, err := record.Create[*record.Study](dir, s.Specification)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func TestAddressOf(t *testing.T) {
 
 // TestHelpSaysHowToHideAddresses looks at every command that takes an address.
 func TestHelpSaysHowToHideAddresses(t *testing.T) {
-	for _, command := range []string{"run", "drill", "doctor", "ycsb", "study run", "study plan", "study resume"} {
+	for _, command := range []string{"run", "drill", "doctor", "ycsb", "suite run", "suite plan", "suite resume"} {
 		_, help, _ := here(t, append(strings.Fields(command), "--help")...)
 		for _, form := range []string{"env:NAME", "@FILE", "@-"} {
 			if !strings.Contains(help, form) {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -154,15 +153,7 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 	if err := f.write(env, func(w io.Writer) error { return printResult(w, result, f.format) }); err != nil {
 		return err
 	}
-	if measure.Worst(result.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	for _, c := range result.Comparisons {
-		if slices.Contains(f.failIf, string(c.Verdict)) {
-			return withExit(exitObjective, errSilent)
-		}
-	}
-	return nil
+	return ending(judge.ConcludeComparison(result, f.failIf...))
 }
 
 // compareSides judges the records of a page with the margin and the confidence that compare has without flags.

@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/faultcut"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -300,7 +299,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	if failed != nil {
 		return diskError(failed)
 	}
-	return verdictOfProbe(w.Probe)
+	return ending(disk.Conclude(w.Probe))
 }
 
 // diskError tells what the user wrote wrongly from what failed.
@@ -311,26 +310,6 @@ func diskError(err error) error {
 		return withExit(exitUsage, err)
 	}
 	return withExit(exitFailure, err)
-}
-
-// verdictOfProbe is the exit code of a probe.
-func verdictOfProbe(p *record.Probe) error {
-	switch {
-	case p.Status == record.Failed:
-		return withExit(exitFailure, errSilent)
-	case p.Status == record.Interrupted || p.Status == record.Killed:
-		return withExit(exitInterrupted, errSilent)
-	case measure.Worst(p.Validity) == measure.Invalid:
-		return withExit(exitInvalid, errSilent)
-	case p.Verdict == record.Lying:
-		return withExit(exitObjective, errSilent)
-	}
-	for _, o := range p.Objectives {
-		if !o.Met {
-			return withExit(exitObjective, errSilent)
-		}
-	}
-	return nil
 }
 
 // untilInterrupt ends the context at the first interrupt.

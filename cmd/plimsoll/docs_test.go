@@ -83,7 +83,7 @@ func runDocumented(t *testing.T, line string) {
 	if words[1] == "calibrate" {
 		return // starts its own program once more, which here is the test; a script covers it
 	}
-	if command := strings.Join(words[1:], " "); strings.HasPrefix(command, "study plan examples/") || strings.HasPrefix(command, "study run examples/") {
+	if command := strings.Join(words[1:], " "); regexp.MustCompile(`^(study|suite) (plan|run) examples/`).MatchString(command) {
 		planDocumented(t, line) // make smoke runs them
 		return
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -145,7 +144,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err != nil {
 		return runError(err)
 	}
-	return verdictOfDrill(d)
+	return ending(drill.Conclude(d))
 }
 
 // checkDrillLab says what is wrong with the lab of a drill, the one that it brings up or the one that runs, before a
@@ -386,31 +385,4 @@ func printDrillSpec(env *environment, asked spec.Drill) error {
 	}
 	_, err = env.stdout.Write(b)
 	return err
-}
-
-// mayBeLost says whether what a ledger found lost was allowed to be.
-func mayBeLost(x spec.Expect, l *record.LedgerResult) bool {
-	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && l.LossWindow <= int64(x.LossWindow)
-}
-
-// verdictOfDrill turns a drill into the error that carries its exit code.
-func verdictOfDrill(d *record.Drill) error {
-	lost := false
-	for _, r := range d.Rounds {
-		l := r.Ledger
-		lost = lost || r.Verdict == record.Violated && l != nil && l.LostWrites() > 0 && !mayBeLost(r.Expect, l)
-	}
-	switch {
-	case lost:
-		return withExit(exitLost, errSilent)
-	case d.Status == record.Interrupted, d.Status == record.Killed:
-		return withExit(exitInterrupted, errSilent)
-	case d.Status == record.Failed:
-		return withExit(exitFailure, errSilent)
-	case d.Verdict == record.Violated:
-		return withExit(exitObjective, errSilent)
-	case d.Verdict != record.Holds, measure.Worst(d.Validity) == measure.Invalid:
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
 }

@@ -283,7 +283,7 @@ func TestPagesOfDocuments(t *testing.T) {
 func planDocumented(t *testing.T, line string) {
 	t.Helper()
 	words := strings.Fields(line)
-	if len(words) < 4 || words[1] != "study" || words[2] != "plan" && words[2] != "run" {
+	if len(words) < 4 || words[1] != "study" && words[1] != "suite" || words[2] != "plan" && words[2] != "run" {
 		runDocumented(t, line)
 		return
 	}
@@ -306,7 +306,7 @@ func planDocumented(t *testing.T, line string) {
 
 func planSuiteDocumented(t *testing.T, words []string) {
 	t.Helper()
-	args := append([]string{"study", "plan"}, words[3:]...)
+	args := append([]string{words[1], "plan"}, words[3:]...)
 	var stdout, stderr bytes.Buffer
 	code := mainRun(context.Background(), &environment{
 		args: args, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 },

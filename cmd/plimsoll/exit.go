@@ -21,6 +21,27 @@ const (
 	exitInterrupted = 130 // ended by Ctrl-C or a signal; what was measured is kept
 )
 
+// exitOf is the exit code of each conclusion. What a result comes to is decided by the rooms that judge.
+var exitOf = map[record.Conclusion]int{
+	record.Satisfied: exitSuccess, record.NoResult: exitFailure, record.Refused: exitUsage, record.OutOfReach: exitUnreachable,
+	record.Missed: exitObjective, record.WritesLost: exitLost, record.Incredible: exitInvalid, record.Ended: exitInterrupted,
+}
+
+// ending is the error that carries the exit code of a conclusion. The result was printed, so it has no text; nil if all is well.
+func ending(c record.Conclusion) error {
+	if c == record.Satisfied {
+		return nil
+	}
+	code, known := exitOf[c]
+	if !known {
+		code = exitFailure
+	}
+	return withExit(code, errSilent)
+}
+
+// errSilent only carries an exit code.
+var errSilent = errors.New("")
+
 // exitError carries an exit code and, for the person, what to do next.
 type exitError struct {
 	code int

@@ -82,7 +82,7 @@ func makeCases(t *testing.T) {
 	must(sizetest.WriteRun("slow", sizetest.Run{Rate: 1000, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}))
 	must(sizetest.WriteRun("failed", sizetest.Run{Rate: 1000, Status: record.Failed}))
 	asked := spec.Run{Target: "null:"}
-	w, err := record.Create("killed", record.Tool{Name: "plimsoll"}, asked) // and nobody ends it
+	w, err := record.CreateRun("killed", record.Tool{Name: "plimsoll"}, asked) // and nobody ends it
 	must(err)
 	must(w.Begin(measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}, time.Now()))
 	d, err := record.CreateDrill("lost", spec.Drill{Run: asked})

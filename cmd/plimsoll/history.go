@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -45,26 +44,9 @@ such a one.`,
 			if err := f.write(env, func(w io.Writer) error { return printResult(w, h, f.format) }); err != nil {
 				return err
 			}
-			return verdictOfHistory(h, f.failIf)
+			return ending(judge.ConcludeHistory(h, f.failIf...))
 		},
 	}
 	f.add(cmd, formats, "worse, better")
 	return cmd
-}
-
-// verdictOfHistory is code 4 if the latest change of some metric has one of the verdicts.
-func verdictOfHistory(h *record.HistoryReport, failIf []string) error {
-	if measure.Worst(h.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	for _, g := range h.Groups {
-		for _, s := range g.Series {
-			for _, v := range failIf {
-				if n := len(s.Changes); n > 0 && string(s.Changes[n-1].Verdict) == v {
-					return withExit(exitObjective, errSilent)
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -32,7 +32,7 @@ and durability, and what the numbers are worth.
   plimsoll run mongodb://host/ --workload b       load a deployment
   plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
   plimsoll study init study.yaml                  a study to start from: what makes a difference
-  plimsoll study run examples/storage-io --quick  repeat a published measurement (in a clone, as root)
+  plimsoll suite run examples/storage-io --quick  repeat a published measurement (in a clone, as root)
   plimsoll lab up --members 3                     a real cluster on this machine, to be broken
   plimsoll drill lab:NAME --fault kill:primary    fail it under load, and know what was lost
   plimsoll disk DIR                               what a disk can do, and whether it tells the truth
@@ -52,6 +52,7 @@ and durability, and what the numbers are worth.
 	root.AddCommand(
 		newRunCommand(env),
 		newStudyCommand(env),
+		newSuiteCommand(env),
 		newDrillCommand(env),
 		newYCSBCommand(env),
 		newCalibrateCommand(env),

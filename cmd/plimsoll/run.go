@@ -14,8 +14,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
@@ -108,7 +106,7 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 			return perr
 		}
 	}
-	return verdictOf(result, err)
+	return runEnding(result, err)
 }
 
 // execute does a run under the eyes of a person: with progress, a record, and two kinds of Ctrl-C.
@@ -194,45 +192,29 @@ func redactAll(words []string) []string {
 
 // runError gives an error of a run its exit code and, where there is one, the next step.
 func runError(err error) error {
-	var e *run.Error
-	var refused *store.ServerError
-	switch {
+	switch c := run.ConcludeError(err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused) && (refused.Code == 13 || refused.Code == 18): // Unauthorized, AuthenticationFailed
+	case run.Denied(err):
 		return withHint(exitUnreachable, err, "check the user, its rights, the password and authSource in the address")
-	case errors.As(err, &e) && (e.Stage == run.Specification || e.Stage == run.Reaching && errors.Is(err, lab.ErrNoLab)):
-		return withExit(exitUsage, err)
-	case errors.As(err, &e) && e.Stage == run.Reaching && !errors.Is(err, context.Canceled):
-		return withExit(exitUnreachable, err)
-	case errors.Is(err, context.Canceled):
+	case c == record.Ended:
 		return withExit(exitInterrupted, errors.New("interrupted"))
+	default:
+		return withExit(exitOf[c], err)
 	}
-	return withExit(exitFailure, err)
 }
 
-// verdictOf turns a result into the error that carries its exit code. The result was printed, so most
-// of them have no text of their own.
-func verdictOf(r *record.Run, err error) error {
+// runEnding is how a run ends that was printed; err is what stopped it.
+func runEnding(r *record.Run, err error) error {
+	c := run.Conclude(r)
 	switch {
-	case r.Status == record.Interrupted && r.Phase("measure") == nil && !r.Specification.LoadPhase.Only:
+	case run.NothingMeasured(r):
 		return withExit(exitInterrupted, errors.New("interrupted before anything was measured"))
-	case r.Status == record.Interrupted, r.Status == record.Killed:
-		return withExit(exitInterrupted, errSilent)
-	case err != nil:
+	case c != record.Ended && err != nil:
 		return runError(err)
-	case r.Status == record.Failed:
-		return withExit(exitFailure, errSilent)
-	case measure.Worst(r.Validity) == measure.Invalid:
-		return withExit(exitInvalid, errSilent)
-	case slices.ContainsFunc(r.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):
-		return withExit(exitObjective, errSilent)
 	}
-	return nil
+	return ending(c)
 }
-
-// errSilent only carries an exit code.
-var errSilent = errors.New("")
 
 func printSpec(env *environment, asked spec.Run) error {
 	asked.Target = store.Redact(asked.Target)

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
-	"github.com/plimsoll-bench/plimsoll/suite"
+	suitejudge "github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -48,75 +49,38 @@ func show(env *environment, dir, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	result, verdict := resultOf(dir, r)
+	return showResult(env, dir, r, format)
+}
+
+func showResult(env *environment, dir string, r record.Result, format string) error {
+	result, end := resultOf(dir, r)
 	if err := printResult(env.stdout, result, format); err != nil {
 		return err
 	}
-	return verdict
+	return end
 }
 
-// resultOf is a record as it is printed, and the exit code of the command that made it.
-func resultOf(dir string, r record.Result) (result any, verdict error) {
+// resultOf is a record as it is printed, and how the command that made it would have ended.
+func resultOf(dir string, r record.Result) (result any, end error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
 			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
 		}
-		return r, verdictOfStudy(r)
+		return r, ending(judge.Conclude(r))
 	case *record.Suite:
-		s := report.NewSuite(r, report.PartIn(dir))
-		return s, verdictOfSuite(s)
+		concludeParts(r)
+		s := report.NewSuite(r, suitejudge.PartIn(dir))
+		return s, ending(s.Conclude())
 	case *record.Drill:
-		return r, verdictOfDrill(r)
+		return r, ending(drill.Conclude(r))
 	case *record.Probe:
-		return r, verdictOfProbe(r)
+		return r, ending(disk.Conclude(r))
 	case *record.ComparisonReport:
-		return r, verdictOfComparison(r)
+		return r, ending(judge.ConcludeComparison(r))
 	case *record.Run:
 		r.Specification.Out = dir
-		return r, verdictOf(r, nil)
+		return r, runEnding(r, nil)
 	}
 	panic("there is a kind of record that is not printed")
-}
-
-// verdictOfSuite is the exit code of the worst part; a suite with a doubt that came up since is invalid.
-func verdictOfSuite(s *report.Suite) error {
-	code := suite.Exit(s.Record)
-	if s.Worst() == measure.Invalid && (code == exitSuccess || code == exitObjective) {
-		code = exitInvalid
-	}
-	if code != exitSuccess {
-		return withExit(code, errSilent)
-	}
-	return nil
-}
-
-func verdictOfComparison(r *record.ComparisonReport) error {
-	if measure.Worst(r.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
-}
-
-// verdictOfStudy is the exit of a study: 130 for one that was ended early, 6 for one that is invalid, 4 where an
-// objective that decides does not hold or cannot be told, or where a search for the capacity confirmed no rate.
-func verdictOfStudy(s *record.Study) error {
-	switch s.Status {
-	case record.Interrupted, record.Killed:
-		return withExit(exitInterrupted, errSilent)
-	case record.Failed:
-		return withExit(exitFailure, errSilent)
-	}
-	if measure.Worst(s.Validity) == measure.Invalid {
-		return withExit(exitInvalid, errSilent)
-	}
-	if s.Capacity != nil && !s.Capacity.Confirmed {
-		return withExit(exitObjective, errSilent)
-	}
-	for _, o := range s.Objectives {
-		if !o.Holds && !o.Exploratory {
-			return withExit(exitObjective, errSilent)
-		}
-	}
-	return nil
 }

@@ -41,7 +41,7 @@ func slips() []slip {
 		"run --duration URI null:", "run --records URI null:", "run --slo URI null:", "run --load URI null:", "run --stage URI null:", "run --set URI null:",
 		"run --set theta=URI null:", "run --set URI=1 null:", "run --durability URI null:", "run --URI", "run --uri=URI", "run embedded:URI --operations 1", "run lab:URI", "run --format URI null:",
 		"run URI --timeout 100ms", "run URI --timeout 100ms --client driver", "run URI --via rest --workload person --timeout 100ms",
-		"show URI", "report URI", "report a URI", "serve URI", "serve --listen URI", "study run URI", "study plan URI", "study resume URI", "study status URI", "study init URI",
+		"show URI", "report URI", "report a URI", "serve URI", "serve --listen URI", "study run URI", "study plan URI", "study resume URI", "study status URI", "study init URI", "suite run URI", "suite plan URI", "suite resume URI", "suite status URI", "suite show URI", "suite plan a --scale URI",
 		"study URI", "drill URI a", "drill --fault URI lab:x", "drill lab:x --fault kill:URI", "drill lab:x --at URI --fault kill:primary",
 		"disk URI --duration 1ms", "disk --lab URI", "doctor URI", "doctor a URI", "doctor --uri URI,URI", "doctor --probe URI", "lab up URI", "lab up a URI", "lab status URI", "lab down URI", "lab connect URI",
 		"lab exec URI URI -- true", "lab heal URI", "lab fail URI URI", "lab logs URI", "lab plan URI", "lab URI", "history URI", "compare URI URI", "compare a URI",

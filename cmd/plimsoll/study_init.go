@@ -55,20 +55,28 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 }
 
 func newStudySchemaCommand(env *environment) *cobra.Command {
-	var ofSuite bool
-	cmd := &cobra.Command{
+	cmd := newSchemaCommand(env, "of a study file", schema.StudySpec)
+	ofSuite := cmd.Flags().Bool("suite", false, "that of suite.yaml, as 'plimsoll suite schema' prints it")
+	_ = cmd.Flags().MarkHidden("suite") // there is one by that name
+	ofStudy := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *ofSuite {
+			return newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec).RunE(cmd, args)
+		}
+		return ofStudy(cmd, args)
+	}
+	return cmd
+}
+
+// newSchemaCommand prints a JSON schema.
+func newSchemaCommand(env *environment, of string, text []byte) *cobra.Command {
+	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of a study file or suite.yaml, for editors that check YAML against it",
+		Short: "Print the JSON schema " + of + ", for editors that check YAML against it",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			text := schema.StudySpec
-			if ofSuite {
-				text = schema.SuiteSpec
-			}
 			_, err := env.stdout.Write(text)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&ofSuite, "suite", false, "that of suite.yaml")
-	return cmd
 }

@@ -90,36 +90,36 @@ func planOptions(env *environment) study.PlanOptions {
 
 func newStudyPlanCommand(env *environment) *cobra.Command {
 	var flags studyFlags
-	var forSuite suiteFlags
+	var alias suiteAlias
 	var format string
 	cmd := &cobra.Command{
-		Use:   "plan FILE|FOLDER",
+		Use:   "plan FILE",
 		Short: "Show every trial, the order, time, disk space and power, and run nothing",
 		Long: `Show every trial of a study, their order, the estimated time and disk space, and what could be found.
 Nothing is run, and no target is touched.
 
 A mistake in the file, a level that its target cannot take, and a plan beyond its budget end with
-exit code 2; the first two name the key, or the factor, level and trial.
-
-Of a suite, a folder with suite.yaml, its parts are shown, how long each takes, what it needs, and what
-would be scaled or left out here and why.`,
+exit code 2; the first two name the key, or the factor, level and trial.`,
 		Example: `  plimsoll study plan study.yaml
   plimsoll study plan study.yaml --trials 10 --seed 7
-  plimsoll study plan study.yaml --format json
-  plimsoll study plan examples/write-concern --quick`,
-		Args: exactlyOne("study file or folder of a suite"),
+  plimsoll study plan study.yaml --format json`,
+		Args: exactlyOne("study file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return usageError("unknown format %q (known: text, json)", format)
+			if err := checkPlanFormat(format); err != nil {
+				return err
 			}
 			if isSuite(args[0]) {
-				p, err := forSuite.plan(env, args[0], newDir("suites", "suite", env.now()), &flags)
+				ofSuite, err := alias.flags(&flags)
+				if err != nil {
+					return err
+				}
+				p, err := ofSuite.plan(env, args[0], newDir("suites", "suite", env.now()))
 				if err != nil {
 					return err
 				}
 				return planSuite(env, p, format)
 			}
-			if err := forSuite.refused(args[0]); err != nil {
+			if err := alias.refused(args[0]); err != nil {
 				return err
 			}
 			spec, err := flags.readStudy(env, args[0])
@@ -130,9 +130,17 @@ would be scaled or left out here and why.`,
 		},
 	}
 	flags.add(cmd)
-	forSuite.add(cmd)
+	alias.add(cmd)
 	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
 	return cmd
+}
+
+// checkPlanFormat refuses a format that plans and standings do not have.
+func checkPlanFormat(format string) error {
+	if format != "text" && format != "json" {
+		return usageError("unknown format %q (known: text, json)", format)
+	}
+	return nil
 }
 
 // planStudy prints a plan, also one that is beyond its budget.

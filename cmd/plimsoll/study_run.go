@@ -18,19 +18,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
 type studyRunOptions struct {
-	flags       studyFlags
-	suite       suiteFlags
+	flags studyFlags
+	alias suiteAlias
+	conductFlags
 	file        string // of resume
 	out         string // of run
-	format      string
-	quiet       bool
-	retryFailed bool
-	drop        bool
-	web         string
+	retryFailed bool   // of resume
+}
+
+// conductFlags are the flags of commands that conduct studies, alone or as parts of a suite.
+type conductFlags struct {
+	format, web string
+	quiet, drop bool
 }
 
 // studyExits ends the help of commands that run studies.
@@ -41,28 +45,23 @@ early, 'plimsoll study resume DIR' goes on.`
 func newStudyRunCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE|FOLDER",
-		Short: "Do every trial of a study, or every part of a suite, and say what is really different",
+		Use:   "run FILE",
+		Short: "Do every trial of a study, and say what is really different",
 		Long: `Do every trial of a study and say what is really different.
 
 Each trial leaves a record below the directory of the study before the next one begins. Ctrl-C ends
 the trial under way and the study; nothing that was finished is lost or repeated.
 
-A folder with suite.yaml is a suite: its studies, drills and probes are done one after the other, and
-one report holds them against the document that they repeat. --quick fits it into ten minutes, --smoke
-into one; what was scaled or left out for that is said, with the reason.
-
 ` + studyExits,
 		Example: `  plimsoll study run study.yaml
-  plimsoll study run study.yaml --out sweep --trials 10
-  plimsoll study run examples/write-concern --quick`,
-		Args: exactlyOne("study file or folder of a suite"),
+  plimsoll study run study.yaml --out sweep --trials 10`,
+		Args: exactlyOne("study file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
-	o.suite.add(cmd)
-	o.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study or suite (default plimsoll-data/studies/TIME-NAME, of a suite plimsoll-data/suites/TIME-NAME)")
+	o.alias.add(cmd)
+	o.conductFlags.add(cmd)
+	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study (default plimsoll-data/studies/TIME-NAME)")
 	return cmd
 }
 
@@ -70,8 +69,8 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "Go on with a study or suite that ended early",
-		Long: `Go on with a study or a suite that was interrupted, killed, or stopped because something was wrong.
+		Short: "Go on with a study that ended early",
+		Long: `Go on with a study that was interrupted, killed, or stopped because something was wrong.
 
 Trials whose records are complete are kept, whatever ended the study; those that were lost are done
 once more. The specification is the one that the study began with. It is kept without credentials:
@@ -81,26 +80,27 @@ where the target needs some, give the file again.
 		Example: `  plimsoll study resume sweep
   plimsoll study resume sweep --retry-failed
   plimsoll study resume sweep --file study.yaml`,
-		Args: exactlyOne("directory of a study or suite"),
+		Args: exactlyOne("directory of a study"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
 	for _, name := range []string{"trials", "seed", "budget", "engine", "binary"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
-	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file. Of a suite: what the whole of it may take from now on, with what it took already"
-	o.add(cmd)
+	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file"
+	o.conductFlags.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
-	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time, or parts that failed, as well")
-	cmd.Flags().StringVar(&o.suite.target, "target", "", "a suite: its target with the credentials, which are not kept; env:NAME, @FILE or @- keeps them out of the command line")
+	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time as well")
+	cmd.Flags().StringVar(&o.alias.target, "target", "", "the target of a suite")
+	_ = cmd.Flags().MarkHidden("target") // there is one by that name
 	return cmd
 }
 
-func (o *studyRunOptions) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	webFlag(cmd, &o.web)
-	cmd.Flags().BoolVar(&o.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
+func (f *conductFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	webFlag(cmd, &f.web)
+	cmd.Flags().BoolVar(&f.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
 }
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
@@ -108,12 +108,13 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 		return err
 	}
 	if isSuite(file) {
-		if err := checkLabTarget(ctx, env, o.suite.target); err != nil {
+		flags, err := o.alias.flags(&o.flags)
+		if err != nil {
 			return err
 		}
-		return o.runSuite(ctx, env, file)
+		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, out: o.out}).run(ctx, env, file)
 	}
-	if err := o.suite.refused(file); err != nil {
+	if err := o.alias.refused(file); err != nil {
 		return err
 	}
 	spec, err := o.flags.readStudy(env, file)
@@ -158,12 +159,16 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 		return err
 	}
 	if holds(dir, record.SuiteFile) {
-		if err := readAddresses(env, &o.suite.target); err != nil {
+		if o.file != "" || o.flags.trials != "" || o.flags.seed != 0 {
+			return usageError("%s is a suite, which goes on as it was planned: --file, --trials and --seed are for studies; credentials of its target are given with --target", dir)
+		}
+		flags, err := o.alias.flags(&o.flags)
+		if err != nil {
 			return err
 		}
-		return o.resumeSuite(ctx, env, dir)
+		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env, dir)
 	}
-	if o.suite.target != "" {
+	if o.alias.target != "" {
 		return usageError("--target is for a suite, and %s is a study: give its file again (--file FILE)", dir)
 	}
 	var given *spec.Study
@@ -215,28 +220,20 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return studyError(err)
 	}
-	return verdictOfStudy(s)
+	return ending(judge.Conclude(s))
 }
 
 // studyError gives an error of a study its exit code.
 func studyError(err error) error {
 	var stop *conduct.Stop
-	if !errors.As(err, &stop) {
-		err = runError(err)
-		if line := installLine(fmt.Sprint(err)); line != "" {
-			return withHint(exitCode(err), err, "install what is missing: "+line)
-		}
-		return err
+	if errors.As(err, &stop) {
+		return withExit(exitOf[conduct.ConcludeError(err)], stop)
 	}
-	switch {
-	case stop.Reason == conduct.Interrupted:
-		return withExit(exitInterrupted, stop)
-	case errors.Is(err, lab.ErrNoLab):
-		return withExit(exitUsage, stop)
-	case stop.Reason == conduct.Unreachable:
-		return withExit(exitUnreachable, stop)
+	err = runError(err)
+	if line := installLine(fmt.Sprint(err)); line != "" {
+		return withHint(exitCode(err), err, "install what is missing: "+line)
 	}
-	return withExit(exitFailure, stop)
+	return err
 }
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)

@@ -19,13 +19,13 @@ func newStudyStatusCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Show how far a study or suite is",
-		Long: `Show how far a study or a suite is, also while it goes on: what is done, under way, failed or lost, and how to
+		Short: "Show how far a study is",
+		Long: `Show how far a study is, also while it goes on: what is done, under way, failed or lost, and how to
 go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
-		Args: exactlyOne("directory of a study or suite"),
+		Args: exactlyOne("directory of a study"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return usageError("unknown format %q (known: text, json)", format)
+			if err := checkPlanFormat(format); err != nil {
+				return err
 			}
 			if holds(args[0], record.SuiteFile) {
 				return suiteStatus(env, args[0], format)

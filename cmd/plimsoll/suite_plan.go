@@ -6,12 +6,42 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
+
+func newSuitePlanCommand(env *environment) *cobra.Command {
+	var flags suiteFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "plan FOLDER",
+		Short: "Show the parts, how long each takes, what it needs, and what would be left out here",
+		Long: `Show the parts of a suite, how long each takes, what it needs, and what would be scaled or left out here and
+why. Nothing is run, and no target is touched. A mistake in a file ends with exit code 2 and names the part.`,
+		Example: `  plimsoll suite plan examples/write-concern --quick
+  plimsoll suite plan examples/policy-storage --scale data=1/64,workers=1/4
+  plimsoll suite plan examples/storage-io --format json`,
+		Args: exactlyOne("folder of a suite"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkPlanFormat(format); err != nil {
+				return err
+			}
+			p, err := flags.plan(env, args[0], newDir("suites", "suite", env.now()))
+			if err != nil {
+				return err
+			}
+			return planSuite(env, p, format)
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	return cmd
+}
 
 // planSuite prints what would be done of a folder.
 func planSuite(env *environment, p *suite.Plan, format string) error {

@@ -14,7 +14,7 @@ import (
 // ycsbRecord keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
 // YCSB's lines do not say.
 type ycsbRecord struct {
-	writer *record.Writer
+	writer *record.RunWriter
 	inside bool // the target runs in this process
 }
 
@@ -23,7 +23,7 @@ func (r *ycsbRun) openYCSBRecord(ctx context.Context, st store.Store, dims measu
 	if r.settings.out == "" {
 		return nil, nil
 	}
-	w, err := record.Create(r.settings.out, tool(), r.specification())
+	w, err := record.CreateRun(r.settings.out, tool(), r.specification())
 	if err != nil {
 		return nil, err
 	}

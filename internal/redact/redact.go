@@ -2,7 +2,11 @@
 // what is secret in them, and it hides secrets that it has learned in every other text too.
 package redact
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // Hidden is printed where a secret was.
 const Hidden = "***"
@@ -239,13 +243,19 @@ func ordinaryOption(key, value string) bool {
 	return strings.Trim(value, "0123456789") == ""
 }
 
+// secretWords are in the names of credentials.
+var secretWords = []string{"password", "passwd", "pwd", "secret", "token", "credential", "authmechanismproperties", "apikey", "api_key"}
+
 // SecretName reports whether something with this name is a credential.
 func SecretName(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range [...]string{"password", "passwd", "secret", "token", "credential", "authmechanismproperties", "apikey", "api_key"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }
+
+// named finds what follows the name of a credential, in connection strings, settings and JSON, and the passwords of addresses of
+// any kind.
+var named = regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)` +
+	`|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
+
+// Named hides what a line of somebody else's log says to be a credential, whoever's it is.
+func Named(line string) string { return named.ReplaceAllString(line, "${1}${2}"+Hidden+"${3}") }

@@ -77,11 +77,6 @@ var Drill []byte
 //go:embed drillspec.schema.json
 var DrillSpec []byte
 
-// SuiteReport is the JSON schema of what plimsoll report says of a suite as JSON; suite.json is a part of it.
-//
-//go:embed suitereport.schema.json
-var SuiteReport []byte
-
 // Suite is the JSON schema of suite.json.
 //
 //go:embed suite.schema.json

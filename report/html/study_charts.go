@@ -26,7 +26,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 		}
 		what := "by configuration"
 		if f != nil {
-			what = "by " + report.FactorName(f)
+			what = "by " + f.Title()
 		}
 		c := &chart.Rows{
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
@@ -138,7 +138,7 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row
 		}
 		name := c.ID
 		if f != nil {
-			name = c.Levels[report.FactorName(f)]
+			name = c.Levels[f.Title()]
 		}
 		for i := range s.Comparisons {
 			x := &s.Comparisons[i]
@@ -162,7 +162,7 @@ func factorKey(f *spec.Factor) string {
 	if f == nil {
 		return ""
 	}
-	return report.FactorName(f)
+	return f.Title()
 }
 
 func baselineOf(s *record.Study) string {
@@ -185,7 +185,7 @@ func ordered(s *record.Study, f *spec.Factor) []record.Configuration {
 	}
 	place := func(c record.Configuration) int {
 		return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
-			name := c.Levels[report.FactorName(f)]
+			name := c.Levels[f.Title()]
 			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
 		})
 	}
@@ -223,8 +223,8 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + report.FactorName(f), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: report.FactorName(f) + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
+		X:     chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
 		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {

@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -60,10 +59,10 @@ func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint)
 	base := baselineOf(s)
 	for _, c := range s.Configurations {
 		var n float64
-		if c.Factor != report.FactorName(f) && c.ID != base {
+		if c.Factor != f.Title() && c.ID != base {
 			continue
 		}
-		if _, err := fmt.Sscan(c.Levels[report.FactorName(f)], &n); err != nil || !(n > 0) {
+		if _, err := fmt.Sscan(c.Levels[f.Title()], &n); err != nil || !(n > 0) {
 			continue
 		}
 		p := capacity.ScalePoint{N: n}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // openSuite reads the record of a suite with those of its parts, which are kept by name.
@@ -17,7 +18,7 @@ func (s *Source) openSuite(dir string) error {
 	spec.Out = ""
 	s.again, s.command = exactSpec(spec), exactCommand(r.Command)
 	s.Parts = map[string]*Source{}
-	s.Suite = report.NewSuite(r, func(p *record.Part) (x report.SuitePart, err error) {
+	s.Suite = report.NewSuite(r, func(p *record.Part) (x judge.Part, err error) {
 		at, err := record.Below(dir, p.Record)
 		if err != nil {
 			return x, err
@@ -30,7 +31,7 @@ func (s *Source) openSuite(dir string) error {
 			return x, fmt.Errorf("%s is the record of something else than a %s", p.Record, p.Kind)
 		}
 		s.Parts[visible(p.Name)] = part
-		return report.SuitePart{Study: part.Study, Drill: part.Drill, Probe: part.Probe}, nil
+		return judge.Part{Study: part.Study, Drill: part.Drill, Probe: part.Probe}, nil
 	})
 	Tidy(r)
 	Tidy(&s.Suite.Problem)

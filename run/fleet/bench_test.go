@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // What a second of several clients costs the parent: unpacking and merging, with 20,000 operations of each client.
@@ -28,7 +29,7 @@ func BenchmarkSecond(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w, err := pack(ivs[0])
+			w, err := record.Pack(d, ivs[0])
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -36,7 +37,7 @@ func BenchmarkSecond(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range clients {
-					iv, err := w.unpack()
+					iv, err := w.Unpack(d)
 					if err == nil {
 						err = m.add(i, iv)
 					}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 func testDims(scheduled bool) measure.Dims {
@@ -97,7 +98,7 @@ func collect(t *testing.T, d measure.Dims, rng *rand.Rand, clients [][]*measure.
 			}
 			left--
 		default:
-			if err := m.add(i, throughWire(t, clients[i][next[i]])); err != nil {
+			if err := m.add(i, throughWire(t, d, clients[i][next[i]])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,9 +108,9 @@ func collect(t *testing.T, d measure.Dims, rng *rand.Rand, clients [][]*measure.
 }
 
 // throughWire sends an interval as a client sends it to its parent.
-func throughWire(t *testing.T, iv *measure.Interval) *measure.Interval {
+func throughWire(t *testing.T, d measure.Dims, iv *measure.Interval) *measure.Interval {
 	t.Helper()
-	w, err := pack(iv)
+	w, err := record.Pack(d, iv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func throughWire(t *testing.T, iv *measure.Interval) *measure.Interval {
 	if err := json.Unmarshal(b, &m); err != nil {
 		t.Fatal(err)
 	}
-	back, err := m.Interval.unpack()
+	back, err := m.Interval.Unpack(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,15 +335,19 @@ func TestStrangeIntervalIsRefused(t *testing.T) {
 		t.Error("an interval without classes was taken")
 	}
 	for _, text := range []string{
-		`{"classes":[{"counts":[1],"times":{"strange":{"packed":"x"}}}]}`,
-		`{"classes":[{"counts":[1],"times":{"service":{"packed":"x"}}}]}`,
-		`{"lateness":{"packed":"","exact":{"min_ns":1}}}`,
+		`{"classes":[{"class":"read","outcomes":{},"times":{"strange":{"count":1}}}],"histograms":["x"]}`,
+		`{"classes":[{"class":"read","outcomes":{},"times":{"service":{"count":1}}}],"histograms":["x"]}`,
+		`{"classes":[{"class":"read","outcomes":{},"times":{"service":{"count":1}}}]}`,
+		`{"classes":[{"class":"another","outcomes":{}}]}`,
+		`{"classes":[{"class":"read","outcomes":{"strange":1}}]}`,
+		`{"lateness":{"count":1},"histograms":[""]}`,
+		`{"histograms":["x"]}`,
 	} {
-		var w wireInterval
+		var w record.PackedInterval
 		if err := json.Unmarshal([]byte(text), &w); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.unpack(); err == nil {
+		if _, err := w.Unpack(testDims(false)); err == nil {
 			t.Errorf("%s was taken for an interval", text)
 		}
 	}

@@ -3,11 +3,9 @@ package fleet
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -49,10 +47,10 @@ type order struct {
 type message struct {
 	Ready bool `json:"ready,omitempty"` // everything is open, it waits for the start
 	// Began is the wall clock at which it started.
-	Began    int64          `json:"began,omitempty"`
-	Interval *wireInterval  `json:"interval,omitempty"`
-	Event    *measure.Event `json:"event,omitempty"`
-	Done     *result        `json:"done,omitempty"` // the last one
+	Began    int64                  `json:"began,omitempty"`
+	Interval *record.PackedInterval `json:"interval,omitempty"`
+	Event    *measure.Event         `json:"event,omitempty"`
+	Done     *result                `json:"done,omitempty"` // the last one
 }
 
 // result is how the run of a client ended.
@@ -80,112 +78,6 @@ func (r *result) err() error {
 		return &fullError{r.Error}
 	}
 	return errors.New(r.Error)
-}
-
-// wireInterval is an interval as it travels: histograms are encoded as in a record, with the figures that
-// the encoding does not carry beside them.
-type wireInterval struct {
-	Phase    string                 `json:"phase"`
-	Start    time.Duration          `json:"start"`
-	End      time.Duration          `json:"end"`
-	Classes  []wireClass            `json:"classes"`
-	Failures []measure.FailureCount `json:"failures,omitempty"`
-	Offered  int64                  `json:"offered,omitempty"`
-	Dropped  int64                  `json:"dropped,omitempty"`
-	Workers  int                    `json:"workers"`
-	InFlight float64                `json:"in_flight"`
-	Samples  int                    `json:"samples"`
-	Lateness *wireHistogram         `json:"lateness,omitempty"`
-	Client   measure.ClientUse      `json:"client"`
-}
-
-type wireClass struct {
-	Counts   []int64                   `json:"counts"`
-	Docs     int64                     `json:"docs,omitempty"`
-	Bytes    int64                     `json:"bytes,omitempty"`
-	Attempts int64                     `json:"attempts,omitempty"`
-	Retries  int64                     `json:"retries,omitempty"`
-	Times    map[string]*wireHistogram `json:"times,omitempty"`
-}
-
-type wireHistogram struct {
-	Packed string        `json:"packed"`
-	Exact  measure.Exact `json:"exact"`
-}
-
-func packHistogram(h *measure.Histogram) (*wireHistogram, error) {
-	if h.Count() == 0 {
-		return nil, nil
-	}
-	packed, err := h.Encode()
-	return &wireHistogram{packed, h.Exact()}, err
-}
-
-func (w *wireHistogram) unpack() (*measure.Histogram, error) {
-	if w == nil {
-		return nil, nil
-	}
-	h, err := measure.Decode(w.Packed)
-	if err != nil {
-		return nil, err
-	}
-	return h, h.Restore(w.Exact)
-}
-
-// pack makes an interval ready to travel.
-func pack(iv *measure.Interval) (*wireInterval, error) {
-	w := &wireInterval{
-		Phase: iv.Phase, Start: iv.Start, End: iv.End, Failures: iv.Failures, Offered: iv.Offered, Dropped: iv.Dropped,
-		Workers: iv.Workers, InFlight: iv.InFlight, Samples: iv.Samples, Client: iv.Client,
-	}
-	var err error
-	if w.Lateness, err = packHistogram(iv.Lateness); err != nil {
-		return nil, err
-	}
-	for i := range iv.Classes {
-		c := &iv.Classes[i]
-		class := wireClass{Counts: c.Counts, Docs: c.Docs, Bytes: c.Bytes, Attempts: c.Attempts, Retries: c.Retries}
-		for _, kind := range measure.Kinds() {
-			h, err := packHistogram(*c.Histogram(kind))
-			if err != nil {
-				return nil, err
-			}
-			if h != nil {
-				if class.Times == nil {
-					class.Times = map[string]*wireHistogram{}
-				}
-				class.Times[kind] = h
-			}
-		}
-		w.Classes = append(w.Classes, class)
-	}
-	return w, nil
-}
-
-// unpack makes it an interval again.
-func (w *wireInterval) unpack() (*measure.Interval, error) {
-	iv := &measure.Interval{
-		Phase: w.Phase, Start: w.Start, End: w.End, Failures: w.Failures, Offered: w.Offered, Dropped: w.Dropped,
-		Workers: w.Workers, InFlight: w.InFlight, Samples: w.Samples, Client: w.Client,
-	}
-	var err error
-	if iv.Lateness, err = w.Lateness.unpack(); err != nil {
-		return nil, err
-	}
-	for _, class := range w.Classes {
-		c := measure.ClassInterval{Counts: class.Counts, Docs: class.Docs, Bytes: class.Bytes, Attempts: class.Attempts, Retries: class.Retries}
-		for kind, packed := range class.Times {
-			at := c.Histogram(kind)
-			if at == nil {
-				return nil, fmt.Errorf("a histogram of unknown kind %q", kind)
-			}
-			if *at, err = packed.unpack(); err != nil {
-				return nil, err
-			}
-		}
-		iv.Classes = append(iv.Classes, c)
-	}
-	return iv, nil
 }
 
 // lines writes JSON lines from a goroutine of its own, so that a reader which stands still does not hold up

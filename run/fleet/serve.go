@@ -179,8 +179,8 @@ func (c *server) Step(string)    {}
 func (c *server) Begin(run.Plan) {}
 
 // Interval passes on what was measured.
-func (c *server) Interval(_ measure.Dims, iv *measure.Interval) {
-	w, err := pack(iv)
+func (c *server) Interval(d measure.Dims, iv *measure.Interval) {
+	w, err := record.Pack(d, iv)
 	if err == nil {
 		err = c.out.send(message{Interval: w})
 	}

@@ -172,7 +172,7 @@ func (t *team) hear(r report) {
 		m.skew = time.Unix(0, r.Began).Sub(t.started)
 		t.merger.began(m.number, max(0, m.skew))
 	case r.Interval != nil:
-		iv, err := r.Interval.unpack()
+		iv, err := r.Interval.Unpack(t.merger.dims)
 		if err == nil {
 			err = t.merger.add(m.number, iv)
 		}

@@ -129,7 +129,7 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 		return nil, recording(err)
 	}
 	defer release()
-	w, err := record.CreateStudy(o.Dir, want)
+	w, err := record.Create[*record.Study](o.Dir, want)
 	if err != nil {
 		return nil, recording(err)
 	}

@@ -48,7 +48,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	if err != nil && !errors.As(err, new(*study.BudgetError)) {
 		return nil, wrong(err)
 	}
-	w, err := record.ContinueStudy(dir, spec)
+	w, err := record.Continue[*record.Study](dir, spec)
 	if err != nil {
 		return nil, recording(err)
 	}

@@ -123,7 +123,7 @@ func (c *conductor) note(kind string, t record.Trial, j job, d *record.TrialData
 
 // over writes down how a trial ended. Its record is on the disk by then.
 func (c *conductor) over(t record.Trial, j job, d *record.TrialData) error {
-	if err := c.w.SyncTrials(t.Record); err != nil {
+	if err := c.w.SyncBelow(t.Record); err != nil {
 		return c.fullOr(err)
 	}
 	if err := c.note(record.EventEnd, t, j, d); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -49,25 +48,22 @@ func Open(name string) (Source, error) {
 		if i := strings.LastIndexByte(name, '#'); i > 0 {
 			s.Path, s.Configuration = name[:i], name[i+1:]
 		}
-	} else if base := filepath.Base(name); !info.IsDir() && (base == record.RunFile || base == record.StudyFile) {
+	} else if !info.IsDir() && record.KindOf(filepath.Base(name)) != "" {
 		s.Path = filepath.Dir(name) // a file of the record stands for it
 	}
-	if has(s.Path, record.StudyFile) {
+	kind := record.KindIn(s.Path)
+	if kind == record.KindStudy {
 		return s.openStudy()
 	}
 	if s.Configuration != "" {
 		return s, fmt.Errorf("%s is no study, so it has no configuration %q", s.Path, s.Configuration)
 	}
-	if has(s.Path, record.RunFile) {
+	if kind == record.KindRun {
 		r, err := record.OpenRun(s.Path)
 		s.Runs = []Run{{s.Path, r}}
 		return s, err
 	}
 	return s.openAll()
-}
-
-func has(dir, file string) bool {
-	return safeopen.Exists(dir, file)
 }
 
 func (s Source) openStudy() (Source, error) {
@@ -133,10 +129,12 @@ func find(top string) (runs, studies []string, err error) {
 			return err
 		case err != nil || !d.IsDir():
 			return nil // what may not be read holds nothing for us
-		case has(path, record.StudyFile):
+		}
+		switch record.KindIn(path) {
+		case record.KindStudy:
 			studies = append(studies, path)
 			return fs.SkipDir
-		case has(path, record.RunFile):
+		case record.KindRun:
 			runs = append(runs, path)
 			return fs.SkipDir
 		}

@@ -160,7 +160,7 @@ func (r *Runner) judge(t *trial, s *measure.Summary, asked spec.Run) (record.End
 
 // write leaves the record that a real run would, and returns what is in it.
 func (r *Runner) write(t *trial, intervals []*measure.Interval, q study.Request) (study.Result, error) {
-	w, err := record.Create(q.Dir, tool, q.Spec)
+	w, err := record.CreateRun(q.Dir, tool, q.Spec)
 	if err != nil {
 		return study.Result{}, err
 	}

@@ -3,7 +3,6 @@
 package recordtest
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -61,7 +60,7 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		o.Name = "db.example:27017"
 	}
 	spec := o.spec()
-	w, err := record.Create(dir, record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, spec)
+	w, err := record.CreateRun(dir, record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +77,8 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		w.AddService("measure", 2400*time.Millisecond, 48<<20)
 	}
 	if o.OnLab {
-		if err := errors.Join(w.SetLab(Lab(o.Name)), w.SetLabAfter(LabAfter(o.Name))); err != nil {
-			return nil, err
-		}
+		w.SetLab(Lab(o.Name))
+		w.SetLabAfter(LabAfter(o.Name))
 	}
 	w.SetEnvironment(environment())
 	w.SetFill(record.FillResult{Records: 100_000, Present: 100_000, Counted: 100_000, Skipped: true})
@@ -123,7 +121,7 @@ func environment() record.Environment {
 }
 
 // play writes the intervals and events.
-func (o Run) play(w *record.Writer) error {
+func (o Run) play(w *record.RunWriter) error {
 	total := o.Warmup + o.Seconds
 	at := func(s int) time.Duration { return time.Duration(s) * time.Second }
 	events := map[int]measure.Event{

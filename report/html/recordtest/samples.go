@@ -9,7 +9,7 @@ import (
 )
 
 // samples writes what a machine and a server did in a second.
-func (o Run) samples(w *record.Writer, s int) error {
+func (o Run) samples(w *record.RunWriter, s int) error {
 	if !o.Sampled {
 		return nil
 	}

@@ -141,7 +141,7 @@ func (o Suite) Studies() []*record.Study {
 // Write writes the suite into a new directory, with the records of its parts.
 func (o Suite) Write(dir string) (*record.Suite, error) {
 	s := &record.Suite{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
-		Command: []string{"plimsoll", "study", "run", "examples/policy-storage", "--quick"}, Started: Started, Ended: pointer(Started.Add(9 * time.Minute)),
+		Command: []string{"plimsoll", "suite", "run", "examples/policy-storage", "--quick"}, Started: Started, Ended: pointer(Started.Add(9 * time.Minute)),
 		Environment: environment(), Validity: []measure.Finding{{ID: "scaled-floor", Severity: measure.Note, Text: "members have 256 MiB, as less does not start"}}}, Budget: record.BudgetQuick, Scale: spec.Scale{Data: 1. / 128, Workers: 1. / 8, Cores: 1. / 16}, Source: "examples/policy-storage",
 		Left: []spec.Left{
 			{What: "trials", From: "6", To: "3", Why: "to be done in ten minutes"}, {Part: "client-b", What: "client threads", From: "224", Why: "to be done in ten minutes: the ends and the baseline stay"},

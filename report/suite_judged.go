@@ -1,0 +1,182 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
+)
+
+// SuiteHeadline is what is read first of a figure: what the document says most strongly about it, and what was found here.
+type SuiteHeadline struct {
+	// What names the figure and its level, There what the document has, Here what was measured, with its interval.
+	What, There, Here string
+	Agreement         record.Agreement
+}
+
+// Headlines are the answers to “what did the document say, and what is it here”, as the judgement has them.
+func (s *Suite) Headlines() (list []SuiteHeadline) {
+	for _, i := range s.Record.Headlines {
+		if i < 0 || i >= len(s.Record.Statements) {
+			continue // a record may come from anybody
+		}
+		st := &s.Record.Statements[i]
+		at := slices.IndexFunc(s.Figures, func(f SuiteFigure) bool { return f.Sweep != nil && f.Sweep.ID == st.Sweep })
+		if at >= 0 {
+			list = append(list, s.Figures[at].headline(st))
+		}
+	}
+	return list
+}
+
+// headline puts a statement into words.
+func (f *SuiteFigure) headline(st *record.SuiteStatement) SuiteHeadline {
+	change, interval, _ := changeCells(st)
+	between := " "
+	if st.Kind == record.StatementWords {
+		between = ": "
+	}
+	h := SuiteHeadline{What: f.Title() + between + st.Level, There: cmp.Or(statedCell(st), "-"), Here: change, Agreement: st.Agreement}
+	if interval != "-" {
+		h.Here += " " + interval
+	}
+	if !judge.Derived(f.Sweep) && st.Kind != record.StatementWords {
+		h.What += ", " + metricCell(st)
+	}
+	if st.Agreement == record.NotStated {
+		h.There = "-"
+	}
+	return h
+}
+
+// WhyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first; "" if all
+// were.
+func WhyNotMeasured(s *Suite) string {
+	words := map[record.Gap]string{record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out", record.GapHere: "need what is not here",
+		record.GapOther: "for other reasons"}
+	counts := map[record.Gap]int{}
+	for _, st := range s.Record.Statements {
+		if st.Agreement == record.NotMeasured {
+			counts[st.Gap]++
+		}
+	}
+	gaps := []record.Gap{record.GapTime, record.GapLevels, record.GapHere, record.GapOther}
+	slices.SortStableFunc(gaps, func(a, b record.Gap) int { return cmp.Compare(counts[b], counts[a]) })
+	var list []string
+	for _, g := range gaps {
+		if counts[g] > 0 {
+			list = append(list, fmt.Sprintf("%d %s", counts[g], words[g]))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// adviceSection is what the document recommends, and what was found about it.
+func (s *Suite) adviceSection() Section {
+	x := Section{Title: "best practices of the document", Table: &Table{Header: []string{"the document says", "here", "why", "but"}, Left: 4}}
+	for _, a := range s.Record.Advice {
+		x.Table.row(a.Says, a.Found, a.Why, a.But)
+	}
+	return x
+}
+
+// practicesSection is what the measurements of this suite advise, whatever the document says.
+func (s *Suite) practicesSection() Section {
+	x := Section{Title: "best practices from what was measured here", Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "it rests on"}}}
+	for i := range s.Record.Practices {
+		p := &s.Record.Practices[i]
+		var rests []string
+		for _, l := range p.Levels {
+			rests = append(rests, levelText(l))
+		}
+		if p.Rests != "" {
+			rests = append(rests, p.Rests)
+		}
+		x.Table.row(p.Part, p.Setting, p.Advice, strings.Join(rests, "; "))
+	}
+	if len(x.Table.Rows) > 0 {
+		x.Lines = []string{"only from differences whose interval leaves out that there is none, on this machine and at this scale; a change is against the baseline of its part"}
+		if s.Record.Budget == record.BudgetSmoke {
+			x.Lines = []string{"this was a smoke test, so that no advice follows from it; the table shows how it would be told"}
+		}
+	}
+	return x
+}
+
+// levelText is what a level changes for certain.
+func levelText(l record.SuiteLevel) string {
+	var words []string
+	for _, x := range l.Changes {
+		c := record.Comparison{Unit: x.Unit, Ratio: x.Ratio, Low: x.Low, High: x.High, Difference: x.Difference}
+		words = append(words, heading(x.Metric)+" "+ChangeText(&c)+" "+IntervalText(&c))
+	}
+	return fmt.Sprintf("%s: %s, n = %d", l.Level, strings.Join(words, ", "), l.N)
+}
+
+// lossSection is what each failure took of what had been acknowledged.
+func (s *Suite) lossSection() Section {
+	x := Section{Title: "chance that a failure takes acknowledged writes", Table: &Table{Left: 1, Last: 1,
+		Header: []string{"part", "rounds", "with a loss", "chance", "most lost in a round", "oldest lost", "writes without an answer"}}}
+	for _, l := range s.Record.Losses {
+		cells := []string{l.Part, "-", "-", "-", "-", "-", judge.GoneText(l.Unanswered, l.Gone)}
+		if l.Rounds > 0 {
+			cells[1], cells[2], cells[3], cells[4] = strconv.Itoa(l.Rounds), strconv.Itoa(l.Lossy), judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
+		}
+		if l.Oldest != nil {
+			cells[5] = nanoseconds(float64(*l.Oldest)) + " before"
+		}
+		x.Table.row(cells...)
+	}
+	if len(x.Table.Rows) > 0 {
+		x.Lines = []string{"a round is one failure. The chance is that a failure takes something; the interval of 95 % is the exact one of Clopper and Pearson, and with few rounds " +
+			"it is wide. Oldest lost: how long before the fault it had been acknowledged. Writes without an answer are those that nobody promised to keep"}
+	}
+	return x
+}
+
+// drillUseSection sets beside each other what the drills of a suite used, for each write that was acknowledged.
+func (s *Suite) drillUseSection() Section {
+	x := Section{Title: "what the drills used", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes", "CPU of the servers", "for a write", "written",
+		"for a write", "REST service", "load generator"}}}
+	for _, u := range s.Record.Used {
+		base := u
+		if i := slices.IndexFunc(s.Record.Used, func(b record.SuiteUse) bool { return b.Part == u.Base }); i >= 0 {
+			base = s.Record.Used[i]
+		}
+		x.Table.row(append([]string{u.Part, cmp.Or(u.Level, "-")}, useCells(u, base)...)...)
+	}
+	if len(x.Table.Rows) == 0 {
+		return Section{}
+	}
+	x.Lines = []string{
+		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was back. What the kernel does for virtual disks, such as copying to a mirror, is not among it. What plain hosts write is not known.",
+		"Each is divided by the acknowledged writes, since what is out for longer writes less and uses less; in brackets the ratio to the first part that was loaded in the same way.",
+		"REST service and load generator: their CPU for an acknowledged write. They are processes beside the lab, and what they used is not among that of the servers.",
+	}
+	return x
+}
+
+// useCells are the columns behind the name and the level.
+func useCells(u, base record.SuiteUse) []string {
+	each := func(total, baseTotal float64, print func(float64) string) (all, one string) {
+		if total <= 0 || u.Writes <= 0 {
+			return "-", "-"
+		}
+		one = print(total / float64(u.Writes))
+		if baseTotal > 0 && base.Writes > 0 && u.Part != base.Part {
+			one += " (×" + figure.Significant(total/float64(u.Writes)/(baseTotal/float64(base.Writes))) + ")"
+		}
+		return print(total), one
+	}
+	seconds := func(x float64) string { return nanoseconds(x * 1e9) }
+	cpu, cpuEach := each(u.ServersCPU, base.ServersCPU, seconds)
+	written, writtenEach := each(float64(u.ServersBytes), float64(base.ServersBytes), func(x float64) string { return figure.Bytes(int64(x)) })
+	_, service := each(u.ServiceCPU, base.ServiceCPU, seconds)
+	_, generator := each(u.GeneratorCPU, base.GeneratorCPU, seconds)
+	return []string{strconv.Itoa(u.Members), figure.Count(u.Writes), cpu, cpuEach, written, writtenEach, service, generator}
+}

@@ -1,0 +1,18 @@
+package judge
+
+import (
+	"math"
+	"testing"
+)
+
+// Intervals as tables of the exact binomial interval have them.
+func TestChanceInterval(t *testing.T) {
+	for _, c := range []struct {
+		k, n      int
+		low, high float64
+	}{{0, 1, 0, 0.975}, {1, 1, 0.025, 1}, {0, 2, 0, 0.8419}, {2, 2, 0.1581, 1}, {1, 10, 0.0025, 0.4450}, {5, 10, 0.1871, 0.8129}, {0, 59, 0, 0.0606}} {
+		if low, high := chanceInterval(c.k, c.n); math.Abs(low-c.low) > 5e-5 || math.Abs(high-c.high) > 5e-5 {
+			t.Errorf("%d of %d: [%.4f, %.4f], want [%.4f, %.4f]", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/published"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// trendStatement holds words such as “rises” against the measured levels that they name.
+func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record.SuiteStatement {
+	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric, Level: trendLevels(sweep, t),
+		Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Place: sweep.Place.String(), Baseline: sweep.Baseline}
+	if t.Note != "" {
+		st.Doubts = append(st.Doubts, "note on these words: "+t.Note)
+	}
+	if t.Goes == "unclear" {
+		st.Agreement, st.Why = record.NotStated, "the words name no direction"
+		return st
+	}
+	pairs := trendPairs(sweep, t, by.levels)
+	if len(pairs) == 0 {
+		_, lacks := by.take(missing(sweep, t, by.levels), t.Metric)
+		if lacks.why == "" {
+			lacks = lack{"no two levels that the words name were measured", record.GapLevels}
+		}
+		st.Agreement, st.Why, st.Gap = record.NotMeasured, lacks.why, lacks.gap
+		return st
+	}
+	if here := pairs[0][0] + " → " + pairs[0][1]; len(pairs) == 1 && trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && here != st.Level && numbered(sweep) {
+		st.Doubts = append(st.Doubts, "measured here: "+here)
+	}
+	found := map[record.Agreement]int{}
+	for _, pair := range pairs {
+		m := between(sweep, by, pair[0], pair[1], t.Metric)
+		if m == nil {
+			found[record.NotMeasured]++
+			continue
+		}
+		a, why := trendAgreement(t.Goes, m, by.margin)
+		found[a]++
+		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
+		if len(pairs) == 1 {
+			st.Ratio, st.Verdict = &m.ratio, m.verdict
+			st.Doubts = append(st.Doubts, toldDoubt(m)...)
+			if !m.single {
+				st.Low, st.High = &m.low, &m.high
+			}
+		}
+	}
+	st.Agreement = jointly(found)
+	if st.Why == "" {
+		_, lacks := by.take(pairs[0][1], t.Metric)
+		st.Why = lacks.why
+		if st.Agreement == record.NotMeasured {
+			st.Gap = cmp.Or(lacks.gap, record.GapOther)
+		}
+	}
+	if len(pairs) > 1 {
+		st.Why = fmt.Sprintf("%d of %d pairs of levels agree", found[record.Agrees], len(pairs))
+		st.Found = st.Why
+	}
+	return st
+}
+
+// jointly is what several findings say together: one that disagrees is enough.
+func jointly(found map[record.Agreement]int) record.Agreement {
+	for _, a := range []record.Agreement{record.Disagrees, record.NotTold, record.Agrees} {
+		if found[a] > 0 {
+			return a
+		}
+	}
+	return record.NotMeasured
+}
+
+func trendLevels(sweep *published.Sweep, t *published.Trend) string {
+	if t.From == "" && t.To == "" {
+		return "all levels of " + sweep.Factor
+	}
+	return t.From + " → " + t.To
+}
+
+// trendEnd is the level that an end of a trend names, "" if it is none of the sweep.
+func trendEnd(sweep *published.Sweep, name string) string {
+	if l := sweep.Level(name); l != nil {
+		return l.Name
+	}
+	return ""
+}
+
+// missing is the level that would have had to be measured for a trend: an end of it that was not, or else any level but the baseline.
+func missing(sweep *published.Sweep, t *published.Trend, measured []string) string {
+	for _, end := range []string{t.To, t.From} {
+		if l := trendEnd(sweep, end); l != "" && l != sweep.Baseline && !slices.Contains(measured, l) {
+			return l
+		}
+	}
+	return lastOther(sweep)
+}
+
+// lastOther is the last level that is not the baseline.
+func lastOther(sweep *published.Sweep) string {
+	for i := len(sweep.Levels) - 1; i >= 0; i-- {
+		if sweep.Levels[i].Name != sweep.Baseline {
+			return sweep.Levels[i].Name
+		}
+	}
+	return ""
+}
+
+// trendPairs are the pairs of measured levels that the words name: two levels, the first or the last one, or parts of names
+// that are made of several ("8 cores" in "8C+32GB"), where the other part is the same.
+func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
+	from, to := trendSide(sweep, t.From, measured, true), trendSide(sweep, t.To, measured, false)
+	var alike, all [][2]string
+	for _, a := range from {
+		for _, b := range to {
+			if a.level == b.level {
+				continue
+			}
+			all = append(all, [2]string{a.level, b.level})
+			if a.rest == b.rest {
+				alike = append(alike, [2]string{a.level, b.level})
+			}
+		}
+	}
+	if len(alike) > 0 {
+		return alike
+	}
+	if len(all) == 0 {
+		return partOfRange(sweep, t, measured)
+	}
+	return all
+}
+
+// partOfRange are the outermost measured levels between both ends of a trend, where levels are numbers and an end was not measured:
+// what rises from 32 to 256 threads rises from 128 to 256 as well. nil if fewer than two were.
+func partOfRange(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
+	place := func(name string) int {
+		return slices.IndexFunc(sweep.Levels, func(l published.Level) bool { return l.Name == name })
+	}
+	from, to := place(trendEnd(sweep, t.From)), place(trendEnd(sweep, t.To))
+	if from < 0 || to < 0 || !numbered(sweep) {
+		return nil
+	}
+	var between []string
+	for i := from; i <= to; i++ {
+		if name := sweep.Levels[i].Name; slices.Contains(measured, name) || name == sweep.Baseline && len(measured) > 0 {
+			between = append(between, name)
+		}
+	}
+	if len(between) < 2 {
+		return nil
+	}
+	return [][2]string{{between[0], between[len(between)-1]}}
+}
+
+// numbered says whether all levels of a sweep are numbers, such as 25M, so that they have an order.
+func numbered(sweep *published.Sweep) bool {
+	return !slices.ContainsFunc(sweep.Levels, func(l published.Level) bool {
+		_, err := strconv.ParseFloat(strings.TrimSuffix(l.Name, "M"), 64)
+		return err != nil
+	})
+}
+
+// side is a level that an end of a trend names, and what else is in its name.
+type side struct{ level, rest string }
+
+func trendSide(sweep *published.Sweep, name string, measured []string, first bool) []side {
+	if l := trendEnd(sweep, name); l != "" {
+		if !slices.Contains(measured, l) {
+			return nil
+		}
+		return []side{{level: l}}
+	}
+	if len(measured) == 0 {
+		return nil
+	}
+	if name == "" || strings.HasPrefix(name, "the ") { // the smallest, the largest, the most
+		if first {
+			return []side{{level: measured[0]}}
+		}
+		return []side{{level: measured[len(measured)-1]}}
+	}
+	var list []side
+	wanted := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(name, "ores"), " ", ""))
+	for _, level := range measured {
+		tokens := strings.FieldsFunc(strings.ToLower(level), func(r rune) bool { return r == '+' || r == ',' })
+		rest := slices.DeleteFunc(tokens, func(s string) bool { return strings.ReplaceAll(s, " ", "") == wanted })
+		if len(rest) < len(strings.FieldsFunc(level, func(r rune) bool { return r == '+' || r == ',' })) {
+			list = append(list, side{level, strings.Join(rest, ",")})
+		}
+	}
+	return list
+}
+
+// between is the ratio of two levels, out of their ratios to the baseline: exact where one of them is the baseline, and
+// otherwise no narrower than both intervals allow, since what both have in common is not taken out.
+func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
+	if a == sweep.Baseline {
+		return whole(first(by.take(b, metric)))
+	}
+	x := whole(first(by.take(a, metric)))
+	if x == nil {
+		return nil
+	}
+	inverse := taken{part: x.part, metric: x.metric, ratio: 1 / x.ratio, low: 1 / x.high, high: 1 / x.low, n: x.n, verdict: turned(x.verdict), note: x.note, single: x.single}
+	if b == sweep.Baseline {
+		return &inverse
+	}
+	y := whole(first(by.take(b, metric)))
+	if y == nil {
+		return nil
+	}
+	m := taken{part: x.part, metric: x.metric, ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low, n: min(x.n, y.n)}
+	m.verdict = verdictOf(m.low, m.high, by.margin)
+	if x.single || y.single {
+		m.single, m.note, m.verdict = true, cmp.Or(x.note, y.note), record.Inconclusive
+	}
+	return &m
+}
+
+func first[T, R any](x T, _ R) T { return x }
+
+// whole is what was measured if it has a ratio and an interval.
+func whole(m *taken) *taken {
+	if m == nil || !(m.ratio > 0) || !(m.low > 0) || !finite(m.ratio) || !finite(m.low) || !finite(m.high) {
+		return nil
+	}
+	return m
+}
+
+func turned(v record.Verdict) record.Verdict {
+	switch v {
+	case record.Better:
+		return record.Worse
+	case record.Worse:
+		return record.Better
+	}
+	return v
+}
+
+// verdictOf is the verdict that an interval of a ratio allows, more being called better whatever it is.
+func verdictOf(low, high, margin float64) record.Verdict {
+	switch bound := 1 + margin; {
+	case low >= 1/bound && high <= bound:
+		return record.Equivalent
+	case low > 1:
+		return record.Better
+	case high < 1:
+		return record.Worse
+	}
+	return record.Inconclusive
+}
+
+// trendAgreement holds a direction against a ratio.
+func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, string) {
+	if m.single {
+		return record.NotTold, m.note
+	}
+	if m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1) {
+		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
+	}
+	if m.verdict == record.Inconclusive {
+		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
+	}
+	here := "it rises here"
+	switch {
+	case m.verdict == record.Equivalent:
+		here = "there is no difference here that matters"
+	case m.ratio < 1:
+		here = "it falls here"
+	}
+	ok := goes == "steady" && (m.verdict == record.Equivalent || math.Abs(math.Log(m.ratio)) <= math.Log1p(margin)) ||
+		goes == "rises" && m.verdict != record.Equivalent && m.ratio > 1 || goes == "falls" && m.verdict != record.Equivalent && m.ratio < 1
+	if ok {
+		return record.Agrees, here
+	}
+	return record.Disagrees, here
+}
