@@ -1,7 +1,8 @@
 package record
 
-// Conclusion is what a result comes to as a whole, in the word by which those act who do not read it: scripts, by the exit code that
-// the command line has for each, and suites, which have the result as a part. The rooms that judge a kind of record decide it.
+// Conclusion is what a result comes to as a whole, in the word by which those act who do not read it: scripts, by the
+// exit code that the command line has for each, and suites, which have the result as a part. The rooms that judge a
+// kind of record decide it.
 type Conclusion string
 
 const (

@@ -29,7 +29,8 @@ const (
 // Suite is suite.json: everything about a suite but the records of its parts.
 type Suite struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up
+	// or is known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
 	Specification spec.Suite `json:"specification"`
@@ -89,7 +90,8 @@ type Part struct {
 	// Seconds is how long it took; Estimate how long it was thought to take.
 	Seconds  float64 `json:"seconds,omitempty"`
 	Estimate float64 `json:"estimate_seconds,omitempty"`
-	// Conclusion is what its record comes to, or its error; absent as long as there is neither, and in records of before.
+	// Conclusion is what its record comes to, or its error; absent as long as there is neither, and in records of
+	// before.
 	Conclusion Conclusion `json:"conclusion,omitempty" jsonschema:"enum=satisfied,enum=missed,enum=writes lost,enum=invalid,enum=interrupted,enum=refused,enum=unreachable,enum=failed"`
 	// Exit is the exit code that the command of the part alone would have had.
 	Exit int `json:"exit"`

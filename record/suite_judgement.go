@@ -1,7 +1,8 @@
 package record
 
-// SuiteJudgement is what the parts of a suite say of the document that it repeats. Package suite/judge makes it from their records
-// when the suite ends; of a suite that goes on, or of one that is older than this, it is made when somebody reads it.
+// SuiteJudgement is what the parts of a suite say of the document that it repeats. Package suite/judge makes it from
+// their records when the suite ends; of a suite that goes on, or of one that is older than this, it is made when
+// somebody reads it.
 type SuiteJudgement struct {
 	// Counts are the statements by what became of them.
 	Counts map[Agreement]int `json:"counts,omitzero"`
@@ -9,7 +10,8 @@ type SuiteJudgement struct {
 	Statements []SuiteStatement `json:"statements,omitzero"`
 	// Figures are what the parts show of the document, in their order.
 	Figures []SuiteFigure `json:"figures,omitempty"`
-	// Headlines are the statements that say most, by their places among the statements, in the order in which they are read.
+	// Headlines are the statements that say most, by their places among the statements, in the order in which they
+	// are read.
 	Headlines []int `json:"headlines,omitempty"`
 	// Advice is what the document recommends, with what was found about it here.
 	Advice []SuiteAdvice `json:"advice,omitempty"`
@@ -22,15 +24,16 @@ type SuiteJudgement struct {
 
 // SuiteFigure is a figure, table or output of the document that parts repeat.
 type SuiteFigure struct {
-	// Name is how a part calls it. Sweep is its ID in package published, absent if the document has nothing by that name that
-	// could be measured. Its statements are those of the sweep.
+	// Name is how a part calls it. Sweep is its ID in package published, absent if the document has nothing by that
+	// name that could be measured. Its statements are those of the sweep.
 	Name  string `json:"name"`
 	Sweep string `json:"sweep,omitempty"`
 	// Notes are what has to be known of it beside its statements.
 	Notes []SuiteNote `json:"notes,omitempty"`
 }
 
-// SuiteNote is a sentence, or, without a text, what the record of a part says: a drill found more than the document looked at.
+// SuiteNote is a sentence, or, without a text, what the record of a part says: a drill found more than the document
+// looked at.
 type SuiteNote struct {
 	Text string `json:"text,omitempty"`
 	// Part is the name of a part, and Level what it is of the document.
@@ -43,8 +46,8 @@ type Agreement string
 
 // The words of an agreement. What is only drawn, not stated or a setting is no statement, and is not counted.
 const (
-	// Agrees: the document's ratio lies in the measured interval, both differ from 1 by less than the margin, or what the
-	// words say was found.
+	// Agrees: the document's ratio lies in the measured interval, both differ from 1 by less than the margin, or what
+	// the words say was found.
 	Agrees Agreement = "agrees"
 	// SameDirection: better or worse as in the document, by another ratio.
 	SameDirection Agreement = "same direction"
@@ -91,6 +94,9 @@ type SuiteStatement struct {
 	// Stated is what the document has, as it is written there; Place where.
 	Stated string `json:"stated,omitempty"`
 	Place  string `json:"place,omitempty"`
+	// Goes is where a trend goes, such as “rises”, and Words how the document says it.
+	Goes  string `json:"goes,omitempty"`
+	Words string `json:"words,omitempty"`
 	// Published is the ratio to the document's own baseline; Bound is "about", "below", "above" or "up to".
 	Published *float64 `json:"published_ratio,omitempty"`
 	Bound     string   `json:"bound,omitempty"`
@@ -146,7 +152,8 @@ type SuitePractice struct {
 	// Setting is what the advice is about: a factor, a key that a procedure chose, a failure.
 	Setting string `json:"setting"`
 	Advice  string `json:"advice"`
-	// Levels are the levels whose difference is certain, the best one first; Rests says in a sentence what else it rests on.
+	// Levels are the levels whose difference is certain, the best one first; Rests says in a sentence what else it
+	// rests on.
 	Levels []SuiteLevel `json:"levels,omitempty"`
 	Rests  string       `json:"rests_on,omitempty"`
 }
@@ -172,13 +179,15 @@ type SuiteChange struct {
 // SuiteLoss is what the failure of a drill took of what had been acknowledged.
 type SuiteLoss struct {
 	Part string `json:"part"`
-	// Rounds are those in which something was acknowledged, and Lossy those of them in which some of that was gone. A chance that
-	// a failure takes something lies between Low and High; all are absent where nobody acknowledged a write.
+	// Rounds are those in which something was acknowledged, and Lossy those of them in which some of that was gone. A
+	// chance that a failure takes something lies between Low and High; all are absent where nobody acknowledged a
+	// write.
 	Rounds int     `json:"rounds,omitempty"`
 	Lossy  int     `json:"rounds_with_loss,omitempty"`
 	Low    float64 `json:"chance_low,omitempty"`
 	High   float64 `json:"chance_high,omitempty"`
-	// Most is the most that was lost in a round, and Oldest how long before the fault the oldest of it had been acknowledged.
+	// Most is the most that was lost in a round, and Oldest how long before the fault the oldest of it had been
+	// acknowledged.
 	Most   int64  `json:"most,omitempty"`
 	Oldest *int64 `json:"oldest_ns,omitempty"`
 	// Unanswered are the writes that nobody acknowledged, and Gone those of them that were not there afterwards.

@@ -105,7 +105,7 @@ func formOf(result any) form {
 	case *record.ComparisonReport:
 		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
 	case *Suite:
-		return form{"a suite", r.Record, words(suiteDocument, r), table(SuiteCSV, r), nil}
+		return form{"a suite", r.Record, words(suiteDocument, r), table(suiteCSV, r), nil}
 	case *record.HistoryReport:
 		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
 	case *record.Sizing:

@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
+// drillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
 // noticed differently is told apart.
-func DrillTitle(d *record.Drill) string {
-	text := d.Specification.Name + onEngine(d.Engine) + ": " + DrillVerdict(d)
+func drillTitle(d *record.Drill) string {
+	text := d.Specification.Name + onEngine(d.Engine) + ": " + drillVerdict(d)
 	if d.Status == record.Running {
 		return text
 	}
@@ -26,7 +26,7 @@ func DrillTitle(d *record.Drill) string {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
 			text += ", outage " + mannerOutage(&list[0]) + outageOf(d)
 		}
-		return text + ", " + DrillLoss(d)
+		return text + ", " + drillLoss(d)
 	}
 	for i := range list {
 		m := &list[i]
@@ -47,8 +47,8 @@ func onEngine(engine string) string {
 	return " on " + engine
 }
 
-// DrillVerdict is the verdict with how far the drill came.
-func DrillVerdict(d *record.Drill) string {
+// drillVerdict is the verdict with how far the drill came.
+func drillVerdict(d *record.Drill) string {
 	if d.Status == record.Running {
 		return drillRunning(d)
 	}
@@ -84,8 +84,8 @@ func drillRunning(d *record.Drill) string {
 	return text
 }
 
-// DrillLoss is what was lost, each manner told apart if there are several.
-func DrillLoss(d *record.Drill) string {
+// drillLoss is what was lost, each manner told apart if there are several.
+func drillLoss(d *record.Drill) string {
 	list := DrillManners(d)
 	switch len(list) {
 	case 0:
@@ -104,7 +104,7 @@ func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) 
 
 // drillDocument says what a drill found, the verdict first.
 func drillDocument(d *record.Drill) *Document {
-	doc := &Document{Title: DrillTitle(d), Verdict: DrillVerdict(d), Grade: Warn, Problem: d.Problem, Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
+	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem, Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
 	doc.Brief = doc.Verdict
 	switch {
 	case d.Verdict == record.Violated || d.Status == record.Failed:

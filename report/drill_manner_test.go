@@ -48,7 +48,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{
 		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: "power-off:host1", Manner: "crash", Injected: 1e9, Hit: true}},
 		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
-	if got, want := DrillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
+	if got, want := drillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
 		t.Errorf("the title is %q, want %q", got, want)
 	}
 }

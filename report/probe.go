@@ -12,23 +12,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// ProbeTitle is the verdict of a probe in one line.
-func ProbeTitle(p *record.Probe) string {
+// probeTitle is the verdict of a probe in one line.
+func probeTitle(p *record.Probe) string {
 	name := p.Specification.Directory
-	what := ProbeStack(p.Storage)
+	what := probeStack(p.Storage)
 	switch {
 	case p.Status == record.Failed:
 		return fmt.Sprintf("storage of %s: not measured to the end", name)
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
 		return fmt.Sprintf("storage of %s: nothing was measured", name)
 	case p.Class != nil:
-		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, ProbeVerdict(p))
+		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, probeVerdict(p))
 	}
-	return fmt.Sprintf("storage of %s (%s): %s", name, what, ProbeVerdict(p))
+	return fmt.Sprintf("storage of %s (%s): %s", name, what, probeVerdict(p))
 }
 
-// ProbeVerdict is the word on durability with what it rests on.
-func ProbeVerdict(p *record.Probe) string {
+// probeVerdict is the word on durability with what it rests on.
+func probeVerdict(p *record.Probe) string {
 	if measure.Worst(p.Validity) == measure.Invalid {
 		brief, _ := doubt(p.Validity)
 		return brief
@@ -48,8 +48,8 @@ func ProbeVerdict(p *record.Probe) string {
 	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
 }
 
-// ProbeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
-func ProbeStack(s record.ProbeStorage) string {
+// probeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
+func probeStack(s record.ProbeStorage) string {
 	text := orWord(s.Filesystem, "unknown filesystem")
 	for _, level := range probeLevels(s.Devices) {
 		text += " on " + strings.Join(level, " + ")
@@ -84,7 +84,7 @@ func orWord(s, other string) string {
 
 // probeDocument tells a probe of storage.
 func probeDocument(p *record.Probe) *Document {
-	d := &Document{Title: ProbeTitle(p), Verdict: "durability: " + ProbeVerdict(p), Brief: ProbeVerdict(p), Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
+	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p), Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
 		Objectives: objectivePoints(p.Objectives), Findings: findingPoints(p.Validity), Checks: probeChecks(p)}
 	switch {
 	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met && !o.Unknown }):
@@ -113,7 +113,7 @@ func probeDocument(p *record.Probe) *Document {
 	if p.Class != nil {
 		class, from = p.Class.Text, p.Class.Provenance
 	}
-	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", ProbeStack(p.Storage),
+	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", probeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
 	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p),
 		probeDevices(p), probeStorage(p))
@@ -363,7 +363,7 @@ func probeStorage(p *record.Probe) Section {
 	if st.Direct {
 		direct = fmt.Sprintf("O_DIRECT in steps of %s (%s)", figure.Bytes(st.OffsetAlign), st.AlignFrom)
 	}
-	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", ProbeStack(st), orWord(st.Options, "no options that matter"),
+	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", probeStack(st), orWord(st.Options, "no options that matter"),
 		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, orWord(st.Preallocated, "nothing"))}
 	for _, b := range st.Devices {
 		kind := b.Kind

@@ -77,10 +77,10 @@ func TestProbe(t *testing.T) {
 
 func TestProbeStack(t *testing.T) {
 	s := record.ProbeStorage{Filesystem: "xfs", Devices: []record.ProbeBlock{{Name: "md0"}, {Name: "sda", Above: []string{"md0"}}, {Name: "sdb", Above: []string{"md0"}}}}
-	if got := ProbeStack(s); got != "xfs on md0 on sda + sdb" {
+	if got := probeStack(s); got != "xfs on md0 on sda + sdb" {
 		t.Error(got)
 	}
-	if got := ProbeStack(record.ProbeStorage{}); got != "unknown filesystem" {
+	if got := probeStack(record.ProbeStorage{}); got != "unknown filesystem" {
 		t.Error(got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // found, how the document's statements stand to it, and what its advice is worth here.
 func suiteDocument(s *Suite) *Document {
 	r := s.Record
-	d := &Document{Title: SuiteTitle(s), Verdict: SuiteVerdict(s), Problem: r.Problem, Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
+	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
 	d.Brief = d.Verdict
 	if d.Problem == "" && s.Problem != "" {
@@ -68,15 +68,11 @@ func (p *SuitePart) document() (d *Document) {
 	return d
 }
 
-// points are what the document says and what was found here, and the parts whose figures must not be used. As long as nothing
-// can be held against the document, and while the suite goes on, they are its parts.
+// points are what the document says and what was found here, and the parts whose figures must not be used. As long as
+// nothing can be held against the document, and while the suite goes on, they are its parts.
 func (s *Suite) points() []Point {
-	var points []Point
-	headlines := s.Headlines()
-	for _, h := range headlines {
-		points = append(points, Point{agreementGrade(h.Agreement), h.What, fmt.Sprintf("there %s, here %s: %s", h.There, h.Here, h.Agreement)})
-	}
-	whole := len(headlines) > 0 && s.Record.Status != record.Running
+	points := s.headlines()
+	whole := len(points) > 0 && s.Record.Status != record.Running
 	if !whole {
 		points = nil
 	}
@@ -137,7 +133,7 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 		of   record.Agreement
 		note string
 	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"}, {record.SameDirection, "better or worse as there, by another ratio"},
-		{record.Disagrees, "the other direction, or a difference on one side only"}, {record.NotTold, "too uncertain to say"}, {record.NotMeasured, cmp.Or(WhyNotMeasured(s), "nothing was left out")}} {
+		{record.Disagrees, "the other direction, or a difference on one side only"}, {record.NotTold, "too uncertain to say"}, {record.NotMeasured, cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
 		list = append(list, Tile{Capitalised(string(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
 	}
 	return list
@@ -149,7 +145,7 @@ func (s *Suite) scaleNote() string {
 	if s.Record.Scale == (spec.Scale{}) && own {
 		return "parts have scales of their own"
 	}
-	return "scale " + SuiteScale(s)
+	return "scale " + suiteScale(s)
 }
 
 // checks say what was looked at in the suite as a whole.

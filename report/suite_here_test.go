@@ -16,8 +16,8 @@ import (
 func TestWhyNotMeasured(t *testing.T) {
 	s := policySuite(t)
 	want := "4 need what is not here, 3 for other reasons, 2 of levels left out"
-	if got := report.WhyNotMeasured(s); got != want {
-		t.Errorf("%q, want %q", got, want)
+	if facts := report.Of(s).Facts; !slices.Contains(facts, report.Fact{Name: "not measured", Value: want}) {
+		t.Errorf("%q, want %q", facts, want)
 	}
 	sum, counts := 0, s.Record.Counts
 	for _, word := range strings.Split(want, ", ") {
@@ -32,7 +32,8 @@ func TestWhyNotMeasured(t *testing.T) {
 	}
 }
 
-// The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and not how often.
+// The chance of a loss that a document asserts is held against rounds: two of them tell that something is lost, and
+// not how often.
 func TestChanceOfLoss(t *testing.T) {
 	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
@@ -82,8 +83,8 @@ func sectionText(t *testing.T, s *report.Suite, title string) string {
 	return ""
 }
 
-// What a suite advises follows from its own measurements: only from what is certain, with what else changes, and not to give up
-// what protects.
+// What a suite advises follows from its own measurements: only from what is certain, with what else changes, and not
+// to give up what protects.
 func TestPracticesFromMeasurements(t *testing.T) {
 	of := func(name, path string, levels ...recordtest.Level) judge.Part {
 		study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: name, Levels: levels})
@@ -136,8 +137,8 @@ func TestShortestAndLongestCalls(t *testing.T) {
 	}
 }
 
-// Words about a range of numbers are held against what was measured of the range, and it says of which part; what a comparison has
-// to be doubted for is said beside it also where it is certain.
+// Words about a range of numbers are held against what was measured of the range, and it says of which part; what a
+// comparison has to be doubted for is said beside it also where it is certain.
 func TestPartOfARange(t *testing.T) {
 	both := map[string]float64{"throughput": 1.3, "read.mean": 1.2, "update.mean": 1.4}
 	study := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "client threads", Levels: []recordtest.Level{{Name: "128"}, {Name: "256", Ratios: both}}},
@@ -168,8 +169,8 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 	}
 }
 
-// Whether users noticed a failure stands beside what the document says, and without its length: that would be read as the document's
-// equal. Nothing is said of a failure that did not come about.
+// Whether users noticed a failure stands beside what the document says, and without its length: that would be read as
+// the document's equal. Nothing is said of a failure that did not come about.
 func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
 		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),

@@ -12,15 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// SuiteHeadline is what is read first of a figure: what the document says most strongly about it, and what was found here.
-type SuiteHeadline struct {
-	// What names the figure and its level, There what the document has, Here what was measured, with its interval.
-	What, There, Here string
-	Agreement         record.Agreement
-}
-
-// Headlines are the answers to “what did the document say, and what is it here”, as the judgement has them.
-func (s *Suite) Headlines() (list []SuiteHeadline) {
+// headlines are the answers to “what did the document say, and what is it here”, as the judgement has them: of each
+// figure what the document says most strongly.
+func (s *Suite) headlines() (list []Point) {
 	for _, i := range s.Record.Headlines {
 		if i < 0 || i >= len(s.Record.Statements) {
 			continue // a record may come from anybody
@@ -35,30 +29,30 @@ func (s *Suite) Headlines() (list []SuiteHeadline) {
 }
 
 // headline puts a statement into words.
-func (f *SuiteFigure) headline(st *record.SuiteStatement) SuiteHeadline {
-	change, interval, _ := changeCells(st)
-	between := " "
+func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
+	here, interval, _ := changeCells(st)
+	what, there := f.Title()+" "+st.Level, cmp.Or(statedCell(st), "-")
 	if st.Kind == record.StatementWords {
-		between = ": "
+		what = f.Title() + ": " + st.Level
+	} else if !judge.Derived(f.Sweep) {
+		what += ", " + metricCell(st)
 	}
-	h := SuiteHeadline{What: f.Title() + between + st.Level, There: cmp.Or(statedCell(st), "-"), Here: change, Agreement: st.Agreement}
 	if interval != "-" {
-		h.Here += " " + interval
-	}
-	if !judge.Derived(f.Sweep) && st.Kind != record.StatementWords {
-		h.What += ", " + metricCell(st)
+		here += " " + interval
 	}
 	if st.Agreement == record.NotStated {
-		h.There = "-"
+		there = "-"
 	}
-	return h
+	return Point{agreementGrade(st.Agreement), what, fmt.Sprintf("there %s, here %s: %s", there, here, st.Agreement)}
 }
 
-// WhyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first; "" if all
-// were.
-func WhyNotMeasured(s *Suite) string {
-	words := map[record.Gap]string{record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out", record.GapHere: "need what is not here",
-		record.GapOther: "for other reasons"}
+// whyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
+// "" if all were.
+func whyNotMeasured(s *Suite) string {
+	words := map[record.Gap]string{
+		record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out",
+		record.GapHere: "need what is not here", record.GapOther: "for other reasons",
+	}
 	counts := map[record.Gap]int{}
 	for _, st := range s.Record.Statements {
 		if st.Agreement == record.NotMeasured {
@@ -78,7 +72,8 @@ func WhyNotMeasured(s *Suite) string {
 
 // adviceSection is what the document recommends, and what was found about it.
 func (s *Suite) adviceSection() Section {
-	x := Section{Title: "best practices of the document", Table: &Table{Header: []string{"the document says", "here", "why", "but"}, Left: 4}}
+	x := Section{Title: "best practices of the document",
+		Table: &Table{Left: 4, Header: []string{"the document says", "here", "why", "but"}}}
 	for _, a := range s.Record.Advice {
 		x.Table.row(a.Says, a.Found, a.Why, a.But)
 	}
@@ -87,7 +82,8 @@ func (s *Suite) adviceSection() Section {
 
 // practicesSection is what the measurements of this suite advise, whatever the document says.
 func (s *Suite) practicesSection() Section {
-	x := Section{Title: "best practices from what was measured here", Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "it rests on"}}}
+	x := Section{Title: "best practices from what was measured here",
+		Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "it rests on"}}}
 	for i := range s.Record.Practices {
 		p := &s.Record.Practices[i]
 		var rests []string
@@ -100,7 +96,8 @@ func (s *Suite) practicesSection() Section {
 		x.Table.row(p.Part, p.Setting, p.Advice, strings.Join(rests, "; "))
 	}
 	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"only from differences whose interval leaves out that there is none, on this machine and at this scale; a change is against the baseline of its part"}
+		x.Lines = []string{"only from differences whose interval leaves out that there is none, on this machine and at this scale; " +
+			"a change is against the baseline of its part"}
 		if s.Record.Budget == record.BudgetSmoke {
 			x.Lines = []string{"this was a smoke test, so that no advice follows from it; the table shows how it would be told"}
 		}
@@ -125,7 +122,8 @@ func (s *Suite) lossSection() Section {
 	for _, l := range s.Record.Losses {
 		cells := []string{l.Part, "-", "-", "-", "-", "-", judge.GoneText(l.Unanswered, l.Gone)}
 		if l.Rounds > 0 {
-			cells[1], cells[2], cells[3], cells[4] = strconv.Itoa(l.Rounds), strconv.Itoa(l.Lossy), judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
+			cells[1], cells[2] = strconv.Itoa(l.Rounds), strconv.Itoa(l.Lossy)
+			cells[3], cells[4] = judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
 		}
 		if l.Oldest != nil {
 			cells[5] = nanoseconds(float64(*l.Oldest)) + " before"
@@ -133,16 +131,17 @@ func (s *Suite) lossSection() Section {
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"a round is one failure. The chance is that a failure takes something; the interval of 95 % is the exact one of Clopper and Pearson, and with few rounds " +
-			"it is wide. Oldest lost: how long before the fault it had been acknowledged. Writes without an answer are those that nobody promised to keep"}
+		x.Lines = []string{"a round is one failure. The chance is that a failure takes something; the interval of 95 % is the exact one of " +
+			"Clopper and Pearson, and with few rounds it is wide. Oldest lost: how long before the fault it had been acknowledged. " +
+			"Writes without an answer are those that nobody promised to keep"}
 	}
 	return x
 }
 
 // drillUseSection sets beside each other what the drills of a suite used, for each write that was acknowledged.
 func (s *Suite) drillUseSection() Section {
-	x := Section{Title: "what the drills used", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes", "CPU of the servers", "for a write", "written",
-		"for a write", "REST service", "load generator"}}}
+	x := Section{Title: "what the drills used", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
+		"CPU of the servers", "for a write", "written", "for a write", "REST service", "load generator"}}}
 	for _, u := range s.Record.Used {
 		base := u
 		if i := slices.IndexFunc(s.Record.Used, func(b record.SuiteUse) bool { return b.Part == u.Base }); i >= 0 {
@@ -154,9 +153,12 @@ func (s *Suite) drillUseSection() Section {
 		return Section{}
 	}
 	x.Lines = []string{
-		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was back. What the kernel does for virtual disks, such as copying to a mirror, is not among it. What plain hosts write is not known.",
-		"Each is divided by the acknowledged writes, since what is out for longer writes less and uses less; in brackets the ratio to the first part that was loaded in the same way.",
-		"REST service and load generator: their CPU for an acknowledged write. They are processes beside the lab, and what they used is not among that of the servers.",
+		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was " +
+			"back. What the kernel does for virtual disks, such as copying to a mirror, is not among it. What plain hosts write is not known.",
+		"Each is divided by the acknowledged writes, since what is out for longer writes less and uses less; in brackets the ratio to the " +
+			"first part that was loaded in the same way.",
+		"REST service and load generator: their CPU for an acknowledged write. They are processes beside the lab, and what they used is " +
+			"not among that of the servers.",
 	}
 	return x
 }

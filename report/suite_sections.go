@@ -22,7 +22,7 @@ func (s *Suite) facts() []Fact {
 		document, there = s.Source.Title+" ("+publisher(s.Source)+")", s.Source.About
 		figures = "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other"
 	}
-	return Facts("document", document, "there", there, "here", s.here(), "scale", SuiteScale(s), "not measured", WhyNotMeasured(s), "took", s.took(),
+	return Facts("document", document, "there", there, "here", s.here(), "scale", suiteScale(s), "not measured", whyNotMeasured(s), "took", s.took(),
 		"budget", BudgetText(s.Record), "loaded", s.Record.Against, "figures", figures)
 }
 
@@ -69,7 +69,7 @@ func (s *Suite) here() string {
 	if s.Record.Against != "" {
 		what = s.Record.Against
 	}
-	return strings.TrimPrefix(what+" on "+MachineText(s.Record.Environment), " on ")
+	return strings.TrimPrefix(what+" on "+Machine(s.Record.Environment), " on ")
 }
 
 func engineText(l *spec.Lab) string {
@@ -273,8 +273,7 @@ func unitWords(metric string) string {
 func statedCell(st *record.SuiteStatement) string {
 	switch {
 	case st.Kind == record.StatementTrend:
-		word, _, _ := strings.Cut(st.Stated, ":")
-		return word
+		return st.Goes
 	case st.Kind == record.StatementWords:
 		return st.Stated
 	case st.Metric == "multiplier" && st.Published != nil:
@@ -293,8 +292,7 @@ func statedCell(st *record.SuiteStatement) string {
 // placeCell is how the document has it.
 func placeCell(st *record.SuiteStatement) string {
 	if st.Kind == record.StatementTrend {
-		_, words, _ := strings.Cut(st.Stated, ": ")
-		return words
+		return "“" + st.Words + "”"
 	}
 	if st.Kind == record.StatementWords || st.Agreement == record.OnlyDrawn {
 		return ""
@@ -302,7 +300,8 @@ func placeCell(st *record.SuiteStatement) string {
 	return st.Stated
 }
 
-// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors if one is large.
+// writeRatio is how the ratios of a statement are written, the document's among them: as changes, or all as factors
+// if one is large.
 func writeRatio(list ...*float64) func(float64) string {
 	for _, x := range list {
 		if x != nil && figure.Large(*x) {
@@ -312,9 +311,9 @@ func writeRatio(list ...*float64) func(float64) string {
 	return figure.Change
 }
 
-// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are to the
-// baseline of the document on one side, and to that of the part on the other.
-func SuiteCSV(w io.Writer, s *Suite) error {
+// suiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
+// to the baseline of the document on one side, and to that of the part on the other.
+func suiteCSV(w io.Writer, s *Suite) error {
 	out := csv.NewWriter(w)
 	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
 		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}

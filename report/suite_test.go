@@ -137,8 +137,8 @@ func TestAdviceOfADocument(t *testing.T) {
 	}
 }
 
-// The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The arithmetic of
-// package capacity gives the same from the trials of both levels, with an interval that overlaps.
+// The multipliers of the brief on SSDs are the ratios of the studies, and the servers three times as many. The
+// arithmetic of package capacity gives the same from the trials of both levels, with an interval that overlaps.
 func TestMultipliersAndEquivalentServers(t *testing.T) {
 	ssd := func(workload string, ratio float64) judge.Part {
 		study := recordtest.Sweeps("w-"+workload, workload, recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"}, {Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
@@ -201,7 +201,8 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	}
 }
 
-// What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a baseline of their own.
+// What drills used stands side by side, for each acknowledged write; parts that were loaded in another way have a
+// baseline of their own.
 func TestWhatDrillsUsed(t *testing.T) {
 	drill := func(name, level, via string, cpu, service float64, writes int64) judge.Part {
 		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
@@ -328,7 +329,7 @@ func TestGoldenSuite(t *testing.T) {
 	if err := report.Write(&md, s, "md"); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.SuiteCSV(&table, s); err != nil {
+	if err := report.Write(&table, s, "csv"); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(table.Bytes())).ReadAll()
@@ -356,18 +357,19 @@ func TestGoldenSuite(t *testing.T) {
 	}
 }
 
-// The first thing that is said of a suite is what the document says most strongly of each figure, with what was measured.
+// The first thing that is said of a suite is what the document says most strongly of each figure, with what was
+// measured.
 func TestHeadlinesOfASuite(t *testing.T) {
 	s := policySuite(t)
 	var lines []string
-	for _, h := range s.Headlines() {
-		lines = append(lines, h.What+" | "+h.There+" | "+h.Here+" | "+string(h.Agreement))
-		if h.Agreement == record.NotMeasured {
-			t.Errorf("nothing was measured of %s", h.What)
+	for _, p := range report.Of(s).Findings {
+		lines = append(lines, p.String())
+		if strings.HasSuffix(p.Text, ": "+string(record.NotMeasured)) {
+			t.Errorf("nothing was measured of %s", p.Mark)
 		}
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"figure 3, workload B: client threads 192, ops/s | +20.2 % | +19.0 % [+15.5 %, +22.6 %] | agrees", "rs=1, host | about 120 s"} {
+	for _, want := range []string{"✓ figure 3, workload B: client threads 192, ops/s there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees", "rs=1, host there about 120 s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}

@@ -103,6 +103,23 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
 }
 
+// options are those of every study, alone or as a part of a suite, with the labs that it may bring up. progress is nil if nobody wants
+// to see any.
+func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress, err error) {
+	if labs, err = newStudyLabs(env); err != nil {
+		return c, nil, nil, err
+	}
+	command := redactAll(append([]string{"plimsoll"}, env.args...))
+	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env),
+		Lab: findLab(env), Service: startService}}
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}
+	if !f.quiet {
+		progress = newStudyProgress(env)
+		c.Progress, runs.Options.Progress = progress, progress.trial()
+	}
+	return c, labs, progress, nil
+}
+
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
 	if err := checkFormat(o.format); err != nil {
 		return err
@@ -196,17 +213,11 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	defer end()
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
-	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env), Service: startService}, Launch: clientLauncher()}
-	c := conduct.Options{Runner: runs, Tool: tool(), Command: command, Abort: abort, Plan: planOptions(env), Drop: o.drop}
-	if c.Labs, err = newStudyLabs(env); err != nil {
+	c, _, progress, err := o.options(env)
+	if err != nil {
 		return err
 	}
-	var progress *studyProgress
-	if !o.quiet {
-		progress = newStudyProgress(env)
-		c.Progress, runs.Options.Progress = progress, progress.trial()
-	}
+	c.Abort = abort
 	s, err := do(ctx, c)
 	if progress != nil {
 		progress.end()

@@ -39,8 +39,8 @@ page again.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env), newSuiteStatusCommand(env), newSuiteShowCommand(env),
-		newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec)) // a subcommand lives in a file of its own: suite_*.go
+	cmd.AddCommand(newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env), newSuiteStatusCommand(env),
+		newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec)) // a subcommand lives in a file of its own: suite_*.go
 	return cmd
 }
 
@@ -62,7 +62,8 @@ func (f *suiteFlags) addFitting(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "fit it into ten minutes, and say what was left out for that")
 	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "fit it into a minute, which shows that it works and proves nothing")
 	cmd.Flags().StringVar(&f.scale, "scale", "", "how much smaller than the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
-	cmd.Flags().StringVar(&f.target, "target", "", "load this deployment instead of labs: mongodb://HOST (or env:NAME, @FILE or @-, which keep it out of the command line), or embedded: for documents on this machine's disk")
+	cmd.Flags().StringVar(&f.target, "target", "", "load this deployment instead of labs: mongodb://HOST (or env:NAME, @FILE or @-, which "+
+		"keep it out of the command line), or embedded: for documents on this machine's disk")
 }
 
 // isSuite tells the folder of a suite from a file. A folder without suite.yaml is one that somebody takes for a suite.
@@ -79,7 +80,8 @@ func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error
 	if err := readAddresses(env, &f.target); err != nil {
 		return nil, err
 	}
-	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env), CheckVolume: checkVolume(env)}
+	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env),
+		CheckVolume: checkVolume(env)}
 	if err := f.engine.check(); err != nil {
 		return nil, err
 	}
@@ -109,8 +111,8 @@ func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error
 	return p, withExit(exitUsage, err)
 }
 
-// suiteAlias are flags of suites that commands of studies take without saying so: before suites had commands of their own,
-// 'plimsoll study run FOLDER' was the one of a suite, and it does the same as 'plimsoll suite run FOLDER'.
+// suiteAlias are flags of suites that commands of studies take without saying so: before suites had commands of their
+// own, 'plimsoll study run FOLDER' was the one of a suite, and it does the same as 'plimsoll suite run FOLDER'.
 type suiteAlias struct{ suiteFlags }
 
 func (f *suiteAlias) add(cmd *cobra.Command) {
@@ -125,7 +127,8 @@ func (f *suiteAlias) refused(file string) error {
 	if f.suiteFlags == (suiteFlags{}) {
 		return nil
 	}
-	return usageError("--quick, --smoke, --scale and --target are for a suite, a folder with %s in it, and %s is a file: change its keys instead (trials, scale, run.target)", suite.File, file)
+	return usageError("--quick, --smoke, --scale and --target are for a suite, a folder with %s in it, and %s is a file: "+
+		"change its keys instead (trials, scale, run.target)", suite.File, file)
 }
 
 // flags are those of the suite, some of which it shares with studies.

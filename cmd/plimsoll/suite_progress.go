@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteProgress shows on standard error how a suite goes: a line before and after each part, and in between what the part
-// shows alone.
+// suiteProgress shows on standard error how a suite goes: a line before and after each part, and in between what the
+// part shows alone.
 type suiteProgress struct{ *studyProgress }
 
 var _ suite.Progress = (*suiteProgress)(nil)

@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
@@ -99,7 +98,8 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 		return err
 	}
 	if why := plan.Nothing(); why != "" {
-		return withHint(exitUsage, fmt.Errorf("nothing of %s can be done here; %s", folder, report.Clean(why)), "'plimsoll suite plan "+folder+"' gives the reason for every part")
+		return withHint(exitUsage, fmt.Errorf("nothing of %s can be done here; %s", folder, report.Clean(why)),
+			"'plimsoll suite plan "+folder+"' gives the reason for every part")
 	}
 	if o.out == "" && plan.Folder.Spec.Out != "" {
 		dir = plan.Folder.Spec.Out
@@ -129,7 +129,8 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 }
 
 // conduct begins or resumes a suite under the eyes of a person, prints what came out and writes its page.
-func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir string, do func(context.Context, suite.Options) (*record.Suite, error)) error {
+func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir string,
+	do func(context.Context, suite.Options) (*record.Suite, error)) error {
 	end, err := startWeb(env, o.web, dir)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Now: env.now,
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command, Now: env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
 		s.Progress = progress
@@ -184,21 +185,17 @@ func concludeParts(s *record.Suite) {
 
 // parts does parts as the commands of each alone would. progress is nil if nobody wants to see any.
 func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress, error) {
-	labs, err := newStudyLabs(env)
+	c, labs, progress, err := o.options(env)
 	if err != nil {
 		return nil, nil, err
 	}
-	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env), Lab: findLab(env), Service: startService}, Launch: clientLauncher()}
-	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}}
-	p.Conduct = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: o.drop, Labs: labs}
+	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Conduct: c}
 	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Launch: clientLauncher()}
-	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: command, Service: startService}
-	if o.quiet {
+	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: c.Command, Service: startService}
+	if progress == nil {
 		return p, nil, nil
 	}
-	progress := newStudyProgress(env)
-	p.Conduct.Progress, runs.Options.Progress, p.Drill.Progress = progress, progress.trial(), progress.sharedProgress
+	p.Drill.Progress = progress.sharedProgress
 	p.Probe = newDiskProgress(env, false, false)
 	return p, &suiteProgress{progress}, nil
 }

@@ -1,8 +1,9 @@
-// Package fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed for that: before the
-// suite begins ([Fit]), and again where it turns out that this machine takes longer than was thought ([Refit]).
+// Package fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed for
+// that: before the suite begins ([Fit]), and again where it turns out that this machine takes longer than was thought
+// ([Refit]).
 //
-// It is a pure function of the parts and the time: it runs nothing and looks at no machine. What a machine or a deployment does not
-// allow is left out before, by the plan of the suite.
+// It is a pure function of the parts and the time: it runs nothing and looks at no machine. What a machine or a
+// deployment does not allow is left out before, by the plan of the suite.
 package fit
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, unless it is out.
+// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given,
+// unless it is out.
 type Part struct {
 	// Name is that of the part, for what is left out.
 	Name  string
@@ -25,15 +27,16 @@ type Part struct {
 	Probe *spec.PartProbe
 	// Vital parts are kept longest.
 	Vital bool
-	// Variant parts repeat one before them for another value, such as a second workload: they are left out before trials become so few
-	// that nothing can be told.
+	// Variant parts repeat one before them for another value, such as a second workload: they are left out before
+	// trials become so few that nothing can be told.
 	Variant bool
 	// Estimate is how many seconds it takes as it is now; 0 if it is left out.
 	Estimate float64
 	// Out is true if it is left out, and Why says so in a sentence.
 	Out bool
 	Why string
-	// Pace is how much longer than thought parts of its kind take on this machine, as was measured; 0 is 1. Estimate has it in it.
+	// Pace is how much longer than thought parts of its kind take on this machine, as was measured; 0 is 1. Estimate
+	// has it in it.
 	Pace float64
 	// Under is what is left of a study that is under way: only its trials can become fewer, and it is never left out.
 	Under *study.Rest
@@ -69,15 +72,16 @@ func trials(trials spec.Count) step {
 	}
 }
 
-// toldTrials are how many trials a verdict needs that the rank test confirms. With leastTrials there is one that rests on the t
-// distribution alone, and with fewer there is none.
+// toldTrials are how many trials a verdict needs that the rank test confirms. With leastTrials there is one that
+// rests on the t distribution alone, and with fewer there is none.
 const (
 	toldTrials  = 4
 	leastTrials = 3
 )
 
-// quickSteps is the order in which a suite gets smaller, so that what is left can be answered: trials as far as verdicts allow, then
-// the length of each, then levels and data. What comes after that is in lastSteps, and other parts as a whole go last.
+// quickSteps is the order in which a suite gets smaller, so that what is left can be answered: trials as far as
+// verdicts allow, then the length of each, then levels and data. What comes after that is in lastSteps, and other
+// parts as a whole go last.
 func quickSteps() []step {
 	return []step{
 		all(withoutCanaries), trials(toldTrials), all(fewerRounds(2, true)),
@@ -88,9 +92,9 @@ func quickSteps() []step {
 	}
 }
 
-// lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do: second rounds,
-// without which ratios of outages are not told, of drills that are not vital, second values of what is repeated, the other second
-// rounds, and at last fewer trials than a verdict needs.
+// lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do:
+// second rounds, without which ratios of outages are not told, of drills that are not vital, second values of what is
+// repeated, the other second rounds, and at last fewer trials than a verdict needs.
 func lastSteps() []step {
 	return []step{
 		all(levelsLeft(false, true)), all(fewerThreads(true)), all(fewerRounds(1, false)),
@@ -99,8 +103,9 @@ func lastSteps() []step {
 	}
 }
 
-// fitSpare is the share of the time that what costs no answer leaves free: a machine that has something else to do takes longer. Where
-// that is not enough more is shed while the suite is under way, which costs more than to have shed it before.
+// fitSpare is the share of the time that what costs no answer leaves free: a machine that has something else to do
+// takes longer. Where that is not enough more is shed while the suite is under way, which costs more than to have
+// shed it before.
 const fitSpare = 0.07
 
 // smokeSteps is the same, at once and as small as it goes: it shows that everything works, and proves nothing.
@@ -123,9 +128,10 @@ func Allowed(budget time.Duration, smoke bool) time.Duration {
 	return budget
 }
 
-// Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed order. With a
-// budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is given stays as it is. With
-// smoke everything is shed at once; of each kind of part one stays as long as one fits. The same parts give the same result.
+// Fit makes the parts of a suite as small as they have to be to be done in a time, and says what it shed, in a fixed
+// order. With a budget of 0 it sheds nothing and only estimates. Parts that are Out already stay so, and what is
+// given stays as it is. With smoke everything is shed at once; of each kind of part one stays as long as one fits.
+// The same parts give the same result.
 func Fit(parts []Part, budget time.Duration, smoke bool) (fitted []Part, left []spec.Left) {
 	f := fitter{why: fmt.Sprintf("to be done in %v", spec.Duration(budget)), limit: budget.Seconds()}
 	for _, p := range parts {
@@ -233,7 +239,8 @@ func (f *fitter) apply(smallerBy shed) {
 	}
 }
 
-// leaveVariants leaves parts out that repeat another one for a second and later value, from the last one on, as many as have to go.
+// leaveVariants leaves parts out that repeat another one for a second and later value, from the last one on, as many
+// as have to go.
 func (f *fitter) leaveVariants() {
 	for i := len(f.parts) - 1; i >= 0 && f.total() > f.limit; i-- {
 		if p := &f.parts[i]; p.Variant && !p.Out {
@@ -248,8 +255,8 @@ func (f *fitter) leave(p *Part, why string) {
 	f.left = append(f.left, spec.Left{Part: p.Name, What: spec.LeftPart, Why: f.why + ": " + why})
 }
 
-// leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as long as there is
-// time. A smoke takes one of each kind before that.
+// leaveParts leaves whole parts out: those that are vital are taken first, then the others, each in their order as
+// long as there is time. A smoke takes one of each kind before that.
 func (f *fitter) leaveParts(smoke bool) {
 	if f.total() <= f.limit {
 		return
@@ -287,8 +294,8 @@ func (f *fitter) leaveParts(smoke bool) {
 	}
 }
 
-// oneOfEachKind is the first vital part of each kind, or else the first, or the shortest of each if that is too long; the longest
-// kinds are not there if that is too long as well.
+// oneOfEachKind is the first vital part of each kind, or else the first, or the shortest of each if that is too long;
+// the longest kinds are not there if that is too long as well.
 func (f *fitter) oneOfEachKind() []int {
 	first := func(a, b int) bool { return f.parts[a].Vital && !f.parts[b].Vital }
 	shortest := func(a, b int) bool { return f.parts[a].Estimate < f.parts[b].Estimate }

@@ -87,8 +87,9 @@ func TestFitOnlyEstimates(t *testing.T) {
 	}
 }
 
-// Certainty goes first, as far as something can be told with what is left of it, then length, then levels, then data, then second
-// values of a part. Only then there are too few trials to tell anything, and last parts are out; those that are vital not at all.
+// Certainty goes first, as far as something can be told with what is left of it, then length, then levels, then data,
+// then second values of a part. Only then there are too few trials to tell anything, and last parts are out; those
+// that are vital not at all.
 func TestFitShedsInOrder(t *testing.T) {
 	parts := fitParts(t)
 	of := func(part, what string) func([]spec.Left) bool {
@@ -209,8 +210,8 @@ func TestFitSmoke(t *testing.T) {
 	}
 }
 
-// A host that is started elsewhere is that soon after a shorter round, but in a set not before the others could have elected: which of
-// both comes first is what the drill is about.
+// A host that is started elsewhere is that soon after a shorter round, but in a set not before the others could have
+// elected: which of both comes first is what the drill is about.
 func TestFitKeepsElections(t *testing.T) {
 	for topology, want := range map[string]time.Duration{"kind: standalone": 8 * time.Second, "kind: replica-set, members: 3": fitElection} {
 		asked, err := spec.ReadDrill(strings.NewReader(`

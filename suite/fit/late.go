@@ -42,13 +42,14 @@ func (f *fitter) end(p *Part) {
 	}
 }
 
-// refitSpare is the share of what is left that stays free where what costs no answer is shed: what was measured of this machine
-// meanwhile is in the estimates already.
+// refitSpare is the share of what is left that stays free where what costs no answer is shed: what was measured of
+// this machine meanwhile is in the estimates already.
 const refitSpare = 0.05
 
-// Refit makes the parts that are left of a suite fit into what is left of its time, if they do not: with the steps of [Fit] in
-// their order, which are taken with the parts that have not begun and, as far as trials go, with the one that is under way. All
-// that it sheds is marked as late, and why is the first part of each reason. Where there is no time at all everything is left out.
+// Refit makes the parts that are left of a suite fit into what is left of its time, if they do not: with the steps of
+// [Fit] in their order, which are taken with the parts that have not begun and, as far as trials go, with the one
+// that is under way. All that it sheds is marked as late, and why is the first part of each reason. Where there is no
+// time at all everything is left out.
 func Refit(parts []Part, left time.Duration, why string) (fitted []Part, shed []spec.Left) {
 	f := fitter{why: why, limit: max(0, left.Seconds())}
 	for _, p := range parts {

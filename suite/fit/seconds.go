@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a little more:
-// bringing a lab up and removing it, and loading its documents (16 MB/s on half a core, 32 on one). A machine that is slower is found
-// out while the suite is under way.
+// What parts of a suite are assumed to take, measured with documentdb on two cores that had nothing else to do, and a
+// little more: bringing a lab up and removing it, and loading its documents (16 MB/s on half a core, 32 on one). A
+// machine that is slower is found out while the suite is under way.
 const (
 	fitLab      = 3.0      // seconds for one server
 	fitSet      = 5.0      // for a set of three
@@ -24,8 +24,8 @@ const (
 	fitDocument = 1100     // bytes
 )
 
-// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of package
-// record sees to it.
+// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of
+// package record sees to it.
 func (p Part) copied() Part {
 	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
 	if p.Under != nil {
@@ -131,7 +131,8 @@ func drillSeconds(s *spec.Drill) float64 {
 	return ups*up + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
 }
 
-// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for other profiles.
+// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for
+// other profiles.
 const (
 	probeOperations = 3
 	probeThreads    = 6

@@ -7,7 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A probe that names no profile does the random one: what it takes depends on its threads, so that fewer of them save time.
+// A probe that names no profile does the random one: what it takes depends on its threads, so that fewer of them save
+// time.
 func TestProbeWithoutProfilesIsRandom(t *testing.T) {
 	for _, threads := range [][]spec.Count{{1, 2, 4}, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}} {
 		asked := spec.PartProbe{Operations: []string{"mixed"}, Threads: threads, Duration: spec.Duration(3 * time.Second)}
@@ -22,7 +23,8 @@ func TestProbeWithoutProfilesIsRandom(t *testing.T) {
 	}
 }
 
-// The ramps of examples/storage-io keep all their points in ten minutes: the study beside them, which takes longer, gets smaller first.
+// The ramps of examples/storage-io keep all their points in ten minutes: the study beside them, which takes longer,
+// gets smaller first.
 func TestFitKeepsRamps(t *testing.T) {
 	fitted, _ := Fit(folder(t, "storage-io"), 10*time.Minute, false)
 	ramps := 0

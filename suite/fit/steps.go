@@ -49,8 +49,8 @@ func withoutCanaries(p *Part) []spec.Left {
 	return []spec.Left{{What: "the canary", Why: "drift between trials is not shown"}}
 }
 
-// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill so
-// much, all of its moments with it.
+// shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill
+// so much, all of its moments with it.
 func shorter(trial, warmup, round time.Duration) shed {
 	return func(p *Part) []spec.Left {
 		switch {
@@ -183,12 +183,12 @@ func orNone(d spec.Duration) string {
 	return d.String()
 }
 
-// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary up after 10 s, and
-// which of both comes first is what such a drill is about.
+// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary
+// up after 10 s, and which of both comes first is what such a drill is about.
 const fitElection = 15 * time.Second
 
-// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions, because what a round
-// shows is their order.
+// shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions,
+// because what a round shows is their order.
 func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	share, was := shortenLoad(&s.Run.Load, d)
 	if share == 1 {
@@ -223,8 +223,8 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	return left
 }
 
-// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of all factors
-// or of those that change the lab.
+// levelsLeft leaves the baseline and both ends of each factor, or only the end that is farthest from the baseline, of
+// all factors or of those that change the lab.
 func levelsLeft(labs, farthest bool) shed {
 	return func(p *Part) (left []spec.Left) {
 		if p.Study == nil {
@@ -267,8 +267,8 @@ func ends(levels []spec.Level, baseline string, farthest bool) []spec.Level {
 	return out
 }
 
-// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes after what takes
-// studies minutes.
+// fewerThreads leaves out numbers of threads of probes. Each takes seconds and is a point of a ramp, so that it goes
+// after what takes studies minutes.
 func fewerThreads(farthest bool) shed {
 	return func(p *Part) []spec.Left {
 		if p.Probe == nil {

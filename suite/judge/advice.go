@@ -12,13 +12,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Derived says whether a sweep follows from others of its document: how many times faster, and how many servers that is.
+// Derived says whether a sweep follows from others of its document: how many times faster, and how many servers that
+// is.
 func Derived(sweep *published.Sweep) bool {
 	return len(sweep.Metrics) == 1 && (sweep.Metrics[0] == "multiplier" || sweep.Metrics[0] == "nodes")
 }
 
-// derivedStatements are the multipliers of each workload, or the servers that they come to. The servers are the document's
-// own number times the multiplier, which assumes that throughput grows with the servers.
+// derivedStatements are the multipliers of each workload, or the servers that they come to. The servers are the
+// document's own number times the multiplier, which assumes that throughput grows with the servers.
 func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	servers := s.servers(sweep)
@@ -142,7 +143,8 @@ func adviceFound(a *published.Advice, list []exhibit) (found, why string) {
 	}
 	rests := "what it rests on (" + strings.Join(a.RestsOn, ", ") + ")"
 	told := func(n int, what string) string {
-		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), map[bool]string{true: "was", false: "were"}[n == 1], what)
+		verb := map[bool]string{true: "was", false: "were"}[n == 1]
+		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), verb, what)
 	}
 	agree, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
 	switch {

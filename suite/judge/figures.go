@@ -19,8 +19,8 @@ type taken struct {
 	n                int
 	verdict          record.Verdict
 	note             string
-	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no interval, and low
-	// and high are the ratio itself.
+	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no
+	// interval, and low and high are the ratio itself.
 	single bool
 }
 
@@ -78,7 +78,8 @@ func (s *Suite) exhibits() []exhibit {
 		}
 	}
 	for _, sweep := range s.Source.Sweeps { // what follows from figures that are shown
-		if shown := slices.ContainsFunc(list, func(f exhibit) bool { return f.sweep != nil && f.sweep.Workload != "" }); shown && Derived(sweep) {
+		ofWorkload := func(f exhibit) bool { return f.sweep != nil && f.sweep.Workload != "" }
+		if slices.ContainsFunc(list, ofWorkload) && Derived(sweep) {
 			add(sweep.ID, sweep)
 		}
 	}
@@ -196,7 +197,8 @@ func (s *Suite) takers(sweep *published.Sweep) []taker {
 			if t := s.studyTaker(p, sweep); t != nil {
 				list = append(list, *t)
 			}
-		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill || sweep.Path != "load.workers" && p.Kind == record.KindProbe:
+		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill,
+			sweep.Path != "load.workers" && p.Kind == record.KindProbe:
 			single = append(single, p)
 		case p.Probe != nil:
 			list = append(list, s.rampTaker(p, sweep))
@@ -243,8 +245,8 @@ func ofDrills(sweep *published.Sweep) bool {
 	return slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m == "outage" || m == "cpu" || m == lossMetric })
 }
 
-// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each level
-// once.
+// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each
+// level once.
 func alikeSet(parts []*Part) (groups [][]*Part) {
 	at := map[string]int{}
 	for _, p := range parts {
@@ -258,8 +260,8 @@ func alikeSet(parts []*Part) (groups [][]*Part) {
 	return groups
 }
 
-// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured have
-// none; what was left out is told with what the suite left out.
+// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured
+// have none; what was left out is told with what the suite left out.
 func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	for _, metric := range sweep.Metrics {
@@ -292,19 +294,18 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 
 // saying adds the words of a level to what is stated of it.
 func saying(stated string, level *published.Level) string {
-	for _, words := range []string{level.Sets["recovery"], level.Sets["words"]} {
-		if words != "" {
-			stated = strings.TrimPrefix(strings.TrimPrefix(stated, published.OnlyDrawn)+"; "+words, "; ")
-		}
+	said := []string{stated, level.Sets["recovery"], level.Sets["words"]}
+	if said[0] == published.OnlyDrawn && said[1]+said[2] != "" {
+		said[0] = ""
 	}
-	return stated
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 }
 
 // stated is what the document has of a level and metric.
 func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.SuiteStatement {
 	x := sweep.Stated(level, metric)
-	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Stated: x.As, Place: x.Place, Published: x.Ratio,
-		Bound: x.Bound, Baseline: sweep.Baseline}
+	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Baseline: sweep.Baseline,
+		Stated: x.As, Place: x.Place, Published: x.Ratio, Bound: x.Bound}
 	if v, ok := sweep.Value(level, metric); ok && v.Note != "" {
 		st.Doubts = append(st.Doubts, "note on "+level+": "+v.Note)
 	}
@@ -441,24 +442,27 @@ func (s *Suite) studyTaker(p *Part, sweep *published.Sweep) *taker {
 		c := levels[level]
 		switch {
 		case other != "":
-			return nil, lack{fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline), record.GapOther}
+			why := fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
+			return nil, lack{why, record.GapOther}
 		case c == nil:
 			return nil, s.absent(p, sweep, level)
 		}
 		x, name := compared.find(c.ID, metric)
 		if x == nil {
-			return nil, lack{fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status), record.GapOther}
+			why := fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status)
+			return nil, lack{why, record.GapOther}
 		}
 		if name == metric {
 			name = ""
 		}
-		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N, verdict: x.Verdict, note: x.Note}, lack{}
+		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N,
+			verdict: x.Verdict, note: x.Note}, lack{}
 	}
 	return &t
 }
 
-// Levels finds the configurations of a study that are the levels of a sweep, by the names that the document has for them. other is
-// the study's own baseline where it is not the document's: then its ratios are against something else.
+// Levels finds the configurations of a study that are the levels of a sweep, by the names that the document has for
+// them. other is the study's own baseline where it is not the document's: then its ratios are against something else.
 func Levels(s *record.Study, sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration, other string) {
 	measured = map[string]*record.Configuration{}
 	baseline := comparisonsOf(s).baseline
@@ -516,7 +520,8 @@ func orNaN(x *float64) float64 {
 // factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
 func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	for i := range s.Specification.Factors {
-		if f := &s.Specification.Factors[i]; strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) {
+		f := &s.Specification.Factors[i]
+		if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) {
 			return f
 		}
 	}
@@ -535,9 +540,9 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	return nil
 }
 
-// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls are held
-// against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls, and where most
-// return at once and some wait for long, no call takes as long as the mean.
+// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls
+// are held against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls,
+// and where most return at once and some wait for long, no call takes as long as the mean.
 func instead(metric string) []string {
 	class, what, _ := strings.Cut(metric, ".")
 	switch what {

@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// headlines are the statements that answer “what did the document say, and what is it here”, by their places: one for each figure of
-// which something was measured, and one for each failure. Where figures follow from others, such as a number of servers from
-// throughputs, these are the answers, since they are what the document is about.
+// headlines are the statements that answer “what did the document say, and what is it here”, by their places: one for
+// each figure of which something was measured, and one for each failure. Where figures follow from others, such as a
+// number of servers from throughputs, these are the answers, since they are what the document is about.
 func headlines(list []exhibit) (places []int) {
 	follows := slices.ContainsFunc(list, func(f exhibit) bool { return f.sweep != nil && Derived(f.sweep) })
 	for i := range list {
@@ -35,9 +35,9 @@ func headlines(list []exhibit) (places []int) {
 // fewLevels is how many levels of a figure may all be among what is read first.
 const fewLevels = 2
 
-// strongest are the statements of a figure that say most: of each failure its own, and else those of its first metric if they are
-// few, or the one with the largest difference in the document; and whatever disagrees. What was measured without a verdict stands
-// back behind what has one.
+// strongest are the statements of a figure that say most: of each failure its own, and else those of its first metric
+// if they are few, or the one with the largest difference in the document; and whatever disagrees. What was measured
+// without a verdict stands back behind what has one.
 func (f *exhibit) strongest() []int {
 	var words, first, against []int
 	best := -1

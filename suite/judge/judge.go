@@ -1,10 +1,11 @@
-// Package judge says what a suite is worth: how the statements of the document that it repeats stand to what was measured, which of
-// them say most, what the document's advice and multipliers come to here, what the measurements themselves advise, and what failures
-// took. It sees records only, so that a suite that was interrupted, resumed or read on another machine gives the same verdicts.
+// Package judge says what a suite is worth: how the statements of the document that it repeats stand to what was
+// measured, which of them say most, what the document's advice and multipliers come to here, what the measurements
+// themselves advise, and what failures took. It sees records only, so that a suite that was interrupted, resumed or
+// read on another machine gives the same verdicts.
 //
-// What it finds is stored in suite.json ([record.SuiteJudgement]), and printed by package report. A suite that goes on, and one of before
-// judgements were stored, is judged by the same code when it is read. Nothing is measured or printed here, and no exit code is
-// known.
+// What it finds is stored in suite.json ([record.SuiteJudgement]), and printed by package report. A suite that goes
+// on, and one of before judgements were stored, is judged by the same code when it is read. Nothing is measured or
+// printed here, and no exit code is known.
 package judge
 
 import (
@@ -65,8 +66,8 @@ func PartIn(dir string) func(*record.Part) (Part, error) {
 	}
 }
 
-// Read reads the records of the parts of a suite with open, and judges it unless its record has a judgement of all that it did. A part
-// that cannot be read says so; the others count.
+// Read reads the records of the parts of a suite with open, and judges it unless its record has a judgement of all
+// that it did. A part that cannot be read says so; the others count.
 func Read(r *record.Suite, open func(*record.Part) (Part, error)) *Suite {
 	s := read(r, open)
 	if !r.Judged() {

@@ -9,17 +9,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// lossMetric is the chance that a failure takes acknowledged writes with it, in percent: what a document asserts and drills count.
+// lossMetric is the chance that a failure takes acknowledged writes with it, in percent: what a document asserts and
+// drills count.
 const lossMetric = "loss"
 
-// widestChance is how wide the interval of a chance may be for it to be called found again: with few rounds it is nearly
-// everything, and that some figure lies in it says nothing.
+// widestChance is how wide the interval of a chance may be for it to be called found again: with few rounds it is
+// nearly everything, and that some figure lies in it says nothing.
 const widestChance = 0.3
 
 // lossConfidence is that of the interval of a chance.
 const lossConfidence = 0.95
 
-// lossRounds are the rounds of a drill in which something was acknowledged, and in how many of them some of that was gone.
+// lossRounds are the rounds of a drill in which something was acknowledged, and in how many of them some of that was
+// gone.
 func lossRounds(d *record.Drill) (rounds, lossy int) {
 	if d.Losses == nil {
 		return 0, 0

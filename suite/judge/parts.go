@@ -99,8 +99,8 @@ func (s *Suite) levelIn(p *Part, sweep *published.Sweep) string {
 	return p.Level
 }
 
-// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With few
-// rounds it has no confidence: its interval is from the least to the most that any two rounds give.
+// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With
+// few rounds it has no confidence: its interval is from the least to the most that any two rounds give.
 func (p *Part) against(base *Part, metric string) *taken {
 	values, bases := p.values(metric), base.values(metric)
 	if len(values) == 0 || len(bases) == 0 || slices.Min(bases) <= 0 || slices.Min(values) <= 0 {
@@ -183,8 +183,8 @@ func noticingOf(d *record.Drill) noticing {
 	return x
 }
 
-// String is what was noticed, and what was lost. It has no times: beside those of the document they would be read as equals, and the
-// part's own section has them.
+// String is what was noticed, and what was lost. It has no times: beside those of the document they would be read as
+// equals, and the part's own section has them.
 func (x noticing) String() string { return x.rounds() + "; " + x.lost }
 
 func (x noticing) rounds() string {
@@ -259,7 +259,8 @@ func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
 	return t
 }
 
-// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the documents did.
+// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the
+// documents did.
 func rampSteps(p *record.Probe) []record.ProbeStep {
 	all := p.ProfileSteps(spec.ProbeRandom)
 	for _, op := range []string{"mixed", "read", "write"} {
@@ -281,8 +282,8 @@ func rampValue(x record.ProbeStep, metric string) float64 {
 	return 0
 }
 
-// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where it was
-// scaled, and the number itself otherwise.
+// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where
+// it was scaled, and the number itself otherwise.
 func (s *Suite) threadsOf(p *Part, level string) int {
 	n, err := strconv.Atoi(level)
 	if err != nil {
@@ -316,11 +317,13 @@ func rampText(p *Part, sweep *published.Sweep, operation string) string {
 	if i >= 0 && p.Probe.Ramps[i].Gain > 0 {
 		gain = p.Probe.Ramps[i].Gain
 	}
-	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") + ". Each step was measured once: a tenth up and down stands for its interval"
+	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") +
+		". Each step was measured once: a tenth up and down stands for its interval"
 }
 
-// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat shows beside the
-// same output. All of it is shares and ratios: the devices are others. Empty where no device was counted.
+// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat
+// shows beside the same output. All of it is shares and ratios: the devices are others. Empty where no device was
+// counted.
 func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.ProbeStep) string {
 	if len(steps) == 0 {
 		return ""
@@ -350,10 +353,12 @@ func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.Prob
 
 // deviceText is one device in figures that do not depend on how fast it is.
 func deviceText(name string, busy, reads, writes, writtenKiB float64) string {
-	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100), figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
+	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100),
+		figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
 }
 
-// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names being its ID.
+// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names
+// being its ID.
 func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	const sector = 0.5 // KiB
 	var list []string
@@ -373,7 +378,8 @@ func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	return strings.Join(list, "; ")
 }
 
-// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for each doubling.
+// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for
+// each doubling.
 func publishedRamp(sweep *published.Sweep, gain float64) string {
 	for i := 1; i < len(sweep.Levels); i++ {
 		a, b := &sweep.Levels[i-1], &sweep.Levels[i]
@@ -393,7 +399,8 @@ func publishedRamp(sweep *published.Sweep, gain float64) string {
 	return ""
 }
 
-// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the reason.
+// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the
+// reason.
 func toldDoubt(m *taken) []string {
 	if m.note == "" || m.verdict == record.Inconclusive {
 		return nil
@@ -401,8 +408,9 @@ func toldDoubt(m *taken) []string {
 	return []string{m.note}
 }
 
-// inPlaceOf says which probes of a figure were measured in the place of others that were left out, and why: a stripe of btrfs where
-// the kernel has neither md nor LVM. In a ramp of threads any probe that shows it stands in, and else one that is the same level.
+// inPlaceOf says which probes of a figure were measured in the place of others that were left out, and why: a stripe
+// of btrfs where the kernel has neither md nor LVM. In a ramp of threads any probe that shows it stands in, and else
+// one that is the same level.
 func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
 	parts := s.showing(sweep)
 	for _, p := range parts {
@@ -416,7 +424,8 @@ func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
 			}
 		}
 		if len(in) > 0 {
-			lines = append(lines, strings.Join(in, ", ")+" was measured in the place of "+p.Name+", which was left out: "+cmp.Or(p.Problem, "no reason is known"))
+			lines = append(lines, fmt.Sprintf("%s was measured in the place of %s, which was left out: %s",
+				strings.Join(in, ", "), p.Name, cmp.Or(p.Problem, "no reason is known")))
 		}
 	}
 	return lines

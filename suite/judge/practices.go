@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// practices are what the measurements of this suite advise, whatever the document says. Where nothing could be told there is no advice,
-// and it says so.
+// practices are what the measurements of this suite advise, whatever the document says. Where nothing could be told
+// there is no advice, and it says so.
 func (s *Suite) practices() (all []record.SuitePractice) {
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -95,7 +95,8 @@ func (x *comparisons) practice(s *record.Study, f *spec.Factor) (a record.SuiteP
 	return a, ok
 }
 
-// levelsBy are the levels of a factor by the verdict on a metric, from the least change on, and the name of the baseline.
+// levelsBy are the levels of a factor by the verdict on a metric, from the least change on, and the name of the
+// baseline.
 func (x *comparisons) levelsBy(s *record.Study, f *spec.Factor, metric string) (base string, by map[record.Verdict][]leveled) {
 	by = map[record.Verdict][]leveled{}
 	for i := range s.Configurations {
@@ -126,12 +127,16 @@ func (x *comparisons) advised(f *spec.Factor, base string, by map[record.Verdict
 	slices.SortStableFunc(told, func(a, b leveled) int { return cmp.Compare(b.gain(), a.gain()) })
 	switch kind := kindOfFactor(f); {
 	case len(told) == 0 && len(open) == 0:
-		a.Advice = map[factorKind]string{demand: "it makes no difference that matters", method: "a run may be as short as that", choice: "take what costs least: no level makes a difference that matters",
-			protection: "take what protects most: it costs nothing that matters"}[kind]
+		a.Advice = map[factorKind]string{
+			demand: "it makes no difference that matters", method: "a run may be as short as that",
+			choice:     "take what costs least: no level makes a difference that matters",
+			protection: "take what protects most: it costs nothing that matters",
+		}[kind]
 		a.Rests = fmt.Sprintf("%s within a margin of %s, n = %d", namesOf(equal), figure.Percent(equal[0].c.Margin), equal[0].c.N)
 		return a
 	case len(told) == 0:
-		a.Advice, a.Rests = "none: too uncertain to tell the levels apart", fmt.Sprintf("%s: n = %d; more trials", namesOf(open), open[0].c.N)
+		a.Advice = "none: too uncertain to tell the levels apart"
+		a.Rests = fmt.Sprintf("%s: n = %d; more trials", namesOf(open), open[0].c.N)
 		return a
 	case kind == protection:
 		a.Advice = "choose by what may be lost, and count the price"
@@ -145,7 +150,8 @@ func (x *comparisons) advised(f *spec.Factor, base string, by map[record.Verdict
 		best := told[0].name
 		a.Advice = "prefer " + best + " to " + base
 		if len(better) > 1 {
-			a.Advice += "; how it stands to " + namesOf(slices.DeleteFunc(slices.Clone(better), func(l leveled) bool { return l.name == best })) + " was not compared"
+			others := slices.DeleteFunc(slices.Clone(better), func(l leveled) bool { return l.name == best })
+			a.Advice += "; how it stands to " + namesOf(others) + " was not compared"
 		}
 	default:
 		a.Advice = "keep " + base + " rather than " + namesOf(worse)
@@ -185,7 +191,8 @@ func (x *comparisons) price(l leveled) record.SuiteLevel {
 	p := record.SuiteLevel{Level: l.name, N: l.c.N, Changes: []record.SuiteChange{}}
 	for _, metric := range x.metrics {
 		if c := x.of[[2]string{l.id, metric}]; c != nil && (c.Verdict == record.Better || c.Verdict == record.Worse) {
-			p.Changes = append(p.Changes, record.SuiteChange{Metric: c.Metric, Unit: c.Unit, Ratio: c.Ratio, Low: c.Low, High: c.High, Difference: c.Difference})
+			p.Changes = append(p.Changes, record.SuiteChange{Metric: c.Metric, Unit: c.Unit, Ratio: c.Ratio, Low: c.Low, High: c.High,
+				Difference: c.Difference})
 		}
 	}
 	return p
@@ -199,8 +206,10 @@ func namesOf(list []leveled) string {
 	return strings.Join(names, ", ")
 }
 
-// protecting are the keys of a study that decide what survives a failure: more operations alone are no reason to change them.
-var protecting = []string{"durability", "lab.storage.checksum", "lab.storage.redundancy", "lab.storage.tolerate", "lab.topology.kind", "lab.topology.members", "lab.topology.acknowledge"}
+// protecting are the keys of a study that decide what survives a failure: more operations alone are no reason to
+// change them.
+var protecting = []string{"durability", "lab.storage.checksum", "lab.storage.redundancy", "lab.storage.tolerate",
+	"lab.topology.kind", "lab.topology.members", "lab.topology.acknowledge"}
 
 // factorKind says what a person can do about a factor.
 type factorKind int
@@ -251,7 +260,8 @@ func drillPractice(p *Part) record.SuitePractice {
 	switch {
 	case lossy > 0:
 		a.Advice = "do not rely on it where this can happen: acknowledged writes are lost"
-		a.Rests = fmt.Sprintf("%d of %s lost up to %s", lossy, figure.Plural(rounds, "round"), figure.Plural(int(d.Losses.Max), "acknowledged write"))
+		most := figure.Plural(int(d.Losses.Max), "acknowledged write")
+		a.Rests = fmt.Sprintf("%d of %s lost up to %s", lossy, figure.Plural(rounds, "round"), most)
 		return a
 	case felt.unknown != "":
 		a.Advice, a.Rests = "none", felt.unknown
@@ -274,7 +284,8 @@ func drillPractice(p *Part) record.SuitePractice {
 // probePractices are how many threads storage is worth asking with.
 func probePractices(p *record.Probe) (list []record.SuitePractice) {
 	for _, r := range p.Ramps {
-		a := record.SuitePractice{Setting: "threads, " + r.Operation, Advice: "more threads helped to the end: try more", Rests: "the ramp of this probe, each step once"}
+		a := record.SuitePractice{Setting: "threads, " + r.Operation, Rests: "the ramp of this probe, each step once",
+			Advice: "more threads helped to the end: try more"}
 		if r.Threads > 0 {
 			a.Advice = fmt.Sprintf("use %s: more do not help", figure.Plural(r.Threads, "thread"))
 		}

@@ -14,8 +14,8 @@ import (
 
 // trendStatement holds words such as “rises” against the measured levels that they name.
 func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record.SuiteStatement {
-	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric, Level: trendLevels(sweep, t),
-		Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Place: sweep.Place.String(), Baseline: sweep.Baseline}
+	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric,
+		Level: trendLevels(sweep, t), Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Goes: t.Goes, Words: t.Words, Place: sweep.Place.String(), Baseline: sweep.Baseline}
 	if t.Note != "" {
 		st.Doubts = append(st.Doubts, "note on these words: "+t.Note)
 	}
@@ -32,7 +32,9 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 		st.Agreement, st.Why, st.Gap = record.NotMeasured, lacks.why, lacks.gap
 		return st
 	}
-	if here := pairs[0][0] + " → " + pairs[0][1]; len(pairs) == 1 && trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && here != st.Level && numbered(sweep) {
+	here := pairs[0][0] + " → " + pairs[0][1]
+	whole := trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && numbered(sweep)
+	if len(pairs) == 1 && whole && here != st.Level {
 		st.Doubts = append(st.Doubts, "measured here: "+here)
 	}
 	found := map[record.Agreement]int{}
@@ -93,7 +95,8 @@ func trendEnd(sweep *published.Sweep, name string) string {
 	return ""
 }
 
-// missing is the level that would have had to be measured for a trend: an end of it that was not, or else any level but the baseline.
+// missing is the level that would have had to be measured for a trend: an end of it that was not, or else any level
+// but the baseline.
 func missing(sweep *published.Sweep, t *published.Trend, measured []string) string {
 	for _, end := range []string{t.To, t.From} {
 		if l := trendEnd(sweep, end); l != "" && l != sweep.Baseline && !slices.Contains(measured, l) {
@@ -113,8 +116,8 @@ func lastOther(sweep *published.Sweep) string {
 	return ""
 }
 
-// trendPairs are the pairs of measured levels that the words name: two levels, the first or the last one, or parts of names
-// that are made of several ("8 cores" in "8C+32GB"), where the other part is the same.
+// trendPairs are the pairs of measured levels that the words name: two levels, the first or the last one, or parts of
+// names that are made of several ("8 cores" in "8C+32GB"), where the other part is the same.
 func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
 	from, to := trendSide(sweep, t.From, measured, true), trendSide(sweep, t.To, measured, false)
 	var alike, all [][2]string
@@ -138,8 +141,8 @@ func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [
 	return all
 }
 
-// partOfRange are the outermost measured levels between both ends of a trend, where levels are numbers and an end was not measured:
-// what rises from 32 to 256 threads rises from 128 to 256 as well. nil if fewer than two were.
+// partOfRange are the outermost measured levels between both ends of a trend, where levels are numbers and an end was
+// not measured: what rises from 32 to 256 threads rises from 128 to 256 as well. nil if fewer than two were.
 func partOfRange(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
 	place := func(name string) int {
 		return slices.IndexFunc(sweep.Levels, func(l published.Level) bool { return l.Name == name })
@@ -209,7 +212,8 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 	if x == nil {
 		return nil
 	}
-	inverse := taken{part: x.part, metric: x.metric, ratio: 1 / x.ratio, low: 1 / x.high, high: 1 / x.low, n: x.n, verdict: turned(x.verdict), note: x.note, single: x.single}
+	inverse := *x
+	inverse.ratio, inverse.low, inverse.high, inverse.verdict = 1/x.ratio, 1/x.high, 1/x.low, turned(x.verdict)
 	if b == sweep.Baseline {
 		return &inverse
 	}
@@ -217,7 +221,7 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 	if y == nil {
 		return nil
 	}
-	m := taken{part: x.part, metric: x.metric, ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low, n: min(x.n, y.n)}
+	m := taken{part: x.part, metric: x.metric, n: min(x.n, y.n), ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low}
 	m.verdict = verdictOf(m.low, m.high, by.margin)
 	if x.single || y.single {
 		m.single, m.note, m.verdict = true, cmp.Or(x.note, y.note), record.Inconclusive
@@ -277,7 +281,8 @@ func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, st
 		here = "it falls here"
 	}
 	ok := goes == "steady" && (m.verdict == record.Equivalent || math.Abs(math.Log(m.ratio)) <= math.Log1p(margin)) ||
-		goes == "rises" && m.verdict != record.Equivalent && m.ratio > 1 || goes == "falls" && m.verdict != record.Equivalent && m.ratio < 1
+		goes == "rises" && m.verdict != record.Equivalent && m.ratio > 1 ||
+		goes == "falls" && m.verdict != record.Equivalent && m.ratio < 1
 	if ok {
 		return record.Agrees, here
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// used sets beside each other what the drills of a suite used. Each is held against the first one that was loaded in the same way: what
-// is compared is the use for each write that was acknowledged, since one that was out for longer wrote less and used less.
+// used sets beside each other what the drills of a suite used. Each is held against the first one that was loaded in
+// the same way: what is compared is the use for each write that was acknowledged, since one that was out for longer
+// wrote less and used less.
 func (s *Suite) used() (list []record.SuiteUse) {
 	bases := map[string]string{}
 	for i := range s.Parts {
