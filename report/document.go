@@ -11,11 +11,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Document is all that people are told of a result. It is made once for each kind, by [Of]. The terminal, Markdown and the page
-// print it: what one of them says, the others say too. Texts are as recorded; who prints them makes them harmless.
+// Document is all that people are told of a result. It is made once for each kind, by [Of]. The terminal, Markdown and
+// the page print it: what one of them says, the others say too. Texts are as recorded; who prints them makes them
+// harmless.
 type Document struct {
 	Title string
-	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is below it.
+	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
+	// below it.
 	Verdict, Brief string
 	Grade          Grade
 	// Problem is why it ended early or did not begin, "" if it did.
@@ -30,8 +32,8 @@ type Document struct {
 	Parts []Part
 }
 
-// Part is one of several records of which a document tells: its name, what it found in a sentence, and its own document, nil if
-// there is none.
+// Part is one of several records of which a document tells: its name, what it found in a sentence, and its own
+// document, nil if there is none.
 type Part struct {
 	Name, Finding string
 	Document      *Document
@@ -91,7 +93,8 @@ type form struct {
 	csv, bench func(io.Writer) error // nil where there is none
 }
 
-// formOf knows all results that are printed: records of any kind, a suite with its parts, and judgements that are no records.
+// formOf knows all results that are printed: records of any kind, a suite with its parts, and judgements that are no
+// records.
 func formOf(result any) form {
 	switch r := result.(type) {
 	case *record.Run:
@@ -142,8 +145,8 @@ func Formats(result any) (what string, formats []string) {
 	return f.what, append(formats, "md", "text", "json")
 }
 
-// Write writes a result in one of its [Formats]: "md" for a pull request or a page of documentation, "csv" for a spreadsheet,
-// "gobench" for benchstat.
+// Write writes a result in one of its [Formats]: "md" for a pull request or a page of documentation, "csv" for a
+// spreadsheet, "gobench" for benchstat.
 func Write(w io.Writer, result any, format string) error {
 	f := formOf(result)
 	switch {

@@ -104,7 +104,8 @@ func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) 
 
 // drillDocument says what a drill found, the verdict first.
 func drillDocument(d *record.Drill) *Document {
-	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem, Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
+	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem,
+		Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
 	doc.Brief = doc.Verdict
 	switch {
 	case d.Verdict == record.Violated || d.Status == record.Failed:
@@ -119,7 +120,8 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Facts = append(doc.Facts, Fact{"fault", "from outside, at moments that somebody marks"})
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
-		doc.Facts = append(doc.Facts, Fact{"expected", expectation(d.Rounds[0].Expect) + " (" + d.Rounds[0].Promise + ")"})
+		doc.Facts = append(doc.Facts, Fact{"expected",
+			expectation(d.Rounds[0].Expect) + " (" + d.Rounds[0].Promise + ")"})
 	}
 	for _, r := range d.Rounds {
 		if r.Means != "" {
@@ -139,7 +141,8 @@ func drillDocument(d *record.Drill) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r), drillLedger(r), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
+		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r), drillLedger(r), drillReads(r),
+			drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}
@@ -192,7 +195,8 @@ func drillTiles(d *record.Drill) (list []Tile) {
 			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
 		}
 		if m.Losses != nil {
-			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)), drillRounds(m.Losses)})
+			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)),
+				drillRounds(m.Losses)})
 		}
 	}
 	n := len(d.Rounds)
@@ -202,7 +206,8 @@ func drillTiles(d *record.Drill) (list []Tile) {
 	r := &d.Rounds[n-1]
 	for _, m := range r.Moments {
 		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
-			list = append(list, Tile{"redundancy back", nanoseconds(float64(m.At - r.Faults[0].Injected)), "after the fault"})
+			list = append(list, Tile{"redundancy back", nanoseconds(float64(m.At - r.Faults[0].Injected)),
+				"after the fault"})
 		}
 	}
 	if r.Ledger != nil {
@@ -250,13 +255,15 @@ func drillChecks(d *record.Drill) []Point {
 		return nil
 	}
 	list := []Point{
-		check(complete == over, Warn, figure.Plural(over, "round")+" complete", fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
+		check(complete == over, Warn, figure.Plural(over, "round")+" complete",
+			fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
 		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
 		check(unjudged == 0, Bad, "all writes judged", "writes not judged in "+figure.Plural(unjudged, "round")),
 		check(unread == 0, Warn, "all members read", "some members not read"),
 	}
 	if seeds > 0 {
-		list = append(list, check(found == seeds, Bad, "older records still there", figure.Count(int64(seeds-found))+" older records gone"))
+		list = append(list, check(found == seeds, Bad, "older records still there",
+			figure.Count(int64(seeds-found))+" older records gone"))
 	}
 	return list
 }
@@ -286,10 +293,13 @@ func expectation(e spec.Expect) string {
 
 // drillPhases are the names of the moments of a drill.
 var drillPhases = map[string]string{
-	record.MomentFault: "fault", record.MomentFirstError: "first client error", record.MomentPrimaryOut: "primary gone from the client's view",
-	record.MomentElected: "new primary", record.MomentFirstRead: "first read", record.MomentFirstWrite: "first acknowledged write",
-	record.MomentReadsBack: "95 % of the reads", record.MomentWritesBack: "95 % of the writes", record.MomentThroughput: "95 % of the throughput",
-	record.MomentHealed: "healed", record.MomentRedundant: "redundancy back",
+	record.MomentFault: "fault", record.MomentFirstError: "first client error",
+	record.MomentPrimaryOut: "primary gone from the client's view",
+	record.MomentElected:    "new primary", record.MomentFirstRead: "first read",
+	record.MomentFirstWrite: "first acknowledged write",
+	record.MomentReadsBack:  "95 % of the reads", record.MomentWritesBack: "95 % of the writes",
+	record.MomentThroughput: "95 % of the throughput",
+	record.MomentHealed:     "healed", record.MomentRedundant: "redundancy back",
 }
 
 // DrillMoment is the name of a moment of a drill.
@@ -297,9 +307,11 @@ func DrillMoment(kind string) string { return cmp.Or(drillPhases[kind], kind) }
 
 // drillStages are the names of the stages of a round that goes on.
 var drillStages = map[string]string{
-	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet", record.StageBroken: "the fault is in place",
-	record.StageHealing: "healing", record.StageHealed: "load, everything is healed", record.StageRecovery: "waiting until redundancy is back",
-	record.StageAudit: "audit: everything is read back",
+	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet",
+	record.StageBroken:  "the fault is in place",
+	record.StageHealing: "healing", record.StageHealed: "load, everything is healed",
+	record.StageRecovery: "waiting until redundancy is back",
+	record.StageAudit:    "audit: everything is read back",
 }
 
 // DrillStage is the name of a stage of a round that goes on.
@@ -311,7 +323,8 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	if story.Shard != "" {
 		title += " of " + story.Shard
 	}
-	s := Section{Title: title, Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
+	s := Section{Title: title, Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1,
+		Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
 	}
@@ -322,13 +335,15 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 		last = m.At
 	}
 	if story.Beside {
-		s.Lines = append(s.Lines, fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
+		s.Lines = append(s.Lines,
+			fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
 	}
 	for _, f := range story.Faults {
 		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
 		switch {
 		case f.Manner == "":
-			s.Points = append(s.Points, Point{Warn, "warning", fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
+			s.Points = append(s.Points, Point{Warn, "warning",
+				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
 			s.Lines = append(s.Lines, text+": "+f.Evidence)
 		default:
@@ -344,7 +359,8 @@ const notInjected = "not injected"
 // roundManner is the manner of a round in a table.
 func roundManner(r *record.DrillRound) string {
 	manner := MannerWord(r.Manner())
-	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner != "" }) {
+	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
+		func(f record.DrillFault) bool { return f.Manner != "" }) {
 		return notInjected
 	}
 	return cmp.Or(manner, "–")
@@ -382,7 +398,8 @@ func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
 		began = nanoseconds(float64(e.OutageFrom - r.Faults[0].Injected))
 	}
-	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
+	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery),
+		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
 }
 
 func orNever(ns int64) string {
@@ -410,7 +427,8 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 
 // drillDistribution is each round in one line.
 func drillDistribution(d *record.Drill) Section {
-	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage", "95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
+	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage",
+		"95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}

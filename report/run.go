@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// runDocument tells a run: what it is worth, what was asked and achieved, the operations with response and service time, what
-// went wrong, and what it takes to repeat it.
+// runDocument tells a run: what it is worth, what was asked and achieved, the operations with response and service
+// time, what went wrong, and what it takes to repeat it.
 func runDocument(r *record.Run) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
 		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity)}
@@ -54,7 +54,8 @@ func runDocument(r *record.Run) *Document {
 // runTitle says what was loaded with what.
 func runTitle(r *record.Run) string {
 	target := r.Target.Address
-	if software := strings.TrimSpace(r.Target.Kind + " " + r.Target.Version); r.Target.Kind != "embedded" && r.Target.Kind != "null" && software != "" {
+	if software := strings.TrimSpace(r.Target.Kind + " " + r.Target.Version); r.Target.Kind != "embedded" &&
+		r.Target.Kind != "null" && software != "" {
 		if r.Target.Topology != "" {
 			software += ", " + r.Target.Topology
 		}
@@ -116,10 +117,12 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 	}
 	achieved, attempted, documents := figure.Rate(p.Rates.Achieved)+" ok/s", "", ""
 	if p.Offered > 0 {
-		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved), figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
+		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
+			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
-		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted), figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
+		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
+			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
 	}
 	if p.Rates.Achieved > 0 && p.Rates.Documents/p.Rates.Achieved > 1.01 {
 		documents = fmt.Sprintf("%s/s (%s/s)", figure.Rate(p.Rates.Documents), figure.Bytes(int64(p.Rates.Bytes)))
@@ -188,7 +191,8 @@ func Data(r *record.Run) string {
 		if f.Seconds > 0 {
 			rate = float64(f.Inserted) / f.Seconds
 		}
-		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9), figure.Rate(rate))
+		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9),
+			figure.Rate(rate))
 	default:
 		text += ", already loaded (" + figure.Count(f.Counted) + " documents)"
 	}
@@ -204,7 +208,8 @@ func runTarget(r *record.Run) string {
 			text += ", " + v
 		}
 	}
-	for _, key := range []string{"storage.wiredTiger.cacheSizeGB", "wiredTiger.cacheSizeBytes", "cacheSizeGB", "cache"} {
+	for _, key := range []string{"storage.wiredTiger.cacheSizeGB", "wiredTiger.cacheSizeBytes", "cacheSizeGB",
+		"cache"} {
 		if v := r.Target.Settings[key]; v != "" {
 			text += ", " + key + " " + v
 		}
@@ -235,7 +240,8 @@ func objectivePoints(list []measure.ObjectiveResult) []Point {
 func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	achieved := Tile{"Throughput", figure.Rate(p.Rates.Achieved) + " ok/s", "closed loop: as fast as answers come"}
 	if p.Offered > 0 {
-		achieved.Note = fmt.Sprintf("of %s offered (%s)", figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
+		achieved.Note = fmt.Sprintf("of %s offered (%s)", figure.Rate(p.Rates.Offered),
+			share(p.Rates.Achieved, p.Rates.Offered))
 	}
 	what, l := "Service time", p.All.Service
 	if r.Scheduled {
@@ -243,10 +249,12 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	}
 	list := []Tile{achieved}
 	if l != nil {
-		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)}, Tile{what + " p99", stated(l.P99), beyond(l.Count, 0.99)},
+		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)},
+			Tile{what + " p99", stated(l.P99), beyond(l.Count, 0.99)},
 			Tile{what + " p99.9", stated(l.P999), beyond(l.Count, 0.999)})
 	}
-	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed), figure.Count(p.Counts.Indeterminate))
+	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed),
+		figure.Count(p.Counts.Indeterminate))
 	if p.Dropped > 0 {
 		note += fmt.Sprintf(", %s dropped", figure.Count(p.Dropped))
 	}
@@ -256,8 +264,8 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	return append(list, Tile{"Not ok", RunLoss(r, p), note})
 }
 
-// RunLoss is the share of operations that were asked for and did not succeed. Those that were given up or were never sent are
-// among them: nobody who waits for them can tell the difference.
+// RunLoss is the share of operations that were asked for and did not succeed. Those that were given up or were never
+// sent are among them: nobody who waits for them can tell the difference.
 func RunLoss(r *record.Run, p *record.PhaseResult) string {
 	gone := p.Dropped + r.Course.Unsent
 	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
@@ -282,7 +290,8 @@ func beyond(n int64, q float64) string {
 // operations is the table of the operation classes, response time first.
 func operations(r *record.Run, p *record.PhaseResult) Section {
 	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
-		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"}}}
+		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
+			"mean"}}}
 	s.Lines = []string{"service: from sending an operation to its answer; without a schedule nothing tells what users of a loaded system would wait"}
 	if r.Scheduled {
 		s.Lines = []string{"response: from when an operation was due to its answer, what users feel; service: from sending it"}
@@ -305,7 +314,8 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 		if r.Scheduled && !c.Part {
 			first, times = "response", c.Response
 		}
-		s.Table.row(append([]string{name, first, figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate)}, quantiles(times)...)...)
+		s.Table.row(append([]string{name, first, figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate)},
+			quantiles(times)...)...)
 		if r.Scheduled && !c.Part {
 			s.Table.row(append([]string{"", "service", "", ""}, quantiles(c.Service)...)...)
 		}
@@ -313,7 +323,8 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 	return s
 }
 
-// quantiles are the columns of a latency; "-" stands where there are too few values to state a percentile with 95 % confidence.
+// quantiles are the columns of a latency; "-" stands where there are too few values to state a percentile with 95 %
+// confidence.
 func quantiles(l *record.Latency) []string {
 	if l == nil {
 		return slices.Repeat([]string{"-"}, 8)
@@ -328,10 +339,11 @@ func quantiles(l *record.Latency) []string {
 // mostFailures is how many ways of failing are listed; the record has all of them.
 const mostFailures = 50
 
-// failures lists the ways in which operations did not succeed, the most frequent first. Those that found no document count as
-// failed, but have no error of their own.
+// failures lists the ways in which operations did not succeed, the most frequent first. Those that found no document
+// count as failed, but have no error of their own.
 func failures(p *record.PhaseResult) Section {
-	s := Section{ID: "not-ok", Title: "not ok", Table: &Table{Header: []string{"operation", "outcome", "reason", "count", "first", "last"}, Left: 3}}
+	s := Section{ID: "not-ok", Title: "not ok", Table: &Table{Header: []string{"operation", "outcome", "reason",
+		"count", "first", "last"}, Left: 3}}
 	missing := map[string]int64{}
 	for _, c := range p.Classes {
 		if !c.Part {
@@ -353,7 +365,8 @@ func failures(p *record.PhaseResult) Section {
 		if f.Example != "" {
 			example = s.note("for example: " + f.Example)
 		}
-		s.Table.row(f.Class, f.Outcome, strings.TrimSpace(strings.TrimSpace(reason)+" "+example), figure.Count(f.Count), figure.Duration(f.First), figure.Duration(f.Last))
+		s.Table.row(f.Class, f.Outcome, strings.TrimSpace(strings.TrimSpace(reason)+" "+example), figure.Count(f.Count),
+			figure.Duration(f.First), figure.Duration(f.Last))
 	}
 	if more := len(p.Failures) - mostFailures; more > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s more in %s", figure.Plural(more, "way"), record.RunFile))
@@ -373,7 +386,8 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	if r.ClientSettings["client"] == "in-process" {
 		who = "process" // the embedded engine works in it as well
 	}
-	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation), figure.Percent(c.CPUShare))
+	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation),
+		figure.Percent(c.CPUShare))
 	if p.InFlight != nil {
 		text += fmt.Sprintf(", %s operations under way", figure.Significant(*p.InFlight))
 	}
@@ -382,17 +396,21 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	}
 	s := Section{ID: "client", Facts: []Fact{{who, text}}}
 	if x := p.Service; x != nil {
-		s.Facts = append(s.Facts, Fact{"service", fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers",
-			nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
+		s.Facts = append(s.Facts,
+			Fact{"service",
+				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers",
+					nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
 	}
 	return s
 }
 
 // loadProcesses shows what each of several load processes did.
 func loadProcesses(r *record.Run) Section {
-	s := Section{ID: "clients", Title: "load processes", Table: &Table{Header: []string{"process", "status", "ok", "ok/s", "began late by", "problem"}, Left: 2, Last: 1}}
+	s := Section{ID: "clients", Title: "load processes",
+		Table: &Table{Header: []string{"process", "status", "ok", "ok/s", "began late by", "problem"}, Left: 2, Last: 1}}
 	for _, c := range r.Clients {
-		s.Table.row(strconv.Itoa(c.Number), c.Status, figure.Count(c.Succeeded), figure.Rate(c.Rate), nanoseconds(float64(c.StartSkew)), c.Problem)
+		s.Table.row(strconv.Itoa(c.Number), c.Status, figure.Count(c.Succeeded), figure.Rate(c.Rate),
+			nanoseconds(float64(c.StartSkew)), c.Problem)
 	}
 	if n := len(r.Clients); n > 0 {
 		made := "1 process"
@@ -406,7 +424,8 @@ func loadProcesses(r *record.Run) Section {
 
 // conditions is what somebody needs, beside the facts, who wants to repeat the run or doubts it.
 func conditions(r *record.Run) Section {
-	s := Section{ID: "conditions", Title: "conditions", Appendix: true, Table: &Table{Header: []string{"what", "value"}, Left: 2}}
+	s := Section{ID: "conditions", Title: "conditions", Appendix: true,
+		Table: &Table{Header: []string{"what", "value"}, Left: 2}}
 	add := func(what, value string) {
 		if value != "" {
 			s.Table.row(what, value)
@@ -438,19 +457,22 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 	}{
 		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "too-short"}},
 		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
-		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc", "pool-wait", "client-lost"}},
+		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
+			"pool-wait", "client-lost"}},
 		{"sent on time", offered, []string{"schedule-lateness"}},
 		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target was there", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", true, []string{"few-samples"}},
 		{"content as written", true, []string{"corrupt", "short-data"}},
 		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
-		{"record whole", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed", "nothing-measured", "unwritten"}},
+		{"record whole", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
+			"nothing-measured", "unwritten"}},
 	} {
 		if !c.applies {
 			continue
 		}
-		of := slices.DeleteFunc(slices.Clone(r.Validity), func(f measure.Finding) bool { return !slices.Contains(c.findings, f.ID) })
+		of := slices.DeleteFunc(slices.Clone(r.Validity),
+			func(f measure.Finding) bool { return !slices.Contains(c.findings, f.ID) })
 		switch worst := measure.Worst(of); {
 		case worst == measure.Invalid:
 			list = append(list, Point{Bad, "", c.name})

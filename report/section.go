@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
-// Section is a part of a document: lines, points, facts and a table under a heading. Texts are as recorded; who prints them makes
-// them harmless.
+// Section is a part of a document: lines, points, facts and a table under a heading. Texts are as recorded; who prints
+// them makes them harmless.
 type Section struct {
 	// ID tells it from the others of its document; empty, its title does.
 	ID string
@@ -31,8 +31,8 @@ type Section struct {
 	Notes []string
 	// Long sections are folded where that is possible.
 	Long bool
-	// Appendix sections have what was set and asked for. They are folded too; the terminal, on which it was asked for, leaves them
-	// out.
+	// Appendix sections have what was set and asked for. They are folded too; the terminal, on which it was asked for,
+	// leaves them out.
 	Appendix bool
 }
 
@@ -113,8 +113,8 @@ func (s *Section) note(text string) string {
 	return fmt.Sprintf("[%d]", len(s.Notes))
 }
 
-// Clean makes a text from a record harmless for a terminal: one line of visible text. Names of levels, messages of servers
-// and paths can hold anything.
+// Clean makes a text from a record harmless for a terminal: one line of visible text. Names of levels, messages of
+// servers and paths can hold anything.
 func Clean(s string) string { return visible.Line(s) }
 
 // escape makes a text stand in Markdown as it is: no markup, no cell border, no mention of a person, no link.

@@ -13,11 +13,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// studyDocument tells a study: verdict and doubts first, then what was found beforehand, the configurations by factor, each change
-// against the baseline, drift, and all trials in the order of their execution.
+// studyDocument tells a study: verdict and doubts first, then what was found beforehand, the configurations by factor,
+// each change against the baseline, drift, and all trials in the order of their execution.
 func studyDocument(s *record.Study) *Document {
 	v := newStudyView(s)
-	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(), Checks: v.checks(),
+	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
+		Checks:   v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyHeld(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
@@ -32,7 +33,8 @@ func studyDocument(s *record.Study) *Document {
 		case !o.Missed():
 			p = Point{Warn, "unknown", ""}
 		}
-		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met, figure.Plural(o.N, "trial"))
+		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
+			figure.Plural(o.N, "trial"))
 		if o.Unknown > 0 {
 			p.Text += fmt.Sprintf(", %d cannot tell", o.Unknown)
 		}
@@ -50,10 +52,19 @@ func studyDocument(s *record.Study) *Document {
 		capacity = capacityText(s.Capacity)
 	}
 	asked := s.Specification
-	d.Facts = Facts("capacity", capacity, "comparisons", comparisonsText(s.Comparisons), "engine", s.Engine, "base", baseText(s.Base), "factors", FactorText(asked),
+	d.Facts = Facts(
+		"capacity", capacity,
+		"comparisons", comparisonsText(s.Comparisons),
+		"engine", s.Engine,
+		"base", baseText(s.Base),
+		"factors", FactorText(asked),
 		"trials", fmt.Sprintf("%d per configuration, order %s, seed %d", asked.Trials, asked.Order, asked.Seed),
-		"margin", figure.Percent(float64(asked.Margin))+" is the smallest change that matters", "intervals", figure.Percent(float64(asked.Confidence))+" confidence",
-		"durability", Durability(&record.Run{Specification: s.Base}), "load made by", Machine(s.Environment), "begun", begun(&s.Head))
+		"margin", figure.Percent(float64(asked.Margin))+" is the smallest change that matters",
+		"intervals", figure.Percent(float64(asked.Confidence))+" confidence",
+		"durability", Durability(&record.Run{Specification: s.Base}),
+		"load made by", Machine(s.Environment),
+		"begun", begun(&s.Head),
+	)
 	if asked.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab of the base", labSpecLine(*asked.Lab)})
 	}
@@ -66,7 +77,8 @@ func studyDocument(s *record.Study) *Document {
 		d.Sections = append(d.Sections, capacitySection(s.Capacity))
 	}
 	d.Sections = append(append(d.Sections, v.factors()...), publishedSections(s)...)
-	d.Sections = appendFilled(d.Sections, effectsSection(s.Effects), changesSection("changes", "changes against the baseline", s.Comparisons), v.canary(), v.list())
+	d.Sections = appendFilled(d.Sections, effectsSection(s.Effects),
+		changesSection("changes", "changes against the baseline", s.Comparisons), v.canary(), v.list())
 	return d
 }
 
@@ -74,7 +86,8 @@ func studyDocument(s *record.Study) *Document {
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), b.Target, figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
+	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), b.Target,
+		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
 	}
@@ -118,7 +131,8 @@ func (v *studyView) tiles() []Tile {
 		list = append(list, t)
 	}
 	for _, p := range s.Procedures {
-		t := Tile{"Chosen " + p.Path[strings.LastIndexByte(p.Path, '.')+1:], ProcedureValue(p.Path, p.Chosen), "procedure " + p.Name}
+		t := Tile{"Chosen " + p.Path[strings.LastIndexByte(p.Path, '.')+1:], ProcedureValue(p.Path, p.Chosen),
+			"procedure " + p.Name}
 		if !p.Settled {
 			t.Note += ", which did NOT settle"
 		}
@@ -126,7 +140,8 @@ func (v *studyView) tiles() []Tile {
 	}
 	list = append(list, v.levelTiles()...)
 	if best := bestOf(s.Comparisons); best != nil {
-		list = append(list, Tile{"Largest gain of throughput", ChangeText(best), best.Configuration + ", n = " + fmt.Sprint(best.N)})
+		list = append(list, Tile{"Largest gain of throughput", ChangeText(best),
+			best.Configuration + ", n = " + fmt.Sprint(best.N)})
 	}
 	done, invalid := 0, 0
 	for _, t := range s.Trials {
@@ -149,7 +164,8 @@ func bestOf(list []record.Comparison) *record.Comparison {
 	var best *record.Comparison
 	for i := range list {
 		c := &list[i]
-		if c.Metric == "throughput" && c.Verdict == record.Better && c.Ratio != nil && (best == nil || *c.Ratio > *best.Ratio) {
+		if c.Metric == "throughput" && c.Verdict == record.Better && c.Ratio != nil &&
+			(best == nil || *c.Ratio > *best.Ratio) {
 			best = c
 		}
 	}
@@ -175,8 +191,9 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if c.Verdict == record.Worse {
 			grade = Warn
 		}
-		points = append(points, Point{grade, string(c.Verdict), fmt.Sprintf("%s against %s: %s %s %s, n = %d + %d", c.Configuration, c.Baseline,
-			c.Metric, ChangeText(c), IntervalText(c), c.N, c.NBase)})
+		points = append(points, Point{grade, string(c.Verdict),
+			fmt.Sprintf("%s against %s: %s %s %s, n = %d + %d", c.Configuration, c.Baseline,
+				c.Metric, ChangeText(c), IntervalText(c), c.N, c.NBase)})
 	}
 	points = short(points, 6, "change")
 	if open > 0 {
@@ -184,7 +201,8 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if len(points) > 0 {
 			what = "other comparison"
 		}
-		points = append(points, Point{Note, "", fmt.Sprintf("of %s nothing can be said; more trials would tell", figure.Plural(open, what))})
+		points = append(points, Point{Note, "", fmt.Sprintf("of %s nothing can be said; more trials would tell",
+			figure.Plural(open, what))})
 	}
 	return points
 }
@@ -225,7 +243,8 @@ func (v *studyView) checks() []Point {
 		list = append(list, Point{Good, "", "every trial counts"})
 	}
 	if c := s.Canary; c != nil {
-		p := Point{Good, "", fmt.Sprintf("drift %s over %s", figure.Change(1+c.Drift), figure.Plural(c.N, "repeated baseline"))}
+		p := Point{Good, "", fmt.Sprintf("drift %s over %s", figure.Change(1+c.Drift),
+			figure.Plural(c.N, "repeated baseline"))}
 		if c.P != nil && *c.P < 0.05 {
 			p.Grade = Warn
 		}
@@ -252,12 +271,14 @@ func (v *studyView) levelTiles() []Tile {
 		}
 	}
 	if base != nil {
-		list = append(list, Tile{"Baseline", figure.Rate(*base.Base) + " ok/s", withInterval(base.BaseLow, base.BaseHigh, base.NBase)})
+		list = append(list, Tile{"Baseline", figure.Rate(*base.Base) + " ok/s",
+			withInterval(base.BaseLow, base.BaseHigh, base.NBase)})
 	} else if t, ok := v.medianTile(); ok {
 		list = append(list, t)
 	}
 	if base != nil && best != nil {
-		t := Tile{"Fastest", figure.Rate(*best.Value) + " ok/s", best.Configuration + ", " + withInterval(best.ValueLow, best.ValueHigh, best.N)}
+		t := Tile{"Fastest", figure.Rate(*best.Value) + " ok/s",
+			best.Configuration + ", " + withInterval(best.ValueLow, best.ValueHigh, best.N)}
 		switch {
 		case *best.Value <= *base.Base:
 			t = Tile{"Fastest", "the baseline", "no configuration did more"}
@@ -280,7 +301,8 @@ func withInterval(low, high *float64, n int) string {
 func countedTrials(s *record.Study) []*record.Trial {
 	var list []*record.Trial
 	for i := range s.Trials {
-		if t := &s.Trials[i]; t.Kind == record.TrialCompared && t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid {
+		if t := &s.Trials[i]; t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
+			measure.Worst(t.Validity) != measure.Invalid {
 			list = append(list, t)
 		}
 	}
@@ -302,7 +324,8 @@ func (v *studyView) medianTile() (Tile, bool) {
 	n := len(values)
 	median := (values[(n-1)/2] + values[n/2]) / 2
 	return Tile{"Baseline", figure.Rate(median) + " ok/s",
-		fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]), figure.Rate(values[n-1]))}, true
+		fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]),
+			figure.Rate(values[n-1]))}, true
 }
 
 // lossTiles say in which trial the most operations did not succeed.
@@ -317,7 +340,8 @@ func (v *studyView) lossTiles() []Tile {
 	if worst == nil {
 		return nil
 	}
-	t := Tile{"Not ok, at most", figure.Percent(worst.Values["errors"]), fmt.Sprintf("in trial %d, %s", worst.Number, worst.Configuration)}
+	t := Tile{"Not ok, at most", figure.Percent(worst.Values["errors"]),
+		fmt.Sprintf("in trial %d, %s", worst.Number, worst.Configuration)}
 	if worst.Values["errors"] == 0 {
 		t.Note = "in every one of " + figure.Plural(len(trials), "trial")
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// suiteDocument says everything about a suite but what its parts say of themselves: what was repeated at which size, what each part
-// found, how the document's statements stand to it, and what its advice is worth here.
+// suiteDocument says everything about a suite but what its parts say of themselves: what was repeated at which size,
+// what each part found, how the document's statements stand to it, and what its advice is worth here.
 func suiteDocument(s *Suite) *Document {
 	r := s.Record
-	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
+	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem,
+		Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
 	d.Brief = d.Verdict
 	if d.Problem == "" && s.Problem != "" {
@@ -32,7 +33,8 @@ func suiteDocument(s *Suite) *Document {
 			d.Grade = Warn
 		}
 	}
-	if d.Grade == Good && (counts[record.Disagrees] > 0 || r.Budget == record.BudgetSmoke) || r.Status == record.Running {
+	if d.Grade == Good && (counts[record.Disagrees] > 0 || r.Budget == record.BudgetSmoke) ||
+		r.Status == record.Running {
 		d.Grade = Warn
 	}
 	d.Tiles = s.tiles(counts)
@@ -51,8 +53,8 @@ func suiteDocument(s *Suite) *Document {
 	return d
 }
 
-// document is that of the record of a part, nil if there is none that can be read. What was published is with the figures of the
-// suite.
+// document is that of the record of a part, nil if there is none that can be read. What was published is with the
+// figures of the suite.
 func (p *SuitePart) document() (d *Document) {
 	switch {
 	case p.Study != nil:
@@ -132,8 +134,11 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 	for _, x := range []struct {
 		of   record.Agreement
 		note string
-	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"}, {record.SameDirection, "better or worse as there, by another ratio"},
-		{record.Disagrees, "the other direction, or a difference on one side only"}, {record.NotTold, "too uncertain to say"}, {record.NotMeasured, cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
+	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"},
+		{record.SameDirection, "better or worse as there, by another ratio"},
+		{record.Disagrees, "the other direction, or a difference on one side only"},
+		{record.NotTold, "too uncertain to say"}, {record.NotMeasured,
+			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
 		list = append(list, Tile{Capitalised(string(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
 	}
 	return list
@@ -141,7 +146,10 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 
 // scaleNote is the scale in a few words.
 func (s *Suite) scaleNote() string {
-	own := slices.ContainsFunc(s.Parts, func(p SuitePart) bool { return p.Study != nil && p.Study.Specification.Scale != nil })
+	own := slices.ContainsFunc(s.Parts, func(p SuitePart) bool {
+		return p.Study != nil &&
+			p.Study.Specification.Scale != nil
+	})
 	if s.Record.Scale == (spec.Scale{}) && own {
 		return "parts have scales of their own"
 	}
@@ -163,7 +171,10 @@ func (s *Suite) checks() []Point {
 			if measure.Worst(p.Study.Validity) == measure.Invalid {
 				invalid++
 			}
-			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool { return f.ID == "few-trials" && f.Severity != measure.Note }) {
+			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool {
+				return f.ID == "few-trials" &&
+					f.Severity != measure.Note
+			}) {
 				few++
 			}
 		}
@@ -174,7 +185,8 @@ func (s *Suite) checks() []Point {
 		}
 		return Point{Warn, "", figure.Plural(n, "part") + " " + bad}
 	}
-	return []Point{looked(failed, "no part failed", "failed"), looked(left, "no part was left out", "left out"), looked(invalid, "no part is invalid", "invalid"),
+	return []Point{looked(failed, "no part failed", "failed"), looked(left, "no part was left out", "left out"),
+		looked(invalid, "no part is invalid", "invalid"),
 		looked(few, "enough trials for verdicts", "with too few trials for a verdict")}
 }
 
@@ -198,7 +210,8 @@ func (s *Suite) doubts() []Point {
 		}
 	}
 	for _, f := range said {
-		list = append(list, Point{severityGrade(f.Severity), string(f.Severity), fmt.Sprintf("%s: %s: %s", strings.Join(where[f], ", "), f.ID, f.Text)})
+		list = append(list, Point{severityGrade(f.Severity), string(f.Severity),
+			fmt.Sprintf("%s: %s: %s", strings.Join(where[f], ", "), f.ID, f.Text)})
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -206,7 +219,10 @@ func (s *Suite) doubts() []Point {
 			list = append(list, Point{Warn, "warning", p.Name + ": its record cannot be read: " + p.Unread})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Point) int { return slices.Index(grades, a.Grade) - slices.Index(grades, b.Grade) })
+	slices.SortStableFunc(list, func(a, b Point) int {
+		return slices.Index(grades, a.Grade) - slices.Index(grades,
+			b.Grade)
+	})
 	return list
 }
 

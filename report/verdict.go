@@ -38,8 +38,8 @@ func doubt(list []measure.Finding) (brief, text string) {
 	return "valid", "valid"
 }
 
-// verdict joins whether it holds with whether it can be believed, for a list and for a document. What cannot be believed says so
-// first.
+// verdict joins whether it holds with whether it can be believed, for a list and for a document. What cannot be
+// believed says so first.
 func verdict(h held, findings []measure.Finding, status record.Status) (brief, text string) {
 	join := func(belief string) string {
 		if status != record.Complete {

@@ -12,8 +12,8 @@ import (
 
 const textWidth = 100 // columns of running text
 
-// writeDocument prints for a person what [report] has to say: the verdict first, what came out and what to doubt, what was asked
-// for, then the sections. Texts of records are made harmless.
+// writeDocument prints for a person what [report] has to say: the verdict first, what came out and what to doubt, what
+// was asked for, then the sections. Texts of records are made harmless.
 func writeDocument(w io.Writer, d *report.Document) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, report.Clean(d.Title))
@@ -21,7 +21,8 @@ func writeDocument(w io.Writer, d *report.Document) error {
 	for _, f := range d.Facts {
 		width = max(width, utf8.RuneCountInString(f.Name))
 	}
-	if head := report.Facts("verdict", d.Verdict, "problem", d.Problem); len(head)+len(d.Objectives)+len(d.Findings) > 0 {
+	if head := report.Facts("verdict", d.Verdict, "problem",
+		d.Problem); len(head)+len(d.Objectives)+len(d.Findings) > 0 {
 		fmt.Fprintln(&b)
 		textFacts(&b, head, width)
 		for _, p := range append(d.Objectives, d.Findings...) {
@@ -49,7 +50,8 @@ func writeDocument(w io.Writer, d *report.Document) error {
 // textFacts prints names and values, each value behind a column of names.
 func textFacts(b *bytes.Buffer, list []report.Fact, width int) {
 	for _, f := range list {
-		fmt.Fprintf(b, "%-*s  %s\n", width, f.Name, wrap(report.Clean(f.Value), textWidth-width-2, strings.Repeat(" ", width+2)))
+		fmt.Fprintf(b, "%-*s  %s\n", width, f.Name, wrap(report.Clean(f.Value), textWidth-width-2,
+			strings.Repeat(" ", width+2)))
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// printResult prints a result in one of some formats; without any, in each that it has. A kind that has no such form says which
-// forms it has.
+// printResult prints a result in one of some formats; without any, in each that it has. A kind that has no such form
+// says which forms it has.
 func printResult(w io.Writer, result any, format string, among ...string) error {
 	what, has := report.Formats(result)
 	if len(among) > 0 {

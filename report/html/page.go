@@ -169,7 +169,8 @@ func (p *Page) Write(w io.Writer) error {
 		Style: template.HTML("<style>" + style + "</style>"),
 		//nolint:gosec // see above
 		Script: template.HTML("<script>" + script + "</script>"),
-		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) + "; img-src data:; base-uri 'none'; form-action 'none'",
+		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
+			"; img-src data:; base-uri 'none'; form-action 'none'",
 	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, f); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// runSections are the parts of a run behind its answer: those of its document, with charts, how it went in time, and what machines
-// did beside it. prefix makes ids unique where a page has several runs.
+// runSections are the parts of a run behind its answer: those of its document, with charts, how it went in time, and
+// what machines did beside it. prefix makes ids unique where a page has several runs.
 func runSections(s *Source, d *report.Document, prefix string) ([]Section, *Track) {
 	p := s.Run.Phase("measure")
 	over, track := timeSection(s, prefix)
@@ -41,10 +41,12 @@ func runSections(s *Source, d *report.Document, prefix string) ([]Section, *Trac
 // eventTable lists what happened besides operations.
 func eventTable(events []measure.Event) *Table {
 	const most = 300
-	t := &Table{Caption: "Events", Folded: true, Columns: []Column{{Name: "at", Number: true}, {Name: "event"}, {Name: "what"}}}
+	t := &Table{Caption: "Events", Folded: true, Columns: []Column{{Name: "at", Number: true}, {Name: "event"},
+		{Name: "what"}}}
 	for i, e := range events {
 		if i == most {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s more are in %s.", figure.Plural(len(events)-most, "event"), record.EventsFile))
+			t.Notes = append(t.Notes, fmt.Sprintf("%s more are in %s.", figure.Plural(len(events)-most, "event"),
+				record.EventsFile))
 			break
 		}
 		t.Rows = append(t.Rows, []string{figure.Duration(e.At), e.Kind, e.Text})

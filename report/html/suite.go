@@ -76,7 +76,8 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 	var page Page
 	page.add(part, prefix)
 	section.Folded = "All that it measured"
-	section.Blocks = []Block{{Lines: []string{"Its record is a page of its own:"}, Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellQuote(part.Dir)}}}
+	section.Blocks = []Block{{Lines: []string{"Its record is a page of its own:"},
+		Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellQuote(part.Dir)}}}
 	for i := range page.Answers {
 		result := page.Answers[i].section(p.Name)
 		section.Blocks = append(section.Blocks, Block{ID: result.ID, Heading: "Result", Lines: []string{result.Lead}})
@@ -98,7 +99,8 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 // suiteDisclosure is what somebody needs to do the suite again, and to judge it.
 func suiteDisclosure(src *Source, prefix string) Section {
 	s := src.Suite.Record
-	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it. What each part was asked to do is in its own section."}
+	sec := Section{ID: prefix + "disclosure", Title: "Disclosure",
+		Lead: "Everything that is needed to do it again, and to judge it. What each part was asked to do is in its own section."}
 	again := Block{Heading: "suite.yaml"}
 	if why := src.again.missing(record.SuiteFile); why != "" {
 		again.Lines = []string{why}
@@ -107,7 +109,8 @@ func suiteDisclosure(src *Source, prefix string) Section {
 	}
 	sec.Blocks = []Block{commandBlock(src.command), again,
 		{Heading: "Environment", Facts: environmentFacts(s.Environment)},
-		{Heading: "Record", Facts: report.Facts("Directory", visible(src.Dir), "Folder of the suite", s.Source, "Status", string(s.Status), "Budget", report.BudgetText(s), "Loaded", s.Against,
+		{Heading: "Record", Facts: report.Facts("Directory", visible(src.Dir), "Folder of the suite", s.Source,
+			"Status", string(s.Status), "Budget", report.BudgetText(s), "Loaded", s.Against,
 			"Written by", report.Version(s.Tool), "Schema", s.SchemaVersion)}}
 	return sec
 }

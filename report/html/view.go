@@ -138,8 +138,8 @@ func columns(texts int, names ...string) []Column {
 	return list
 }
 
-// arranged puts the sections of a document under the headings of a page, those of one group under one of them. Before each are the
-// figures that are drawn of it, by its ID.
+// arranged puts the sections of a document under the headings of a page, those of one group under one of them. Before
+// each are the figures that are drawn of it, by its ID.
 func arranged(list []report.Section, prefix string, figures map[string][]*Figure) []Section {
 	var page []Section
 	for i := range list {
@@ -152,7 +152,8 @@ func arranged(list []report.Section, prefix string, figures map[string][]*Figure
 		b := blockOf(s, title)
 		switch n := len(page); {
 		case s.Group == "":
-			page = append(page, Section{ID: prefix + cmp.Or(s.ID, slug(s.Title)), Title: title, Blocks: append(blocks, b)})
+			page = append(page, Section{ID: prefix + cmp.Or(s.ID, slug(s.Title)), Title: title,
+				Blocks: append(blocks, b)})
 		case n > 0 && page[n-1].ID == prefix+slug(s.Group):
 			b.Heading = title
 			page[n-1].Blocks = append(append(page[n-1].Blocks, blocks...), b)
@@ -180,7 +181,8 @@ func blockOf(s *report.Section, title string) Block {
 	if s.Table == nil || len(s.Table.Rows) == 0 {
 		return b
 	}
-	b.Table = &Table{Caption: cmp.Or(title, capital(s.Group)), Rows: s.Table.Rows, Folded: s.Long || s.Appendix, Quiet: true}
+	b.Table = &Table{Caption: cmp.Or(title, capital(s.Group)), Rows: s.Table.Rows, Folded: s.Long || s.Appendix,
+		Quiet: true}
 	for i, name := range s.Table.Header {
 		b.Table.Columns = append(b.Table.Columns, Column{Name: name, Number: !s.Table.LeftAligned(i)})
 	}
