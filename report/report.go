@@ -1,7 +1,9 @@
-// Package report turns records into the forms in which people and programs read them. It measures
-// nothing, judges nothing and opens no connection: what is not in the record cannot be reported.
+// Package report words results. [Of] makes a [Document] of a record of any kind: all that people are told of it, as data.
+// [Write] prints it as Markdown, and the tables for programs, CSV and lines of Go benchmarks. It measures nothing, judges
+// nothing and opens no connection: what is not in the record cannot be reported.
 //
-// Text for the terminal is the business of the command line; YCSB's own output is in report/ycsbtext.
+// The terminal is the business of the command line, a page that of report/html; both print documents and know no kind of
+// result. YCSB's own output is in report/ycsbtext.
 package report
 
 import (
