@@ -49,7 +49,7 @@ func compareDocument(r *record.ComparisonReport) *Document {
 		}
 		d.Facts = append(d.Facts, Fact{name, r.Sides[i].Name + ", n = " + strconv.Itoa(r.Sides[i].N)})
 	}
-	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "compared with", Version(r.Tool))...)
+	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	for i, base := range baselines(r) {
 		var of []record.Comparison
 		for k := range r.Comparisons {

@@ -43,7 +43,7 @@ func runDocument(r *record.Run) *Document {
 		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
 		d.Sections = append(d.Sections, LabSections(r.Lab, r.LabAfter, r.Series)...)
 	}
-	d.Facts = append(d.Facts, Facts("load made by", Machine(r.Environment), "begun", begun(&r.Head))...)
+	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {
 		d.Sections = appendFilled(d.Sections, clientUse(r, p), loadProcesses(r))
 	}

@@ -62,11 +62,11 @@ func studyDocument(s *record.Study) *Document {
 		"margin", figure.Percent(float64(asked.Margin))+" is the smallest change that matters",
 		"intervals", figure.Percent(float64(asked.Confidence))+" confidence",
 		"durability", Durability(&record.Run{Specification: s.Base}),
-		"load made by", Machine(s.Environment),
+		"machine", Machine(s.Environment),
 		"begun", begun(&s.Head),
 	)
 	if asked.Lab != nil {
-		d.Facts = append(d.Facts, Fact{"lab of the base", labSpecLine(*asked.Lab)})
+		d.Facts = append(d.Facts, Fact{"lab", labSpecLine(*asked.Lab)})
 	}
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])

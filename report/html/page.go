@@ -77,25 +77,26 @@ type Answer struct {
 // add adds everything about a record. The kinds of records are told apart here and nowhere else.
 func (p *Page) add(s *Source, prefix string) {
 	d := report.Of(s.result())
-	title := capital(d.Title)
+	title := d.Title
 	var sections []Section
 	var track *Track
 	switch {
 	case s.Run != nil:
 		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		sections = studySections(s, d, prefix)
+		title, sections = capital(title), studySections(s, d, prefix)
 	case s.Drill != nil:
-		title = d.Title // which begins with the name of the drill
 		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
 		sections, track = drillSections(s, d, prefix)
 	case s.Probe != nil:
 		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
 		var tracks []*Track
+		title = capital(title)
 		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
+		title = capital(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
 	}
 	if track != nil {
