@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,15 @@ func (p Point) String() string {
 		return p.Sign() + " " + p.Text
 	}
 	return p.Sign() + " " + p.Mark + " " + p.Text
+}
+
+// AllFacts are the facts of a document and, as the last of them, what was checked.
+func (d *Document) AllFacts() []Fact {
+	var checks []string
+	for _, p := range d.Checks {
+		checks = append(checks, p.String())
+	}
+	return append(slices.Clip(d.Facts), Facts("checked", strings.Join(checks, ", "))...)
 }
 
 // Fact is a name, in small letters, and a value.

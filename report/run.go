@@ -41,7 +41,9 @@ func runDocument(r *record.Run) *Document {
 	d.Facts = append(d.Facts, Facts("target", runTarget(r))...)
 	if r.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
-		d.Sections = append(d.Sections, LabSections(r.Lab, r.LabAfter, r.Series)...)
+		lab := LabSections(r.Lab, r.LabAfter, r.Series)
+		lab[0].Lines = lab[0].Lines[1:] // the fact says it
+		d.Sections = appendFilled(d.Sections, lab...)
 	}
 	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {
@@ -292,9 +294,10 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
-	s.Lines = []string{"service: from sending an operation to its answer; without a schedule nothing tells what users of a loaded system would wait"}
 	if r.Scheduled {
 		s.Lines = []string{"response: from when an operation was due to its answer, what users feel; service: from sending it"}
+	} else {
+		s.Lines = []string{"service: from sending an operation to its answer; no schedule, so nothing tells what users would wait"}
 	}
 	classes := slices.Clone(p.Classes)
 	slices.SortStableFunc(classes, func(a, b record.ClassResult) int { // parts come last
@@ -320,11 +323,13 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 			s.Table.row(append([]string{"", "service", "", ""}, quantiles(c.Service)...)...)
 		}
 	}
+	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {
+		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
+	}
 	return s
 }
 
-// quantiles are the columns of a latency; "-" stands where there are too few values to state a percentile with 95 %
-// confidence.
+// quantiles are the columns of a latency.
 func quantiles(l *record.Latency) []string {
 	if l == nil {
 		return slices.Repeat([]string{"-"}, 8)

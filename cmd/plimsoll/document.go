@@ -29,15 +29,10 @@ func writeDocument(w io.Writer, d *report.Document) error {
 			textPoint(&b, p, strings.Repeat(" ", width))
 		}
 	}
-	if len(d.Facts) > 0 {
+	if facts := d.AllFacts(); len(facts) > 0 {
 		fmt.Fprintln(&b)
+		textFacts(&b, facts, width)
 	}
-	textFacts(&b, d.Facts, width)
-	var checks []string
-	for _, p := range d.Checks {
-		checks = append(checks, p.String())
-	}
-	textFacts(&b, report.Facts("checked", strings.Join(checks, ", ")), width)
 	for i := range d.Sections {
 		if s := &d.Sections[i]; !s.Appendix {
 			textSection(&b, s, width)
