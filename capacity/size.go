@@ -122,7 +122,7 @@ func (in Input) check() error {
 }
 
 // refuse says that there is no answer. Impossible outweighs unknown only if nothing else was unknown before.
-func (s *sizer) refuse(verdict, why string) {
+func (s *sizer) refuse(verdict record.SizeVerdict, why string) {
 	if s.out.Verdict == record.SizeAnswered || verdict == record.SizeUnknown {
 		s.out.Verdict = verdict
 	}

@@ -126,9 +126,10 @@ func TestSizeRefuses(t *testing.T) {
 	storesNothing := []measure.Finding{{ID: "null", Severity: measure.Note, Text: "the target stores nothing"}}
 	sharded := record.Target{Kind: "mongos", Topology: "sharded", Hosts: []string{"r1:1", "r2:1"}}
 	for name, c := range map[string]struct {
-		run           sizetest.Run
-		need          string
-		verdict, want string
+		run     sizetest.Run
+		need    string
+		verdict record.SizeVerdict
+		want    string
 	}{
 		"invalid record":      {sizetest.Run{Rate: 1000, Findings: invalid}, "ops=5000", record.SizeUnknown, "client-cpu"},
 		"a null target":       {sizetest.Run{Rate: 1000, Target: null}, "ops=5000", record.SizeUnknown, "stores nothing"},

@@ -137,7 +137,7 @@ func TestSizeDoubtsStudies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change  func(*record.Study)
-		verdict string
+		verdict record.SizeVerdict
 		want    string
 	}{
 		"unconfirmed": {func(s *record.Study) { s.Capacity.Confirmed = false }, record.SizeAnswered, "capacity-unconfirmed"},

@@ -281,7 +281,7 @@ func (s syncTimes) words(device string) string {
 }
 
 // plausible judges one device by the median time of a sync.
-func plausible(b record.ProbeBlock, s syncTimes) (verdict, text string) {
+func plausible(b record.ProbeBlock, s syncTimes) (verdict record.ProbeVerdict, text string) {
 	fact, typical := s.words(b.Name), s.median
 	switch {
 	case b.Bus == "zram" || b.Bus == "ram":
@@ -312,8 +312,8 @@ func articleKind(kind string) string {
 
 // Overall is the word for all grades together, and the grades that it rests on: the worst of lying and suspicious; else
 // honest if one of A, C and D is. That a speed is plausible (B) proves nothing.
-func Overall(list []record.ProbeDurability) (verdict, grades string) {
-	for _, word := range []string{record.Lying, record.Suspicious, record.Honest} {
+func Overall(list []record.ProbeDurability) (verdict record.ProbeVerdict, grades string) {
+	for _, word := range []record.ProbeVerdict{record.Lying, record.Suspicious, record.Honest} {
 		var names []string
 		for _, d := range list {
 			if d.Verdict == word && (word != record.Honest || d.Grade != "B") {

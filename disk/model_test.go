@@ -202,7 +202,7 @@ func TestPlausible(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    record.ProbeBlock
 		sync time.Duration
-		want string
+		want record.ProbeVerdict
 	}{
 		"disk that is a cache": {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 300 * time.Microsecond, record.Suspicious},
 		"disk":                 {disk(record.ProbeBlock{Bus: "scsi", Rotational: true, WriteCache: "write back"}), 12 * time.Millisecond, record.Honest},
@@ -220,10 +220,10 @@ func TestPlausible(t *testing.T) {
 }
 
 func TestOverall(t *testing.T) {
-	d := func(grade, verdict string) record.ProbeDurability {
+	d := func(grade string, verdict record.ProbeVerdict) record.ProbeDurability {
 		return record.ProbeDurability{Grade: grade, Verdict: verdict}
 	}
-	for want, list := range map[string][]record.ProbeDurability{
+	for want, list := range map[record.ProbeVerdict][]record.ProbeDurability{
 		record.Lying:       {d("A", record.Honest), d("B", record.Suspicious), d("C", record.Lying)},
 		record.Suspicious:  {d("A", record.Honest), d("B", record.Suspicious)},
 		record.Honest:      {d("A", record.Honest), d("B", record.NotProvable)},
@@ -311,7 +311,7 @@ func TestClasses(t *testing.T) {
 func TestGradeA(t *testing.T) {
 	for name, c := range map[string]struct {
 		others, during string
-		want           string
+		want           record.ProbeVerdict
 	}{
 		"quiet":               {"0", "100", record.Honest},
 		"swallowed":           {"0", "3", record.Lying},

@@ -32,7 +32,7 @@ type evidence struct {
 }
 
 // judge says what a round showed. What is proven to be wrong weighs more than what is not known.
-func judge(e evidence) (verdict string, reasons []string) {
+func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	wrong, open := violations(e.round), unknowns(e)
 	switch {
 	case len(wrong) > 0:
@@ -228,7 +228,7 @@ func shortly(ns int64) string {
 }
 
 // whole is the verdict over all rounds: the worst of them.
-func whole(rounds []record.DrillRound) (verdict string, reasons []string) {
+func whole(rounds []record.DrillRound) (verdict record.DrillVerdict, reasons []string) {
 	verdict = record.Holds
 	if len(rounds) == 0 {
 		return record.Unknown, []string{"no round was done"}
@@ -252,7 +252,7 @@ func whole(rounds []record.DrillRound) (verdict string, reasons []string) {
 	return verdict, reasons
 }
 
-func rank(verdict string) int {
+func rank(verdict record.DrillVerdict) int {
 	switch verdict {
 	case record.Holds:
 		return 0

@@ -27,7 +27,7 @@ func seconds(n int) spec.Duration { return spec.Duration(time.Duration(n) * time
 // verdictCase changes the evidence of a round that holds.
 type verdictCase struct {
 	change func(*evidence)
-	want   string
+	want   record.DrillVerdict
 	says   string
 }
 

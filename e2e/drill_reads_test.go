@@ -37,7 +37,7 @@ func TestReadsAreJudged(t *testing.T) {
 	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet"))
 	l := d.Rounds[0].Ledger
 	if l == nil || l.Judged == nil {
-		t.Fatalf("no reads are judged: %s %q", cmp.Or(d.Problem, d.Verdict), d.Reasons)
+		t.Fatalf("no reads are judged: %s %q", cmp.Or(d.Problem, string(d.Verdict)), d.Reasons)
 	}
 	j := l.Judged
 	if j.Reads < 100 || j.Updates < 100 || j.Concern != "majority" || j.Preference != "secondary" || j.Causal != (real != "") {

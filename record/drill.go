@@ -7,11 +7,14 @@ import (
 // KindDrill is the kind of record that a drill leaves.
 const KindDrill = "drill"
 
+// DrillVerdict says whether what a drill, or a round of it, was to show holds.
+type DrillVerdict string
+
 // The verdicts of a drill.
 const (
-	Holds    = "holds"
-	Violated = "violated"
-	Unknown  = "unknown"
+	Holds    DrillVerdict = "holds"
+	Violated DrillVerdict = "violated"
+	Unknown  DrillVerdict = "unknown"
 )
 
 // Drill is drill.json: what one drill found. Each repetition is a record of a run below it.
@@ -21,8 +24,8 @@ type Drill struct {
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
 	Engine string `json:"engine,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
-	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
-	Reasons []string `json:"reasons"`
+	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
+	Reasons []string     `json:"reasons"`
 	// Rounds are the repetitions, in order.
 	Rounds []DrillRound `json:"rounds"`
 	// Outages and Losses are over all rounds; Statement is what so many rounds allow to say. They are absent if clients
@@ -47,10 +50,10 @@ type DrillRound struct {
 	// Record is the directory of the run's record, below that of the drill.
 	Record string `json:"record"`
 	// Status says how far it came, Problem what went wrong.
-	Status  Status   `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
-	Problem string   `json:"problem,omitempty"`
-	Verdict string   `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
-	Reasons []string `json:"reasons,omitempty"`
+	Status  Status       `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
+	Problem string       `json:"problem,omitempty"`
+	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
+	Reasons []string     `json:"reasons,omitempty"`
 	// Level is the durability level of the servers that were loaded, where a lab has servers for each, and Means what it
 	// comes to in the words of the engine.
 	Level string `json:"level,omitempty"`

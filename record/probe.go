@@ -7,16 +7,19 @@ import (
 // KindProbe is the kind of record that `plimsoll disk` leaves.
 const KindProbe = "probe"
 
+// ProbeVerdict says whether storage keeps what it acknowledges.
+type ProbeVerdict string
+
 // The words of a durability verdict.
 const (
 	// Honest: what was acknowledged reached the layer that was looked at.
-	Honest = "honest"
+	Honest ProbeVerdict = "honest"
 	// Suspicious: it is faster than a device of this class can be, or something is missing that should be there.
-	Suspicious = "suspicious"
+	Suspicious ProbeVerdict = "suspicious"
 	// Lying: writes were acknowledged that the layer below never got to keep, or that are gone.
-	Lying = "lying"
+	Lying ProbeVerdict = "lying"
 	// NotProvable: this layer cannot be seen from here.
-	NotProvable = "not-provable-here"
+	NotProvable ProbeVerdict = "not-provable-here"
 )
 
 // Probe is probe.json: what storage was measured to do, and whether it tells the truth.
@@ -39,7 +42,7 @@ type Probe struct {
 	// Durability has an entry for each grade that was tried.
 	Durability []ProbeDurability `json:"durability,omitempty"`
 	// Verdict is the word for all of them together.
-	Verdict string `json:"verdict,omitempty" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
+	Verdict ProbeVerdict `json:"verdict,omitempty" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
 	// Class is the class of devices that it behaves like.
 	Class *ProbeClass `json:"class,omitempty"`
 	// Objectives are the objectives and whether they were met.
@@ -344,8 +347,8 @@ type ProbeSustainedResult struct {
 // ProbeDurability is one grade of the verdict.
 type ProbeDurability struct {
 	// Grade is "A" (flush accounting), "B" (plausibility), "C" (simulated power cut) or "D" (external witness).
-	Grade   string `json:"grade" jsonschema:"enum=A,enum=B,enum=C,enum=D"`
-	Verdict string `json:"verdict" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
+	Grade   string       `json:"grade" jsonschema:"enum=A,enum=B,enum=C,enum=D"`
+	Verdict ProbeVerdict `json:"verdict" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
 	// Text says why, Covers what was looked at, Blind what could not be seen.
 	Text   string `json:"text"`
 	Covers string `json:"covers"`

@@ -7,14 +7,17 @@ import (
 // KindSize is the kind of result that `plimsoll size` prints as JSON.
 const KindSize = "size"
 
-// What became of the question for a size.
+// SizeVerdict is what became of the question for a size.
+type SizeVerdict string
+
+// The verdicts of a sizing.
 const (
 	// SizeAnswered: there is an answer.
-	SizeAnswered = "answered"
+	SizeAnswered SizeVerdict = "answered"
 	// SizeImpossible: the need cannot be met with what was measured, however many nodes there are.
-	SizeImpossible = "impossible"
+	SizeImpossible SizeVerdict = "impossible"
 	// SizeUnknown: the records do not tell.
-	SizeUnknown = "unknown"
+	SizeUnknown SizeVerdict = "unknown"
 )
 
 // Sizing is what size is needed, and why.
@@ -26,7 +29,7 @@ type Sizing struct {
 	// Need is what was asked for; absent where only deployments were matched.
 	Need *SizeNeed `json:"need,omitempty"`
 	// Verdict says whether there is an answer.
-	Verdict string `json:"verdict" jsonschema:"enum=answered,enum=impossible,enum=unknown"`
+	Verdict SizeVerdict `json:"verdict" jsonschema:"enum=answered,enum=impossible,enum=unknown"`
 	// Answer is the size; absent unless there is one.
 	Answer *SizeAnswer `json:"answer,omitempty"`
 	// Alternatives are other sizes that do, such as the other node types of a price list, the cheapest first.

@@ -74,20 +74,23 @@ const (
 	GapOther  Gap = "other"  // its part failed, cannot be read, or has no such metric
 )
 
-// What a statement is made of.
+// StatementKind is what a statement is made of.
+type StatementKind string
+
+// The kinds of statements.
 const (
-	StatementRatio = "ratio" // a figure, against the document's own baseline
-	StatementTrend = "trend" // words: rises, falls, steady
-	StatementWords = "words" // words about a failure
+	StatementRatio StatementKind = "ratio" // a figure, against the document's own baseline
+	StatementTrend StatementKind = "trend" // words: rises, falls, steady
+	StatementWords StatementKind = "words" // words about a failure
 )
 
 // SuiteStatement is one level and metric of a document, or one of its sentences, held against what was measured.
 type SuiteStatement struct {
 	// Sweep is the ID of the figure, table or output in package published; Part what was measured for it.
-	Sweep string `json:"sweep"`
-	Part  string `json:"part,omitempty"`
-	Kind  string `json:"statement" jsonschema:"enum=ratio,enum=trend,enum=words"`
-	Level string `json:"level"`
+	Sweep string        `json:"sweep"`
+	Part  string        `json:"part,omitempty"`
+	Kind  StatementKind `json:"statement" jsonschema:"enum=ratio,enum=trend,enum=words"`
+	Level string        `json:"level"`
 	// Metric is that of the document, and Measure the one that was measured in its place, if it is another.
 	Metric  string `json:"metric"`
 	Measure string `json:"measure,omitempty"`
@@ -126,12 +129,15 @@ func (s *SuiteStatement) Counted() bool {
 	return s.Agreement != OnlyDrawn && s.Agreement != NotStated
 }
 
+// AdviceWorth is what an advice of the document is worth here.
+type AdviceWorth string
+
 // The words for advice.
 const (
-	AdviceHolds       = "holds here"
-	AdviceDoesNot     = "does not hold here"
-	AdviceNotTold     = "not told"
-	AdviceNotMeasured = "not measured"
+	AdviceHolds       AdviceWorth = "holds here"
+	AdviceDoesNot     AdviceWorth = "does not hold here"
+	AdviceNotTold     AdviceWorth = "not told"
+	AdviceNotMeasured AdviceWorth = "not measured"
 )
 
 // SuiteAdvice is a recommendation of the document, with what the measurements here say of what it rests on.
@@ -139,9 +145,9 @@ type SuiteAdvice struct {
 	Says    string   `json:"says"`
 	RestsOn []string `json:"rests_on,omitempty"`
 	// But is what the document's own figures do not carry.
-	But   string `json:"but,omitempty"`
-	Place string `json:"place,omitempty"`
-	Found string `json:"found" jsonschema:"enum=holds here,enum=does not hold here,enum=not told,enum=not measured"`
+	But   string      `json:"but,omitempty"`
+	Place string      `json:"place,omitempty"`
+	Found AdviceWorth `json:"found" jsonschema:"enum=holds here,enum=does not hold here,enum=not told,enum=not measured"`
 	// Why says it in a sentence.
 	Why string `json:"why"`
 }

@@ -33,6 +33,7 @@ func Seal(dir string) error {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	for _, list := range []func(string) ([]string, error){logFiles, keptDiagnostics, clientFiles} {
 		more, err := list(dir)
 		if err != nil {

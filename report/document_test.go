@@ -105,7 +105,7 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 			t.Errorf("%q is not in %s", want, text)
 		}
 	}
-	for verdict, grade := range map[string]Grade{record.Holds: Good, record.Violated: Bad, "unknown": Warn} {
+	for verdict, grade := range map[record.DrillVerdict]Grade{record.Holds: Good, record.Violated: Bad, "unknown": Warn} {
 		if got := drillFindings(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 || got[0].Grade != grade || got[0].Text != "why" {
 			t.Errorf("%s: %v", verdict, got)
 		}

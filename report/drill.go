@@ -52,7 +52,7 @@ func drillVerdict(d *record.Drill) string {
 	if d.Status == record.Running {
 		return drillRunning(d)
 	}
-	text := d.Verdict
+	text := string(d.Verdict)
 	if measure.Worst(d.Validity) == measure.Invalid {
 		text, _ = doubt(d.Validity)
 	}
@@ -64,7 +64,7 @@ func drillVerdict(d *record.Drill) string {
 
 // drillRunning is how far a drill is that goes on, with the verdicts of the rounds that are over.
 func drillRunning(d *record.Drill) string {
-	verdicts := map[string]int{}
+	verdicts := map[record.DrillVerdict]int{}
 	over := 0
 	for _, r := range d.Rounds {
 		if r.Status != record.Running {
@@ -76,7 +76,7 @@ func drillRunning(d *record.Drill) string {
 	if n := int(d.Specification.Repeat); n > 1 {
 		text += fmt.Sprintf(", round %d of %d", min(over+1, n), n)
 	}
-	for _, v := range []string{record.Violated, record.Unknown, record.Holds} {
+	for _, v := range []record.DrillVerdict{record.Violated, record.Unknown, record.Holds} {
 		if verdicts[v] > 0 {
 			text += fmt.Sprintf(", %d %s", verdicts[v], v)
 		}
@@ -444,7 +444,7 @@ func drillDistribution(d *record.Drill) Section {
 				window = nanoseconds(float64(l.LossWindow))
 			}
 		}
-		s.Table.row(strconv.Itoa(r.Number), r.Verdict, roundManner(r), outage, recovery, lost, window, acked)
+		s.Table.row(strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, lost, window, acked)
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func probeVerdict(p *record.Probe) string {
 		}
 	}
 	if len(grades) == 0 {
-		return p.Verdict
+		return string(p.Verdict)
 	}
 	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
 }

@@ -215,7 +215,7 @@ func probeFinding(p *record.Probe) string {
 	}
 	for _, d := range p.Durability {
 		if d.Grade == "C" {
-			words = append(words, d.Verdict+": "+d.Text)
+			words = append(words, string(d.Verdict)+": "+d.Text)
 		}
 	}
 	if len(words) == 0 {

@@ -75,7 +75,7 @@ func (s *Suite) adviceSection() Section {
 	x := Section{Title: "best practices of the document",
 		Table: &Table{Left: 4, Header: []string{"the document says", "here", "why", "but"}}}
 	for _, a := range s.Record.Advice {
-		x.Table.row(a.Says, a.Found, a.Why, a.But)
+		x.Table.row(a.Says, string(a.Found), a.Why, a.But)
 	}
 	return x
 }

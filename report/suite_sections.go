@@ -333,7 +333,7 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			if st.N > 0 {
 				n = strconv.Itoa(st.N)
 			}
-			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, st.Kind, st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
+			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
 				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict), st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {

@@ -116,9 +116,9 @@ func TestStatementsOfADocument(t *testing.T) {
 func TestAdviceOfADocument(t *testing.T) {
 	found := map[string]string{}
 	for _, a := range policySuite(t).Record.Advice {
-		found[a.Says] = a.Found + ": " + a.Why
+		found[a.Says] = string(a.Found) + ": " + a.Why
 	}
-	for says, want := range map[string]string{
+	for says, want := range map[string]record.AdviceWorth{
 		"use a proper number of client threads because more lead to higher latency": record.AdviceHolds,
 		"leave the checksum on": record.AdviceNotTold,
 		"choose cores and memory by the requirements; memory helps more than cores":   record.AdviceNotTold,
@@ -126,7 +126,7 @@ func TestAdviceOfADocument(t *testing.T) {
 		"follow the MongoDB Production Notes":                                         record.AdviceNotMeasured,
 		"plan the database size and the required performance before the deployment":   record.AdviceNotMeasured,
 	} {
-		if !strings.HasPrefix(found[says], want+": ") {
+		if !strings.HasPrefix(found[says], string(want)+": ") {
 			t.Errorf("%s: %s, want %s", says, found[says], want)
 		}
 	}
@@ -275,7 +275,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 			t.Errorf("%s says %q: %v", f.Name, want, has)
 		}
 	}
-	for says, want := range map[string]string{"use XFS": record.AdviceNotMeasured, "set up a RAID 0 with md or LVM": record.AdviceHolds} {
+	for says, want := range map[string]record.AdviceWorth{"use XFS": record.AdviceNotMeasured, "set up a RAID 0 with md or LVM": record.AdviceHolds} {
 		if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool { return a.Says == says }); s.Record.Advice[i].Found != want {
 			t.Errorf("%s: %s (%s), want %s", says, s.Record.Advice[i].Found, s.Record.Advice[i].Why, want)
 		}

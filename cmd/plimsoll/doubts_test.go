@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // recordKinds makes a small record of each kind. The names are those of their main files.
@@ -24,7 +25,18 @@ var recordKinds = map[string]func(dir string) error{
 		_, err := recordtest.Study{Workers: []int{8, 16}, Blocks: 3, Seed: 1, Name: "small"}.Write(dir)
 		return err
 	},
-	record.SuiteFile: func(dir string) error { _, err := recordtest.Suite{}.Write(dir); return err },
+	record.SuiteFile: func(dir string) error {
+		s, err := recordtest.Suite{}.Write(dir)
+		if err != nil {
+			return err
+		}
+		w, err := record.ContinueSuite(dir)
+		if err != nil {
+			return err
+		}
+		s.SuiteJudgement = judge.Of(dir, s) // as a suite has it that ended
+		return errors.Join(w.Write(s), w.Close())
+	},
 	record.DrillFile: func(dir string) error { _, err := recordtest.Drill{Rounds: 1}.Write(dir); return err },
 	record.ProbeFile: func(dir string) error { _, err := recordtest.Probe{}.Write(dir); return err },
 	record.ComparisonFile: func(dir string) error {

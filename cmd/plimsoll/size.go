@@ -159,5 +159,5 @@ func sizeUp(env *environment, in capacity.Input, format string) error {
 	case record.SizeAnswered:
 		return nil
 	}
-	return errors.New("unknown verdict " + result.Verdict)
+	return errors.New("unknown verdict " + string(result.Verdict))
 }

@@ -177,13 +177,14 @@ func directIO(in Input) []record.DoctorFinding {
 // probed turns a probe into findings with what was measured.
 func probed(in Input) (list []record.DoctorFinding) {
 	p := in.Probe
+	verdict, honest := string(p.Verdict), string(record.Honest)
 	switch p.Verdict {
 	case record.Lying:
-		list = append(list, one(storage, "durability", record.DoctorCritical, p.Verdict, record.Honest, "acknowledged writes are lost in a power cut", "see plimsoll show of the probe for the layer that lies")...)
+		list = append(list, one(storage, "durability", record.DoctorCritical, verdict, honest, "acknowledged writes are lost in a power cut", "see plimsoll show of the probe for the layer that lies")...)
 	case record.Suspicious:
-		list = append(list, one(storage, "durability", record.DoctorWarning, p.Verdict, record.Honest, "the storage is faster than its class can be", "prove it with a power cut: plimsoll disk witness --help")...)
+		list = append(list, one(storage, "durability", record.DoctorWarning, verdict, honest, "the storage is faster than its class can be", "prove it with a power cut: plimsoll disk witness --help")...)
 	case record.Honest, record.NotProvable:
-		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), p.Verdict, record.Honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
+		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), verdict, honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
 	}
 	if j := p.Journal; j != nil && j.Flush != nil && j.Flush.P99 != nil {
 		flush := time.Duration(*j.Flush.P99)

@@ -99,7 +99,7 @@ func roundsDone(d *record.Drill) *Table {
 		if l := r.Ledger; l != nil {
 			lost = figure.Count(l.LostWrites())
 		}
-		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Number), r.Verdict, outage, lost, strings.Join(r.Reasons, "; ")})
+		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Number), string(r.Verdict), outage, lost, strings.Join(r.Reasons, "; ")})
 	}
 	if len(t.Rows) == 0 {
 		return nil

@@ -120,7 +120,7 @@ func about(sweep *published.Sweep, metric string) bool {
 }
 
 // adviceFound decides by what each sweep that an advice rests on is about: that is what the advice is about.
-func adviceFound(a *published.Advice, list []exhibit) (found, why string) {
+func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth, why string) {
 	if len(a.RestsOn) == 0 {
 		return record.AdviceNotMeasured, "the document measured nothing of the kind, and neither did this suite"
 	}
