@@ -80,7 +80,7 @@ func (s *Suite) points() []Point {
 	}
 	for i := range s.Parts {
 		if p := &s.Parts[i]; !whole || p.grade() == Bad {
-			points = append(points, Point{p.grade(), p.Name, p.Finding()})
+			points = append(points, Point{p.grade(), p.Name + ":", p.Finding()})
 		}
 	}
 	return points

@@ -369,7 +369,7 @@ func TestHeadlinesOfASuite(t *testing.T) {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"✓ figure 3, workload B: client threads 192, ops/s there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees", "rs=1, host there about 120 s"} {
+	for _, want := range []string{"✓ figure 3, workload B: client threads 192, ops/s: there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees", "rs=1, host: there about 120 s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}

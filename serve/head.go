@@ -40,43 +40,44 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 	if err != nil {
 		return Entry{}, nil, err
 	}
+	h := r.Common()
+	e := Entry{Kind: h.Kind, Status: h.Status, Started: h.Started}
 	switch r := r.(type) {
-	case *record.Run:
-		return entryOfRun(r), nil, nil
-	case *record.Suite:
+	case *record.Suite: // what its parts found is not read for a list
 		return entryOfSuite(r), partNames(r), nil
-	case *record.Study:
-		return Entry{Kind: record.KindStudy, Title: r.Specification.Name, Status: r.Status, Verdict: report.Of(r).Brief,
-			Started: r.Started, Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, trialNames(r), nil
-	case *record.Drill:
-		d := report.Of(r)
-		return Entry{Kind: record.KindDrill, Title: d.Title, Status: r.Status, Verdict: d.Brief, Started: r.Started,
-			Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, nil, nil
-	case *record.Probe:
-		return entryOfProbe(r), nil, nil
 	case *record.ComparisonReport:
 		return entryOfComparison(r, in), nil, nil
 	}
-	return Entry{}, nil, fmt.Errorf("records of kind %s are not listed", r.Common().Kind)
+	d := report.Of(r)
+	e.Title, e.Verdict = d.Title, d.Brief
+	var names map[string]string
+	switch r := r.(type) {
+	case *record.Study:
+		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target), trialNames(r)
+	case *record.Drill:
+		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Run.Target)
+	case *record.Run:
+		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Target)
+		if p := r.Phase("measure"); p != nil {
+			e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
+			e.P99 = p99Of(p.All.Service)
+			if r.Scheduled {
+				e.P99 = p99Of(p.All.Response)
+			}
+		}
+	case *record.Probe:
+		if j := r.Journal; j != nil && j.Flush != nil {
+			e.Rate, e.P99 = figure.Rate(j.Ceiling)+"/s", p99Of(j.Flush)
+		}
+	}
+	return e, names, nil
 }
 
-func entryOfRun(r *record.Run) Entry {
-	d := report.Of(r)
-	e := Entry{Kind: record.KindRun, Title: d.Title, Status: r.Status, Verdict: d.Brief, Started: r.Started,
-		Labels: r.Specification.Labels, Lab: labOf(r.Specification.Target)}
-	p := r.Phase("measure")
-	if p == nil {
-		return e
+func p99Of(l *record.Latency) string {
+	if l == nil || l.P99 == nil {
+		return ""
 	}
-	e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
-	times := p.All.Response
-	if !r.Scheduled {
-		times = p.All.Service
-	}
-	if times != nil && times.P99 != nil {
-		e.P99 = figure.Duration(time.Duration(*times.P99))
-	}
-	return e
+	return figure.Duration(time.Duration(*l.P99))
 }
 
 // labOf is the name of the lab that a target means, "" if it is none.
@@ -86,18 +87,6 @@ func labOf(target string) string {
 		return ""
 	}
 	return name
-}
-
-func entryOfProbe(p *record.Probe) Entry {
-	d := report.Of(p)
-	e := Entry{Kind: record.KindProbe, Title: d.Title, Status: p.Status, Verdict: d.Brief, Started: p.Started}
-	if j := p.Journal; j != nil && j.Flush != nil {
-		e.Rate = figure.Rate(j.Ceiling) + "/s"
-		if j.Flush.P99 != nil {
-			e.P99 = figure.Duration(time.Duration(*j.Flush.P99))
-		}
-	}
-	return e
 }
 
 func entryOfComparison(c *record.ComparisonReport, in *os.File) Entry {

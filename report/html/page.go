@@ -74,7 +74,7 @@ type Answer struct {
 	*report.Document
 }
 
-// add adds everything about a record. The kinds of records are told apart here and nowhere else.
+// add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
 func (p *Page) add(s *Source, prefix string) {
 	d := report.Of(s.result())
 	title := d.Title
@@ -98,6 +98,8 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Comparison != nil:
 		title = capital(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
+	default:
+		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
 	}
 	if track != nil {
 		p.Tracks = append(p.Tracks, track)
