@@ -46,7 +46,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"lab:three, through a REST service, ",
+	for _, want := range []string{"target: lab:three, through a REST service",
 		"The lab, with data on 3 members, used 12.0 s of CPU and wrote 1.00 MiB; the REST service used 4.50 s of CPU; the load generator used 600 ms of CPU."} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

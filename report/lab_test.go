@@ -39,7 +39,7 @@ func TestLab(t *testing.T) {
 		t.Errorf("want -, got +; -update writes it anew:\n%s", d)
 	}
 	b.Reset()
-	if err := Write(&b, r, "md"); err != nil || !strings.Contains(b.String(), "### hosts of the lab") {
+	if err := Write(&b, r, "md"); err != nil || !strings.Contains(b.String(), "### lab: hosts") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

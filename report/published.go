@@ -137,7 +137,7 @@ func (b *Beside) section() Section {
 		if t.From != "" || t.To != "" {
 			where = " from " + t.From + " to " + t.To
 		}
-		s.Points = append(s.Points, Point{Note, "in words", fmt.Sprintf("%s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words)})
+		s.Points = append(s.Points, Point{Note, "in words:", fmt.Sprintf("%s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words)})
 	}
 	return s
 }

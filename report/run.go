@@ -175,11 +175,11 @@ func Durability(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// Data says what was there to be read.
+// Data says what was there to be read, "" if nobody knows.
 func Data(r *record.Run) string {
 	f := r.Fill
 	if f == nil {
-		return "-"
+		return ""
 	}
 	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
 		return "none; the target stores nothing"
@@ -320,7 +320,7 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 		s.Table.row(append([]string{name, first, figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate)},
 			quantiles(times)...)...)
 		if r.Scheduled && !c.Part {
-			s.Table.row(append([]string{"", "service", "", ""}, quantiles(c.Service)...)...)
+			s.Table.row(append([]string{name, "service", "", ""}, quantiles(c.Service)...)...)
 		}
 	}
 	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {

@@ -77,7 +77,7 @@ func peakRange(l *record.SizeLaw) string {
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
 	d.Brief, d.Verdict = doubt(r.Validity)
-	d.Sections = appendFilled(nil, Section{Lines: r.Reasons}, sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
+	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		d.Sections = appendFilled(d.Sections, sizeMemory(w), sizeScaling(w))

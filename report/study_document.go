@@ -191,9 +191,12 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if c.Verdict == record.Worse {
 			grade = Warn
 		}
+		change := heading(c.Metric) + " " + ChangeText(c)
+		if c.Low != nil && c.High != nil {
+			change += " " + IntervalText(c)
+		}
 		points = append(points, Point{grade, string(c.Verdict),
-			fmt.Sprintf("%s against %s: %s %s %s, n = %d + %d", c.Configuration, c.Baseline,
-				c.Metric, ChangeText(c), IntervalText(c), c.N, c.NBase)})
+			fmt.Sprintf("%s against %s: %s, n = %d + %d", c.Configuration, c.Baseline, change, c.N, c.NBase)})
 	}
 	points = short(points, 6, "change")
 	if open > 0 {
@@ -216,6 +219,9 @@ func distance(c *record.Comparison) float64 {
 
 // checks say what was looked at in the study as a whole.
 func (v *studyView) checks() []Point {
+	if len(v.trials) == 0 {
+		return nil // procedures alone compare nothing
+	}
 	s := v.study
 	n := map[string]int{}
 	bad := 0

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -27,8 +28,12 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	e, names, err := entryOf(file, b, in)
-	if err != nil {
+	var e Entry
+	var names map[string]string
+	if err := contain.Panic("the document of "+name, func() (err error) { // a record may come from anybody
+		e, names, err = entryOf(file, b, in)
+		return err
+	}); err != nil {
 		return Entry{Kind: record.KindOf(file), Verdict: "damaged"}, nil, nil
 	}
 	return e, names, nil

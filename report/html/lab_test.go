@@ -19,7 +19,7 @@ func TestLabOfARun(t *testing.T) {
 	page := pageOf(t, openAll(t, run(t, o))...)
 	for _, want := range []string{
 		`<section id="lab"`, "CPU used (processor cores) of lab three", "the load", "fault: power-off of host1", "promotion: rs0-2 is the primary",
-		"bytes behind the primary", "primary → unknown", "on → off", "healthy → degraded", "Hosts of the lab", "One operation on the hosts of the lab",
+		"bytes behind the primary", "primary → unknown", "on → off", "healthy → degraded", "<h3>Hosts</h3>", "<h3>One operation on the hosts</h3>",
 		"plimsoll lab up /dev/stdin", "tolerate: 1", "Lab</dt>", "replica set of 3 members (elect-fast)",
 	} {
 		if !strings.Contains(page, want) {
