@@ -28,7 +28,7 @@ func runDocument(r *record.Run) *Document {
 	}
 	p := r.Phase("measure")
 	if p == nil {
-		d.Facts = Facts("measured", "nothing ("+string(r.Status)+")")
+		d.Facts = Facts("result", "nothing was measured ("+string(r.Status)+")")
 	} else {
 		d.Tiles, d.Checks = runTiles(r, p), runChecks(r, p)
 		d.Sections = appendFilled(nil, operations(r, p), failures(p))
