@@ -232,17 +232,34 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	return info, nil
 }
 
-// EnsureIndexes creates the indexes that do not exist yet.
+// wholeCollection is how long a command may take that reads or removes a whole collection, where the caller sets no deadline:
+// counting 100 million documents on a disk that turns takes most of an hour.
+const wholeCollection = 2 * time.Hour
+
+func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, wholeCollection)
+}
+
+// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes as long as it takes.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
 	return store.EnsureIndexes(ctx, s, s.st.database, indexes)
 }
 
 // Count returns the exact number of documents in a collection.
 func (s *Store) Count(ctx context.Context, collection string) (int64, error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
 	return store.CountDocuments(ctx, s, s.st.database, collection)
 }
 
 // Drop removes a collection.
 func (s *Store) Drop(ctx context.Context, collection string) error {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
 	return store.DropCollection(ctx, s, s.st.database, collection)
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -270,5 +271,22 @@ func testAnswersThatNobodyAskedFor(t *testing.T, wrap func(*Store) store.Store) 
 		if res.Outcome != store.OK || res.Docs != 1 {
 			t.Fatalf("read after %d writes: %+v", i, res)
 		}
+	}
+}
+
+// Commands that go over a whole collection have no deadline but the caller's: on slow disks they take longer than any operation.
+func TestWholeCollectionsTakeTheirTime(t *testing.T) {
+	ctx, cancel := withDeadline(context.Background())
+	defer cancel()
+	if at, ok := ctx.Deadline(); !ok || time.Until(at) < 100*defaultTimeout {
+		t.Errorf("a count has until %v", at)
+	}
+	mine := time.Now().Add(time.Second)
+	own, done := context.WithDeadline(context.Background(), mine)
+	defer done()
+	ctx, cancel = withDeadline(own)
+	defer cancel()
+	if at, _ := ctx.Deadline(); !at.Equal(mine) {
+		t.Errorf("a count has until %v, the caller said %v", at, mine)
 	}
 }
