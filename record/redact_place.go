@@ -98,10 +98,11 @@ func (r *redactor) cleanMap(v reflect.Value, at place) {
 		if k := v.Type().Elem().Kind(); k == reflect.String || k == reflect.Interface {
 			key = r.key(name, at)
 		}
-		for v.MapIndex(reflect.ValueOf(key)).IsValid() {
+		as := func(key string) reflect.Value { return reflect.ValueOf(key).Convert(v.Type().Key()) } // a key may be a word of its own type
+		for v.MapIndex(as(key)).IsValid() {
 			key += "'" // nothing is lost because two names became the same
 		}
-		v.SetMapIndex(reflect.ValueOf(key), names[name])
+		v.SetMapIndex(as(key), names[name])
 	}
 }
 

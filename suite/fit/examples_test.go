@@ -85,7 +85,7 @@ func readPart[T any](t *testing.T, file string, read func(*os.File) (T, error)) 
 // documents are the folders of the five documents.
 func documents(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../examples/*/suite.yaml")
+	files, err := filepath.Glob("../../examples/*/suite.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
