@@ -1,5 +1,7 @@
 package record
 
+import "github.com/plimsoll-bench/plimsoll/measure"
+
 // Conclusion is what a result comes to as a whole, in the word by which those act who do not read it: scripts, by the
 // exit code that the command line has for each, and suites, which have the result as a part. The rooms that judge a
 // kind of record decide it.
@@ -23,3 +25,16 @@ const (
 	// NoResult: it ended without a result, for any other reason.
 	NoResult Conclusion = "failed"
 )
+
+// ConcludeHead is what a record comes to by its head alone, for kinds that nobody judges further.
+func ConcludeHead(h *Head) Conclusion {
+	switch {
+	case h.Status == Interrupted, h.Status == Killed:
+		return Ended
+	case h.Status == Failed:
+		return NoResult
+	case measure.Worst(h.Validity) == measure.Invalid:
+		return Incredible
+	}
+	return Satisfied
+}

@@ -97,6 +97,9 @@ type SuiteStatement struct {
 	// Stated is what the document has, as it is written there; Place where.
 	Stated string `json:"stated,omitempty"`
 	Place  string `json:"place,omitempty"`
+	// Goes is where a trend goes, such as “rises”, and Words how the document says it.
+	Goes  string `json:"goes,omitempty"`
+	Words string `json:"words,omitempty"`
 	// Published is the ratio to the document's own baseline; Bound is "about", "below", "above" or "up to".
 	Published *float64 `json:"published_ratio,omitempty"`
 	Bound     string   `json:"bound,omitempty"`

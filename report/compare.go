@@ -16,32 +16,76 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// CompareTitle is the headline of a comparison.
-func CompareTitle(r *record.ComparisonReport) string {
+// compareTitle is the headline of a comparison.
+func compareTitle(r *record.ComparisonReport) string {
 	if len(r.Sides) == 2 {
 		return "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
 	return fmt.Sprintf("comparison of %d sides", len(r.Sides))
 }
 
-// CompareSections says everything about a comparison: what it is worth, the changes, and in what the sides differ.
-func CompareSections(r *record.ComparisonReport) []Section {
-	lines := []string{"verdict: " + validityWords(r.Validity)}
-	if words := ComparisonsText(r.Comparisons); words != "" {
-		lines = append(lines, "comparisons: "+words)
+// compareDocument tells a comparison: what it is worth, the changes, and in what the sides differ.
+func compareDocument(r *record.ComparisonReport) *Document {
+	d := &Document{Title: compareTitle(r), Grade: gradeOf(r.Validity, record.Complete), Tiles: compareTiles(r),
+		Findings: append(comparisonPoints(r.Comparisons), findingPoints(r.Validity)...)}
+	d.Brief, d.Verdict = doubt(r.Validity)
+	invalid, doubtful := 0, 0
+	for _, x := range r.Differences {
+		switch x.Severity {
+		case measure.Invalid:
+			invalid++
+		case measure.Warning:
+			doubtful++
+		}
 	}
-	list := []Section{{Lines: lines}}
-	list = appendFilled(list, findingsSection(r.Validity))
-	for _, base := range baselines(r) {
+	d.Checks = []Point{check(invalid+doubtful == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(doubtful, "difference")+" that should not be")}
+	if invalid > 0 {
+		d.Checks[0] = check(false, Bad, "", figure.Plural(invalid, "difference")+" that must not be")
+	}
+	for i := range r.Sides {
+		name := "side " + strconv.Itoa(i+1)
+		if i == 0 {
+			name = "baseline"
+		}
+		d.Facts = append(d.Facts, Fact{name, r.Sides[i].Name + ", n = " + strconv.Itoa(r.Sides[i].N)})
+	}
+	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
+	for i, base := range baselines(r) {
 		var of []record.Comparison
-		for i := range r.Comparisons {
-			if r.Comparisons[i].Baseline == base {
-				of = append(of, r.Comparisons[i])
+		for k := range r.Comparisons {
+			if r.Comparisons[k].Baseline == base {
+				of = append(of, r.Comparisons[k])
 			}
 		}
-		list = append(list, changesOf(base, of))
+		d.Sections = append(d.Sections, changesOf(NthID("against", i), base, of))
 	}
-	return appendFilled(list, differencesSection(r), sidesSection(r))
+	d.Sections = appendFilled(d.Sections, differencesSection(r), sidesSection(r))
+	return d
+}
+
+// compareTiles are the changes that a person asks for first, throughput and the 99th percentiles of some operations, and how many
+// there are of each verdict.
+func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
+	const most = 4
+	count := map[record.Verdict]int{}
+	for i := range r.Comparisons {
+		x := &r.Comparisons[i]
+		count[x.Verdict]++
+		_, rest := splitMetric(x.Metric)
+		if len(r.Sides) != 2 || len(tiles) == most || x.Ratio == nil || x.Metric != "throughput" && rest != "p99" && rest != "service.p99" {
+			continue
+		}
+		name := Capitalised(strings.ReplaceAll(x.Metric, ".", " "))
+		note := VerdictText(x.Verdict) + fmt.Sprintf(", n = %d + %d", x.N, x.NBase)
+		if x.Low != nil && x.High != nil {
+			note = IntervalText(x) + " " + note
+		}
+		tiles = append(tiles, Tile{name, ChangeText(x), note})
+	}
+	for _, v := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
+		tiles = append(tiles, Tile{Capitalised(string(v)), figure.Count(int64(count[v])), "of " + figure.Plural(len(r.Comparisons), "comparison")})
+	}
+	return tiles
 }
 
 // baselines returns the sides that others are held against, in their order.
@@ -58,8 +102,8 @@ func baselines(r *record.ComparisonReport) []string {
 }
 
 // changesOf lists the comparisons with one baseline. With a single other side the title names it.
-func changesOf(base string, list []record.Comparison) Section {
-	s := changesSection("against "+base, list)
+func changesOf(id, base string, list []record.Comparison) Section {
+	s := changesSection(id, "against "+base, list)
 	for i := range list {
 		if list[i].Configuration != list[0].Configuration {
 			return s
@@ -74,7 +118,7 @@ func changesOf(base string, list []record.Comparison) Section {
 }
 
 func differencesSection(r *record.ComparisonReport) Section {
-	s := Section{Title: "differences", Table: &Table{Header: []string{"severity", "what"}, Left: 2}}
+	s := Section{ID: "differences", Title: "differences", Table: &Table{Header: []string{"severity", "what"}, Left: 2}}
 	wide := 0
 	for _, d := range r.Differences {
 		wide = max(wide, len(d.Values))
@@ -105,7 +149,7 @@ func differencesSection(r *record.ComparisonReport) Section {
 }
 
 func sidesSection(r *record.ComparisonReport) Section {
-	s := Section{Title: "sides", Long: true, Table: &Table{Header: []string{"side", "n", "records"}, Left: 1, Last: 1}}
+	s := Section{ID: "sides", Title: "sides", Long: true, Table: &Table{Header: []string{"side", "n", "records"}, Left: 1, Last: 1}}
 	for i := range r.Sides {
 		side := &r.Sides[i]
 		records := ""
@@ -124,14 +168,9 @@ func sidesSection(r *record.ComparisonReport) Section {
 	return s
 }
 
-// CompareMarkdown writes a comparison for a pull request.
-func CompareMarkdown(w io.Writer, r *record.ComparisonReport) error {
-	return markdown(w, CompareTitle(r), CompareSections(r))
-}
-
-// CompareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
+// compareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
 // comparison after them. Times are in microseconds.
-func CompareCSV(w io.Writer, r *record.ComparisonReport) error {
+func compareCSV(w io.Writer, r *record.ComparisonReport) error {
 	t := newSheet(r.Comparisons)
 	for i := range r.Sides {
 		t.addMetrics(slices.Sorted(maps.Keys(r.Sides[i].Values)))
@@ -173,8 +212,8 @@ func trialsOf(side *record.ComparisonSide) []map[string]float64 {
 	return list
 }
 
-// CompareGoBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
-func CompareGoBench(w io.Writer, r *record.ComparisonReport) error {
+// compareBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
+func compareBench(w io.Writer, r *record.ComparisonReport) error {
 	b := benchWriter{w: w}
 	b.head(record.Environment{})
 	if measure.Worst(r.Validity) == measure.Invalid {
@@ -188,8 +227,8 @@ func CompareGoBench(w io.Writer, r *record.ComparisonReport) error {
 	return b.err
 }
 
-// HistoryTitle is the headline of a history.
-func HistoryTitle(h *record.HistoryReport) string {
+// historyTitle is the headline of a history.
+func historyTitle(h *record.HistoryReport) string {
 	points := 0
 	for i := range h.Groups {
 		points += len(h.Groups[i].Points)
@@ -197,21 +236,20 @@ func HistoryTitle(h *record.HistoryReport) string {
 	return fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
 }
 
-// HistorySections lists the changes of each group, and its points.
-func HistorySections(h *record.HistoryReport) []Section {
-	list := appendFilled(nil, findingsSection(h.Validity))
+// historyDocument lists the changes of each group, and its points.
+func historyDocument(h *record.HistoryReport) *Document {
+	d := &Document{Title: historyTitle(h), Grade: gradeOf(h.Validity, record.Complete), Findings: findingPoints(h.Validity)}
+	d.Brief, d.Verdict = doubt(h.Validity)
 	for i := range h.Groups {
 		g := &h.Groups[i]
-		list = append(list, groupSection(g), seriesSection(g), pointsSection(g))
+		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
-	if len(h.Skipped) > 0 {
-		s := Section{Title: "not read"}
-		for _, k := range h.Skipped {
-			s.Points = append(s.Points, k.Record+": "+k.Problem)
-		}
-		list = append(list, s)
+	skipped := Section{Title: "not read"}
+	for _, k := range h.Skipped {
+		skipped.Points = append(skipped.Points, Point{Warn, "", k.Record + ": " + k.Problem})
 	}
-	return list
+	d.Sections = appendFilled(d.Sections, skipped)
+	return d
 }
 
 // groupSection lists the changes of all metrics of a group, in the order of time.
@@ -305,14 +343,9 @@ func pointsSection(g *record.HistoryGroup) Section {
 	return s
 }
 
-// HistoryMarkdown writes a history for a page.
-func HistoryMarkdown(w io.Writer, h *record.HistoryReport) error {
-	return markdown(w, HistoryTitle(h), HistorySections(h))
-}
-
-// HistoryCSV writes the points of a history, one line per point and metric. The column change says where a level
+// historyCSV writes the points of a history, one line per point and metric. The column change says where a level
 // changed: "better" or "worse" at the first point after it. Times are in microseconds.
-func HistoryCSV(w io.Writer, h *record.HistoryReport) error {
+func historyCSV(w io.Writer, h *record.HistoryReport) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"group", "started", "record", "n", "why_not", "metric", "unit", "value", "change", "before", "after", "p"}}
 	for i := range h.Groups {

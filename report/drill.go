@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// DrillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
+// drillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
 // noticed differently is told apart.
-func DrillTitle(d *record.Drill) string {
-	text := d.Specification.Name + onEngine(d.Engine) + ": " + DrillVerdict(d)
+func drillTitle(d *record.Drill) string {
+	text := d.Specification.Name + onEngine(d.Engine) + ": " + drillVerdict(d)
 	if d.Status == record.Running {
 		return text
 	}
@@ -27,7 +26,7 @@ func DrillTitle(d *record.Drill) string {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
 			text += ", outage " + mannerOutage(&list[0]) + outageOf(d)
 		}
-		return text + ", " + DrillLoss(d)
+		return text + ", " + drillLoss(d)
 	}
 	for i := range list {
 		m := &list[i]
@@ -48,14 +47,14 @@ func onEngine(engine string) string {
 	return " on " + engine
 }
 
-// DrillVerdict is the verdict with how far the drill came.
-func DrillVerdict(d *record.Drill) string {
+// drillVerdict is the verdict with how far the drill came.
+func drillVerdict(d *record.Drill) string {
 	if d.Status == record.Running {
 		return drillRunning(d)
 	}
 	text := string(d.Verdict)
 	if measure.Worst(d.Validity) == measure.Invalid {
-		text = Brief(validityWords(d.Validity))
+		text, _ = doubt(d.Validity)
 	}
 	if d.Status != record.Complete {
 		text += " (" + string(d.Status) + ")"
@@ -85,8 +84,8 @@ func drillRunning(d *record.Drill) string {
 	return text
 }
 
-// DrillLoss is what was lost, each manner told apart if there are several.
-func DrillLoss(d *record.Drill) string {
+// drillLoss is what was lost, each manner told apart if there are several.
+func drillLoss(d *record.Drill) string {
 	list := DrillManners(d)
 	switch len(list) {
 	case 0:
@@ -103,65 +102,170 @@ func DrillLoss(d *record.Drill) string {
 
 func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
 
-// DrillSections say what a drill found, the verdict first.
-func DrillSections(d *record.Drill) []Section {
-	list := []Section{drillHead(d)}
+// drillDocument says what a drill found, the verdict first.
+func drillDocument(d *record.Drill) *Document {
+	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem,
+		Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
+	doc.Brief = doc.Verdict
+	switch {
+	case d.Verdict == record.Violated || d.Status == record.Failed:
+		doc.Grade = Bad
+	case d.Verdict == record.Holds && d.Status == record.Complete:
+		doc.Grade = Good
+	}
+	for _, f := range d.Specification.Faults {
+		doc.Facts = append(doc.Facts, Fact{"fault", f.Strike.String()})
+	}
+	if d.Specification.External {
+		doc.Facts = append(doc.Facts, Fact{"fault", "from outside, at moments that somebody marks"})
+	}
+	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
+		doc.Facts = append(doc.Facts, Fact{"expected",
+			expectation(d.Rounds[0].Expect) + " (" + d.Rounds[0].Promise + ")"})
+	}
+	for _, r := range d.Rounds {
+		if r.Means != "" {
+			doc.Facts = append(doc.Facts, Fact{"level", r.Level + ": " + r.Means})
+			break
+		}
+	}
+	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
+	found := Section{ID: "found", Title: "what was found", Lines: statements(d)}
+	if d.Status == record.Running {
+		found.Lines = []string{"It goes on; what it finds comes when its rounds are over."}
+	}
+	doc.Sections = appendFilled(nil, found)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		name := ""
-		if len(d.Rounds) > 1 {
-			name = fmt.Sprintf("round %d: ", r.Number)
-		}
+		var round []Section
 		for _, story := range DrillStories(r) {
-			list = append(list, drillTimeline(r, story, name))
+			round = append(round, drillTimeline(r, story))
 		}
-		list = append(list, drillEffects(r, name), drillShards(r, name), drillClients(r, name), drillLedger(r, name),
-			drillReads(r, name), drillLost(r, name), drillJudged(r, name), drillStaleness(r, name))
+		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r), drillLedger(r), drillReads(r),
+			drillLost(r), drillJudged(r), drillStaleness(r)) {
+			if len(d.Rounds) > 1 {
+				s.Group = fmt.Sprintf("round %d", r.Number)
+			}
+			doc.Sections = appendFilled(doc.Sections, s)
+		}
 	}
-	list = append(list, drillManners(d), drillDistribution(d), drillAgain(d))
-	return slices.DeleteFunc(list, func(s Section) bool {
-		return (s.Table == nil || len(s.Table.Rows) == 0) && len(s.Lines) == 0 && len(s.Points) == 0
-	})
+	doc.Sections = appendFilled(doc.Sections, drillManners(d), drillDistribution(d), drillRecords(d))
+	return doc
 }
 
-// drillHead is what is read first.
-func drillHead(d *record.Drill) Section {
-	s := Section{}
-	if d.Status == record.Running {
-		return Section{Lines: []string{"It goes on; what it finds comes when its rounds are over."}}
+// drillFindings are why the verdict is what it is, and what else has to be known.
+func drillFindings(d *record.Drill) []Point {
+	var list []Point
+	add := func(p Point) { // each round may say the same
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
 	}
 	for _, text := range d.Reasons {
-		mark := "warning "
-		if d.Verdict == record.Holds {
-			mark = "note "
+		grade := Warn
+		if d.Verdict == record.Violated {
+			grade = Bad
 		}
-		s.Points = append(s.Points, mark+text)
+		add(check(d.Verdict == record.Holds, grade, text, text))
 	}
-	if d.Problem != "" {
-		s.Points = append(s.Points, "warning "+d.Problem)
-	}
-	s.Lines = append(s.Lines, statements(d)...)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		if i == 0 && r.Promise != "" {
-			s.Lines = append(s.Lines, "Expected: "+expectation(r.Expect)+" ("+r.Promise+").")
-		}
 		if r.Problem != "" && r.Problem != d.Problem {
-			s.Points = append(s.Points, "warning round "+strconv.Itoa(r.Number)+": "+r.Problem)
+			add(Point{Warn, "warning", fmt.Sprintf("round %d: %s", r.Number, r.Problem)})
 		}
 		if left := drillLeft(r); left != "" {
-			s.Points = append(s.Points, "note "+ofRound(d, r)+left)
+			add(Point{Note, "note", ofRound(d, r) + left})
 		}
 		for _, u := range r.Unread {
-			if text := "note not read: " + u; !slices.Contains(s.Points, text) { // each round may say the same
-				s.Points = append(s.Points, text)
-			}
+			add(Point{Note, "note", "not read: " + u})
 		}
 	}
-	for _, f := range d.Validity {
-		s.Points = append(s.Points, string(f.Severity)+" "+f.Text)
+	return append(list, findingPoints(d.Validity)...)
+}
+
+// drillTiles are what rounds that are over have found.
+func drillTiles(d *record.Drill) (list []Tile) {
+	manners := DrillManners(d)
+	for _, m := range manners {
+		of := ""
+		if len(manners) > 1 { // what clients notice differently is told apart
+			of = ", " + MannerWord(m.Manner)
+		}
+		if m.Outages != nil {
+			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
+		}
+		if m.Losses != nil {
+			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)),
+				drillRounds(m.Losses)})
+		}
 	}
-	return s
+	n := len(d.Rounds)
+	if n == 0 {
+		return list
+	}
+	r := &d.Rounds[n-1]
+	for _, m := range r.Moments {
+		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
+			list = append(list, Tile{"redundancy back", nanoseconds(float64(m.At - r.Faults[0].Injected)),
+				"after the fault"})
+		}
+	}
+	if r.Ledger != nil {
+		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
+	}
+	return list
+}
+
+// drillRounds says what a figure of several rounds is: the middle one of outages, the greatest of losses.
+func drillRounds(s *record.Spread) string {
+	n := len(s.Values)
+	switch {
+	case n == 1:
+		return "one round"
+	case s.Unit == "ns":
+		return fmt.Sprintf("median of %d rounds", n)
+	}
+	return fmt.Sprintf("most of %d rounds", n)
+}
+
+// drillChecks say what was looked at in the rounds that are over, so that a reader knows what the verdict rests on.
+func drillChecks(d *record.Drill) []Point {
+	over, complete, unhit, unread, unjudged, seeds, found := 0, 0, 0, 0, 0, 0, 0
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if r.Status == record.Running {
+			continue
+		}
+		over++
+		if r.Status == record.Complete {
+			complete++
+		}
+		for _, f := range r.Faults {
+			if !f.Hit {
+				unhit++
+			}
+		}
+		unread += len(r.Unread)
+		if r.Ledger == nil {
+			unjudged++
+		}
+		seeds, found = seeds+r.Seeds, found+r.SeedsFound
+	}
+	if over == 0 {
+		return nil
+	}
+	list := []Point{
+		check(complete == over, Warn, figure.Plural(over, "round")+" complete",
+			fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
+		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
+		check(unjudged == 0, Bad, "all writes judged", "writes not judged in "+figure.Plural(unjudged, "round")),
+		check(unread == 0, Warn, "all members read", "some members not read"),
+	}
+	if seeds > 0 {
+		list = append(list, check(found == seeds, Bad, "older records still there",
+			figure.Count(int64(seeds-found))+" older records gone"))
+	}
+	return list
 }
 
 // expectation is what had to hold, in words.
@@ -189,10 +293,13 @@ func expectation(e spec.Expect) string {
 
 // drillPhases are the names of the moments of a drill.
 var drillPhases = map[string]string{
-	record.MomentFault: "fault", record.MomentFirstError: "first client error", record.MomentPrimaryOut: "primary gone from the client's view",
-	record.MomentElected: "new primary", record.MomentFirstRead: "first read", record.MomentFirstWrite: "first acknowledged write",
-	record.MomentReadsBack: "95 % of the reads", record.MomentWritesBack: "95 % of the writes", record.MomentThroughput: "95 % of the throughput",
-	record.MomentHealed: "healed", record.MomentRedundant: "redundancy back",
+	record.MomentFault: "fault", record.MomentFirstError: "first client error",
+	record.MomentPrimaryOut: "primary gone from the client's view",
+	record.MomentElected:    "new primary", record.MomentFirstRead: "first read",
+	record.MomentFirstWrite: "first acknowledged write",
+	record.MomentReadsBack:  "95 % of the reads", record.MomentWritesBack: "95 % of the writes",
+	record.MomentThroughput: "95 % of the throughput",
+	record.MomentHealed:     "healed", record.MomentRedundant: "redundancy back",
 }
 
 // DrillMoment is the name of a moment of a drill.
@@ -200,21 +307,24 @@ func DrillMoment(kind string) string { return cmp.Or(drillPhases[kind], kind) }
 
 // drillStages are the names of the stages of a round that goes on.
 var drillStages = map[string]string{
-	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet", record.StageBroken: "the fault is in place",
-	record.StageHealing: "healing", record.StageHealed: "load, everything is healed", record.StageRecovery: "waiting until redundancy is back",
-	record.StageAudit: "audit: everything is read back",
+	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet",
+	record.StageBroken:  "the fault is in place",
+	record.StageHealing: "healing", record.StageHealed: "load, everything is healed",
+	record.StageRecovery: "waiting until redundancy is back",
+	record.StageAudit:    "audit: everything is read back",
 }
 
 // DrillStage is the name of a stage of a round that goes on.
 func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
 
 // drillTimeline is what happened, counted from the first fault, in one story of several.
-func drillTimeline(r *record.DrillRound, story DrillStory, name string) Section {
+func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	title := "timeline"
 	if story.Shard != "" {
 		title += " of " + story.Shard
 	}
-	s := Section{Title: name + title, Named: name != "", Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1, Last: 1}}
+	s := Section{Title: title, Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1,
+		Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
 	}
@@ -225,17 +335,19 @@ func drillTimeline(r *record.DrillRound, story DrillStory, name string) Section 
 		last = m.At
 	}
 	if story.Beside {
-		s.Lines = append(s.Lines, fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
+		s.Lines = append(s.Lines,
+			fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
 	}
 	for _, f := range story.Faults {
 		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
 		switch {
 		case f.Manner == "":
-			s.Points = append(s.Points, fmt.Sprintf("warning %s (%s): %s", f.Fault, notInjected, f.Problem))
+			s.Points = append(s.Points, Point{Warn, "warning",
+				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
 			s.Lines = append(s.Lines, text+": "+f.Evidence)
 		default:
-			s.Points = append(s.Points, "warning "+text+": no effect was seen "+f.Evidence+f.Problem)
+			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was seen " + f.Evidence + f.Problem})
 		}
 	}
 	return s
@@ -246,16 +358,17 @@ const notInjected = "not injected"
 
 // roundManner is the manner of a round in a table.
 func roundManner(r *record.DrillRound) string {
-	manner := strings.ReplaceAll(r.Manner(), "+", " and ")
-	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner != "" }) {
+	manner := MannerWord(r.Manner())
+	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
+		func(f record.DrillFault) bool { return f.Manner != "" }) {
 		return notInjected
 	}
 	return cmp.Or(manner, "–")
 }
 
 // drillEffects is what the faults meant for operations.
-func drillEffects(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "outage", Named: name != "", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
+func drillEffects(r *record.DrillRound) Section {
+	s := Section{Title: "outage", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
 	for _, e := range r.Effects {
 		if e.Client == -1 && e.Shard == "" {
 			s.Table.row(append([]string{effectName(e)}, effectCells(r, e)...)...)
@@ -265,8 +378,8 @@ func drillEffects(r *record.DrillRound, name string) Section {
 }
 
 // drillClients is what the faults meant for each load process, where there are several.
-func drillClients(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "outage by client", Named: name != "", Long: true,
+func drillClients(r *record.DrillRound) Section {
+	s := Section{Title: "outage by client", Long: true,
 		Table: &Table{Header: append([]string{"client", "class"}, effectColumns...), Left: 2}}
 	for _, e := range r.Effects {
 		if e.Client >= 0 {
@@ -285,7 +398,8 @@ func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
 		began = nanoseconds(float64(e.OutageFrom - r.Faults[0].Injected))
 	}
-	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery), figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
+	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery),
+		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
 }
 
 func orNever(ns int64) string {
@@ -313,7 +427,8 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 
 // drillDistribution is each round in one line.
 func drillDistribution(d *record.Drill) Section {
-	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage", "95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
+	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage",
+		"95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
@@ -334,31 +449,19 @@ func drillDistribution(d *record.Drill) Section {
 	return s
 }
 
-// DrillTarget is what a drill loaded, and through what.
-func DrillTarget(d *record.Drill) string {
+// drillTarget is what a drill loaded, and through what.
+func drillTarget(d *record.Drill) string {
 	if d.Specification.Run.Via == spec.ViaREST {
 		return d.Specification.Run.Target + ", through a REST service"
 	}
 	return d.Specification.Run.Target
 }
 
-// drillAgain says what was loaded, and where the record of each round is.
-func drillAgain(d *record.Drill) Section {
-	s := Section{Title: "what was done"}
-	s.Lines = append(s.Lines, fmt.Sprintf("%s, %s", DrillTarget(d), d.Started.UTC().Format("2006-01-02 15:04:05 UTC")))
+// drillRecords says where the record of each round is.
+func drillRecords(d *record.Drill) Section {
+	s := Section{ID: "records", Title: "records of the runs"}
 	for _, r := range d.Rounds {
-		if r.Means != "" {
-			s.Lines = append(s.Lines, r.Level+": "+r.Means)
-			break
-		}
-	}
-	for _, r := range d.Rounds {
-		s.Lines = append(s.Lines, "record of the run: "+r.Record)
+		s.Lines = append(s.Lines, r.Record)
 	}
 	return s
-}
-
-// DrillMarkdown writes a drill in the dialect of pull requests.
-func DrillMarkdown(w io.Writer, d *record.Drill) error {
-	return markdown(w, DrillTitle(d), DrillSections(d))
 }

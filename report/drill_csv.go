@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// DrillCSV writes one line per round, the first line being the header. Times are in seconds; a field is empty where
+// drillCSV writes one line per round, the first line being the header. Times are in seconds; a field is empty where
 // nothing is known, or where it did not end.
-func DrillCSV(w io.Writer, d *record.Drill) error {
+func drillCSV(w io.Writer, d *record.Drill) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "drill", "target", "round", "status", "verdict", "level", "manner", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
 		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "members", "cpu_s", "service_cpu_s", "client_cpu_s", "written_bytes", "record"}

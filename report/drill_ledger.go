@@ -13,8 +13,8 @@ import (
 )
 
 // drillLedger is what became of the writes.
-func drillLedger(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "ledger", Named: name != ""}
+func drillLedger(r *record.DrillRound) Section {
+	s := Section{Title: "ledger"}
 	l := r.Ledger
 	if l == nil {
 		return s
@@ -62,7 +62,7 @@ func drillUse(r *record.DrillRound) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return capitalised(strings.Join(parts, "; ")) + "."
+	return Capitalised(strings.Join(parts, "; ")) + "."
 }
 
 // foundElsewhere says where lost writes still are, so that somebody can fetch them: the old timeline of a member, its
@@ -97,8 +97,8 @@ func foundElsewhere(l *record.LedgerResult) string {
 }
 
 // drillReads is what the audit read: the final read, and how each member stands against it.
-func drillReads(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "members", Named: name != ""}
+func drillReads(r *record.DrillRound) Section {
+	s := Section{Title: "members"}
 	if r.Ledger == nil || len(r.Ledger.Reads) == 0 {
 		return s
 	}
@@ -107,7 +107,7 @@ func drillReads(r *record.DrillRound, name string) Section {
 	for _, x := range r.Ledger.Reads {
 		place, kept := shortPlace(x.Source)
 		if kept != "" {
-			s.Lines = append(s.Lines, capitalised(place)+" is "+kept+"; what counts there are the writes of this round whose tags were found.")
+			s.Lines = append(s.Lines, Capitalised(place)+" is "+kept+"; what counts there are the writes of this round whose tags were found.")
 		}
 		what := strings.TrimPrefix(x.Behind+"; "+x.Problem, "; ")
 		s.Table.row(place, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing), figure.Count(x.Extra),
@@ -133,8 +133,8 @@ var readStates = map[string]string{record.MemberNeverRead: "never read"}
 const mostLost = 20
 
 // drillLost names the lost writes.
-func drillLost(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "lost writes", Named: name != "", Long: true}
+func drillLost(r *record.DrillRound) Section {
+	s := Section{Title: "lost writes", Long: true}
 	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
 		return s
 	}

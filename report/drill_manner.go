@@ -26,6 +26,9 @@ func MannerName(manner string) string {
 	return strings.Join(list, " and ")
 }
 
+// MannerWord is the manner of faults in a word, or several.
+func MannerWord(manner string) string { return strings.ReplaceAll(manner, "+", " and ") }
+
 // DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its rounds
 // have it. Where the record has the figures of all rounds only, they are those of one manner.
 func DrillManners(d *record.Drill) []record.DrillManner {
@@ -93,7 +96,7 @@ func statements(d *record.Drill) []string {
 	var lines []string
 	for _, m := range list {
 		if m.Statement != "" {
-			lines = append(lines, capitalised(MannerName(m.Manner))+": "+m.Statement)
+			lines = append(lines, Capitalised(MannerName(m.Manner))+": "+m.Statement)
 		}
 	}
 	return lines

@@ -26,7 +26,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	d.Manners = d.ByManner()
 	d.Manners[0].Statement, d.Manners[1].Statement = "two without loss.", "one of two."
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -48,7 +48,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{
 		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
 		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
-	if got, want := DrillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
+	if got, want := drillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
 		t.Errorf("the title is %q, want %q", got, want)
 	}
 }
@@ -62,7 +62,7 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
 		{Number: 3, Status: record.Failed, Verdict: record.Unknown}}}
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

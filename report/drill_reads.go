@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -15,15 +16,15 @@ var guaranteeNames = map[string]string{
 }
 
 // drillJudged is what reads returned, against what MongoDB promises.
-func drillJudged(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "reads", Named: name != ""}
+func drillJudged(r *record.DrillRound) Section {
+	s := Section{Title: "reads"}
 	if r.Ledger == nil || r.Ledger.Judged == nil {
 		return s
 	}
 	j := r.Ledger.Judged
 	s.Lines = append(s.Lines, fmt.Sprintf("%s, judged against %s. %s.", figure.Plural(int(j.Reads), "read"), figure.Plural(int(j.Updates), "update"), readSettings(j)))
 	if j.Why != "" {
-		s.Lines = append(s.Lines, capitalised(j.Why)+".")
+		s.Lines = append(s.Lines, Capitalised(j.Why)+".")
 	}
 	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "broken", "by a rollback"}, Left: 2}
 	told := map[string]bool{}
@@ -39,14 +40,14 @@ func drillJudged(r *record.DrillRound, name string) Section {
 			continue
 		}
 		told[c.Guarantee] = true
-		mark := "note "
+		severity := measure.Note
 		if c.Promised {
-			mark = "warning "
+			severity = measure.Warning
 		}
-		s.Points = append(s.Points, mark+guaranteeName(c.Guarantee)+": "+c.Text())
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), guaranteeName(c.Guarantee) + ": " + c.Text()})
 	}
 	for _, text := range j.Notes {
-		s.Points = append(s.Points, "note "+text)
+		s.Points = append(s.Points, Point{Note, "note", text})
 	}
 	return s
 }
@@ -70,7 +71,7 @@ func readSettings(j *record.ReadsResult) string {
 	if j.Writes != "" {
 		parts = append(parts, "writes acknowledged by "+map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"])
 	}
-	return capitalised(strings.Join(parts, ", "))
+	return Capitalised(strings.Join(parts, ", "))
 }
 
 func orDefault(text, otherwise string) string {
@@ -81,8 +82,8 @@ func orDefault(text, otherwise string) string {
 }
 
 // drillStaleness is how old the reads were, and who answered.
-func drillStaleness(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "staleness of reads", Named: name != ""}
+func drillStaleness(r *record.DrillRound) Section {
+	s := Section{Title: "staleness of reads"}
 	if r.Ledger == nil || r.Ledger.Judged == nil {
 		return s
 	}

@@ -72,11 +72,11 @@ func concernsOther(r *record.DrillRound, m record.DrillMoment, shard string) boo
 }
 
 // drillShards is what the faults meant for each shard.
-func drillShards(r *record.DrillRound, name string) Section {
-	s := Section{Title: name + "shards", Named: name != "", Table: &Table{Header: []string{"shard", "struck", "writes acknowledged in the second before",
+func drillShards(r *record.DrillRound) Section {
+	s := Section{Title: "shards", Table: &Table{Header: []string{"shard", "struck", "writes acknowledged in the second before",
 		"outage of reads", "outage of writes", "new primary after", "acknowledged", "lost", "loss window"}, Left: 2}}
 	if r.Placement != "" {
-		s.Lines = append(s.Lines, capitalised(r.Placement)+".")
+		s.Lines = append(s.Lines, Capitalised(r.Placement)+".")
 	}
 	for _, shard := range r.Shards {
 		struck := "no"

@@ -27,7 +27,7 @@ func audited() *record.Drill {
 func TestDrillSaysHowMembersStand(t *testing.T) {
 	d := audited()
 	var b bytes.Buffer
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -43,10 +43,10 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	r := &d.Rounds[0]
 	r.Members, r.CPUSeconds, r.WrittenBytes, r.ServiceCPUSeconds, r.ClientCPUSeconds = 3, 12, 1<<20, 4.5, 0.6
 	b.Reset()
-	if err := DrillMarkdown(&b, d); err != nil {
+	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"lab:three, through a REST service, ",
+	for _, want := range []string{"target: lab:three, through a REST service",
 		"The lab, with data on 3 members, used 12.0 s of CPU and wrote 1.00 MiB; the REST service used 4.50 s of CPU; the load generator used 600 ms of CPU."} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
@@ -62,7 +62,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 // A drill as a table has one line per round; what did not end is empty.
 func TestDrillCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := DrillCSV(&b, audited()); err != nil {
+	if err := drillCSV(&b, audited()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()

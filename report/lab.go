@@ -13,8 +13,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// LabLine says in one line what a lab is: its hosts, its software, its cluster, and its storage.
-func LabLine(l *record.Lab) string {
+// LabLine is the name of a lab with its [LabText].
+func LabLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
+
+// LabText says in one line what a lab is: its hosts, its software, its cluster, and its storage.
+func LabText(l *record.Lab) string {
 	asked := l.Specification
 	parts := []string{hostsText(l)}
 	if l.Engine == spec.LabNone {
@@ -33,7 +36,7 @@ func LabLine(l *record.Lab) string {
 		policy = "a directory"
 	}
 	parts = append(parts, "each on "+policy+layout)
-	text := l.Name + ": " + strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
 	if l.State != "" && l.State != "up" {
 		text += " (" + l.State + ")"
 	}
@@ -111,8 +114,8 @@ func differing(s, from string) string {
 	return s
 }
 
-// LabSpecLine says in one line what lab was asked for.
-func LabSpecLine(asked spec.Lab) string {
+// labSpecLine says in one line what lab was asked for.
+func labSpecLine(asked spec.Lab) string {
 	asked.Defaults()
 	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name, Version: asked.Engine.Version})
 }
@@ -120,32 +123,30 @@ func LabSpecLine(asked spec.Lab) string {
 // LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After is
 // the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
 func LabSections(l, after *record.Lab, series []record.Series) []Section {
-	return slices.DeleteFunc([]Section{labHead(l, after), labHosts(l, after, series), labPerOperation(l, series), labMembers(l, after), labVolumes(l, after),
-		labSharding(l, after), labSettings(l)}, func(s Section) bool {
-		return s.Table == nil && len(s.Lines) == 0 || s.Table != nil && len(s.Table.Rows) == 0
-	})
+	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series), labMembers(l, after), labVolumes(l, after),
+		labSharding(l, after), labSettings(l))
 }
 
 func labHead(l, after *record.Lab) Section {
-	s := Section{Title: "lab", Lines: []string{LabLine(l)}}
+	s := Section{ID: "lab", Group: "lab", Lines: []string{LabLine(l)}}
 	if l.UsableAfter > 0 {
 		s.Lines = append(s.Lines, "usable after "+figure.Duration(time.Duration(l.UsableAfter)))
 	}
 	if l.Problem != "" {
-		s.Points = append(s.Points, "warning "+l.Problem)
+		s.Points = append(s.Points, Point{Warn, "warning", l.Problem})
 	}
 	for _, f := range l.Faults {
-		s.Points = append(s.Points, "warning fault "+faultText(f))
+		s.Points = append(s.Points, Point{Warn, "warning", "fault " + faultText(f)})
 	}
 	if after != nil {
 		for _, f := range after.Faults {
 			if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
-				s.Points = append(s.Points, "warning fault in the end: "+faultText(f))
+				s.Points = append(s.Points, Point{Warn, "warning", "fault in the end: " + faultText(f)})
 			}
 		}
 	}
 	for _, n := range l.Notes {
-		s.Points = append(s.Points, "note "+n)
+		s.Points = append(s.Points, Point{Note, "note", n})
 	}
 	return s
 }
@@ -175,7 +176,7 @@ func hostSeries(l *record.Lab, host string, series []record.Series, name string)
 }
 
 func labHosts(l, after *record.Lab, series []record.Series) Section {
-	s := Section{Title: "hosts of the lab", Table: &Table{Header: []string{"host", "role", "state", "cores", "memory", "CPU used, mean", "most",
+	s := Section{ID: "lab-hosts", Group: "lab", Title: "hosts", Table: &Table{Header: []string{"host", "role", "state", "cores", "memory", "CPU used, mean", "most",
 		"waited at its limit", "memory used, most", "read", "written", "received", "sent"}, Left: 3}}
 	last := map[string]record.LabHost{}
 	if after != nil {
@@ -242,7 +243,7 @@ func seriesText(v float64, unit string) string {
 
 // labPerOperation says what one operation costs on each host.
 func labPerOperation(l *record.Lab, series []record.Series) Section {
-	s := Section{Title: "one operation on the hosts of the lab", Table: &Table{Header: []string{"host", "CPU time", "read", "reads", "written", "writes",
+	s := Section{ID: "lab-operation", Group: "lab", Title: "one operation on the hosts", Table: &Table{Header: []string{"host", "CPU time", "read", "reads", "written", "writes",
 		"received", "sent"}, Left: 1}}
 	for _, h := range l.Hosts {
 		known := false
@@ -265,7 +266,7 @@ func labPerOperation(l *record.Lab, series []record.Series) Section {
 }
 
 func labMembers(l, after *record.Lab) Section {
-	s := Section{Title: "members of the lab", Table: &Table{Header: []string{"member", "kind", "host", "role", "state", "lag", "term"}, Left: 5}}
+	s := Section{ID: "lab-members", Group: "lab", Title: "members", Table: &Table{Header: []string{"member", "kind", "host", "role", "state", "lag", "term"}, Left: 5}}
 	last := map[string]record.LabMember{}
 	if after != nil {
 		for _, m := range after.Members {
@@ -294,7 +295,7 @@ func labMembers(l, after *record.Lab) Section {
 		}
 		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, LagText(now), term)
 	}
-	if after != nil {
+	if after != nil && len(s.Table.Rows) > 0 {
 		s.Lines = []string{"lag and term are those of the end; an arrow shows what changed during the run"}
 	}
 	return s
@@ -322,7 +323,7 @@ func LagText(m record.LabMember) string {
 }
 
 func labVolumes(l, after *record.Lab) Section {
-	s := Section{Title: "volumes of the lab", Table: &Table{Header: []string{"volume", "member", "policy", "layout", "health", "capacity", "used",
+	s := Section{ID: "lab-volumes", Group: "lab", Title: "volumes", Table: &Table{Header: []string{"volume", "member", "policy", "layout", "health", "capacity", "used",
 		"write amplification", "may lose"}, Left: 5}}
 	last := map[string]record.LabVolume{}
 	if after != nil {
@@ -346,8 +347,8 @@ func labVolumes(l, after *record.Lab) Section {
 		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOrNone(now.Capacity), bytesOrNone(now.Used), amplification,
 			figure.Plural(v.Layout.Tolerates, "disk"))
 		for _, n := range v.Layout.Notes {
-			if n = "note " + n; !slices.Contains(s.Points, n) {
-				s.Points = append(s.Points, n)
+			if p := (Point{Note, "note", n}); !slices.Contains(s.Points, p) {
+				s.Points = append(s.Points, p)
 			}
 		}
 	}
@@ -388,7 +389,7 @@ func layoutLine(v record.LabVolume) string {
 }
 
 func labSharding(l, after *record.Lab) Section {
-	s := Section{Title: "chunks of the lab", Table: &Table{Header: []string{"shard", "chunks"}, Left: 1}}
+	s := Section{ID: "lab-chunks", Group: "lab", Title: "chunks", Table: &Table{Header: []string{"shard", "chunks"}, Left: 1}}
 	if l.Sharding == nil {
 		return s
 	}
@@ -405,7 +406,7 @@ func labSharding(l, after *record.Lab) Section {
 
 // labSettings are the effective settings, with the members that have them.
 func labSettings(l *record.Lab) Section {
-	s := Section{Title: "settings of the lab's members", Long: true, Table: &Table{Header: []string{"setting", "value", "members"}, Left: 3}}
+	s := Section{ID: "lab-settings", Group: "lab", Title: "settings of the members", Appendix: true, Table: &Table{Header: []string{"setting", "value", "members"}, Left: 3}}
 	who := map[[2]string][]string{}
 	for _, m := range l.Members {
 		for name, value := range m.Settings {

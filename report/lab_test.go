@@ -22,7 +22,7 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := markdown(&b, "lab", LabSections(r.Lab, r.LabAfter, r.Series)); err != nil {
+	if err := (&Document{Title: "lab", Sections: LabSections(r.Lab, r.LabAfter, r.Series)}).markdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "lab.md")
@@ -39,7 +39,7 @@ func TestLab(t *testing.T) {
 		t.Errorf("want -, got +; -update writes it anew:\n%s", d)
 	}
 	b.Reset()
-	if err := Markdown(&b, r); err != nil || !strings.Contains(b.String(), "### hosts of the lab") {
+	if err := Write(&b, r, "md"); err != nil || !strings.Contains(b.String(), "### lab: hosts") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -2,7 +2,7 @@ package report
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,25 +12,26 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// ProbeTitle is the verdict of a probe in one line.
-func ProbeTitle(p *record.Probe) string {
+// probeTitle is the verdict of a probe in one line.
+func probeTitle(p *record.Probe) string {
 	name := p.Specification.Directory
-	what := ProbeStack(p.Storage)
+	what := probeStack(p.Storage)
 	switch {
 	case p.Status == record.Failed:
 		return fmt.Sprintf("storage of %s: not measured to the end", name)
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
 		return fmt.Sprintf("storage of %s: nothing was measured", name)
 	case p.Class != nil:
-		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, ProbeVerdict(p))
+		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, probeVerdict(p))
 	}
-	return fmt.Sprintf("storage of %s (%s): %s", name, what, ProbeVerdict(p))
+	return fmt.Sprintf("storage of %s (%s): %s", name, what, probeVerdict(p))
 }
 
-// ProbeVerdict is the word on durability with what it rests on.
-func ProbeVerdict(p *record.Probe) string {
+// probeVerdict is the word on durability with what it rests on.
+func probeVerdict(p *record.Probe) string {
 	if measure.Worst(p.Validity) == measure.Invalid {
-		return Brief(validityWords(p.Validity))
+		brief, _ := doubt(p.Validity)
+		return brief
 	}
 	if p.Verdict == "" {
 		return "durability not looked at"
@@ -47,8 +48,8 @@ func ProbeVerdict(p *record.Probe) string {
 	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
 }
 
-// ProbeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
-func ProbeStack(s record.ProbeStorage) string {
+// probeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
+func probeStack(s record.ProbeStorage) string {
 	text := orWord(s.Filesystem, "unknown filesystem")
 	for _, level := range probeLevels(s.Devices) {
 		text += " on " + strings.Join(level, " + ")
@@ -81,34 +82,62 @@ func orWord(s, other string) string {
 	return s
 }
 
-// ProbeSections tell a probe to people.
-func ProbeSections(p *record.Probe) []Section {
-	list := appendFilled(nil, probeAnswer(p), findingsSection(p.Validity), probeObjectives(p), probeDurability(p), probeRamps(p), probeRandom(p),
-		probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p), probeDevices(p), probeStorage(p))
+// probeDocument tells a probe of storage.
+func probeDocument(p *record.Probe) *Document {
+	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p), Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
+		Objectives: objectivePoints(p.Objectives), Findings: findingPoints(p.Validity), Checks: probeChecks(p)}
+	switch {
+	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met && !o.Unknown }):
+		d.Grade = Bad
+	case p.Verdict != record.Honest && d.Grade == Good:
+		d.Grade = Warn
+	}
+	if j := p.Journal; j != nil && j.Flush != nil {
+		d.Tiles = append(d.Tiles, Tile{"journaled commits", figure.Rate(j.Ceiling) + "/s", figure.Plural(j.Clients, "client")},
+			Tile{"j:true", ns64(j.One), ns64(j.Many) + " among others"})
+		if j.Flush.P99 != nil {
+			d.Tiles = append(d.Tiles, Tile{"flush p99", ns64(*j.Flush.P99), "write and fdatasync"})
+		}
+		if m := j.Majority; m != nil {
+			d.Tiles = append(d.Tiles, Tile{"w:majority", ns64(m.One), ns64(m.Many) + " among others"})
+		}
+	}
+	for _, r := range p.Ramps {
+		note := "with the most threads"
+		if r.Threads > 0 {
+			note = figure.Plural(r.Threads, "thread") + ", more do not help"
+		}
+		d.Tiles = append(d.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
+	}
+	class, from := "", ""
+	if p.Class != nil {
+		class, from = p.Class.Text, p.Class.Provenance
+	}
+	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", probeStack(p.Storage),
+		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
+	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p),
+		probeDevices(p), probeStorage(p))
+	return d
+}
+
+// probeChecks say what was looked at, so that a reader knows what the figures rest on.
+func probeChecks(p *record.Probe) []Point {
+	list := []Point{check(p.Status == record.Complete, Warn, figure.Plural(len(p.Steps), "step")+" measured", "not all steps measured")}
+	if p.Verdict != "" {
+		grade, no := Warn, "flushes not proven"
+		if p.Verdict == record.Lying {
+			grade, no = Bad, "flushes do not reach the device"
+		}
+		list = append(list, check(p.Verdict == record.Honest, grade, "flushes reach the device", no))
+	}
+	if p.Status == record.Complete {
+		list = append(list, check(len(p.Validity) == 0, Warn, "nothing disturbed it", figure.Plural(len(p.Validity), "finding")+" about it"))
+	}
 	return list
 }
 
-// ProbeMarkdown prints a probe for a pull request or a page.
-func ProbeMarkdown(w io.Writer, p *record.Probe) error {
-	return markdown(w, ProbeTitle(p), ProbeSections(p))
-}
-
-func probeAnswer(p *record.Probe) Section {
-	var s Section
-	if p.Problem != "" {
-		s.Lines = append(s.Lines, "problem: "+p.Problem)
-	}
-	if p.Class != nil {
-		s.Lines = append(s.Lines, p.Class.Text+".")
-	}
-	if text := ProbeCommits(p); text != "" {
-		s.Lines = append(s.Lines, text+".")
-	}
-	return s
-}
-
-// ProbeCommits says what a journaled commit costs here and how many there can be; empty where that was not measured.
-func ProbeCommits(p *record.Probe) string {
+// probeCommits says what a journaled commit costs here and how many there can be; empty where that was not measured.
+func probeCommits(p *record.Probe) string {
 	j := p.Journal
 	if j == nil || j.Flush == nil {
 		return ""
@@ -142,38 +171,16 @@ func probeLatency(l *record.Latency) []string {
 	}
 }
 
-func probeObjectives(p *record.Probe) Section {
-	s := Section{Title: "objectives"}
-	for _, o := range p.Objectives {
-		switch {
-		case o.Unknown:
-			s.Points = append(s.Points, fmt.Sprintf("unknown %s: %s", o.Objective, o.Why))
-		case o.Met:
-			s.Points = append(s.Points, fmt.Sprintf("met %s: %s", o.Objective, probeFigure(*o.Measured, o.Unit)))
-		default:
-			s.Points = append(s.Points, fmt.Sprintf("missed %s: %s", o.Objective, probeFigure(*o.Measured, o.Unit)))
-		}
-	}
-	return s
-}
-
-func probeFigure(x float64, unit string) string {
-	if unit == measure.UnitTime {
-		return figure.Duration(time.Duration(x))
-	}
-	return figure.Rate(x) + "/s"
-}
-
 func probeDurability(p *record.Probe) Section {
-	s := Section{Title: "durability"}
+	s := Section{ID: "durability", Title: "durability"}
 	for _, d := range p.Durability {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade), d.Verdict, capitalised(d.Text), d.Covers, d.Blind))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade), d.Verdict, Capitalised(d.Text), d.Covers, d.Blind))
 	}
 	return s
 }
 
-// capitalised begins a sentence.
-func capitalised(s string) string {
+// Capitalised begins a sentence.
+func Capitalised(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s
 	}
@@ -194,7 +201,7 @@ func probeGrade(grade string) string {
 }
 
 func probeRamps(p *record.Probe) Section {
-	s := Section{Title: "threads"}
+	s := Section{ID: "threads", Title: "threads"}
 	for _, r := range p.Ramps {
 		if r.Threads == 0 {
 			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s/s with the most threads, and each doubling helped by more than %s.", r.Operation, figure.Rate(r.Rate), figure.Percent(r.Gain)))
@@ -207,7 +214,7 @@ func probeRamps(p *record.Probe) Section {
 }
 
 func probeRandom(p *record.Probe) Section {
-	s := Section{Title: "random access", Table: &Table{Header: []string{"operation", "threads", "op/s", "MB/s", "p50", "p99", "p99.9", "max", "flushes/op", "writes/op"}}}
+	s := Section{ID: "random", Title: "random access", Table: &Table{Header: []string{"operation", "threads", "op/s", "MB/s", "p50", "p99", "p99.9", "max", "flushes/op", "writes/op"}}}
 	for _, step := range p.ProfileSteps(spec.ProbeRandom) {
 		cells := append([]string{fmt.Sprintf("%s %s %s", step.Operation, figure.Bytes(step.Block), step.Mode), fmt.Sprint(step.Threads), figure.Rate(step.Rate),
 			figure.Significant(step.BytesRate / 1e6)}, probeLatency(step.Latency)...)
@@ -236,7 +243,7 @@ func perSync(step record.ProbeStep) []string {
 }
 
 func probeJournal(p *record.Probe) Section {
-	s := Section{Title: "journal", Table: &Table{Header: []string{"clients", "commits/s", "commit mean", "model", "error", "p50", "p99", "max", "flush p50", "flush p99", "commits/flush", "flushes/sync", "writes/sync"}}}
+	s := Section{ID: "journal", Title: "journal", Table: &Table{Header: []string{"clients", "commits/s", "commit mean", "model", "error", "p50", "p99", "max", "flush p50", "flush p99", "commits/flush", "flushes/sync", "writes/sync"}}}
 	for _, step := range p.ProfileSteps(spec.ProbeJournal) {
 		mean, model, deviation := "–", "–", "–"
 		if step.Latency != nil {
@@ -261,7 +268,7 @@ func probeMajority(p *record.Probe) Section {
 		return Section{}
 	}
 	m := p.Journal.Majority
-	return Section{Title: "replica set", Lines: []string{fmt.Sprintf(
+	return Section{ID: "majority", Title: "replica set", Lines: []string{fmt.Sprintf(
 		"w:majority with journal, %d of %d members: %s alone and %s among others, decided by %s. Not in it: applying the operation on the other members, and the server's own work.",
 		m.Needed, m.Members, ns64(m.One), ns64(m.Many), m.Decided)}}
 }
@@ -271,7 +278,7 @@ func probeCheckpoint(p *record.Probe) Section {
 	if c == nil {
 		return Section{}
 	}
-	s := Section{Title: "checkpoints", Table: &Table{Header: []string{"", "p50", "p99", "p99.9", "max"}}}
+	s := Section{ID: "checkpoint", Title: "checkpoints", Table: &Table{Header: []string{"", "p50", "p99", "p99.9", "max"}}}
 	for _, row := range []struct {
 		name string
 		l    *record.Latency
@@ -306,21 +313,21 @@ func probeSustained(p *record.Probe) Section {
 		line = fmt.Sprintf("Fell from %s to %s MB/s after %s, when %s had been written: %s. The ceiling is %s MB/s.", figure.Significant(r.Before/1e6),
 			figure.Significant(r.Ceiling/1e6), ns64(r.At), figure.Bytes(r.After), like, figure.Significant(r.Ceiling/1e6))
 	}
-	return Section{Title: "sustained writes", Lines: []string{line}}
+	return Section{ID: "sustained", Title: "sustained writes", Lines: []string{line}}
 }
 
 func probeDevices(p *record.Probe) Section {
-	s := Section{Title: "devices", Long: true, Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
+	s := Section{ID: "devices", Title: "devices", Long: true, Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
 	for _, step := range p.Steps {
 		for _, d := range step.Devices {
-			s.Table.row(append([]string{ProbeStepName(step), d.Name}, IOStatCells(d)...)...)
+			s.Table.row(append([]string{probeStepName(step), d.Name}, IOStatCells(d)...)...)
 		}
 	}
 	return filledTable(s)
 }
 
-// ProbeStepName names a step shortly: "read ×4", "commit, 16 clients".
-func ProbeStepName(s record.ProbeStep) string {
+// probeStepName names a step shortly: "read ×4", "commit, 16 clients".
+func probeStepName(s record.ProbeStep) string {
 	switch s.Profile {
 	case spec.ProbeRandom:
 		return fmt.Sprintf("%s ×%d", s.Operation, s.Threads)
@@ -351,16 +358,13 @@ func probeStorage(p *record.Probe) Section {
 	if st.Filesystem == "" && st.Bytes == 0 {
 		return Section{} // it ended before anything was looked at
 	}
-	s := Section{Title: "storage", Table: &Table{Header: []string{"device", "kind", "model", "write cache", "scheduler", "read-ahead", "size"}, Left: 7}}
+	s := Section{ID: "storage", Title: "storage", Table: &Table{Header: []string{"device", "kind", "model", "write cache", "scheduler", "read-ahead", "size"}, Left: 7}}
 	direct := "O_DIRECT does not work here"
 	if st.Direct {
 		direct = fmt.Sprintf("O_DIRECT in steps of %s (%s)", figure.Bytes(st.OffsetAlign), st.AlignFrom)
 	}
-	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", ProbeStack(st), orWord(st.Options, "no options that matter"),
+	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", probeStack(st), orWord(st.Options, "no options that matter"),
 		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, orWord(st.Preallocated, "nothing"))}
-	if p.Volume != "" {
-		s.Lines = append(s.Lines, "The directory is the volume "+p.Volume+".")
-	}
 	for _, b := range st.Devices {
 		kind := b.Kind
 		if b.RAID != "" {

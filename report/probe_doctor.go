@@ -2,14 +2,13 @@ package report
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// DoctorTitle is the verdict of the doctor in one line.
-func DoctorTitle(d *record.Doctor) string {
+// doctorTitle is the verdict of the doctor in one line.
+func doctorTitle(d *record.Doctor) string {
 	counts := map[string]int{}
 	for _, f := range d.Findings {
 		counts[f.Severity]++
@@ -24,9 +23,9 @@ func DoctorTitle(d *record.Doctor) string {
 		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood], counts[record.DoctorUnknown])
 }
 
-// DoctorSections tell the findings of the doctor to people: what should be changed, then what is good.
-func DoctorSections(d *record.Doctor) []Section {
-	var list []Section
+// doctorDocument tells the findings of the doctor: what should be changed, then what is good.
+func doctorDocument(d *record.Doctor) *Document {
+	doc := &Document{Title: doctorTitle(d)}
 	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice, record.DoctorUnknown} {
 		s := Section{Title: severity}
 		for _, f := range d.Findings {
@@ -34,7 +33,7 @@ func DoctorSections(d *record.Doctor) []Section {
 				s.Lines = append(s.Lines, doctorLine(f))
 			}
 		}
-		list = appendFilled(list, s)
+		doc.Sections = appendFilled(doc.Sections, s)
 	}
 	good := Section{Title: "as recommended", Table: &Table{Header: []string{"what", "is"}, Left: 2}}
 	for _, f := range d.Findings {
@@ -42,7 +41,8 @@ func DoctorSections(d *record.Doctor) []Section {
 			good.Table.row(f.ID, f.Is)
 		}
 	}
-	return appendFilled(list, good)
+	doc.Sections = appendFilled(doc.Sections, good)
+	return doc
 }
 
 func doctorLine(f record.DoctorFinding) string {
@@ -54,9 +54,4 @@ func doctorLine(f record.DoctorFinding) string {
 		line += " Measured: " + f.Effect + "."
 	}
 	return line
-}
-
-// DoctorMarkdown prints the findings of the doctor for a pull request or a page.
-func DoctorMarkdown(w io.Writer, d *record.Doctor) error {
-	return markdown(w, DoctorTitle(d), DoctorSections(d))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// ProbeCSV writes one line per step, the first line being the header. Times are in microseconds; a field is empty where
+// probeCSV writes one line per step, the first line being the header. Times are in microseconds; a field is empty where
 // there are too few values to state it, or where it does not belong to the step.
-func ProbeCSV(w io.Writer, p *record.Probe) error {
+func probeCSV(w io.Writer, p *record.Probe) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "directory", "filesystem", "status", "validity", "verdict", "profile", "operation", "threads", "clients", "block", "mode", "sync",
 		"seconds", "operations", "op_per_s", "bytes_per_s", "flushes", "flushes_per_sync", "writes_per_sync", "model_us", "cpu_seconds"}
@@ -72,8 +72,8 @@ func probeRow(p *record.Probe, s record.ProbeStep, worst string) []string {
 	return row
 }
 
-// ProbeGoBench writes each step in the format of Go benchmarks, which benchstat compares.
-func ProbeGoBench(w io.Writer, p *record.Probe) error {
+// probeBench writes each step in the format of Go benchmarks, which benchstat compares.
+func probeBench(w io.Writer, p *record.Probe) error {
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\n", p.Environment.OS, p.Environment.Arch)
 	if p.Environment.CPU != "" {
 		fmt.Fprintf(w, "cpu: %s\n", p.Environment.CPU)

@@ -51,9 +51,9 @@ func probeForTest() *record.Probe {
 func TestProbe(t *testing.T) {
 	p := probeForTest()
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"probe.md":    func(b *bytes.Buffer) error { return ProbeMarkdown(b, p) },
-		"probe.csv":   func(b *bytes.Buffer) error { return ProbeCSV(b, p) },
-		"probe.bench": func(b *bytes.Buffer) error { return ProbeGoBench(b, p) },
+		"probe.md":    func(b *bytes.Buffer) error { return Write(b, p, "md") },
+		"probe.csv":   func(b *bytes.Buffer) error { return probeCSV(b, p) },
+		"probe.bench": func(b *bytes.Buffer) error { return probeBench(b, p) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -77,10 +77,10 @@ func TestProbe(t *testing.T) {
 
 func TestProbeStack(t *testing.T) {
 	s := record.ProbeStorage{Filesystem: "xfs", Devices: []record.ProbeBlock{{Name: "md0"}, {Name: "sda", Above: []string{"md0"}}, {Name: "sdb", Above: []string{"md0"}}}}
-	if got := ProbeStack(s); got != "xfs on md0 on sda + sdb" {
+	if got := probeStack(s); got != "xfs on md0 on sda + sdb" {
 		t.Error(got)
 	}
-	if got := ProbeStack(record.ProbeStorage{}); got != "unknown filesystem" {
+	if got := probeStack(record.ProbeStorage{}); got != "unknown filesystem" {
 		t.Error(got)
 	}
 }

@@ -102,18 +102,18 @@ func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
 	r.Doubt = strings.Join(doubts, "; ")
 }
 
-// Title names the figure and its document.
-func (b *Beside) Title() string {
+// title names the figure and its document.
+func (b *Beside) title() string {
 	name := b.Sweep.Item
 	if name == "" {
 		name = b.Sweep.ID
 	}
-	return "published: " + b.Factor + ", " + name + " of " + b.Source.Title
+	return b.Factor + ", " + name + " of " + b.Source.Title
 }
 
 // section is the table of both.
 func (b *Beside) section() Section {
-	s := Section{Title: b.Title(), Named: true, Table: &Table{Left: 2, Last: 2,
+	s := Section{Group: GroupPublished, Title: b.title(), Named: true, Table: &Table{Left: 2, Last: 2,
 		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
 	who := b.Source.Publisher
 	if b.Source.Dated != "" {
@@ -137,7 +137,7 @@ func (b *Beside) section() Section {
 		if t.From != "" || t.To != "" {
 			where = " from " + t.From + " to " + t.To
 		}
-		s.Points = append(s.Points, fmt.Sprintf("in words: %s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words))
+		s.Points = append(s.Points, Point{Note, "in words:", fmt.Sprintf("%s %s%s: “%s”", heading(t.Metric), t.Goes, where, t.Words)})
 	}
 	return s
 }
@@ -154,18 +154,23 @@ func PublishedText(r *BesideRow) string {
 	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
 }
 
+// GroupPublished is the group of the sections with what a document published beside what was measured.
+const GroupPublished = "published"
+
 // publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.
 func publishedSections(s *record.Study) []Section {
 	list, err := PublishedBeside(s)
 	if err != nil {
-		return []Section{{Title: "published figures", Points: []string{"warning " + err.Error()}}}
+		return []Section{{Group: GroupPublished, Points: []Point{{Warn, "warning", err.Error()}}}}
 	}
 	var sections []Section
 	for i := range list {
-		sections = append(sections, list[i].section())
+		x := list[i].section()
+		x.ID = NthID(GroupPublished, i)
+		sections = append(sections, x)
 	}
 	if len(list) == 0 && s.Specification.Published != "" {
-		sections = append(sections, Section{Title: "published figures", Lines: []string{
+		sections = append(sections, Section{Group: GroupPublished, Lines: []string{
 			s.Specification.Published + " has nothing about the factors of this study in workload " + s.Base.Workload.Name}})
 	}
 	return sections

@@ -33,7 +33,7 @@ func threadsStudy(baseline string) *record.Study {
 
 func TestPublishedFiguresStandBesideMeasuredOnesAsRatios(t *testing.T) {
 	var b strings.Builder
-	if err := StudyMarkdown(&b, threadsStudy("128")); err != nil {
+	if err := Write(&b, threadsStudy("128"), "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -67,7 +67,7 @@ func TestPublishedFiguresThatAreNotThere(t *testing.T) {
 	for ref, want := range map[string]string{"policy-storage/figure-99": "no sweep", "nothing": "no published document", "failover": "nothing about the factors"} {
 		s.Specification.Published = ref
 		var b strings.Builder
-		if err := StudyMarkdown(&b, s); err != nil || !strings.Contains(b.String(), want) {
+		if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %v, no %q", ref, err, want)
 		}
 	}

@@ -1,7 +1,9 @@
-// Package report turns records into the forms in which people and programs read them. It measures
-// nothing, judges nothing and opens no connection: what is not in the record cannot be reported.
+// Package report words results. [Of] makes a [Document] of a record of any kind: all that people are told of it, as data.
+// [Write] prints it as Markdown, and the tables for programs, CSV and lines of Go benchmarks. It measures nothing, judges
+// nothing and opens no connection: what is not in the record cannot be reported.
 //
-// Text for the terminal is the business of the command line; YCSB's own output is in ycsb/ycsbtext.
+// The terminal is the business of the command line, a page that of report/html; both print documents and know no kind of
+// result. YCSB's own output is in ycsb/ycsbtext.
 package report
 
 import (
@@ -15,10 +17,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// CSV writes one line per operation class of the measured phase, the first line being the header. Times
+// runCSV writes one line per operation class of the measured phase, the first line being the header. Times
 // are in microseconds; a field is empty where there are too few values to state it. The column validity
 // says what the result is worth: "valid", "warning" or "invalid".
-func CSV(w io.Writer, r *record.Run) error {
+func runCSV(w io.Writer, r *record.Run) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "workload", "target", "status", "validity", "class", "part", "seconds", "workers", "offered_per_s",
 		"attempted", "succeeded", "failed", "indeterminate", "ok_per_s"}
@@ -78,11 +80,11 @@ func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []strin
 	return row
 }
 
-// GoBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
+// runBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
 // per operation class with the mean response time, percentiles and successful operations per second. A
 // result that must not be believed says so in a line of its own, which keeps benchstat from comparing it
 // with one that may.
-func GoBench(w io.Writer, r *record.Run) error {
+func runBench(w io.Writer, r *record.Run) error {
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\n", r.Environment.OS, r.Environment.Arch)
 	if r.Environment.CPU != "" {
 		fmt.Fprintf(w, "cpu: %s\n", r.Environment.CPU)

@@ -70,7 +70,7 @@ func golden(t *testing.T, name string, write func(io.Writer, *record.Run) error,
 }
 
 func TestCSV(t *testing.T) {
-	rows, err := csv.NewReader(strings.NewReader(golden(t, "sample.csv", CSV, sample()))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(golden(t, "sample.csv", runCSV, sample()))).ReadAll()
 	if err != nil {
 		t.Fatal(err) // also if rows are not equally long
 	}
@@ -99,7 +99,7 @@ var (
 )
 
 func TestGoBench(t *testing.T) {
-	text := golden(t, "sample.gobench", GoBench, sample())
+	text := golden(t, "sample.gobench", runBench, sample())
 	results := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -125,7 +125,7 @@ func TestGoBench(t *testing.T) {
 func TestInvalidResultsAreMarked(t *testing.T) {
 	r := sample()
 	r.Validity = append(r.Validity, measure.Finding{ID: "client-limited", Severity: measure.Invalid})
-	for name, write := range map[string]func(io.Writer, *record.Run) error{"csv": CSV, "gobench": GoBench} {
+	for name, write := range map[string]func(io.Writer, *record.Run) error{"csv": runCSV, "gobench": runBench} {
 		var b bytes.Buffer
 		if err := write(&b, r); err != nil || !strings.Contains(b.String(), "invalid") {
 			t.Errorf("%s does not say that the result is invalid: %v\n%s", name, err, b.String())
@@ -138,11 +138,11 @@ func TestNothingMeasured(t *testing.T) {
 	r := sample()
 	r.Phases = r.Phases[:1]
 	var b bytes.Buffer
-	if err := CSV(&b, r); err != nil || strings.Count(b.String(), "\n") != 1 {
+	if err := runCSV(&b, r); err != nil || strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("%v: %q", err, b.String())
 	}
 	b.Reset()
-	if err := GoBench(&b, r); err != nil || strings.Contains(b.String(), "Benchmark") {
+	if err := runBench(&b, r); err != nil || strings.Contains(b.String(), "Benchmark") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
@@ -158,7 +158,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriteErrorsAreReported(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, *record.Run) error{"csv": CSV, "gobench": GoBench} {
+	for name, write := range map[string]func(io.Writer, *record.Run) error{"csv": runCSV, "gobench": runBench} {
 		if err := write(&failing{room: 20}, sample()); err == nil {
 			t.Errorf("%s: no error although nothing could be written", name)
 		}

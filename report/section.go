@@ -2,27 +2,64 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
-// Section is a part of what is told to people about a study, a comparison or a history. The terminal and Markdown
-// print the same sections, so that both say the same. Texts are as recorded; who prints them makes them harmless.
+// Section is a part of a document: lines, points, facts and a table under a heading. Texts are as recorded; who prints
+// them makes them harmless.
 type Section struct {
+	// ID tells it from the others of its document; empty, its title does.
+	ID string
+	// Group puts sections together: a page has them under one heading.
+	Group string
 	Title string
 	// Named sections have a title that begins with a name, whose letters stay as they are.
 	Named bool
 	// Lines are sentences, Points the items of a list.
 	Lines  []string
-	Points []string
+	Points []Point
+	Facts  []Fact
 	Table  *Table
 	// Notes belong to the table: the first one is [1] there.
 	Notes []string
 	// Long sections are folded where that is possible.
 	Long bool
+	// Appendix sections have what was set and asked for. They are folded too; the terminal, on which it was asked for,
+	// leaves them out.
+	Appendix bool
+}
+
+// Heading is the title behind that of its group.
+func (s *Section) Heading() string {
+	if s.Group == "" || s.Title == "" {
+		return s.Group + s.Title
+	}
+	return s.Group + ": " + s.Title
+}
+
+// NthID is the ID of one of several sections of the same sort.
+func NthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
+
+// filled says whether a section has anything to say.
+func (s *Section) filled() bool {
+	return len(s.Lines)+len(s.Points)+len(s.Facts) > 0 || s.Table != nil && len(s.Table.Rows) > 0
+}
+
+// appendFilled appends the sections that have something to say.
+func appendFilled(list []Section, more ...Section) []Section {
+	for _, s := range more {
+		if s.filled() {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Table has columns of text. The first Left and the last Last of them are aligned to the left, the others, which are
@@ -31,6 +68,28 @@ type Table struct {
 	Header     []string
 	Rows       [][]string
 	Left, Last int
+	// Wide are columns that only a page has room for.
+	Wide []int
+}
+
+// Narrow is the table without its wide columns.
+func (t *Table) Narrow() *Table {
+	if len(t.Wide) == 0 {
+		return t
+	}
+	narrow := func(cells []string) (kept []string) {
+		for i, cell := range cells {
+			if !slices.Contains(t.Wide, i) {
+				kept = append(kept, cell)
+			}
+		}
+		return kept
+	}
+	n := &Table{Header: narrow(t.Header), Left: t.Left, Last: t.Last}
+	for _, row := range t.Rows {
+		n.Rows = append(n.Rows, narrow(row))
+	}
+	return n
 }
 
 // LeftAligned says whether a column is one of words.
@@ -54,8 +113,8 @@ func (s *Section) note(text string) string {
 	return fmt.Sprintf("[%d]", len(s.Notes))
 }
 
-// Clean makes a text from a record harmless for a terminal: one line of visible text. Names of levels, messages of servers
-// and paths can hold anything.
+// Clean makes a text from a record harmless for a terminal: one line of visible text. Names of levels, messages of
+// servers and paths can hold anything.
 func Clean(s string) string { return visible.Line(s) }
 
 // escape makes a text stand in Markdown as it is: no markup, no cell border, no mention of a person, no link.
@@ -82,34 +141,58 @@ func escape(s string) string {
 	return strings.ReplaceAll(b.String(), "://", ":<!-- -->//")
 }
 
-// markdown writes sections in the dialect of pull requests.
-func markdown(w io.Writer, title string, sections []Section) error {
+// markdown writes a document in the dialect of pull requests.
+func (d *Document) markdown(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s\n", escape(title))
-	for i := range sections {
-		sections[i].markdown(&b)
+	fmt.Fprintf(&b, "## %s\n", escape(d.Title))
+	for _, s := range append(d.head(), d.Sections...) {
+		s.markdown(&b)
+	}
+	for _, p := range d.Parts {
+		if p.Document == nil {
+			continue
+		}
+		for _, s := range append(p.Document.head(), p.Document.Sections...) {
+			s.Group, s.Title, s.Long = p.Name, cmp.Or(s.Heading(), "result"), true
+			s.markdown(&b)
+		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
+// head are the sections that say in Markdown what a page says first.
+func (d *Document) head() []Section {
+	first := Section{}
+	for _, f := range Facts("verdict", d.Verdict, "problem", d.Problem) {
+		first.Lines = append(first.Lines, f.Name+": "+f.Value)
+	}
+	return appendFilled([]Section{first}, Section{Title: "objectives", Points: d.Objectives}, Section{Title: "findings", Points: d.Findings},
+		Section{Title: "what was measured", Facts: d.AllFacts()})
+}
+
 func (s *Section) markdown(b *bytes.Buffer) {
-	if s.Long {
-		fmt.Fprintf(b, "\n<details>\n<summary>%s</summary>\n", escape(s.Title))
-	} else if s.Title != "" {
-		fmt.Fprintf(b, "\n### %s\n", escape(s.Title))
+	heading := s.Heading()
+	folded := s.Long || s.Appendix
+	if folded {
+		fmt.Fprintf(b, "\n<details>\n<summary>%s</summary>\n", escape(heading))
+	} else if heading != "" {
+		fmt.Fprintf(b, "\n### %s\n", escape(heading))
 	}
 	for _, line := range s.Lines {
 		fmt.Fprintf(b, "\n%s\n", lineStart(escape(line)))
 	}
-	if len(s.Points) > 0 {
+	if len(s.Points)+len(s.Facts) > 0 {
 		b.WriteByte('\n')
 	}
 	for _, p := range s.Points {
-		fmt.Fprintf(b, "- %s\n", lineStart(escape(p)))
+		fmt.Fprintf(b, "- %s\n", lineStart(escape(p.String())))
+	}
+	for _, f := range s.Facts {
+		fmt.Fprintf(b, "- %s\n", lineStart(escape(f.Name+": "+f.Value)))
 	}
 	if s.Table != nil && len(s.Table.Rows) > 0 {
-		s.Table.markdown(b)
+		s.Table.Narrow().markdown(b)
 	}
 	if len(s.Notes) > 0 {
 		b.WriteByte('\n')
@@ -117,7 +200,7 @@ func (s *Section) markdown(b *bytes.Buffer) {
 	for i, n := range s.Notes {
 		fmt.Fprintf(b, "\\[%d\\] %s  \n", i+1, escape(n))
 	}
-	if s.Long {
+	if folded {
 		b.WriteString("\n</details>\n")
 	}
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// SizeTitle is the answer in one line.
-func SizeTitle(r *record.Sizing) string {
+// sizeTitle is the answer in one line.
+func sizeTitle(r *record.Sizing) string {
 	need := "matching"
 	if r.Need != nil {
 		need = r.Need.Text
@@ -26,11 +25,7 @@ func SizeTitle(r *record.Sizing) string {
 	case r.Answer == nil:
 		return "nodes that match another deployment"
 	}
-	title := fmt.Sprintf("%s: %s", need, sizeText(r.Answer))
-	if measure.Worst(r.Validity) == measure.Warning {
-		title += " (with care; see validity)"
-	}
-	return title
+	return need + ": " + sizeText(r.Answer)
 }
 
 // sizeText is a size in words.
@@ -78,20 +73,16 @@ func peakRange(l *record.SizeLaw) string {
 	return ", interval " + span(l.PeakLow, l.PeakHigh, "")
 }
 
-// SizeSections is everything about a size: why, what it costs, what was measured, what else would do, what to doubt.
-func SizeSections(r *record.Sizing) []Section {
-	list := appendFilled(nil, Section{Lines: r.Reasons}, findingsSection(r.Validity), sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r),
-		sizeWorkloads(r), sizeObjectives(r))
+// sizeDocument tells a size: why, what it costs, what was measured, what else would do, what to doubt.
+func sizeDocument(r *record.Sizing) *Document {
+	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
+	d.Brief, d.Verdict = doubt(r.Validity)
+	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
-		list = appendFilled(list, sizeMemory(w), sizeScaling(w))
+		d.Sections = appendFilled(d.Sections, sizeMemory(w), sizeScaling(w))
 	}
-	return list
-}
-
-// SizeMarkdown prints a size for a pull request or a page.
-func SizeMarkdown(w io.Writer, r *record.Sizing) error {
-	return markdown(w, SizeTitle(r), SizeSections(r))
+	return d
 }
 
 func sizePrice(r *record.Sizing) Section {
@@ -230,7 +221,9 @@ func sizeScaling(w *record.SizeWorkload) Section {
 		}
 		s.Lines = append(s.Lines, line)
 	}
-	s.Points = append(s.Points, c.Warnings...)
+	for _, text := range c.Warnings {
+		s.Points = append(s.Points, Point{Warn, "", text})
+	}
 	for _, p := range c.Points {
 		s.Table.row(sizeNumber(p.Size), figure.Rate(p.Throughput), span(p.Low, p.High, measure.UnitRate), strconv.Itoa(p.N))
 	}

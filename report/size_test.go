@@ -36,7 +36,7 @@ func sampleSize() *record.Sizing {
 }
 
 func TestSizeGolden(t *testing.T) {
-	golden(t, "size.md", func(w io.Writer, _ *record.Run) error { return SizeMarkdown(w, sampleSize()) }, nil)
+	golden(t, "size.md", func(w io.Writer, _ *record.Run) error { return Write(w, sampleSize(), "md") }, nil)
 }
 
 func TestMoney(t *testing.T) {
@@ -50,19 +50,19 @@ func TestMoney(t *testing.T) {
 func TestSizeTitles(t *testing.T) {
 	s := sampleSize()
 	for want, change := range map[string]func(){
-		"ops=50000,p99<20ms: 1,050 nodes of type small, 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month (with care; see validity)": func() {},
-		"ops=50000,p99<20ms: this cannot be met with what was measured":                                                                         func() { s.Verdict = record.SizeImpossible },
-		"ops=50000,p99<20ms: these records do not tell":                                                                                         func() { s.Verdict = record.SizeUnknown },
-		"nodes that match another deployment":                                                                                                   func() { s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil },
+		"ops=50000,p99<20ms: 1,050 nodes of type small, 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
+		"ops=50000,p99<20ms: this cannot be met with what was measured":                                               func() { s.Verdict = record.SizeImpossible },
+		"ops=50000,p99<20ms: these records do not tell":                                                               func() { s.Verdict = record.SizeUnknown },
+		"nodes that match another deployment":                                                                         func() { s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil },
 	} {
 		s = sampleSize()
 		change()
-		if got := SizeTitle(s); got != want {
+		if got := sizeTitle(s); got != want {
 			t.Errorf("the title is %q, want %q", got, want)
 		}
 	}
 	s = &record.Sizing{Verdict: record.SizeUnknown, Reasons: []string{"nothing"}}
-	if list := SizeSections(s); len(list) != 1 || strings.Join(list[0].Lines, "") != "nothing" {
+	if list := Of(s).Sections; len(list) != 1 || strings.Join(list[0].Lines, "") != "nothing" {
 		t.Errorf("a size without an answer has the sections %+v", list)
 	}
 }

@@ -14,14 +14,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// StudyMarkdown writes a study for a pull request or a page of documentation.
-func StudyMarkdown(w io.Writer, s *record.Study) error {
-	return markdown(w, StudyTitle(s), StudySections(s))
-}
-
-// StudyCSV writes a study as one table: a line per trial, in the order of execution, with a column per metric, and a
+// studyCSV writes a study as one table: a line per trial, in the order of execution, with a column per metric, and a
 // line per comparison after them. The column row says which of both a line is. Times are in microseconds.
-func StudyCSV(w io.Writer, s *record.Study) error {
+func studyCSV(w io.Writer, s *record.Study) error {
 	t := newSheet(s.Comparisons)
 	for i := range s.Trials {
 		t.addMetrics(slices.Sorted(maps.Keys(s.Trials[i].Values)))
@@ -210,10 +205,10 @@ func scaled(x float64, unit string) float64 {
 	return x
 }
 
-// StudyGoBench writes the trials that count in the format of Go benchmarks, so that benchstat compares configurations
+// studyBench writes the trials that count in the format of Go benchmarks, so that benchstat compares configurations
 // as a second opinion: benchstat -col /configuration FILE. A line is one trial; benchstat takes the median of those
 // with the same name.
-func StudyGoBench(w io.Writer, s *record.Study) error {
+func studyBench(w io.Writer, s *record.Study) error {
 	b := benchWriter{w: w}
 	b.head(s.Environment)
 	if measure.Worst(s.Validity) == measure.Invalid {

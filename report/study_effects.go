@@ -12,7 +12,7 @@ import (
 // effectsSection lists the main effects of the levels of combined factors, and says how they were estimated.
 func effectsSection(list []record.Effect) Section {
 	t := &Table{Header: []string{"factor", "level", "against", "metric", "change", "interval", "p", "blocks", "single pairs", "verdict"}, Left: 4, Last: 1}
-	s := Section{Title: "main effects", Table: t}
+	s := Section{ID: "effects", Title: "main effects", Table: t}
 	for i := range list {
 		e := &list[i]
 		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison), probability(e.Adjusted),

@@ -15,19 +15,19 @@ func TestMainEffectsAreShown(t *testing.T) {
 	silent := record.Effect{Factor: "engine", Level: "b", Reference: "a", Method: record.EffectMatched,
 		Comparison: record.Comparison{Metric: "read.p99", Unit: "ns", Verdict: record.Inconclusive, Note: "no block"}}
 	s.Effects = []record.Effect{effect, silent}
-	table := tableOf(t, StudySections(s), "main effects")
+	table := tableOf(t, Of(s).Sections, "main effects")
 	for i, want := range []string{"workers|32|16|ops/s|+20.0 %|[+15.0 %, +25.0 %]|0.002|6|+5.0 % to +31.0 % (4)|better [1]", "engine|b|a|read p99|-|-|-|0|-|~ [2]"} {
 		if got := strings.Join(table.Rows[i], "|"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	var b strings.Builder
-	if err := StudyMarkdown(&b, s); err != nil || !strings.Contains(b.String(), "depends on the other factors") {
+	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "depends on the other factors") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	s.Effects[0].Method = record.EffectAdditive
 	b.Reset()
-	if err := StudyMarkdown(&b, s); err != nil || !strings.Contains(b.String(), "cannot tell interactions") {
+	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "cannot tell interactions") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -37,7 +37,7 @@ func (v *studyView) factors() []Section {
 			slices.SortStableFunc(rows, func(a, b *record.Configuration) int {
 				return f.Place(a.Levels[f.Title()]) - f.Place(b.Levels[f.Title()])
 			})
-			list = append(list, v.levels(f.Title(), []string{f.Title()}, rows))
+			list = append(list, v.levels(NthID("factor", i), f.Title(), []string{f.Title()}, rows))
 		}
 	}
 	var rest []*record.Configuration
@@ -51,14 +51,14 @@ func (v *studyView) factors() []Section {
 		for i := range v.study.Specification.Factors {
 			names = append(names, v.study.Specification.Factors[i].Title())
 		}
-		list = append(list, v.levels("configurations", names, rest))
+		list = append(list, v.levels("configurations", "configurations", names, rest))
 	}
 	return list
 }
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first
 // metric and what is to be thought of it.
-func (v *studyView) levels(title string, factors []string, rows []*record.Configuration) Section {
+func (v *studyView) levels(id, title string, factors []string, rows []*record.Configuration) Section {
 	t := &Table{Left: max(1, len(factors))}
 	t.Header = append(t.Header, factors...)
 	if len(factors) == 0 {
@@ -72,7 +72,7 @@ func (v *studyView) levels(title string, factors []string, rows []*record.Config
 	if compared {
 		t.Header, t.Last = append(t.Header, "change of "+heading(v.metrics[0].name), "interval", "verdict"), 1
 	}
-	s := Section{Title: title, Named: len(factors) == 1 && factors[0] == title, Table: t}
+	s := Section{ID: id, Title: title, Named: len(factors) == 1 && factors[0] == title, Table: t}
 	for _, c := range rows {
 		cells := v.levelCells(factors, c)
 		counts, tried := v.counted(c.ID)
@@ -205,10 +205,10 @@ func VerdictText(v record.Verdict) string {
 }
 
 // changesSection lists comparisons with the same baseline.
-func changesSection(title string, list []record.Comparison) Section {
+func changesSection(id, title string, list []record.Comparison) Section {
 	t := &Table{Header: []string{"configuration", "metric"}, Left: 2, Last: 1}
 	t.Header = append(t.Header, "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict")
-	s := Section{Title: title, Table: t}
+	s := Section{ID: id, Title: title, Table: t}
 	for i := range list {
 		c := &list[i]
 		if !worthALine(c) {
@@ -263,7 +263,7 @@ func (v *studyView) canary() Section {
 	if c.P != nil {
 		text += ", p of a trend " + figure.P(*c.P)
 	}
-	return Section{Title: "canary", Lines: []string{text}}
+	return Section{ID: "canary", Title: "canary", Lines: []string{text}}
 }
 
 // maxTrials is how many trials are listed; of a larger study only those that do not count.
@@ -271,7 +271,7 @@ const maxTrials = 1000
 
 // list shows all trials in the order of their execution.
 func (v *studyView) list() Section {
-	s := Section{Title: "trials in the order of execution", Long: true,
+	s := Section{ID: "trials", Title: "trials in the order of execution", Long: true,
 		Table: &Table{Header: []string{"#", "block", "configuration", "what", "began", "took"}, Left: 5, Last: 1}}
 	metrics := v.metrics[:min(len(v.metrics), 6)]
 	for _, m := range metrics {

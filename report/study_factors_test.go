@@ -32,7 +32,7 @@ func TestSameRunsAreInEveryTable(t *testing.T) {
 	s.Configurations[0].Same = []string{"pressure=as ever"}
 	s.Configurations[1].Same = []string{"pressure=high"}
 	s.Configurations[2].Same = []string{"pressure=low,slow", "pressure=unknown,workers=9"}
-	table := tableOf(t, StudySections(s), "pressure")
+	table := tableOf(t, Of(s).Sections, "pressure")
 	var names []string
 	for _, row := range table.Rows {
 		names = append(names, row[0])
@@ -41,7 +41,7 @@ func TestSameRunsAreInEveryTable(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("rows %q, want %q", names, want)
 	}
-	other := tableOf(t, StudySections(s), "workers")
+	other := tableOf(t, Of(s).Sections, "workers")
 	if got, have := table.Rows[1][1:], other.Rows[2][1:]; !slices.Equal(got, have) {
 		t.Errorf("%q, but where it was run %q", got, have)
 	}
@@ -56,15 +56,16 @@ func TestObjectivesHaveThreeStates(t *testing.T) {
 	s.Objectives = []record.ConfigurationObjective{{Configuration: "a", Objective: "p99<1s", N: 3, Met: 2, Unknown: 1},
 		{Configuration: "b", Objective: "p99<1s", N: 3, Met: 1, Unknown: 1}, {Configuration: "c", Objective: "p99<1s"},
 		{Configuration: "d", Objective: "p99<1s", N: 3, Met: 3, Holds: true}}
-	table := tableOf(t, StudySections(s), "objectives")
-	for i, want := range []string{"? unknown a p99<1s 2 of 3, 1 cannot tell", "✗ missed b p99<1s 1 of 3, 1 cannot tell", "? unknown c p99<1s 0 of 0", "✓ holds d p99<1s 3 of 3"} {
-		if got := strings.Join(table.Rows[i], " "); got != want {
+	points := Of(s).Objectives
+	for i, want := range []string{"! unknown p99<1s at a: met by 2 of 3 trials, 1 cannot tell", "✗ missed p99<1s at b: met by 1 of 3 trials, 1 cannot tell",
+		"! unknown p99<1s at c: met by 0 of 0 trials", "✓ holds p99<1s at d: met by 3 of 3 trials"} {
+		if got := points[i].String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	s.Objectives = s.Objectives[:1]
-	if got := StudyVerdict(s); !strings.Contains(got, "unknown") || StudyMissed(s) {
-		t.Errorf("%q", got)
+	if d := Of(s); !strings.Contains(d.Verdict, "unknown") || d.Grade == Bad {
+		t.Errorf("%q, %s", d.Verdict, d.Grade)
 	}
 }
 
@@ -73,10 +74,10 @@ func TestProceduresAlone(t *testing.T) {
 	s := &record.Study{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{}}, Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
 		Trials:   []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}},
 		Capacity: &record.CapacityResult{Objectives: []string{"p99<1s"}, Rate: 900, Confirmed: true}}
-	if got := StudyTitle(s); got != "study: capacity in 1 trial" {
+	if got := studyTitle(s); got != "study: capacity in 1 trial" {
 		t.Errorf("%q", got)
 	}
-	for _, section := range StudySections(s) {
+	for _, section := range Of(s).Sections {
 		if section.Title == "configurations" || section.Title == "objectives" {
 			t.Errorf("%+v", section)
 		}

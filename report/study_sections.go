@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// StudyTitle is the headline of a study.
-func StudyTitle(s *record.Study) string {
+// studyTitle is the headline of a study.
+func studyTitle(s *record.Study) string {
 	name := "study"
 	if s.Specification.Name != "" {
 		name += " " + s.Specification.Name
@@ -68,34 +68,6 @@ func progress(s *record.Study) (done, planned int) {
 		}
 	}
 	return len(ended), len(seen)
-}
-
-// StudySections says everything about a study: verdict and validity first, then what was found beforehand, the
-// configurations by factor, each change against the baseline, drift, and all trials in the order of their execution.
-func StudySections(s *record.Study) []Section {
-	v := newStudyView(s)
-	list := []Section{v.verdict()}
-	list = appendFilled(list, v.objectives(), findingsSection(s.Validity))
-	for i := range s.Procedures {
-		list = append(list, procedureSection(&s.Procedures[i]))
-	}
-	if s.Capacity != nil {
-		list = append(list, capacitySection(s.Capacity))
-	}
-	list = append(list, v.factors()...)
-	list = append(list, publishedSections(s)...)
-	list = appendFilled(list, effectsSection(s.Effects), changesSection("changes against the baseline", s.Comparisons), v.canary(), v.list())
-	return list
-}
-
-// appendFilled appends the sections that have something to say.
-func appendFilled(list []Section, more ...Section) []Section {
-	for _, s := range more {
-		if len(s.Lines)+len(s.Points) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // studyView is a study with what tables look up.
@@ -210,23 +182,8 @@ func (v *studyView) counted(configuration string) (counts, tried int) {
 	return counts, tried
 }
 
-func (v *studyView) verdict() Section {
-	s := v.study
-	lines := []string{"verdict: " + StudyVerdict(s)}
-	if s.Problem != "" {
-		lines = append(lines, "problem: "+s.Problem)
-	}
-	if s.Capacity != nil {
-		lines = append(lines, "capacity: "+capacityText(s.Capacity))
-	}
-	if words := ComparisonsText(s.Comparisons); words != "" {
-		lines = append(lines, "comparisons: "+words)
-	}
-	return Section{Lines: lines}
-}
-
-// ComparisonsText counts the verdicts and says which change does not matter; empty if nothing is compared.
-func ComparisonsText(list []record.Comparison) string {
+// comparisonsText counts the verdicts and says which change does not matter; empty if nothing is compared.
+func comparisonsText(list []record.Comparison) string {
 	words := verdictCounts(list)
 	if words == "" {
 		return ""
@@ -240,17 +197,6 @@ func marginText(list []record.Comparison) string {
 		return ""
 	}
 	return "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
-}
-
-// validityWords says what a result is worth.
-func validityWords(list []measure.Finding) string {
-	switch measure.Worst(list) {
-	case measure.Invalid:
-		return "INVALID: do not use these figures; the reasons are below"
-	case measure.Warning:
-		return "valid with care; see below"
-	}
-	return "valid"
 }
 
 // verdictCounts counts the verdicts.
@@ -270,47 +216,15 @@ func verdictCounts(list []record.Comparison) string {
 	return strings.Join(parts, ", ")
 }
 
-func (v *studyView) objectives() Section {
-	s := Section{Title: "objectives", Table: &Table{Header: []string{"", "configuration", "objective", "trials that met it"}, Left: 3}}
-	for i := range v.study.Objectives {
-		o := &v.study.Objectives[i]
-		mark := "? unknown"
-		switch {
-		case o.Holds:
-			mark = "✓ holds"
-		case o.Missed():
-			mark = "✗ missed"
-		}
-		if o.Exploratory {
-			mark += " (exploratory)"
-		}
-		met := fmt.Sprintf("%d of %d", o.Met, o.N)
-		if o.Unknown > 0 {
-			met += fmt.Sprintf(", %d cannot tell", o.Unknown)
-		}
-		s.Table.row(mark, o.Configuration, o.Objective, met)
-	}
-	return s
-}
-
-// findingsSection lists the reasons for doubt, the gravest first.
-func findingsSection(list []measure.Finding) Section {
-	s := Section{Title: "validity"}
-	for _, f := range list {
-		s.Points = append(s.Points, fmt.Sprintf("%s %s: %s", f.Severity, f.ID, f.Text))
-	}
-	return s
-}
-
 func procedureSection(p *record.ProcedureResult) Section {
-	state := "chose " + procedureValue(p.Path, p.Chosen)
+	state := "chose " + ProcedureValue(p.Path, p.Chosen)
 	if !p.Settled {
-		state = "did NOT settle; the best that was tried is " + procedureValue(p.Path, p.Chosen)
+		state = "did NOT settle; the best that was tried is " + ProcedureValue(p.Path, p.Chosen)
 	}
 	s := Section{Title: "procedure " + p.Name + ": " + state, Lines: []string{"rule: " + p.Rule, "reason: " + p.Reason},
 		Table: &Table{Header: []string{p.Path, "n", "ops/s", "interval", "p99", "note"}, Left: 1, Last: 1}}
 	for _, at := range p.Points {
-		name := procedureValue(p.Path, at.Value)
+		name := ProcedureValue(p.Path, at.Value)
 		if at.Value == p.Chosen {
 			name += " *"
 		}
@@ -319,8 +233,8 @@ func procedureSection(p *record.ProcedureResult) Section {
 	return s
 }
 
-// procedureValue prints what a procedure chose: seconds or a number of things.
-func procedureValue(path string, x float64) string {
+// ProcedureValue prints what a procedure chose: seconds or a number of things.
+func ProcedureValue(path string, x float64) string {
 	if strings.HasSuffix(path, "duration") {
 		return spec.Duration(x * 1e9).String()
 	}
@@ -344,7 +258,7 @@ func capacityText(c *record.CapacityResult) string {
 
 func capacitySection(c *record.CapacityResult) Section {
 	text := capacityText(c)
-	s := Section{Title: "capacity: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
+	s := Section{ID: "capacity", Title: "capacity: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
 		Table: &Table{Header: []string{"phase", "offered/s", "achieved/s", "p99", "errors", "holds", "missed"}, Left: 1, Last: 2}}
 	if c.Low != nil {
 		s.Lines = append(s.Lines, "achieved, lower end of the interval: "+figure.Rate(*c.Low)+" ops/s")

@@ -135,17 +135,17 @@ func sampleHistory() *record.HistoryReport {
 // outputs are all that is written about studies, comparisons, histories and single runs.
 func outputs() map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
-		"study.md":        func(w io.Writer) error { return StudyMarkdown(w, sampleStudy()) },
-		"study.csv":       func(w io.Writer) error { return StudyCSV(w, sampleStudy()) },
-		"study.gobench":   func(w io.Writer) error { return StudyGoBench(w, sampleStudy()) },
-		"compare.md":      func(w io.Writer) error { return CompareMarkdown(w, sampleComparison()) },
-		"compare.csv":     func(w io.Writer) error { return CompareCSV(w, sampleComparison()) },
-		"compare.gobench": func(w io.Writer) error { return CompareGoBench(w, sampleComparison()) },
-		"history.md":      func(w io.Writer) error { return HistoryMarkdown(w, sampleHistory()) },
-		"history.csv":     func(w io.Writer) error { return HistoryCSV(w, sampleHistory()) },
-		"sample.md":       func(w io.Writer) error { return Markdown(w, sample()) },
+		"study.md":        func(w io.Writer) error { return Write(w, sampleStudy(), "md") },
+		"study.csv":       func(w io.Writer) error { return studyCSV(w, sampleStudy()) },
+		"study.gobench":   func(w io.Writer) error { return studyBench(w, sampleStudy()) },
+		"compare.md":      func(w io.Writer) error { return Write(w, sampleComparison(), "md") },
+		"compare.csv":     func(w io.Writer) error { return compareCSV(w, sampleComparison()) },
+		"compare.gobench": func(w io.Writer) error { return compareBench(w, sampleComparison()) },
+		"history.md":      func(w io.Writer) error { return Write(w, sampleHistory(), "md") },
+		"history.csv":     func(w io.Writer) error { return historyCSV(w, sampleHistory()) },
+		"sample.md":       func(w io.Writer) error { return Write(w, sample(), "md") },
 		"sample-nothing.md": func(w io.Writer) error {
-			return Markdown(w, &record.Run{Head: record.Head{Status: record.Failed, Problem: "the disk is full"}})
+			return Write(w, &record.Run{Head: record.Head{Status: record.Failed, Problem: "the disk is full"}}, "md")
 		},
 	}
 }
@@ -180,7 +180,7 @@ func TestGoldenOutputs(t *testing.T) {
 // Every line of a table has as many cells, and each trial and comparison has its line.
 func TestStudyCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := StudyCSV(&b, sampleStudy()); err != nil {
+	if err := studyCSV(&b, sampleStudy()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -198,7 +198,7 @@ func TestStudyCSV(t *testing.T) {
 
 func TestStudyGoBench(t *testing.T) {
 	var b bytes.Buffer
-	if err := StudyGoBench(&b, sampleStudy()); err != nil {
+	if err := studyBench(&b, sampleStudy()); err != nil {
 		t.Fatal(err)
 	}
 	results := 0
@@ -251,7 +251,7 @@ func hostileStudy() *record.Study {
 func TestHostileNamesSpoilNothing(t *testing.T) {
 	var md, table, bench bytes.Buffer
 	s := hostileStudy()
-	for b, err := range map[*bytes.Buffer]error{&md: StudyMarkdown(&md, s), &table: StudyCSV(&table, s), &bench: StudyGoBench(&bench, s)} {
+	for b, err := range map[*bytes.Buffer]error{&md: Write(&md, s, "md"), &table: studyCSV(&table, s), &bench: studyBench(&bench, s)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,9 +298,9 @@ func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
 	r.Phases[1].Classes[0].Name = hostile
 	r.Validity[0].Text = hostile
 	for name, write := range map[string]func(io.Writer) error{
-		"comparison": func(w io.Writer) error { return CompareMarkdown(w, c) },
-		"history":    func(w io.Writer) error { return HistoryMarkdown(w, h) },
-		"run":        func(w io.Writer) error { return Markdown(w, r) },
+		"comparison": func(w io.Writer) error { return Write(w, c, "md") },
+		"history":    func(w io.Writer) error { return Write(w, h, "md") },
+		"run":        func(w io.Writer) error { return Write(w, r, "md") },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -312,8 +312,8 @@ func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
 		checkMarkdown(t, b.String())
 	}
 	for name, write := range map[string]func(io.Writer) error{
-		"comparison": func(w io.Writer) error { return CompareCSV(w, c) },
-		"history":    func(w io.Writer) error { return HistoryCSV(w, h) },
+		"comparison": func(w io.Writer) error { return compareCSV(w, c) },
+		"history":    func(w io.Writer) error { return historyCSV(w, h) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -363,7 +363,7 @@ func FuzzEscape(f *testing.F) {
 		var b bytes.Buffer
 		s := sampleStudy()
 		s.Configurations[1].Levels["workers"], s.Trials[1].Problem, s.Specification.Name = text, text, text
-		if err := StudyMarkdown(&b, s); err != nil {
+		if err := Write(&b, s, "md"); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -372,7 +372,7 @@ func FuzzEscape(f *testing.F) {
 			}
 		}
 		b.Reset()
-		if err := StudyCSV(&b, s); err != nil {
+		if err := studyCSV(&b, s); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := csv.NewReader(&b).ReadAll(); err != nil {
@@ -390,7 +390,7 @@ func TestLargeStudy(t *testing.T) {
 		s.Trials = append(s.Trials, c)
 	}
 	var b bytes.Buffer
-	if err := StudyMarkdown(&b, s); err != nil {
+	if err := Write(&b, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "\n"); n > 200 || !strings.Contains(b.String(), "--format csv") {

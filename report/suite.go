@@ -89,7 +89,7 @@ func (s *Suite) note(n record.SuiteNote) string {
 
 // drillBeside is what the documents did not look at.
 func drillBeside(d *record.Drill) string {
-	text := DrillVerdict(d) + ", " + DrillLoss(d)
+	text := drillVerdict(d) + ", " + drillLoss(d)
 	if d.Losses != nil && d.Losses.Max > 0 {
 		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
 		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
@@ -104,8 +104,8 @@ func drillBeside(d *record.Drill) string {
 	return text
 }
 
-// SuiteTitle is the headline of a suite.
-func SuiteTitle(s *Suite) string {
+// suiteTitle is the headline of a suite.
+func suiteTitle(s *Suite) string {
 	r := s.Record
 	text := "suite " + r.Specification.Name
 	if r.Specification.Title != "" {
@@ -125,8 +125,8 @@ func SuiteTitle(s *Suite) string {
 	return text
 }
 
-// SuiteVerdict says how far the document was found again, and whether that can be believed.
-func SuiteVerdict(s *Suite) string {
+// suiteVerdict says how far the document was found again, and whether that can be believed.
+func suiteVerdict(s *Suite) string {
 	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
@@ -171,11 +171,11 @@ func (p *SuitePart) Finding() string {
 	case p.Study != nil:
 		return studyFinding(p.Study)
 	case p.Drill != nil:
-		text := DrillVerdict(p.Drill)
+		text := drillVerdict(p.Drill)
 		if felt := judge.Noticed(p.Drill); felt != "" {
 			text += "; the failure was " + felt
 		}
-		return text + "; " + DrillLoss(p.Drill)
+		return text + "; " + drillLoss(p.Drill)
 	}
 	return probeFinding(p.Probe)
 }
@@ -190,7 +190,7 @@ func studyFinding(s *record.Study) string {
 			best = c
 		}
 	}
-	text := Brief(StudyVerdict(s))
+	text, _ := verdict(studyHeld(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}
@@ -219,13 +219,13 @@ func probeFinding(p *record.Probe) string {
 		}
 	}
 	if len(words) == 0 {
-		return ProbeTitle(p)
+		return probeTitle(p)
 	}
-	return ProbeStack(p.Storage) + "; " + strings.Join(words, "; ")
+	return probeStack(p.Storage) + "; " + strings.Join(words, "; ")
 }
 
-// ScaleText says at which part of the document's size it was repeated.
-func ScaleText(s spec.Scale) string {
+// scaleText says at which part of the document's size it was repeated.
+func scaleText(s spec.Scale) string {
 	var words []string
 	for _, x := range []struct {
 		name string
@@ -241,11 +241,11 @@ func ScaleText(s spec.Scale) string {
 	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
 }
 
-// SuiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their
+// suiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their
 // own, each of them.
-func SuiteScale(s *Suite) string {
+func suiteScale(s *Suite) string {
 	if s.Record.Scale != (spec.Scale{}) {
-		return ScaleText(s.Record.Scale)
+		return scaleText(s.Record.Scale)
 	}
 	var texts []string
 	parts := map[string][]string{}
@@ -254,32 +254,17 @@ func SuiteScale(s *Suite) string {
 		if p.Study == nil || p.Study.Specification.Scale == nil {
 			continue
 		}
-		text := ScaleText(*p.Study.Specification.Scale)
+		text := scaleText(*p.Study.Specification.Scale)
 		if parts[text] == nil {
 			texts = append(texts, text)
 		}
 		parts[text] = append(parts[text], p.Name)
 	}
 	if len(texts) == 0 {
-		return ScaleText(s.Record.Scale)
+		return scaleText(s.Record.Scale)
 	}
 	for i, text := range texts {
 		texts[i] = strings.Join(parts[text], ", ") + ": " + text
 	}
 	return strings.Join(texts, "; ")
-}
-
-// MachineText is a machine in one line.
-func MachineText(e record.Environment) string {
-	var parts []string
-	if e.CPU != "" {
-		parts = append(parts, e.CPU)
-	}
-	if e.Cores > 0 {
-		parts = append(parts, figure.Significant(e.Cores)+" cores")
-	}
-	if e.MemoryBytes > 0 {
-		parts = append(parts, figure.Bytes(int64(e.MemoryBytes))+" of memory")
-	}
-	return strings.Join(append(parts, strings.TrimSpace(cmp.Or(e.Distro, e.OS)+" "+e.Kernel)), ", ")
 }

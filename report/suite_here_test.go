@@ -17,8 +17,8 @@ import (
 func TestWhyNotMeasured(t *testing.T) {
 	s := policySuite(t)
 	want := "4 need what is not here, 3 for other reasons, 2 of levels left out"
-	if got := report.WhyNotMeasured(s); got != want {
-		t.Errorf("%q, want %q", got, want)
+	if facts := report.Of(s).Facts; !slices.Contains(facts, report.Fact{Name: "not measured", Value: want}) {
+		t.Errorf("%q, want %q", facts, want)
 	}
 	sum, counts := 0, s.Record.Counts
 	for _, word := range strings.Split(want, ", ") {
@@ -70,7 +70,7 @@ func TestChanceOfLoss(t *testing.T) {
 // sectionText is the table of a section, a line for each row.
 func sectionText(t *testing.T, s *report.Suite, title string) string {
 	t.Helper()
-	for _, x := range report.SuiteSections(s) {
+	for _, x := range report.Of(s).Sections {
 		if x.Title != title {
 			continue
 		}

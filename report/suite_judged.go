@@ -12,16 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// SuiteHeadline is what is read first of a figure: what the document says most strongly about it, and what was found
-// here.
-type SuiteHeadline struct {
-	// What names the figure and its level, There what the document has, Here what was measured, with its interval.
-	What, There, Here string
-	Agreement         record.Agreement
-}
-
-// Headlines are the answers to “what did the document say, and what is it here”, as the judgement has them.
-func (s *Suite) Headlines() (list []SuiteHeadline) {
+// headlines are the answers to “what did the document say, and what is it here”, as the judgement has them: of each
+// figure what the document says most strongly.
+func (s *Suite) headlines() (list []Point) {
 	for _, i := range s.Record.Headlines {
 		if i < 0 || i >= len(s.Record.Statements) {
 			continue // a record may come from anybody
@@ -36,28 +29,26 @@ func (s *Suite) Headlines() (list []SuiteHeadline) {
 }
 
 // headline puts a statement into words.
-func (f *SuiteFigure) headline(st *record.SuiteStatement) SuiteHeadline {
-	change, interval, _ := changeCells(st)
-	between := " "
+func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
+	here, interval, _ := changeCells(st)
+	what, there := f.Title()+" "+st.Level, cmp.Or(statedCell(st), "-")
 	if st.Kind == record.StatementWords {
-		between = ": "
+		what = f.Title() + ": " + st.Level
+	} else if !judge.Derived(f.Sweep) {
+		what += ", " + metricCell(st)
 	}
-	h := SuiteHeadline{What: f.Title() + between + st.Level, There: cmp.Or(statedCell(st), "-"), Here: change, Agreement: st.Agreement}
 	if interval != "-" {
-		h.Here += " " + interval
-	}
-	if !judge.Derived(f.Sweep) && st.Kind != record.StatementWords {
-		h.What += ", " + metricCell(st)
+		here += " " + interval
 	}
 	if st.Agreement == record.NotStated {
-		h.There = "-"
+		there = "-"
 	}
-	return h
+	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, st.Agreement)}
 }
 
-// WhyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
+// whyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
 // "" if all were.
-func WhyNotMeasured(s *Suite) string {
+func whyNotMeasured(s *Suite) string {
 	words := map[record.Gap]string{
 		record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out",
 		record.GapHere: "need what is not here", record.GapOther: "for other reasons",
@@ -77,19 +68,6 @@ func WhyNotMeasured(s *Suite) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// headlinesSection are the answers as a table.
-func (s *Suite) headlinesSection() Section {
-	x := Section{Title: "what the document says, and what was found here",
-		Table: &Table{Left: 4, Header: []string{"figure", "document", "here", "agrees?"}}}
-	for _, h := range s.Headlines() {
-		x.Table.row(h.What, h.There, h.Here, string(h.Agreement))
-	}
-	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"of each figure what the document says most strongly; the figures below have the rest"}
-	}
-	return x
 }
 
 // adviceSection is what the document recommends, and what was found about it.

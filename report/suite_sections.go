@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -11,92 +10,20 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteSections say everything about a suite but what its parts say of themselves: what was repeated at which size,
-// what each part found, how the document's statements stand to it, and what its advice is worth here.
-func SuiteSections(s *Suite) []Section {
-	list := appendFilled([]Section{s.head()}, s.headlinesSection(), s.doubts(), s.partsSection(), s.lateSection(), s.leftSection())
-	for i := range s.Figures {
-		list = appendFilled(list, s.figureSection(&s.Figures[i]))
-	}
-	list = append(list, s.settingsSections()...)
-	return appendFilled(list, s.lossSection(), s.drillUseSection(), s.practicesSection(), s.adviceSection())
-}
-
-// SuiteMarkdown writes a suite for a pull request or a page, each part folded as its own report has it.
-func SuiteMarkdown(w io.Writer, s *Suite) error {
-	list := SuiteSections(s)
-	for i := range s.Parts {
-		list = append(list, s.Parts[i].folded()...)
-	}
-	return markdown(w, SuiteTitle(s), list)
-}
-
-// Sections are those of a part's own report without its published figures, which those of the suite have.
-func (p *SuitePart) Sections() (list []Section) {
-	switch {
-	case p.Study != nil:
-		list = StudySections(p.Study)
-	case p.Drill != nil:
-		list = DrillSections(p.Drill)
-	case p.Probe != nil:
-		list = ProbeSections(p.Probe)
-	}
-	return slices.DeleteFunc(list, func(s Section) bool { return strings.HasPrefix(s.Title, "published") })
-}
-
-// folded are the sections of a part under its name.
-func (p *SuitePart) folded() []Section {
-	list := p.Sections()
-	for i := range list {
-		list[i].Title = strings.TrimSuffix(p.Name+": "+cmp.Or(list[i].Title, "result"), ": ")
-		list[i].Named, list[i].Long = true, true
-	}
-	return list
-}
-
-// head is what is read first.
-func (s *Suite) head() Section {
-	lines := []string{"verdict: " + SuiteVerdict(s)}
-	if s.Record.Problem != "" {
-		lines = append(lines, "problem: "+s.Record.Problem)
-	}
-	if s.Problem != "" {
-		lines = append(lines, "problem: the document cannot be shown: "+s.Problem)
-	}
-	for _, f := range s.Facts() {
-		lines = append(lines, f[0]+": "+f[1])
-	}
-	return Section{Lines: lines}
-}
-
-// Facts are what was repeated, there and here, at which size and in which time: a name and a line each.
-func (s *Suite) Facts() [][2]string {
-	var list [][2]string
-	add := func(name, text string) {
-		if text != "" {
-			list = append(list, [2]string{name, text})
-		}
-	}
-	r := s.Record
+// facts are what was repeated, there and here, at which size and in which time.
+func (s *Suite) facts() []Fact {
+	document, there, figures := "", "", ""
 	if s.Source != nil {
-		add("document", s.Source.Title+" ("+publisher(s.Source)+")")
-		add("there", s.Source.About)
+		document, there = s.Source.Title+" ("+publisher(s.Source)+")", s.Source.About
+		figures = "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other"
 	}
-	add("here", s.here())
-	add("scale", SuiteScale(s))
-	add("not measured", WhyNotMeasured(s))
-	add("took", s.took())
-	add("budget", BudgetText(r))
-	if s.Source != nil {
-		add("figures", "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other")
-	}
-	return list
+	return Facts("document", document, "there", there, "here", s.here(), "scale", suiteScale(s), "not measured", whyNotMeasured(s), "took", s.took(),
+		"budget", BudgetText(s.Record), "loaded", s.Record.Against, "figures", figures)
 }
 
 // BudgetText is the time that a suite was fitted into.
@@ -142,7 +69,7 @@ func (s *Suite) here() string {
 	if s.Record.Against != "" {
 		what = s.Record.Against
 	}
-	return strings.TrimPrefix(what+" on "+MachineText(s.Record.Environment), " on ")
+	return strings.TrimPrefix(what+" on "+Machine(s.Record.Environment), " on ")
 }
 
 func engineText(l *spec.Lab) string {
@@ -160,48 +87,6 @@ func (s *Suite) took() string {
 		text = figure.Duration(s.Record.Ended.Sub(s.Record.Started)) + ", " + text
 	}
 	return text + ", begun " + s.Record.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
-}
-
-// doubts are those of the suite, and how many there are in each part.
-func (s *Suite) doubts() Section {
-	d := findingsSection(s.Record.Validity)
-	d.Title = "can it be believed"
-	where := map[measure.Finding][]string{} // what several parts say is said once
-	var said []measure.Finding
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		for _, f := range p.Findings() {
-			key := measure.Finding{ID: f.ID, Severity: f.Severity, Text: f.Text}
-			switch {
-			case f.Severity == measure.Note:
-			case where[key] == nil:
-				said = append(said, key)
-				fallthrough
-			default:
-				where[key] = append(where[key], p.Name)
-			}
-		}
-	}
-	for _, f := range said {
-		d.Points = append(d.Points, fmt.Sprintf("%s %s: %s: %s", f.Severity, strings.Join(where[f], ", "), f.ID, f.Text))
-	}
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		if p.Unread != "" {
-			d.Points = append(d.Points, "warning "+p.Name+": its record cannot be read: "+p.Unread)
-		}
-	}
-	slices.SortStableFunc(d.Points, func(a, b string) int { return severityRank(a) - severityRank(b) })
-	return d
-}
-
-func severityRank(point string) int {
-	for i, word := range []string{"invalid ", "warning "} {
-		if strings.HasPrefix(point, word) {
-			return i
-		}
-	}
-	return 2
 }
 
 // partsSection is one line for each part, with what it found.
@@ -388,8 +273,7 @@ func unitWords(metric string) string {
 func statedCell(st *record.SuiteStatement) string {
 	switch {
 	case st.Kind == record.StatementTrend:
-		word, _, _ := strings.Cut(st.Stated, ":")
-		return word
+		return st.Goes
 	case st.Kind == record.StatementWords:
 		return st.Stated
 	case st.Metric == "multiplier" && st.Published != nil:
@@ -408,8 +292,7 @@ func statedCell(st *record.SuiteStatement) string {
 // placeCell is how the document has it.
 func placeCell(st *record.SuiteStatement) string {
 	if st.Kind == record.StatementTrend {
-		_, words, _ := strings.Cut(st.Stated, ": ")
-		return words
+		return "“" + st.Words + "”"
 	}
 	if st.Kind == record.StatementWords || st.Agreement == record.OnlyDrawn {
 		return ""
@@ -428,9 +311,9 @@ func writeRatio(list ...*float64) func(float64) string {
 	return figure.Change
 }
 
-// SuiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
+// suiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
 // to the baseline of the document on one side, and to that of the part on the other.
-func SuiteCSV(w io.Writer, s *Suite) error {
+func suiteCSV(w io.Writer, s *Suite) error {
 	out := csv.NewWriter(w)
 	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
 		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}

@@ -24,7 +24,7 @@ func (s *Suite) settingsSections() (list []Section) {
 		title := x.Item + ": " + x.Section
 		if len(list) == 0 || list[len(list)-1].Title != title {
 			list = append(list, Section{Title: title, Table: &Table{Left: 3, Header: []string{"setting", "document", "here"}},
-				Lines: []string{"how it was set, there and here; the scale is " + SuiteScale(s)}})
+				Lines: []string{"how it was set, there and here; the scale is " + suiteScale(s)}})
 			if part != "" && slices.ContainsFunc(s.Source.Settings, func(o published.Setting) bool { return o.Item == x.Item && o.Path != "" }) {
 				list[len(list)-1].Lines = append(list[len(list)-1].Lines, "here: as part "+part+" has it")
 			}

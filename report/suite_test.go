@@ -192,7 +192,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.SuiteMarkdown(&b, s); err != nil {
+	if err := report.Write(&b, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(b.String(), "<details>")
@@ -216,7 +216,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 	s := suiteOf("failover", drill("disk-rest", "re-attached disk", "rest", 10, 4, 1000), drill("volume-rest", "replicated volume", "rest", 10, 4, 2000),
 		drill("set-rest", "replica set", "rest", 40, 8, 2000), drill("disk", "re-attached disk", "", 9, 0, 1000))
 	var b strings.Builder
-	if err := report.SuiteMarkdown(&b, s); err != nil {
+	if err := report.Write(&b, s, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -310,7 +310,7 @@ func TestSuitesThatLackSomething(t *testing.T) {
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
 		s := report.NewSuite(r, func(*record.Part) (judge.Part, error) { return judge.Part{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer
-		if err := report.SuiteMarkdown(&b, s); err != nil {
+		if err := report.Write(&b, s, "md"); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range []string{want, "cannot be read: unexpected EOF", "proves nothing", "running"} {
@@ -326,10 +326,10 @@ var update = flag.Lookup("update")
 func TestGoldenSuite(t *testing.T) {
 	s := policySuite(t)
 	var md, table bytes.Buffer
-	if err := report.SuiteMarkdown(&md, s); err != nil {
+	if err := report.Write(&md, s, "md"); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.SuiteCSV(&table, s); err != nil {
+	if err := report.Write(&table, s, "csv"); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(table.Bytes())).ReadAll()
@@ -362,14 +362,14 @@ func TestGoldenSuite(t *testing.T) {
 func TestHeadlinesOfASuite(t *testing.T) {
 	s := policySuite(t)
 	var lines []string
-	for _, h := range s.Headlines() {
-		lines = append(lines, h.What+" | "+h.There+" | "+h.Here+" | "+string(h.Agreement))
-		if h.Agreement == record.NotMeasured {
-			t.Errorf("nothing was measured of %s", h.What)
+	for _, p := range report.Of(s).Findings {
+		lines = append(lines, p.String())
+		if strings.HasSuffix(p.Text, ": "+string(record.NotMeasured)) {
+			t.Errorf("nothing was measured of %s", p.Mark)
 		}
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"figure 3, workload B: client threads 192, ops/s | +20.2 % | +19.0 % [+15.5 %, +22.6 %] | agrees", "rs=1, host | about 120 s"} {
+	for _, want := range []string{"✓ figure 3, workload B: client threads 192, ops/s: there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees", "rs=1, host: there about 120 s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}

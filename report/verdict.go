@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -28,20 +27,35 @@ func (h held) words() string {
 	return "holds: " + fmt.Sprint(h.met) + of + "met"
 }
 
-// verdict joins whether it holds with whether it can be believed. What cannot be believed says so first.
-func verdict(h held, findings []measure.Finding, status record.Status) string {
-	belief := validityWords(findings)
-	if status != record.Complete {
-		belief += " (" + string(status) + ")"
+// doubt says what a result is worth, in the words of a list and in those of a document, which has the reasons below.
+func doubt(list []measure.Finding) (brief, text string) {
+	switch measure.Worst(list) {
+	case measure.Invalid:
+		return "INVALID", "INVALID: do not use these figures; the reasons are below"
+	case measure.Warning:
+		return "valid with care", "valid with care; see below"
 	}
-	switch words := h.words(); {
-	case words == "":
-		return belief
-	case measure.Worst(findings) == measure.Invalid:
-		return fmt.Sprintf("%s; %d of %s met", belief, h.met, figure.Plural(h.all(), "objective"))
-	default:
-		return words + "; " + belief
+	return "valid", "valid"
+}
+
+// verdict joins whether it holds with whether it can be believed, for a list and for a document. What cannot be
+// believed says so first.
+func verdict(h held, findings []measure.Finding, status record.Status) (brief, text string) {
+	join := func(belief string) string {
+		if status != record.Complete {
+			belief += " (" + string(status) + ")"
+		}
+		switch words := h.words(); {
+		case words == "":
+			return belief
+		case measure.Worst(findings) == measure.Invalid:
+			return fmt.Sprintf("%s; %d of %s met", belief, h.met, figure.Plural(h.all(), "objective"))
+		default:
+			return words + "; " + belief
+		}
 	}
+	brief, text = doubt(findings)
+	return join(brief), join(text)
 }
 
 func runHeld(r *record.Run) (h held) {
@@ -71,22 +85,4 @@ func studyHeld(s *record.Study) (h held) {
 		}
 	}
 	return h
-}
-
-// RunVerdict says whether the objectives of a run hold, and whether its figures can be believed. Terminal, page and
-// documents say it in these words.
-func RunVerdict(r *record.Run) string { return verdict(runHeld(r), r.Validity, r.Status) }
-
-// StudyVerdict is [RunVerdict] of a study; exploratory factors do not decide.
-func StudyVerdict(s *record.Study) string { return verdict(studyHeld(s), s.Validity, s.Status) }
-
-// RunMissed says whether a run missed an objective, and StudyMissed whether a configuration of a study did.
-func RunMissed(r *record.Run) bool { return runHeld(r).missed > 0 }
-
-// StudyMissed says whether a configuration that decides missed an objective.
-func StudyMissed(s *record.Study) bool { return studyHeld(s).missed > 0 }
-
-// Brief is a verdict for a list: what it refers to is not below it there.
-func Brief(verdict string) string {
-	return strings.NewReplacer("; see below", "", ": do not use these figures; the reasons are below", "").Replace(verdict)
 }

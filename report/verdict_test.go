@@ -25,15 +25,16 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 		{[]measure.ObjectiveResult{met, missed}, invalid, record.Complete, "INVALID: do not use these figures; the reasons are below; 1 of 2 objectives met"},
 	} {
 		r := &record.Run{Objectives: c.objectives, Head: record.Head{Validity: c.findings, Status: c.status}}
-		if got := RunVerdict(r); got != c.want {
+		if got := Of(r).Verdict; got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	s := &record.Study{Head: record.Head{Status: record.Complete}, Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
-	if got, want := StudyVerdict(s), "does not hold: 1 of 2 objectives missed; valid"; got != want || !StudyMissed(s) {
-		t.Errorf("got %q, want %q", got, want)
+	if d, want := Of(s), "does not hold: 1 of 2 objectives missed; valid"; d.Verdict != want || d.Grade != Bad {
+		t.Errorf("got %q (%s), want %q", d.Verdict, d.Grade, want)
 	}
-	if got := Brief("holds: 1 of 1 objective met; valid with care; see below"); got != "holds: 1 of 1 objective met; valid with care" {
+	s.Objectives, s.Validity = nil, invalid
+	if got := Of(s).Brief; got != "INVALID" {
 		t.Errorf("in a list: %q", got)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -28,8 +28,12 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	e, names, err := entryOf(file, b, in)
-	if err != nil {
+	var e Entry
+	var names map[string]string
+	if err := contain.Panic("the document of "+name, func() (err error) { // a record may come from anybody
+		e, names, err = entryOf(file, b, in)
+		return err
+	}); err != nil {
 		return Entry{Kind: record.KindOf(file), Verdict: "damaged"}, nil, nil
 	}
 	return e, names, nil
@@ -41,41 +45,44 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 	if err != nil {
 		return Entry{}, nil, err
 	}
+	h := r.Common()
+	e := Entry{Kind: h.Kind, Status: h.Status, Started: h.Started}
 	switch r := r.(type) {
-	case *record.Run:
-		return entryOfRun(r), nil, nil
-	case *record.Suite:
+	case *record.Suite: // what its parts found is not read for a list
 		return entryOfSuite(r), partNames(r), nil
-	case *record.Study:
-		return Entry{Kind: record.KindStudy, Title: r.Specification.Name, Status: r.Status, Verdict: report.Brief(report.StudyVerdict(r)),
-			Started: r.Started, Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, trialNames(r), nil
-	case *record.Drill:
-		return Entry{Kind: record.KindDrill, Title: report.DrillTitle(r), Status: r.Status, Verdict: report.Brief(report.DrillVerdict(r)), Started: r.Started,
-			Labels: r.Specification.Labels, Lab: labOf(r.Specification.Run.Target)}, nil, nil
-	case *record.Probe:
-		return entryOfProbe(r), nil, nil
 	case *record.ComparisonReport:
 		return entryOfComparison(r, in), nil, nil
 	}
-	return Entry{}, nil, fmt.Errorf("records of kind %s are not listed", r.Common().Kind)
+	d := report.Of(r)
+	e.Title, e.Verdict = d.Title, d.Brief
+	var names map[string]string
+	switch r := r.(type) {
+	case *record.Study:
+		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target), trialNames(r)
+	case *record.Drill:
+		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Run.Target)
+	case *record.Run:
+		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Target)
+		if p := r.Phase("measure"); p != nil {
+			e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
+			e.P99 = p99Of(p.All.Service)
+			if r.Scheduled {
+				e.P99 = p99Of(p.All.Response)
+			}
+		}
+	case *record.Probe:
+		if j := r.Journal; j != nil && j.Flush != nil {
+			e.Rate, e.P99 = figure.Rate(j.Ceiling)+"/s", p99Of(j.Flush)
+		}
+	}
+	return e, names, nil
 }
 
-func entryOfRun(r *record.Run) Entry {
-	e := Entry{Kind: record.KindRun, Title: html.Headline(r), Status: r.Status, Verdict: report.Brief(html.Verdict(r)), Started: r.Started,
-		Labels: r.Specification.Labels, Lab: labOf(r.Specification.Target)}
-	p := r.Phase("measure")
-	if p == nil {
-		return e
+func p99Of(l *record.Latency) string {
+	if l == nil || l.P99 == nil {
+		return ""
 	}
-	e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
-	times := p.All.Response
-	if !r.Scheduled {
-		times = p.All.Service
-	}
-	if times != nil && times.P99 != nil {
-		e.P99 = figure.Duration(time.Duration(*times.P99))
-	}
-	return e
+	return figure.Duration(time.Duration(*l.P99))
 }
 
 // labOf is the name of the lab that a target means, "" if it is none.
@@ -85,17 +92,6 @@ func labOf(target string) string {
 		return ""
 	}
 	return name
-}
-
-func entryOfProbe(p *record.Probe) Entry {
-	e := Entry{Kind: record.KindProbe, Title: report.ProbeTitle(p), Status: p.Status, Verdict: report.ProbeVerdict(p), Started: p.Started}
-	if j := p.Journal; j != nil && j.Flush != nil {
-		e.Rate = figure.Rate(j.Ceiling) + "/s"
-		if j.Flush.P99 != nil {
-			e.P99 = figure.Duration(time.Duration(*j.Flush.P99))
-		}
-	}
-	return e
 }
 
 func entryOfComparison(c *record.ComparisonReport, in *os.File) Entry {

@@ -120,7 +120,7 @@ func TestFollowingALab(t *testing.T) {
 		}
 	}
 	ch := listenAt(t, s, "/lab/three/events", "")
-	if e := next(t, ch, "picture"); !strings.Contains(e.data, "Volumes of the lab") || strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
+	if e := next(t, ch, "picture"); !strings.Contains(e.data, "<h3>Volumes</h3>") || strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
 		t.Errorf("first picture %.300s", e.data)
 	}
 	if e := next(t, ch, "now"); !strings.Contains(e.data, "4 of 4 hosts on, 4 of 4 members running") {

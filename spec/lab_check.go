@@ -71,7 +71,7 @@ func (h *Hosts) validate() error {
 	}
 	limited := h.Cores != 0 || h.Memory != 0 || h.Network != 0 || h.Router != nil || h.Config != nil
 	if h.Mode == LabPlain && limited {
-		errs = append(errs, errors.New("hosts: cores, memory and network are limits of isolated hosts; say mode: isolated (root on Linux), or leave them out"))
+		errs = append(errs, errors.New("hosts: cores, memory and network are limits of isolated hosts; say mode: isolated (--hosts isolated; root on Linux), or leave them out"))
 	}
 	return errors.Join(errs...)
 }
@@ -211,7 +211,7 @@ func (t *Topology) validate() error {
 func (t *Topology) checkKind() error {
 	var errs []error
 	if t.Kind == LabStandalone && (t.Members > 1 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 || t.Election != "") {
-		errs = append(errs, errors.New("topology: a standalone has one member and no elections; say kind: replica-set for more"))
+		errs = append(errs, errors.New("topology: a standalone has one member and no elections; say kind: replica-set (--members) for more"))
 	}
 	if t.Kind != LabSharded && (t.Shards > 0 || t.ConfigServers > 0 || t.Routers > 0 || t.Collection != nil) {
 		errs = append(errs, errors.New("topology: shards, config_servers, routers and collection are for kind: sharded"))
@@ -314,7 +314,7 @@ func (s *Lab) checkEngineAndTopology() error {
 	}
 	var errs []error
 	if s.Topology.Kind == LabSharded {
-		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod}, or kind: replica-set"))
+		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod} (--engine mongod), or kind: replica-set (--members alone)"))
 	}
 	if s.Topology.Arbiter {
 		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter would do nothing; leave it out"))

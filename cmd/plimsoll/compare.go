@@ -150,7 +150,7 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 			return err
 		}
 	}
-	if err := f.write(env, func(w io.Writer) error { return comparisonForms(result).print(w, f.format) }); err != nil {
+	if err := f.write(env, func(w io.Writer) error { return printResult(w, result, f.format) }); err != nil {
 		return err
 	}
 	return ending(judge.ConcludeComparison(result, f.failIf...))

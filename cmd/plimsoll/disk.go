@@ -291,7 +291,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	if failed != nil && len(w.Probe.Steps) == 0 {
 		return diskError(failed)
 	}
-	if err := probeForms(w.Probe).print(env.stdout, f.format); err != nil {
+	if err := printResult(env.stdout, w.Probe, f.format); err != nil {
 		return err
 	}
 	if out != "" && !f.quiet {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/disk/doctor"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -50,7 +48,7 @@ wrong, 3 the server cannot be reached.` + addressHelp,
 			if err != nil {
 				return err
 			}
-			if err := printDoctor(env.stdout, result, format); err != nil {
+			if err := printResult(env.stdout, result, format); err != nil {
 				return err
 			}
 			switch result.Worst {
@@ -111,14 +109,4 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 	out.Findings = doctor.Check(in)
 	out.Worst = doctor.Worst(out.Findings)
 	return out, nil
-}
-
-func printDoctor(w io.Writer, d *record.Doctor, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, d)
-	case "md":
-		return report.DoctorMarkdown(w, d)
-	}
-	return writeSections(w, report.DoctorTitle(d), report.DoctorSections(d))
 }

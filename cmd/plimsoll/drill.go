@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -139,7 +138,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if d == nil {
 		return runError(err)
 	}
-	if perr := drillForms(d).print(env.stdout, o.format); perr != nil {
+	if perr := printResult(env.stdout, d, o.format); perr != nil {
 		return perr
 	}
 	fmt.Fprintf(env.stderr, "record in %s\n", dir)
@@ -383,9 +382,4 @@ func printDrillSpec(env *environment, asked spec.Drill) error {
 	}
 	_, err = env.stdout.Write(b)
 	return err
-}
-
-// newDir names a directory that does not exist yet.
-func newDir(kind, name string, now time.Time) string {
-	return strings.Replace(newStudyDir(name, now), "studies", kind, 1)
 }

@@ -101,7 +101,7 @@ Without --sha256 it fetches with https only.`,
 			defer stop()
 			err = e.Install(ctx, opts, func(line string) { fmt.Fprintln(env.stderr, line) })
 			if errors.Is(err, context.Canceled) {
-				return withExit(exitInterrupted, errors.New(strings.Replace(err.Error(), "context canceled", "interrupted", 1)))
+				return withExit(exitInterrupted, fmt.Errorf("the installation of %s was interrupted; the same command begins it again", args[0]))
 			}
 			return err
 		},

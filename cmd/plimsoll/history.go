@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -42,7 +41,7 @@ such a one.`,
 				return withExit(exitUsage, err)
 			}
 			h.Directory, h.Skipped = args[0], skipped
-			if err := f.write(env, func(w io.Writer) error { return printHistory(w, h, f.format) }); err != nil {
+			if err := f.write(env, func(w io.Writer) error { return printResult(w, h, f.format) }); err != nil {
 				return err
 			}
 			return ending(judge.ConcludeHistory(h, f.failIf...))
@@ -50,16 +49,4 @@ such a one.`,
 	}
 	f.add(cmd, formats, "worse, better")
 	return cmd
-}
-
-func printHistory(w io.Writer, h *record.HistoryReport, format string) error {
-	switch format {
-	case "md":
-		return report.HistoryMarkdown(w, h)
-	case "json":
-		return printJSON(w, h)
-	case "csv":
-		return report.HistoryCSV(w, h)
-	}
-	return writeSections(w, report.HistoryTitle(h), report.HistorySections(h))
 }

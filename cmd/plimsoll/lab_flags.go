@@ -18,7 +18,6 @@ import (
 type labFlags struct {
 	set   map[string]func(*spec.Lab, string) error
 	given []string // the flags that were
-	file  bool     // there is one too
 }
 
 // labKeys are the keys of a lab's file that flags set, for errors about what was given by flag.
@@ -31,11 +30,6 @@ var labKeys = map[string]string{"name": "name", "engine": "engine.name", "binary
 
 // widerKeys are others that a flag's value may be refused under.
 var widerKeys = map[string]string{"shards": "topology.kind", "cores": "hosts", "memory": "hosts", "binary": "engine"}
-
-// inFlags are what errors advise to write into a file, as flags.
-var inFlags = strings.NewReplacer("say mode: isolated", "say --hosts isolated", "say kind: replica-set for more", "say --members for more",
-	"use engine: {name: mongod}, or kind: replica-set", "use --engine mongod, or --members alone", "engine: {name: mongod}", "--engine mongod",
-	"hosts.mode: isolated", "--hosts isolated", "hosts.mode: plain", "--hosts plain")
 
 // addLabFlags adds them to a command.
 func addLabFlags(f *pflag.FlagSet) *labFlags {
@@ -112,7 +106,7 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 // spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
 func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
 	var asked spec.Lab
-	if l.file = len(args) == 1; l.file {
+	if len(args) == 1 {
 		var err error
 		if asked, err = readLabFile(args[0]); err != nil {
 			return asked, err
@@ -154,11 +148,7 @@ func (l *labFlags) named(err error) error {
 			}
 		}
 	}
-	text := strings.Join(lines, "\n")
-	if !l.file {
-		text = inFlags.Replace(text)
-	}
-	return &namedError{text, err}
+	return &namedError{strings.Join(lines, "\n"), err}
 }
 
 func readLabFile(name string) (spec.Lab, error) {

@@ -18,8 +18,8 @@ func TestLabFlagsInErrors(t *testing.T) {
 		{"--members 0", "--members: 0 is too few"},
 		{"--stripe 0", "--stripe: 0 is too few"},
 		{"--members 99 --engine documentdb", "--members: 99 is not between"},
-		{"--cores 2 --engine documentdb", "--cores: cores, memory and network are limits of isolated hosts; say --hosts isolated"},
-		{"--shards 2 --engine documentdb", "--shards: documentdb has no sharding; use --engine mongod"},
+		{"--cores 2 --engine documentdb", "--cores: cores, memory and network are limits of isolated hosts; say mode: isolated (--hosts isolated;"},
+		{"--shards 2 --engine documentdb", "--shards: documentdb has no sharding; use engine: {name: mongod} (--engine mongod)"},
 		{"--binary /nowhere --engine documentdb", "--binary: binary and args are for mongod"},
 		{"--binary /nowhere/mongod --engine mongod", "/nowhere/mongod"},
 		{"--election never --engine documentdb", "--election: unknown value"},
@@ -40,7 +40,7 @@ func TestLabFlagsInErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
 		}
 	}
-	l := &labFlags{file: true, given: []string{"memory"}}
+	l := &labFlags{given: []string{"memory"}}
 	if got := l.named(errors.New("storage.size: too big\nhosts.memory: too small; choose hosts.mode: plain")).Error(); got != "storage.size: too big\n--memory: too small; choose hosts.mode: plain" {
 		t.Errorf("of a file and a flag: %s", got)
 	}

@@ -2,36 +2,37 @@ package main
 
 import (
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
 // writeRecord writes one record in a format that is not a page. The page bounds what it shows; other formats get the
 // record as it is.
 func writeRecord(w io.Writer, s *html.Source, format string) error {
-	f, err := recordForms(s)
+	result, err := recordOf(s)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	maps.DeleteFunc(f.by, func(name string, _ func(io.Writer) error) bool { return !slices.Contains(reportFormats(), name) })
-	return f.print(w, format)
+	if r, ok := result.(*record.Run); ok && format == "ycsb" {
+		return ycsbExit(ycsb.WriteRun(w, s.Dir, r))
+	}
+	return printResult(w, result, format, reportFormats()...)
 }
 
-// recordForms reads a record again, with all that it has.
-func recordForms(s *html.Source) (forms, error) {
+// recordOf reads a record again, with all that it has.
+func recordOf(s *html.Source) (any, error) {
 	if s.Comparison != nil { // it may be a file by itself
-		return comparisonForms(s.Comparison), nil
+		return s.Comparison, nil
 	}
 	r, err := record.Open(s.Dir)
 	if err != nil {
-		return forms{}, err
+		return nil, err
 	}
-	f, _ := resultForms(s.Dir, r)
-	return f, nil
+	result, _ := resultOf(s.Dir, r)
+	return result, nil
 }
 
 // writeSides writes what compare says of several records without flags.
@@ -47,5 +48,5 @@ func writeSides(w io.Writer, list []*html.Source, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	return comparisonForms(c).print(w, format)
+	return printResult(w, c, format)
 }

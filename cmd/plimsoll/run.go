@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -97,12 +98,12 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	}
 	if spec.LoadPhase.Only && err == nil {
 		if o.format != "text" {
-			return runForms(result).print(env.stdout, o.format)
+			return printResult(env.stdout, result, o.format)
 		}
 		return printLoaded(env, result)
 	}
 	if result.Phase("measure") != nil {
-		if perr := runForms(result).print(env.stdout, o.format); perr != nil {
+		if perr := printResult(env.stdout, result, o.format); perr != nil {
 			return perr
 		}
 	}
@@ -229,7 +230,7 @@ func printSpec(env *environment, asked spec.Run) error {
 func printLoaded(env *environment, r *record.Run) error {
 	f := r.Fill
 	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s were there\n", formatCount(f.Records),
-		r.Target.Address, formatCount(f.Inserted), formatSeconds(f.Seconds), formatCount(f.Present))
+		r.Target.Address, formatCount(f.Inserted), formatDuration(time.Duration(f.Seconds*1e9)), formatCount(f.Present))
 	return err
 }
 

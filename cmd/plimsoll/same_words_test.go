@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
@@ -51,62 +52,115 @@ func aRecordOfEachKind(t *testing.T) map[string]string {
 }
 
 var (
-	// withUnit is a number with what it counts in: 1,234 ops/s, 9.40 ms, +20.2 %, 64 GiB, 5 rounds.
-	withUnit = regexp.MustCompile(`[+\-−]?[0-9][0-9,]*(\.[0-9]+)?( ?(%|[a-z]+/s|/s|(ns|µs|ms|s|min|h|[KMGT]?i?B)\b)| (better|worse|equivalent|inconclusive|trials?|rounds?|parts?|records?|writes?|clients?)\b)`)
-	// columns are apart by two spaces or more; a line that is continued is indented.
-	columns = regexp.MustCompile(`([^ \n])  +`)
-	wrapped = regexp.MustCompile(`\n +`)
-	tags    = regexp.MustCompile(`(?s)<(style|script)\b.*?</(style|script)>|<[^>]*>`)
-	spaces  = regexp.MustCompile(`\s+`)
+	tags   = regexp.MustCompile(`(?s)<(style|script)\b.*?</(style|script)>|<[^>]*>`)
+	breaks = regexp.MustCompile(`\s+`)
+	// dressed is what Markdown puts into a text so that it stands there as it is.
+	dressed = strings.NewReplacer("<!-- -->", "", `\`, "", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
-// plainText is what a person reads of a page.
-func plainText(page []byte) string {
-	return spaces.ReplaceAllString(stdhtml.UnescapeString(string(tags.ReplaceAll(page, []byte(" ")))), " ")
+// plain is what a person reads, whatever lines it is broken into.
+func plain(text string) string { return breaks.ReplaceAllString(text, " ") }
+
+// readable is what a person reads of a page.
+func readable(page []byte) string {
+	return plain(stdhtml.UnescapeString(string(tags.ReplaceAll(page, []byte(" ")))))
 }
 
-// A figure that the terminal prints is on the page in the same words and with the same rounding, for every kind of record:
-// somebody who reads one aloud and somebody who looks at the other speak of the same.
-func TestTerminalAndPageHaveTheSameFigures(t *testing.T) {
+// told are all texts of a document: what each printer has to say. What was set and asked for is left out on the terminal, and wide
+// columns in what is narrow.
+func told(d *report.Document) (list []string) {
+	add := func(texts ...string) {
+		for _, text := range texts {
+			if text = strings.TrimSpace(plain(report.Clean(text))); text != "" {
+				list = append(list, text)
+			}
+		}
+	}
+	add(d.Verdict, d.Problem)
+	points := slices.Concat(d.Objectives, d.Findings, d.Checks)
+	facts := d.Facts
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		if s.Appendix {
+			continue
+		}
+		points, facts = append(points, s.Points...), append(facts, s.Facts...)
+		add(s.Lines...)
+		add(s.Notes...)
+		if s.Table != nil {
+			for _, row := range s.Table.Narrow().Rows {
+				add(row...)
+			}
+		}
+	}
+	for _, p := range points {
+		add(p.Mark, p.Text)
+	}
+	for _, f := range facts {
+		add(f.Value)
+	}
+	return list
+}
+
+// Whoever reads the terminal, the Markdown of a pull request or the page reads the same facts, in the same words and with the same
+// rounding, for every kind of record.
+func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 	for kind, dir := range aRecordOfEachKind(t) {
 		t.Run(kind, func(t *testing.T) {
 			s, err := html.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := recordForms(s)
+			result, err := recordOf(s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var text, page bytes.Buffer
-			if err := f.print(&text, "text"); err != nil {
-				t.Fatal(err)
+			var text, md, page bytes.Buffer
+			for format, b := range map[string]*bytes.Buffer{"text": &text, "md": &md} {
+				if err := printResult(b, result, format); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := html.Write(&page, []*html.Source{s}, html.Options{Tool: tool()}); err != nil {
 				t.Fatal(err)
 			}
-			shown := plainText(page.Bytes())
-			figures := withUnit.FindAllString(wrapped.ReplaceAllString(columns.ReplaceAllString(text.String(), "$1 | "), " "), -1)
-			slices.Sort(figures)
-			figures = slices.Compact(figures)
-			if len(figures) < 5 {
-				t.Errorf("only %q are figures of\n%s", figures, text.String())
+			texts := told(report.Of(result))
+			if len(texts) < 30 {
+				t.Errorf("only %d texts: %q", len(texts), texts)
 			}
-			for _, x := range figures {
-				if !strings.Contains(shown, x) {
-					t.Errorf("the terminal says %q, the page does not\n%s", x, around(text.String(), x))
+			for where, shown := range map[string]string{"terminal": plain(text.String()), "Markdown": dressed.Replace(plain(md.String())), "page": readable(page.Bytes())} {
+				for _, x := range texts {
+					if !strings.Contains(shown, x) {
+						t.Errorf("the %s does not say %q", where, x)
+					}
 				}
 			}
 		})
 	}
 }
 
-// around is the line of a text that has some words.
-func around(text, words string) string {
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, words) {
-			return line
+// A run in which operations were dropped, were never sent, were sent again and found nothing says so everywhere.
+func TestWhatWentWrongIsSaidEverywhere(t *testing.T) {
+	r := troubled()
+	r.Phases[0].All.Retries = 17
+	d := report.Of(r)
+	texts := strings.Join(told(d), "\n")
+	for _, want := range []string{"12 operations were given up", "3 operations were due but not sent", "17 commands were sent again", "no document with that key", "9,666/s"} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("the document does not have %q", want)
 		}
 	}
-	return ""
+	var text, md bytes.Buffer
+	for format, b := range map[string]*bytes.Buffer{"text": &text, "md": &md} {
+		if err := printResult(b, r, format); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for where, shown := range map[string]string{"terminal": plain(text.String()), "Markdown": dressed.Replace(plain(md.String()))} {
+		for _, x := range told(d) {
+			if !strings.Contains(shown, x) {
+				t.Errorf("the %s does not say %q", where, x)
+			}
+		}
+	}
 }

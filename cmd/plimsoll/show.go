@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 	suitejudge "github.com/plimsoll-bench/plimsoll/suite/judge"
-	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -55,36 +53,34 @@ func show(env *environment, dir, format string) error {
 }
 
 func showResult(env *environment, dir string, r record.Result, format string) error {
-	f, end := resultForms(dir, r)
-	if err := f.print(env.stdout, format); err != nil {
+	result, end := resultOf(dir, r)
+	if err := printResult(env.stdout, result, format); err != nil {
 		return err
 	}
 	return end
 }
 
-// resultForms are the forms in which a record is printed, and how the command that made it would have ended.
-func resultForms(dir string, r record.Result) (forms, error) {
+// resultOf is a record as it is printed, and how the command that made it would have ended.
+func resultOf(dir string, r record.Result) (result any, end error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
 			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
 		}
-		return studyForms(r), ending(judge.Conclude(r))
+		return r, ending(judge.Conclude(r))
 	case *record.Suite:
 		concludeParts(r)
 		s := report.NewSuite(r, suitejudge.PartIn(dir))
-		return suiteForms(s), ending(s.Conclude())
+		return s, ending(s.Conclude())
 	case *record.Drill:
-		return drillForms(r), ending(drill.Conclude(r))
+		return r, ending(drill.Conclude(r))
 	case *record.Probe:
-		return probeForms(r), ending(disk.Conclude(r))
+		return r, ending(disk.Conclude(r))
 	case *record.ComparisonReport:
-		return comparisonForms(r), ending(judge.ConcludeComparison(r))
+		return r, ending(judge.ConcludeComparison(r))
 	case *record.Run:
 		r.Specification.Out = dir
-		f := runForms(r)
-		f.by["ycsb"] = func(w io.Writer) error { return ycsbExit(ycsb.WriteRun(w, dir, r)) }
-		return f, runEnding(r, nil)
+		return r, runEnding(r, nil)
 	}
-	panic("there is a kind of record that is not printed")
+	return r, ending(record.ConcludeHead(r.Common()))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -150,7 +148,7 @@ func sizeUp(env *environment, in capacity.Input, format string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printSize(env.stdout, result, format); err != nil {
+	if err := printResult(env.stdout, result, format); err != nil {
 		return err
 	}
 	switch result.Verdict {
@@ -162,14 +160,4 @@ func sizeUp(env *environment, in capacity.Input, format string) error {
 		return nil
 	}
 	return errors.New("unknown verdict " + string(result.Verdict))
-}
-
-func printSize(w io.Writer, r *record.Sizing, format string) error {
-	switch format {
-	case "md":
-		return report.SizeMarkdown(w, r)
-	case "json":
-		return printJSON(w, r)
-	}
-	return writeSections(w, report.SizeTitle(r), report.SizeSections(r))
 }

@@ -143,7 +143,7 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	if err := checkStudyTarget(ctx, env, &spec); err != nil {
 		return err
 	}
-	dir := cmp.Or(o.out, cmp.Or(spec.Out, newStudyDir(spec.Name, env.now())))
+	dir := cmp.Or(o.out, cmp.Or(spec.Out, newDir("studies", spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Dir = dir
 		return conduct.Run(ctx, spec, c)
@@ -226,7 +226,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if s == nil {
 		return studyError(err)
 	}
-	if perr := studyForms(s).print(env.stdout, o.format); perr != nil {
+	if perr := printResult(env.stdout, s, o.format); perr != nil {
 		return perr
 	}
 	if err != nil {
@@ -250,10 +250,10 @@ func studyError(err error) error {
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 
-// newStudyDir names a directory that does not exist yet for a study that was not given one.
-func newStudyDir(name string, now time.Time) string {
+// newDir names a directory that does not exist yet for a record of a kind that was not given one.
+func newDir(kind, name string, now time.Time) string {
 	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
-	base := filepath.Join(run.DefaultDir, "studies", now.Format("20060102-150405")+"-"+cmp.Or(word[:min(len(word), 40)], "study"))
+	base := filepath.Join(run.DefaultDir, kind, now.Format("20060102-150405")+"-"+cmp.Or(word[:min(len(word), 40)], "study"))
 	dir := base
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(dir); err != nil {

@@ -207,8 +207,8 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err != nil {
 		return nil, withExit(exitFailure, err)
 	}
-	f, verdict := resultForms(dir, r)
-	if err := f.print(env.stdout, o.format); err != nil {
+	result, verdict := resultOf(dir, r)
+	if err := printResult(env.stdout, result, o.format); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "record in %s\n", dir)

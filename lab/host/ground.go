@@ -80,7 +80,7 @@ func Check(mode string) error {
 		return nil
 	case Isolated:
 		if err := checkIsolated(); err != nil {
-			return fmt.Errorf("isolated hosts are not possible here: %w; the alternative is hosts.mode: plain, which cannot limit, cut off or slow down a host", err)
+			return fmt.Errorf("isolated hosts are not possible here: %w; the alternative is hosts.mode: plain (--hosts plain), which cannot limit, cut off or slow down a host", err)
 		}
 		return nil
 	}
@@ -98,7 +98,7 @@ const (
 func CheckLimits(mode string, l Limits) error {
 	switch {
 	case mode == Plain && l != (Limits{}):
-		return fmt.Errorf("%w: plain hosts have no limits of cores, memory or network: leave them out or choose hosts.mode: isolated", ErrUnsupported)
+		return fmt.Errorf("%w: plain hosts have no limits of cores, memory or network: leave them out or choose hosts.mode: isolated (--hosts isolated)", ErrUnsupported)
 	case l.Cores != 0 && l.Cores < leastCores:
 		return fmt.Errorf("%g cores are too few for a host: the least is %g", l.Cores, leastCores)
 	case l.Memory != 0 && l.Memory < leastMemory:

@@ -163,7 +163,7 @@ func (h *plainHost) Resume(context.Context) error {
 func (h *plainHost) Cuts() []string { return nil }
 
 func (h *plainHost) unsupported(what string) error {
-	return fmt.Errorf("%w: the plain host %s cannot %s: choose hosts.mode: isolated", ErrUnsupported, h.name, what)
+	return fmt.Errorf("%w: the plain host %s cannot %s: choose hosts.mode: isolated (--hosts isolated)", ErrUnsupported, h.name, what)
 }
 
 // Cut implements [Host].

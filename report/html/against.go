@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -45,10 +46,8 @@ func (p *Page) against(sources []*Source, names []string, compare Comparer) (end
 	}
 	Tidy(c)
 	src := &Source{Comparison: c}
-	all := comparisonSections(src, "vs-")
-	a := comparisonAnswer(c, "vs-")
-	a.Headline = ""                                // it is the title of the page
-	p.put(a, comparisonTitle(c), all[:len(all)-1]) // the last section is about the file of a comparison
+	d := report.Of(c)
+	p.put(Answer{ID: "vs-answer", Document: d}, capital(d.Title), comparisonSections(src, d, "vs-"))
 	if s := overlaid(sources, names); len(s.Blocks) > 0 {
 		p.Sections = slices.Insert(p.Sections, 1, s) // behind the ratios
 	}
@@ -217,7 +216,7 @@ func settingsOf(s *Source) map[string]string {
 		}
 	}
 	if s.Study != nil {
-		m["factors"] = factorText(s.Study.Specification)
+		m["factors"] = report.FactorText(s.Study.Specification)
 	}
 	return m
 }
@@ -225,7 +224,7 @@ func settingsOf(s *Source) map[string]string {
 // surroundingsOf are the target and the machine as they were found.
 func surroundingsOf(s *Source) map[string]string {
 	m := map[string]string{}
-	put := func(list []Fact, before string) {
+	put := func(list []report.Fact, before string) {
 		for _, f := range list {
 			m[before+f.Name] = f.Value
 		}
@@ -234,7 +233,7 @@ func surroundingsOf(s *Source) map[string]string {
 	case s.Run != nil:
 		put(targetFacts(s.Run), "Target: ")
 		put(environmentFacts(s.Run.Environment), "")
-		m["Plimsoll"] = Version(s.Run.Tool)
+		m["Plimsoll"] = report.Version(s.Run.Tool)
 		for key, v := range s.Run.ClientSettings {
 			m["Client: "+key] = v
 		}
@@ -243,7 +242,7 @@ func surroundingsOf(s *Source) map[string]string {
 		}
 	case s.Study != nil:
 		put(environmentFacts(s.Study.Environment), "")
-		m["Plimsoll"] = Version(s.Study.Tool)
+		m["Plimsoll"] = report.Version(s.Study.Tool)
 	}
 	return m
 }

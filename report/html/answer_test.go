@@ -5,66 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
-
-// Operations that were dropped or never sent did not succeed either.
-func TestNotOkCountsWhatWasNeverDone(t *testing.T) {
-	r := &record.Run{Course: record.Course{Unsent: 20}}
-	p := &record.PhaseResult{Counts: measure.Tally{Attempted: 600, Succeeded: 590, Failed: 10}, Offered: 1000, Dropped: 380}
-	want := Tile{"Not ok", "41.0 %", "10 failed, 0 indeterminate, 380 dropped, 20 unsent"}
-	if got := lossTile(r, p); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestMissedObjectivesAreRed(t *testing.T) {
-	r := &record.Run{Head: record.Head{Status: record.Complete}, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}
-	if a := answerOf(r); a.Kind != "bad" || !strings.HasPrefix(a.Verdict, "does not hold") {
-		t.Errorf("a run: %s, %s", a.Kind, a.Verdict)
-	}
-	s := recordtest.Study{Workers: []int{8, 128}, Blocks: 2}.Make()
-	if a := studyAnswer(s, ""); a.Kind != "bad" || !strings.HasPrefix(a.Verdict, "does not hold") {
-		t.Errorf("a study: %s, %s", a.Kind, a.Verdict)
-	}
-}
-
-func TestATrialUnderWayIsNotLost(t *testing.T) {
-	s := recordtest.Study{Workers: []int{8, 16}, Blocks: 2}.Make()
-	s.Trials[1].Status, s.Trials[2].Status = record.TrialRunning, record.TrialPlanned
-	for _, b := range studyBadges(s) {
-		if strings.Contains(b.Text, "failed or invalid") {
-			t.Error(b.Text)
-		}
-	}
-}
-
-func TestTargetsAreNamedOnce(t *testing.T) {
-	for want, target := range map[string]record.Target{
-		"null:":                         {Address: "null:", Kind: "null", Topology: "null"},
-		"a:1, mongod 8.0.4, standalone": {Address: "a:1", Kind: "mongod", Version: "8.0.4", Topology: "standalone"},
-		"a:1, mongod":                   {Address: "a:1", Kind: "mongod"},
-	} {
-		if got := targetText(&record.Run{Target: target}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-func TestLatenessIsABadgeOfItsOwn(t *testing.T) {
-	r := &record.Run{Head: record.Head{Validity: []measure.Finding{{ID: "schedule-lateness", Severity: measure.Note}}}}
-	found := map[string]string{}
-	for _, b := range badges(r, &record.PhaseResult{Offered: 10}) {
-		found[b.Text] = b.Mark
-	}
-	if found["clocks and counts agree"] != "✓" || found["sent on time (with a note)"] != "·" {
-		t.Errorf("%v", found)
-	}
-}
 
 func TestOnlyRunsOfDifferentRatesAreJoined(t *testing.T) {
 	of := func(change func(*record.Run)) *record.Run {
@@ -112,7 +58,7 @@ func TestWordsFitWhatIsShown(t *testing.T) {
 		c := &s.Comparisons[i]
 		c.Verdict, c.ValueLow, c.ValueHigh, c.BaseLow, c.BaseHigh = record.Inconclusive, nil, nil, nil, nil
 	}
-	for _, p := range comparisonPoints(s.Comparisons) {
+	for _, p := range report.Of(s).Findings {
 		if strings.Contains(p.Text, "other") {
 			t.Errorf("there are no others: %s", p.Text)
 		}
@@ -135,29 +81,6 @@ func TestReproduceIsExact(t *testing.T) {
 	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
 	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown, because it has 1") || strings.Contains(page, "--file - &lt;&lt;") {
 		t.Error("a specification that is too long is not told")
-	}
-}
-
-func TestFirstScreenOfAStudyWithoutCapacity(t *testing.T) {
-	s := recordtest.Study{Workers: []int{8, 16}, Blocks: 2}.Make()
-	s.Capacity, s.Procedures = nil, nil
-	s.Trials[0].Values["errors"] = 0.25
-	found := map[string]Tile{}
-	for _, tile := range studyTiles(s) {
-		found[tile.Name] = tile
-	}
-	if b := found["Baseline"]; !strings.HasSuffix(b.Value, " ok/s") || !strings.Contains(b.Note, " to ") || !strings.Contains(b.Note, "n = 2") {
-		t.Errorf("baseline: %v", b)
-	}
-	if b := found["Fastest"]; !strings.Contains(b.Note, "workers=16") {
-		t.Errorf("fastest: %v", b)
-	}
-	if b := found["Not ok, at most"]; b.Value != "25.0 %" || !strings.Contains(b.Note, "trial 1,") {
-		t.Errorf("not ok: %v", b)
-	}
-	s.Comparisons = nil
-	if list := levelTiles(s); list[0].Name != "Baseline" || !strings.Contains(list[0].Note, "median of 2 trials") {
-		t.Errorf("without comparisons: %v", list)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -124,22 +125,12 @@ func flatten(out map[string]string, path string, v any) {
 	}
 }
 
-func targetFacts(r *record.Run) []Fact {
+func targetFacts(r *record.Run) []report.Fact {
 	t := r.Target
-	list := facts("Address", t.Address, "Software", strings.TrimSpace(t.Kind+" "+t.Version), "Topology", t.Topology, "Replica set", t.SetName,
+	list := report.Facts("Address", t.Address, "Software", strings.TrimSpace(t.Kind+" "+t.Version), "Topology", t.Topology, "Replica set", t.SetName,
 		"Hosts", strings.Join(t.Hosts, ", "))
 	for _, n := range t.Notes {
-		list = append(list, Fact{"Note", n})
-	}
-	return list
-}
-
-// facts makes a list of names and values, without those that are not known.
-func facts(pairs ...string) (list []Fact) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			list = append(list, Fact{pairs[i], pairs[i+1]})
-		}
+		list = append(list, report.Fact{Name: "Note", Value: n})
 	}
 	return list
 }
@@ -160,7 +151,7 @@ func effectiveSettings(r *record.Run) *Table {
 	return t
 }
 
-func environmentFacts(e record.Environment) []Fact {
+func environmentFacts(e record.Environment) []report.Fact {
 	limit := ""
 	if e.MemoryLimit > 0 && e.MemoryLimit != e.MemoryBytes {
 		limit = figure.Bytes(int64(e.MemoryLimit))
@@ -169,27 +160,27 @@ func environmentFacts(e record.Environment) []Fact {
 	if e.Load1 != nil {
 		load = figure.Significant(*e.Load1)
 	}
-	list := facts("Host", e.Host, "System", strings.TrimSpace(e.Distro+", "+e.OS+" "+e.Kernel+" "+e.Arch), "Processor", e.CPU,
+	list := report.Facts("Host", e.Host, "System", strings.TrimSpace(e.Distro+", "+e.OS+" "+e.Kernel+" "+e.Arch), "Processor", e.CPU,
 		"Processor threads", fmt.Sprint(e.Threads), "Cores that may be used", figure.Significant(e.Cores), "Memory", figure.Bytes(int64(e.MemoryBytes)),
 		"Memory limit", limit, "Frequency governor", e.Governor, "Transparent huge pages", e.HugePages, "Clock source", e.Clock,
 		"Virtualisation", e.Virtual, "Load average at the start", load, "Go", fmt.Sprintf("%s, GOMAXPROCS %d", e.Go, e.MaxProc))
 	for _, f := range e.Filesystems {
-		list = append(list, Fact{"File system of the " + f.Use, strings.Trim(strings.Join([]string{f.Type, f.Device, f.Options,
+		list = append(list, report.Fact{Name: "File system of the " + f.Use, Value: strings.Trim(strings.Join([]string{f.Type, f.Device, f.Options,
 			figure.Bytes(int64(f.Free)) + " of " + figure.Bytes(int64(f.Bytes)) + " free"}, ", "), ", ")})
 	}
 	return list
 }
 
-func recordFacts(s *Source) []Fact {
+func recordFacts(s *Source) []report.Fact {
 	r := s.Run
 	ended := ""
 	if r.Ended != nil {
 		ended = r.Ended.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
-	list := facts("Directory", visible(s.Dir), "Status", string(r.Status), "Started", r.Started.UTC().Format("2006-01-02 15:04:05")+" UTC", "Ended", ended,
-		"Ended by", r.Course.EndedBy, "Written by", Version(r.Tool), "Schema", r.SchemaVersion, "Seed", fmt.Sprint(r.Specification.Workload.Seed))
+	list := report.Facts("Directory", visible(s.Dir), "Status", string(r.Status), "Started", r.Started.UTC().Format("2006-01-02 15:04:05")+" UTC", "Ended", ended,
+		"Ended by", r.Course.EndedBy, "Written by", report.Version(r.Tool), "Schema", r.SchemaVersion, "Seed", fmt.Sprint(r.Specification.Workload.Seed))
 	for _, key := range slices.Sorted(maps.Keys(r.Specification.Labels)) {
-		list = append(list, Fact{"Label " + key, r.Specification.Labels[key]})
+		list = append(list, report.Fact{Name: "Label " + key, Value: r.Specification.Labels[key]})
 	}
 	return list
 }

@@ -62,122 +62,28 @@ func (s *Source) openRound(dir string) {
 	})
 }
 
-func drillTitle(d *record.Drill) string { return report.DrillTitle(d) }
-
-// drillAnswer is the first screen of a drill.
-func drillAnswer(s *Source, prefix string) Answer {
-	d := s.Drill
-	a := Answer{ID: prefix + "answer", Headline: report.DrillTitle(d), Kind: "warn", Verdict: report.DrillVerdict(d), Problem: d.Problem,
-		Findings: append(drillReasons(d), findingPoints(d.Validity)...), Badges: drillBadges(d)}
-	switch {
-	case d.Verdict == record.Violated || d.Status == record.Failed:
-		a.Kind = "bad"
-	case d.Verdict == record.Holds && d.Status == record.Complete:
-		a.Kind = "good"
+// drillSections are those of the document, with charts of the phases, of all outages and of a round over time. Of a drill that goes
+// on, what it is at comes first.
+func drillSections(s *Source, d *report.Document, prefix string) ([]Section, *Track) {
+	list := standingSections(s, prefix)
+	parts := arranged(d.Sections, prefix, nil)
+	if len(parts) > 0 && parts[0].ID == prefix+"found" {
+		list, parts = append(list, parts[0]), parts[1:]
 	}
-	a.Tiles = append(standingTiles(s.Standing), drillTiles(d)...)
-	for _, f := range d.Specification.Faults {
-		a.Facts = append(a.Facts, Fact{"Fault", f.Strike.String()})
-	}
-	if d.Specification.External {
-		a.Facts = append(a.Facts, Fact{"Fault", "from outside, at moments that somebody marks"})
-	}
-	a.Facts = append(a.Facts, Fact{"Target", report.DrillTarget(d)}, Fact{"Begun", d.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
-	return a
-}
-
-// drillTiles are what rounds that are over have found.
-func drillTiles(d *record.Drill) (list []Tile) {
-	manners := report.DrillManners(d)
-	for _, m := range manners {
-		of := ""
-		if len(manners) > 1 { // what clients notice differently is told apart
-			of = ", " + strings.ReplaceAll(m.Manner, "+", " and ")
-		}
-		if m.Outages != nil {
-			list = append(list, Tile{"outage" + of, figure.Duration(time.Duration(m.Outages.Median)), drillRounds(m.Outages)})
-		}
-		if m.Losses != nil {
-			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)), drillRounds(m.Losses)})
-		}
-	}
-	n := len(d.Rounds)
-	if n == 0 {
-		return list
-	}
-	r := &d.Rounds[n-1]
-	for _, m := range r.Moments {
-		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
-			list = append(list, Tile{"redundancy back", figure.Duration(time.Duration(m.At - r.Faults[0].Injected)), "after the fault"})
-		}
-	}
-	if r.Ledger != nil {
-		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
-	}
-	return list
-}
-
-// drillRounds says what a figure of several rounds is: the middle one of outages, the greatest of losses.
-func drillRounds(s *record.Spread) string {
-	n := len(s.Values)
-	switch {
-	case n == 1:
-		return "one round"
-	case s.Unit == "ns":
-		return fmt.Sprintf("median of %d rounds", n)
-	}
-	return fmt.Sprintf("most of %d rounds", n)
-}
-
-// drillSections are the sections that the terminal prints, with charts of the phases, of all outages and of a round over
-// time. Of a drill that goes on, what it is at comes first.
-func drillSections(s *Source, prefix string) ([]Section, *Track) {
-	head, rest := drillParts(s, prefix)
-	list := append(standingSections(s, prefix), head)
 	if charts := drillCharts(s.Drill, prefix); len(charts) > 0 {
 		list = append(list, Section{ID: prefix + "drill-charts", Title: "Phases", Blocks: charts,
 			Lead: "Times count from the moment at which the first fault was asked for, on the clock of the load."})
 	}
 	over, track := roundSections(s, prefix)
-	list = append(append(list, over...), rest...)
-	if s.command.text != "" {
-		list = append(list, Section{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}})
-	}
-	return list, track
+	return append(append(append(list, over...), parts...), againSection(s, prefix)...), track
 }
 
-// drillParts are the sections that the terminal prints, the first of them apart.
-func drillParts(s *Source, prefix string) (head Section, rest []Section) {
-	for i, part := range report.DrillSections(s.Drill) {
-		if i == 0 {
-			part.Title = "What was found"
-		}
-		section := shared(part)
-		section.ID = prefix + section.ID
-		if i == 0 {
-			head = section
-			continue
-		}
-		rest = withRound(rest, section, prefix)
+// againSection is the command that made a record, nothing if it is not known.
+func againSection(s *Source, prefix string) []Section {
+	if s.command.text == "" {
+		return nil
 	}
-	return head, rest
-}
-
-// withRound adds a section; the parts of one of several rounds are put together into one section.
-func withRound(list []Section, section Section, prefix string) []Section {
-	round, part, ok := strings.Cut(section.Title, ": ")
-	number, numbered := strings.CutPrefix(round, "round ")
-	if !ok || !numbered {
-		return append(list, section)
-	}
-	section.Blocks[0].Heading = capital(part)
-	id := prefix + "drill-round-" + number
-	if n := len(list); n > 0 && list[n-1].ID == id {
-		list[n-1].Blocks = append(list[n-1].Blocks, section.Blocks...)
-		return list
-	}
-	section.ID, section.Title = id, capital(round)
-	return append(list, section)
+	return []Section{{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}}}
 }
 
 // drillCharts are the phases of the rounds, and their outages.
@@ -223,7 +129,7 @@ func roundSections(s *Source, prefix string) ([]Section, *Track) {
 	}
 	list := []Section{over}
 	if s.Round.Run.Lab != nil {
-		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "What each host used beside the load.", Blocks: labCharts(s.Round, prefix, track)}
+		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "What each host used beside the load.", Blocks: figureBlocks(labFigures(s.Round, prefix, track))}
 		list = append(list, hosts)
 	}
 	return filled(list), track
@@ -311,7 +217,7 @@ func mannerSeries(m record.DrillManner, dots chart.Series, number int, several b
 	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
 	if several {
 		dots.Name, dots.Unnamed = report.MannerName(m.Manner), false
-		median = strings.ReplaceAll(m.Manner, "+", " and ") + ", " + median
+		median = report.MannerWord(m.Manner) + ", " + median
 	}
 	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median}, Style: chart.Dashed, Colour: 2*number + 1}}
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // standingTiles are what clients were told about their writes until now.
-func standingTiles(s *record.DrillStanding) []Tile {
+func standingTiles(s *record.DrillStanding) []report.Tile {
 	if s == nil {
 		return nil
 	}
 	told := "writes of this round, by the answers"
-	return []Tile{
-		{"round", fmt.Sprintf("%d of %d", s.Round, s.Rounds), report.DrillStage(s.Stage().Stage)},
-		{"acknowledged", figure.Count(s.Told.Acknowledged), told},
-		{"not applied", figure.Count(s.Told.NotApplied), "refused, provably"},
-		{"indeterminate", figure.Count(s.Told.Indeterminate), "nobody knows until they are read back"},
+	return []report.Tile{
+		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: report.DrillStage(s.Stage().Stage)},
+		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
+		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "refused, provably"},
+		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "nobody knows until they are read back"},
 	}
 }
 
@@ -43,23 +43,23 @@ func standingSections(s *Source, prefix string) []Section {
 
 // stagePoints are the stages of a round: those that are over with how long they took, the one it is in, and those that
 // come as a rule.
-func stagePoints(s *record.DrillStanding) []Point {
-	var list []Point
+func stagePoints(s *record.DrillStanding) []report.Point {
+	var list []report.Point
 	seen := map[string]bool{}
 	for i, x := range s.Stages {
 		seen[x.Stage] = true
-		p := Point{Kind: "good", Mark: "done", Text: report.DrillStage(x.Stage)}
+		p := report.Point{Grade: report.Good, Mark: "done", Text: report.DrillStage(x.Stage)}
 		if i+1 < len(s.Stages) {
 			p.Text += ": " + figure.Duration(s.Stages[i+1].At.Sub(x.At))
 		} else {
-			p.Kind, p.Mark = "warn", "now"
+			p.Grade, p.Mark = report.Warn, "now"
 			p.Text += ", since " + clockOfDay(x.At)
 		}
 		list = append(list, p)
 	}
 	for _, stage := range record.DrillStages() {
 		if !seen[stage] && (stage != record.StageHealed || !seen[record.StageRecovery]) {
-			list = append(list, Point{Kind: "note", Mark: "to come", Text: report.DrillStage(stage)})
+			list = append(list, report.Point{Grade: report.Note, Mark: "to come", Text: report.DrillStage(stage)})
 		}
 	}
 	return list

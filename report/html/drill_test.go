@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
 
@@ -75,7 +76,7 @@ func TestDrillPartsByManner(t *testing.T) {
 	}
 	d.Manners = d.ByManner()
 	var said []string
-	for _, tile := range drillTiles(d) {
+	for _, tile := range report.Of(d).Tiles {
 		said = append(said, fmt.Sprint(tile))
 	}
 	for _, b := range drillCharts(d, "") {

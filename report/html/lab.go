@@ -26,38 +26,10 @@ func ofLab(source, lab string) bool {
 	return strings.HasPrefix(source, "host:"+lab+"/") || strings.HasPrefix(source, "member:"+lab+"/")
 }
 
-// labSection shows the lab that was loaded: what it is, and what its hosts used beside the load.
-func labSection(s *Source, prefix string, track *Track) Section {
-	sec := Section{ID: prefix + "lab", Title: "Lab"}
-	r := s.Run
-	if r.Lab == nil {
-		return sec
-	}
-	sec.Lead = "The cluster that was loaded, on hosts of its own on this machine: as it was before the measured time and, behind an arrow, as it was in the end."
-	parts := report.LabSections(r.Lab, r.LabAfter, r.Series)
-	for i, part := range parts {
-		sec.Blocks = append(sec.Blocks, labBlock(part))
-		if i == 0 {
-			sec.Blocks = append(sec.Blocks, labCharts(s, prefix, track)...)
-		}
-	}
-	return sec
-}
-
 // labAgain is how the lab is brought up again.
 func labAgain(s *Source) Block {
 	b := reproduceBlock("The lab that was loaded is brought up again by:", "plimsoll lab up /dev/stdin", s.lab, record.RunFile)
 	b.Heading = "Bring the lab up"
-	return b
-}
-
-// labBlock makes a block of a section that the terminal and Markdown print.
-func labBlock(part report.Section) Block {
-	whole := shared(part)
-	b := whole.Blocks[0]
-	if part.Title != "lab" {
-		b.Heading = whole.Title
-	}
 	return b
 }
 
@@ -80,21 +52,18 @@ var labChartList = []labChart{
 	{subject: "bytes behind the primary", kind: "member", name: "replication.lag_bytes", unit: "B"},
 }
 
-// labCharts draw what each host used over time, with the faults and promotions that are marked in all charts over time.
-func labCharts(s *Source, prefix string, track *Track) []Block {
+// labFigures draw what each host used over time, with the faults and promotions that are marked in all charts over time.
+func labFigures(s *Source, prefix string, track *Track) (figures []*Figure) {
 	if s.Samples == nil {
 		return nil
 	}
-	var blocks []Block
 	source := &SampleSource{Name: "lab:" + s.Run.Lab.Name}
 	for i, c := range labChartList {
-		g := c.group(s)
-		if len(g.series) == 0 || !g.moves() {
-			continue
+		if g := c.group(s); len(g.series) > 0 && g.moves() {
+			figures = append(figures, sampleFigure(s, source, g, fmt.Sprintf("%slab-%d", prefix, i+1), track))
 		}
-		blocks = append(blocks, Block{Figure: sampleFigure(s, source, g, fmt.Sprintf("%slab-%d", prefix, i+1), track)})
 	}
-	return blocks
+	return figures
 }
 
 // group collects the series of one chart: that of each host, or member, by its name, and those of this side.
@@ -116,7 +85,10 @@ func (c labChart) group(s *Source) sampleGroup {
 	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
 	g.series = g.series[:min(len(g.series), maxHosts)]
 	slices.SortStableFunc(g.series, func(a, b *SampleSeries) int { // a host has the same colour in all charts
-		return cmp.Or(cmp.Compare(number(noHost(a.Name)), number(noHost(b.Name))), cmp.Compare(a.Name, b.Name))
+		if beside := noHost(a.Name); beside != noHost(b.Name) {
+			return map[bool]int{true: 1, false: -1}[beside]
+		}
+		return cmp.Compare(a.Name, b.Name)
 	})
 	return g
 }
@@ -135,15 +107,14 @@ type LabView struct {
 // WriteLab writes a page about a lab by itself.
 func WriteLab(w io.Writer, v LabView, o Options) error {
 	Tidy(&v)
-	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: Version(o.Tool)}
-	sec := Section{ID: "lab", Title: "How it stands: " + cmp.Or(v.Lab.State, "not known")}
-	for i, part := range report.LabSections(&v.Lab, nil, nil) {
-		sec.Blocks = append(sec.Blocks, labBlock(part))
-		if i == 1 { // behind the hosts
-			sec.Blocks = append(sec.Blocks, Block{Table: usageTable(v.Usage)})
-		}
+	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: report.Version(o.Tool)}
+	p.Sections = arranged(report.LabSections(&v.Lab, nil, nil), "", nil)
+	sec := &p.Sections[0]
+	sec.Title = "How it stands: " + cmp.Or(v.Lab.State, "not known")
+	if len(sec.Blocks) > 1 { // behind the hosts
+		sec.Blocks = slices.Insert(sec.Blocks, 2, Block{Table: usageTable(v.Usage)})
 	}
-	p.Sections = filled([]Section{sec, labPast(v), labEvents(v.Events)})
+	p.Sections = filled(append(p.Sections, labPast(v), labEvents(v.Events)))
 	return p.Write(w)
 }
 

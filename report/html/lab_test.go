@@ -19,7 +19,7 @@ func TestLabOfARun(t *testing.T) {
 	page := pageOf(t, openAll(t, run(t, o))...)
 	for _, want := range []string{
 		`<section id="lab"`, "CPU used (processor cores) of lab three", "the load", "fault: power-off of host1", "promotion: rs0-2 is the primary",
-		"bytes behind the primary", "primary → unknown", "on → off", "healthy → degraded", "Hosts of the lab", "One operation on the hosts of the lab",
+		"bytes behind the primary", "primary → unknown", "on → off", "healthy → degraded", "<h3>Hosts</h3>", "<h3>One operation on the hosts</h3>",
 		"plimsoll lab up /dev/stdin", "tolerate: 1", "Lab</dt>", "replica set of 3 members (elect-fast)",
 	} {
 		if !strings.Contains(page, want) {
@@ -36,7 +36,7 @@ func TestLabOfARun(t *testing.T) {
 	}
 	o.Service = true
 	page = pageOf(t, openAll(t, run(t, o))...)
-	for _, want := range []string{"The REST service between load and target in the measured time", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
+	for _, want := range []string{"a process of its own, apart from client and servers", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a run through a service does not have %q", want)
 		}

@@ -48,7 +48,7 @@ func Write(w io.Writer, sources []*Source, o Options) error {
 
 // newPage turns records into a page.
 func newPage(sources []*Source, o Options) (*Page, error) {
-	p := &Page{MadeBy: Version(o.Tool)}
+	p := &Page{MadeBy: report.Version(o.Tool)}
 	switch len(sources) {
 	case 0:
 		return nil, fmt.Errorf("a report needs a record: give the directory of one")
@@ -67,34 +67,44 @@ func newPage(sources []*Source, o Options) (*Page, error) {
 	return p, nil
 }
 
-// add adds everything about a record. The kinds of records are told apart here and nowhere else.
+// Answer is the first thing on a page: what a person decides from. It is what the document of a record says first.
+type Answer struct {
+	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
+	ID, Headline string
+	*report.Document
+}
+
+// add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
 func (p *Page) add(s *Source, prefix string) {
+	d := report.Of(s.result())
+	title := d.Title
+	var sections []Section
+	var track *Track
 	switch {
 	case s.Run != nil:
-		a := answerOf(s.Run)
-		a.ID = prefix + "answer"
-		sections, track := runSections(s, prefix)
-		p.put(a, Headline(s.Run), sections)
-		if track != nil {
-			p.Tracks = append(p.Tracks, track)
-		}
+		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		p.put(studyAnswer(s.Study, prefix), studyTitle(s.Study), studySections(s, prefix))
+		title, sections = capital(title), studySections(s, d, prefix)
 	case s.Drill != nil:
-		sections, track := drillSections(s, prefix)
-		p.put(drillAnswer(s, prefix), drillTitle(s.Drill), sections)
-		if track != nil {
-			p.Tracks = append(p.Tracks, track)
-		}
+		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
+		sections, track = drillSections(s, d, prefix)
 	case s.Probe != nil:
-		p.put(probeAnswer(s.Probe, prefix), probeTitle(s.Probe), probeSections(s, prefix))
+		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
-		sections, tracks := suiteSections(s, prefix)
-		p.put(suiteAnswer(s.Suite, prefix), capital(report.SuiteTitle(s.Suite)), sections)
+		var tracks []*Track
+		title = capital(title)
+		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
-		p.put(comparisonAnswer(s.Comparison, prefix), comparisonTitle(s.Comparison), comparisonSections(s, prefix))
+		title = capital(title)
+		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
+	default:
+		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
 	}
+	if track != nil {
+		p.Tracks = append(p.Tracks, track)
+	}
+	p.put(Answer{ID: prefix + "answer", Headline: title, Document: d}, title, sections)
 }
 
 func (p *Page) put(a Answer, title string, sections []Section) {
@@ -147,8 +157,9 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 		}
 		return "t"
 	},
-	"join": strings.Join,
-	"safe": func(h template.HTML) template.HTML { return h },
+	"join":    strings.Join,
+	"capital": capital,
+	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 
 // Write writes the page: one HTML file that asks nobody for anything. The content policy names the hashes of its
@@ -161,7 +172,8 @@ func (p *Page) Write(w io.Writer) error {
 		Style: template.HTML("<style>" + style + "</style>"),
 		//nolint:gosec // see above
 		Script: template.HTML("<script>" + script + "</script>"),
-		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) + "; img-src data:; base-uri 'none'; form-action 'none'",
+		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
+			"; img-src data:; base-uri 'none'; form-action 'none'",
 	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, f); err != nil {

@@ -35,78 +35,17 @@ func (s *Source) openProbe(dir string) error {
 	return nil
 }
 
-func probeTitle(p *record.Probe) string { return report.ProbeTitle(p) }
-
-// probeAnswer is the first screen of a probe.
-func probeAnswer(p *record.Probe, prefix string) Answer {
-	a := Answer{ID: prefix + "answer", Headline: probeTitle(p), Kind: "good", Verdict: "durability: " + report.ProbeVerdict(p), Problem: p.Problem}
-	missed := slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met && !o.Unknown })
-	switch worst := measure.Worst(p.Validity); {
-	case worst == measure.Invalid || p.Status == record.Failed || p.Verdict == record.Lying || missed:
-		a.Kind = "bad"
-	case worst == measure.Warning || p.Status != record.Complete || p.Verdict != record.Honest:
-		a.Kind = "warn"
-	}
-	a.Objectives, a.Findings, a.Badges = objectivePoints(p.Objectives), findingPoints(p.Validity), probeBadges(p)
-	if j := p.Journal; j != nil && j.Flush != nil {
-		a.Tiles = append(a.Tiles, Tile{"journaled commits", figure.Rate(j.Ceiling) + "/s", figure.Plural(j.Clients, "client")},
-			Tile{"j:true", probeTime(j.One), probeTime(j.Many) + " among others"})
-		if j.Flush.P99 != nil {
-			a.Tiles = append(a.Tiles, Tile{"flush p99", probeTime(*j.Flush.P99), "write and fdatasync"})
-		}
-		if m := j.Majority; m != nil {
-			a.Tiles = append(a.Tiles, Tile{"w:majority", probeTime(m.One), probeTime(m.Many) + " among others"})
-		}
-	}
-	for _, r := range p.Ramps {
-		note := "with the most threads"
-		if r.Threads > 0 {
-			note = figure.Plural(r.Threads, "thread") + ", more do not help"
-		}
-		a.Tiles = append(a.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
-	}
-	a.Facts = append(a.Facts, facts("Commits", report.ProbeCommits(p))...)
-	if p.Class != nil {
-		a.Facts = append(a.Facts, Fact{"Class", p.Class.Text}, Fact{"Class from", p.Class.Provenance})
-	}
-	if p.Volume != "" {
-		a.Facts = append(a.Facts, Fact{"Volume", p.Volume})
-	}
-	a.Facts = append(a.Facts, Fact{"Storage", report.ProbeStack(p.Storage)}, Fact{"Directory", p.Specification.Directory}, Fact{"Machine", Machine(p.Environment)},
-		Fact{"Measured", p.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"})
-	return a
-}
-
 func probeTime(ns int64) string { return figure.Duration(time.Duration(ns)) }
 
-// probeSections are charts first, then the tables that the terminal prints.
-func probeSections(s *Source, prefix string) []Section {
+// probeSections are those of the document with charts.
+func probeSections(s *Source, d *report.Document, prefix string) []Section {
 	p := s.Probe
-	var list []Section
-	charts := map[string][]*Figure{
-		"random access":    {rampFigure(p, prefix, true), rampFigure(p, prefix, false)},
-		"journal":          {commitFigure(p, prefix), spectrumFigure(p, prefix)},
-		"checkpoints":      {courseFigure(s, prefix, spec.ProbeCheckpoint)},
-		"sustained writes": {courseFigure(s, prefix, spec.ProbeSustained)},
-	}
-	for _, part := range report.ProbeSections(p) {
-		switch part.Title {
-		case "", "validity", "objectives":
-			continue // they are on the first screen
-		}
-		section := shared(part)
-		section.ID = prefix + section.ID
-		for _, f := range charts[part.Title] {
-			if f != nil {
-				section.Blocks = append(section.Blocks, Block{Figure: f})
-			}
-		}
-		list = append(list, section)
-	}
-	if s.command.text != "" {
-		list = append(list, Section{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}})
-	}
-	return list
+	return append(arranged(d.Sections, prefix, map[string][]*Figure{
+		"random":     {rampFigure(p, prefix, true), rampFigure(p, prefix, false)},
+		"journal":    {commitFigure(p, prefix), spectrumFigure(p, prefix)},
+		"checkpoint": {courseFigure(s, prefix, spec.ProbeCheckpoint)},
+		"sustained":  {courseFigure(s, prefix, spec.ProbeSustained)},
+	}), againSection(s, prefix)...)
 }
 
 // rampFigure draws the rate, or the latency, of random operations over threads.

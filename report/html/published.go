@@ -4,25 +4,9 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
-
-// publishedFigures draw what a document published beside what was measured. The table with the numbers and their places
-// in the document is that of the section.
-func publishedFigures(s *record.Study, title, id string) []*Figure {
-	list, err := report.PublishedBeside(s)
-	if err != nil {
-		return nil // the section says what is wrong
-	}
-	for i := range list {
-		if list[i].Title() == title {
-			return []*Figure{publishedFigure(&list[i], timeOf(s), id)}
-		}
-	}
-	return nil
-}
 
 // publishedFigure has a row for each level and metric: a dot with its interval for what was measured, a diamond for what
 // was published, both as ratios to their own baseline.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
 
@@ -22,8 +22,8 @@ func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
 		}
 	}
 	var drawn, section bool
-	for _, sec := range studySections(&Source{Study: s}, "") {
-		if !strings.HasPrefix(sec.Title, "published: ") {
+	for _, sec := range studySections(&Source{Study: s}, report.Of(s), "") {
+		if sec.ID != report.GroupPublished {
 			continue
 		}
 		section = true
@@ -37,7 +37,9 @@ func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
 		t.Errorf("section %v, drawn as ratios %v", section, drawn)
 	}
 	s.Specification.Published = "nothing"
-	if figures := publishedFigures(&record.Study{Specification: s.Specification}, "published: x", "x"); figures != nil {
-		t.Error("drawn although there is no such document")
+	for _, sec := range studySections(&Source{Study: s}, report.Of(s), "") {
+		if sec.ID == report.GroupPublished && (len(sec.Blocks) != 1 || sec.Blocks[0].Figure != nil || len(sec.Blocks[0].Points) != 1) {
+			t.Errorf("there is no such document, and the page has %+v", sec)
+		}
 	}
 }

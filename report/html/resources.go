@@ -22,10 +22,7 @@ const (
 // resourceSection shows what the load cost: the client, machines and servers beside it, and a single operation.
 func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Track) Section {
 	sec := Section{ID: prefix + "resources", Title: "Machines and server"}
-	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(s.Run, p)})
-	if p.Service != nil {
-		sec.Blocks = append(sec.Blocks, Block{Table: serviceTable(p.Service)})
-	}
+	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(p)})
 	if s.Samples == nil {
 		return sec
 	}
@@ -196,41 +193,19 @@ func perOperation(v float64, unit string) string {
 	return figure.Significant(v)
 }
 
-// serviceTable says what the REST service between load and target used.
-func serviceTable(s *record.ServiceResult) *Table {
-	return &Table{Caption: "The REST service between load and target in the measured time, a process of its own", Columns: columns(1, "what", "value"), Rows: [][]string{
-		{"processor time per operation", duration(s.CPUPerOperation)},
-		{"processor time", duration(s.CPUSeconds * 1e9)},
-		{"memory, at most", figure.Bytes(s.MemoryBytes)},
-	}}
-}
-
-// clientTable says what the load cost on the side that makes it.
-func clientTable(r *record.Run, p *record.PhaseResult) *Table {
+// clientTable says more of what the load cost on the side that makes it.
+func clientTable(p *record.PhaseResult) *Table {
 	c := p.Client
-	who := "The client"
-	if r.ClientSettings["client"] == "in-process" {
-		who = "The process, in which the target works as well"
-	}
-	t := &Table{Caption: who + " in the measured time", Columns: columns(1, "what", "value")}
+	t := &Table{Caption: "The process that makes the load in the measured time", Columns: columns(1, "what", "value")}
 	row := func(name, value string) { t.Rows = append(t.Rows, []string{name, value}) }
-	row("processor time per operation", duration(c.CPUPerOperation))
-	row("share of the cores it may use", figure.Percent(c.CPUShare))
 	if p.InFlight != nil {
-		row("operations under way, sampled", figure.Significant(*p.InFlight))
 		row("operations under way, by Little's law", figure.Significant(p.LittleInFlight))
-	}
-	if p.Lateness != nil && p.Lateness.P99 != nil {
-		row("sent late although a worker was free, p99", duration(orTime(p.Lateness.P99)))
 	}
 	row("longest pause of the garbage collector", duration(float64(c.GCPauseMax)))
 	row("heap, at most", figure.Bytes(int64(c.HeapBytes)))
 	if p.All.Documents > 0 && p.Counts.Attempted > 0 {
 		row("documents per operation", figure.Significant(float64(p.All.Documents)/float64(p.Counts.Attempted)))
 		row("document bytes per operation", figure.Bytes(p.All.Bytes/p.Counts.Attempted))
-	}
-	if p.All.Retries > 0 {
-		row("commands sent again, hidden in slow operations", figure.Count(p.All.Retries))
 	}
 	return t
 }

@@ -29,7 +29,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 		if len(parts[i].Answers) == 0 {
 			continue
 		}
-		row := []string{names[i], report.Brief(parts[i].Answers[0].Verdict), "-", "-", "-", "-", "-"}
+		row := []string{names[i], parts[i].Answers[0].Brief, "-", "-", "-", "-", "-"}
 		if s.Run != nil {
 			if m := s.Run.Phase("measure"); m != nil {
 				point := pointOfRun(names[i], s.Run, m)
@@ -39,7 +39,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 					offered = figure.Rate(point.offered)
 				}
 				row = append(row[:2], offered, figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
-					lossTile(s.Run, m).Value)
+					report.RunLoss(s.Run, m))
 			}
 		}
 		table.Rows = append(table.Rows, row)
@@ -76,14 +76,13 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 // section is the answer of a record as a part of a page that answers something else first.
 func (a Answer) section(name string) Section {
 	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
-	mark := map[string]string{"good": "✓", "warn": "!", "bad": "✗"}[a.Kind]
-	points := []Point{{Kind: a.Kind, Mark: mark, Text: a.Verdict}}
+	points := []report.Point{{Grade: a.Grade, Text: a.Verdict}}
 	if a.Problem != "" {
-		points = append(points, Point{Kind: a.Kind, Mark: mark, Text: a.Problem})
+		points = append(points, report.Point{Grade: a.Grade, Text: a.Problem})
 	}
 	s.Blocks = []Block{{Points: points, Tiles: a.Tiles}}
 	for _, b := range []Block{
-		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Badges},
+		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Checks},
 	} {
 		if len(b.Points) > 0 {
 			s.Blocks = append(s.Blocks, b)

@@ -53,6 +53,9 @@ type Source struct {
 	TrialNumber int
 	TrialSums   string
 
+	// other is a record of a kind that has no charts.
+	other record.Result
+
 	// again and command are what reproduces it, taken before long texts were cut.
 	again, command exact
 	lab            exact // the specification of the lab that was loaded
@@ -73,13 +76,13 @@ func Open(path string) (*Source, error) {
 	}
 	open := map[string]func(string) error{
 		record.KindSuite: s.openSuite, record.KindStudy: s.openStudy, record.KindDrill: s.openDrill, record.KindProbe: s.openProbe,
-		record.KindComparison: s.openComparison,
+		record.KindComparison: s.openComparison, record.KindRun: s.openRun, "": s.openRun, // whose error says what is missing
 	}[record.KindIn(path)]
 	switch {
 	case !info.IsDir():
 		open = s.openComparison
 	case open == nil:
-		open = s.openRun
+		open = s.openOther
 	}
 	err = open(path)
 	if err != nil {
@@ -89,6 +92,37 @@ func Open(path string) (*Source, error) {
 		s.Sums = string(sums)
 	}
 	return s, nil
+}
+
+// result is the record, or the suite with its parts.
+func (s *Source) result() any {
+	switch {
+	case s.Run != nil:
+		return s.Run
+	case s.Study != nil:
+		return s.Study
+	case s.Drill != nil:
+		return s.Drill
+	case s.Probe != nil:
+		return s.Probe
+	case s.Suite != nil:
+		return s.Suite
+	case s.Comparison != nil:
+		return s.Comparison
+	}
+	return s.other
+}
+
+// openOther reads a record of which there is nothing to draw.
+func (s *Source) openOther(dir string) error {
+	r, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	s.command = exactCommand(r.Common().Command)
+	Tidy(r)
+	s.other = r
+	return nil
 }
 
 func cause(err error) error {

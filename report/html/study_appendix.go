@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // maxSums is how many trials a page lists checksums of.
@@ -65,12 +66,12 @@ func studyDisclosure(src *Source, prefix string) Section {
 	}
 	if r := src.Trial; r != nil {
 		sec.Blocks = append(sec.Blocks,
-			Block{Heading: fmt.Sprintf("Target, as trial %d found it", src.TrialNumber), Facts: append(targetFacts(r), Fact{"Durability", Durability(r)}, Fact{"Data", Data(r)})},
+			Block{Heading: fmt.Sprintf("Target, as trial %d found it", src.TrialNumber), Facts: append(targetFacts(r), report.Facts("Durability", report.Durability(r), "Data", report.Data(r))...)},
 			Block{Heading: fmt.Sprintf("Effective settings of client and server, in trial %d", src.TrialNumber), Table: effectiveSettings(r)})
 	}
 	sec.Blocks = append(sec.Blocks,
 		Block{Heading: "Environment of the load", Facts: environmentFacts(s.Environment)},
-		Block{Heading: "Record", Facts: facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by", Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(s.Specification.Seed))})
+		Block{Heading: "Record", Facts: report.Facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by", report.Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(s.Specification.Seed))})
 	if src.Sums != "" {
 		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(src.Sums)}})
 	}

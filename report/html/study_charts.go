@@ -20,13 +20,13 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 	var list []*Figure
 	kind := timeOf(s)
 	for i, m := range levelMetrics(s) {
-		rows, numbers := levelRows(s, f, m)
+		rows, levels, numbers := levelRows(s, f, m)
 		if len(rows) < 2 {
 			continue
 		}
 		what := "by configuration"
 		if f != nil {
-			what = "by " + factorName(f)
+			what = "by " + f.Title()
 		}
 		c := &chart.Rows{
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
@@ -34,7 +34,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 		}
 		c.Description = rowsWords(rows)
 		list = append(list, newFigure(c, levelNote(m, rows), numbers))
-		if curve := scalingFigure(s, f, m, rows, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
+		if curve := scalingFigure(s, f, m, rows, levels, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
 			list = append(list, curve)
 		}
 	}
@@ -122,14 +122,14 @@ func metricLabel(m, kind string) string {
 }
 
 // levelRows are the configurations of a factor with one metric.
-func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Table) {
+func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
 	base := baselineOf(s)
-	t := &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
-	var rows []chart.Row
+	t = &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
 	unit := unitOf(metric)
-	add := func(name string, value, low, high *float64, n int, change string, hollow bool) {
+	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
+		name := level + mark
 		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high), Text: text(or(value), unit) + fmt.Sprintf(", n = %d", n), Hollow: hollow}
-		rows = append(rows, row)
+		rows, levels = append(rows, row), append(levels, level)
 		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit), strconv.Itoa(n), change})
 	}
 	for _, c := range ordered(s, f) {
@@ -138,7 +138,7 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Ta
 		}
 		name := c.ID
 		if f != nil {
-			name = c.Levels[factorName(f)]
+			name = c.Levels[f.Title()]
 		}
 		for i := range s.Comparisons {
 			x := &s.Comparisons[i]
@@ -146,23 +146,23 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) ([]chart.Row, *Ta
 				continue
 			}
 			if c.ID == base {
-				add(name+" (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
+				add(name, " (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
 				break
 			}
 			if x.Configuration == c.ID {
-				add(name, x.Value, x.ValueLow, x.ValueHigh, x.N, report.ChangeText(x)+" "+report.IntervalText(x), false)
+				add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, report.ChangeText(x)+" "+report.IntervalText(x), false)
 				break
 			}
 		}
 	}
-	return rows, t
+	return rows, levels, t
 }
 
 func factorKey(f *spec.Factor) string {
 	if f == nil {
 		return ""
 	}
-	return factorName(f)
+	return f.Title()
 }
 
 func baselineOf(s *record.Study) string {
@@ -185,7 +185,7 @@ func ordered(s *record.Study, f *spec.Factor) []record.Configuration {
 	}
 	place := func(c record.Configuration) int {
 		return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
-			name := c.Levels[factorName(f)]
+			name := c.Levels[f.Title()]
 			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
 		})
 	}
@@ -207,13 +207,13 @@ func rowsWords(rows []chart.Row) string {
 
 // scalingFigure draws a metric over the levels of a factor that are numbers, such as workers: the shape of a curve
 // is easier to see than that of bars.
-func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, id string) *Figure {
+func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, levels []string, id string) *Figure {
 	if f == nil || len(rows) < 3 {
 		return nil
 	}
 	line := chart.Series{Name: metric, Dots: true}
-	for _, r := range rows {
-		x, err := strconv.ParseFloat(strings.TrimSuffix(r.Name, " (baseline)"), 64)
+	for i, r := range rows {
+		x, err := strconv.ParseFloat(levels[i], 64)
 		if err != nil || x <= 0 {
 			return nil
 		}
@@ -223,8 +223,8 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + factorName(f), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: factorName(f) + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
+		X:     chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
 		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {

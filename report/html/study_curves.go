@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
@@ -24,7 +25,7 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 	for _, x := range points {
 		line.X, line.Y = append(line.X, x.Value), append(line.Y, x.Throughput)
 		line.Low, line.High = append(line.Low, or(x.Low)), append(line.High, or(x.High))
-		words := fmt.Sprintf("%s: %s ok/s, n = %d", procedureValue(p.Path, x.Value), figure.Rate(x.Throughput), x.N)
+		words := fmt.Sprintf("%s: %s ok/s, n = %d", report.ProcedureValue(p.Path, x.Value), figure.Rate(x.Throughput), x.N)
 		line.Notes = append(line.Notes, words)
 		if x.Value == p.Chosen {
 			chosen.X, chosen.Y, chosen.Notes = append(chosen.X, x.Value), append(chosen.Y, x.Throughput), append(chosen.Notes, "chosen: "+words)
@@ -37,9 +38,9 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 		Series: []chart.Series{line, chosen},
 	}
 	for _, x := range points {
-		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: procedureValue(p.Path, x.Value)})
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: report.ProcedureValue(p.Path, x.Value)})
 	}
-	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"), procedureValue(p.Path, p.Chosen), p.Reason)
+	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"), report.ProcedureValue(p.Path, p.Chosen), p.Reason)
 	return newFigure(c, "", nil)
 }
 

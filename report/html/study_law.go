@@ -59,10 +59,10 @@ func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint)
 	base := baselineOf(s)
 	for _, c := range s.Configurations {
 		var n float64
-		if c.Factor != factorName(f) && c.ID != base {
+		if c.Factor != f.Title() && c.ID != base {
 			continue
 		}
-		if _, err := fmt.Sscan(c.Levels[factorName(f)], &n); err != nil || !(n > 0) {
+		if _, err := fmt.Sscan(c.Levels[f.Title()], &n); err != nil || !(n > 0) {
 			continue
 		}
 		p := capacity.ScalePoint{N: n}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
 
 // scalingPicture is the drawing of throughput over the factor of a study, and all of its figure.
 func scalingPicture(t *testing.T, s *record.Study) (svg string, f *Figure) {
 	t.Helper()
-	for _, sec := range studySections(&Source{Study: s}, "") {
+	for _, sec := range studySections(&Source{Study: s}, report.Of(s), "") {
 		for _, b := range sec.Blocks {
 			if b.Figure != nil && strings.Contains(b.Figure.ID, "-curve-0") {
 				return string(b.Figure.SVG), b.Figure

@@ -236,8 +236,7 @@ func trendWords(f *report.SuiteFigure, metrics ...string) string {
 		if st.Kind != record.StatementTrend || len(metrics) > 0 && !slices.Contains(metrics, st.Metric) {
 			continue
 		}
-		goes, _, _ := strings.Cut(st.Stated, ":")
-		words = append(words, fmt.Sprintf("%s %s, %s (%s)", report.SuiteMetric(st), goes, st.Level, st.Agreement))
+		words = append(words, fmt.Sprintf("%s %s, %s (%s)", report.SuiteMetric(st), st.Goes, st.Level, st.Agreement))
 	}
 	if len(words) == 0 {
 		return ""

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"strings"
@@ -27,24 +28,13 @@ type Block struct {
 	ID      string
 	Heading string
 	Lines   []string
-	Points  []Point
-	Facts   []Fact
-	Tiles   []Tile
+	Points  []report.Point
+	Facts   []report.Fact
+	Tiles   []report.Tile
 	Figure  *Figure
 	Table   *Table
 	Code    *Code
 }
-
-// Point is an item of a list with a mark before it: "good", "bad", "warn" or "note", and the mark's own words.
-type Point struct {
-	Kind, Mark, Text string
-}
-
-// Fact is a name and a value.
-type Fact struct{ Name, Value string }
-
-// Tile is a figure that a reader looks for first, with what it means below.
-type Tile struct{ Name, Value, Note string }
 
 // Code is text to copy.
 type Code struct{ Label, Text string }
@@ -148,36 +138,58 @@ func columns(texts int, names ...string) []Column {
 	return list
 }
 
-// shared turns a section that the terminal and Markdown print into one of a page.
-func shared(s report.Section) Section {
-	b := Block{Lines: s.Lines}
-	title := capital(s.Title)
-	if s.Named {
-		title = s.Title
-	}
-	for _, p := range s.Points {
-		b.Points = append(b.Points, pointOf(p))
-	}
-	if s.Table != nil && len(s.Table.Rows) > 0 {
-		b.Table = &Table{Caption: title, Columns: columns(max(1, s.Table.Left), s.Table.Header...), Rows: s.Table.Rows, Folded: s.Long, Quiet: true}
-		for i := max(0, len(b.Table.Columns)-s.Table.Last); i < len(b.Table.Columns); i++ {
-			b.Table.Columns[i].Number = false
+// arranged puts the sections of a document under the headings of a page, those of one group under one of them. Before
+// each are the figures that are drawn of it, by its ID.
+func arranged(list []report.Section, prefix string, figures map[string][]*Figure) []Section {
+	var page []Section
+	for i := range list {
+		s := &list[i]
+		title := capital(s.Title)
+		if s.Named {
+			title = s.Title
 		}
-		for i, n := range s.Notes {
-			b.Table.Notes = append(b.Table.Notes, fmt.Sprintf("[%d] %s", i+1, n))
+		blocks := figureBlocks(figures[s.ID])
+		b := blockOf(s, title)
+		switch n := len(page); {
+		case s.Group == "":
+			page = append(page, Section{ID: prefix + cmp.Or(s.ID, slug(s.Title)), Title: title,
+				Blocks: append(blocks, b)})
+		case n > 0 && page[n-1].ID == prefix+slug(s.Group):
+			b.Heading = title
+			page[n-1].Blocks = append(append(page[n-1].Blocks, blocks...), b)
+		default:
+			b.Heading = title
+			page = append(page, Section{ID: prefix + slug(s.Group), Title: capital(s.Group), Blocks: append(blocks, b)})
 		}
 	}
-	return Section{ID: slug(s.Title), Title: title, Blocks: []Block{b}}
+	return page
 }
 
-// pointOf takes the severity of a finding from the front of its sentence.
-func pointOf(text string) Point {
-	for word, kind := range map[string]string{"invalid ": "bad", "warning ": "warn", "note ": "note"} {
-		if rest, ok := strings.CutPrefix(text, word); ok {
-			return Point{Kind: kind, Mark: strings.TrimSpace(word), Text: rest}
+// figureBlocks are the figures of which there is anything to draw.
+func figureBlocks(list []*Figure) (blocks []Block) {
+	for _, f := range list {
+		if f != nil {
+			blocks = append(blocks, Block{Figure: f})
 		}
 	}
-	return Point{Kind: "note", Text: text}
+	return blocks
+}
+
+// blockOf is what a section has as a part of a page.
+func blockOf(s *report.Section, title string) Block {
+	b := Block{Lines: s.Lines, Points: s.Points, Facts: s.Facts}
+	if s.Table == nil || len(s.Table.Rows) == 0 {
+		return b
+	}
+	b.Table = &Table{Caption: cmp.Or(title, capital(s.Group)), Rows: s.Table.Rows, Folded: s.Long || s.Appendix,
+		Quiet: true}
+	for i, name := range s.Table.Header {
+		b.Table.Columns = append(b.Table.Columns, Column{Name: name, Number: !s.Table.LeftAligned(i)})
+	}
+	for i, n := range s.Notes {
+		b.Table.Notes = append(b.Table.Notes, fmt.Sprintf("[%d] %s", i+1, n))
+	}
+	return b
 }
 
 // filled leaves out sections that have nothing to show.
@@ -212,5 +224,5 @@ func slug(s string) string {
 			break
 		}
 	}
-	return "s-" + strings.Trim(b.String(), "-")
+	return strings.Trim(b.String(), "-")
 }

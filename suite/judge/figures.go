@@ -294,12 +294,11 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 
 // saying adds the words of a level to what is stated of it.
 func saying(stated string, level *published.Level) string {
-	for _, words := range []string{level.Sets["recovery"], level.Sets["words"]} {
-		if words != "" {
-			stated = strings.TrimPrefix(strings.TrimPrefix(stated, published.OnlyDrawn)+"; "+words, "; ")
-		}
+	said := []string{stated, level.Sets["recovery"], level.Sets["words"]}
+	if said[0] == published.OnlyDrawn && said[1]+said[2] != "" {
+		said[0] = ""
 	}
-	return stated
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 }
 
 // stated is what the document has of a level and metric.

@@ -15,7 +15,7 @@ import (
 // trendStatement holds words such as “rises” against the measured levels that they name.
 func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record.SuiteStatement {
 	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric,
-		Level: trendLevels(sweep, t), Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Place: sweep.Place.String(), Baseline: sweep.Baseline}
+		Level: trendLevels(sweep, t), Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Goes: t.Goes, Words: t.Words, Place: sweep.Place.String(), Baseline: sweep.Baseline}
 	if t.Note != "" {
 		st.Doubts = append(st.Doubts, "note on these words: "+t.Note)
 	}

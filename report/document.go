@@ -1,0 +1,272 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Document is all that people are told of a result. It is made once for each kind, by [Of]. The terminal, Markdown and
+// the page print it: what one of them says, the others say too. Texts are as recorded; who prints them makes them
+// harmless.
+type Document struct {
+	Title string
+	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
+	// below it.
+	Verdict, Brief string
+	Grade          Grade
+	// Problem is why it ended early or did not begin, "" if it did.
+	Problem string
+	// Objectives are what was demanded, Findings what came out and what to doubt, Checks what was looked at for doubts.
+	Objectives, Findings, Checks []Point
+	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
+	Tiles    []Tile
+	Facts    []Fact
+	Sections []Section
+	// Parts are those of a suite.
+	Parts []Part
+}
+
+// Part is one of several records of which a document tells: its name, what it found in a sentence, and its own
+// document, nil if there is none.
+type Part struct {
+	Name, Finding string
+	Document      *Document
+}
+
+// Grade is how good something is. Whoever sees no colours has it in words beside.
+type Grade string
+
+// The grades. A note has no colour.
+const (
+	Good Grade = "good"
+	Warn Grade = "warn"
+	Bad  Grade = "bad"
+	Note Grade = "note"
+)
+
+// Point is an item of a list: a word or two, or none, and a sentence.
+type Point struct {
+	Grade      Grade
+	Mark, Text string
+}
+
+// Sign is the grade for those who see no colours.
+func (p Point) Sign() string {
+	return map[Grade]string{Good: "✓", Warn: "!", Bad: "✗", Note: "·"}[p.Grade]
+}
+
+// String is the point in a line.
+func (p Point) String() string {
+	if p.Mark == "" {
+		return p.Sign() + " " + p.Text
+	}
+	return p.Sign() + " " + p.Mark + " " + p.Text
+}
+
+// AllFacts are the facts of a document and, as the last of them, what was checked.
+func (d *Document) AllFacts() []Fact {
+	var checks []string
+	for _, p := range d.Checks {
+		checks = append(checks, p.String())
+	}
+	return append(slices.Clip(d.Facts), Facts("checked", strings.Join(checks, ", "))...)
+}
+
+// Fact is a name, in small letters, and a value.
+type Fact struct{ Name, Value string }
+
+// Tile is a figure with its name and what it means.
+type Tile struct{ Name, Value, Note string }
+
+// facts makes a list of names and values, without those that are not known.
+func Facts(pairs ...string) (list []Fact) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			list = append(list, Fact{pairs[i], pairs[i+1]})
+		}
+	}
+	return list
+}
+
+// form is how one kind of result is printed.
+type form struct {
+	what       string // for errors
+	value      any    // what JSON has
+	document   func() *Document
+	csv, bench func(io.Writer) error // nil where there is none
+}
+
+// formOf knows all results that are printed: records of any kind, a suite with its parts, and judgements that are no
+// records.
+func formOf(result any) form {
+	switch r := result.(type) {
+	case *record.Run:
+		return form{"a run", r, words(runDocument, r), table(runCSV, r), table(runBench, r)}
+	case *record.Study:
+		return form{"a study", r, words(studyDocument, r), table(studyCSV, r), table(studyBench, r)}
+	case *record.Drill:
+		return form{"a drill", r, words(drillDocument, r), table(drillCSV, r), nil}
+	case *record.Probe:
+		return form{"a probe", r, words(probeDocument, r), table(probeCSV, r), table(probeBench, r)}
+	case *record.ComparisonReport:
+		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
+	case *Suite:
+		return form{"a suite", r.Record, words(suiteDocument, r), table(suiteCSV, r), nil}
+	case *record.HistoryReport:
+		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
+	case *record.Sizing:
+		return form{"a size", r, words(sizeDocument, r), nil, nil}
+	case *record.Doctor:
+		return form{"an examination", r, words(doctorDocument, r), nil, nil}
+	}
+	panic(fmt.Sprintf("there is a result that is not printed: %T", result))
+}
+
+func words[T any](document func(T) *Document, of T) func() *Document {
+	return func() *Document { return document(of) }
+}
+
+func table[T any](write func(io.Writer, T) error, of T) func(io.Writer) error {
+	return func(w io.Writer) error { return write(w, of) }
+}
+
+// Of words a result: a record of any kind, a [Suite], a history, a size or what the doctor of hosts found.
+func Of(result any) *Document { return formOf(result).document() }
+
+// Value is what JSON has of a result.
+func Value(result any) any { return formOf(result).value }
+
+// Formats says what a result is, and in which forms it is printed; text and JSON are those of the command line.
+func Formats(result any) (what string, formats []string) {
+	f := formOf(result)
+	if f.csv != nil {
+		formats = append(formats, "csv")
+	}
+	if f.bench != nil {
+		formats = append(formats, "gobench")
+	}
+	return f.what, append(formats, "md", "text", "json")
+}
+
+// Write writes a result in one of its [Formats]: "md" for a pull request or a page of documentation, "csv" for a
+// spreadsheet, "gobench" for benchstat.
+func Write(w io.Writer, result any, format string) error {
+	f := formOf(result)
+	switch {
+	case format == "md":
+		return f.document().markdown(w)
+	case format == "csv" && f.csv != nil:
+		return f.csv(w)
+	case format == "gobench" && f.bench != nil:
+		return f.bench(w)
+	}
+	return fmt.Errorf("%s has no form %s", f.what, format)
+}
+
+// gradeOf is the grade of a result by the doubts about it.
+func gradeOf(list []measure.Finding, status record.Status) Grade {
+	switch worst := measure.Worst(list); {
+	case worst == measure.Invalid || status == record.Failed:
+		return Bad
+	case worst == measure.Warning || status != record.Complete:
+		return Warn
+	}
+	return Good
+}
+
+// findingPoints are the doubts about a result, the gravest first.
+func findingPoints(list []measure.Finding) []Point {
+	var points []Point
+	for _, f := range list {
+		points = append(points, Point{severityGrade(f.Severity), string(f.Severity), f.ID + ": " + f.Text})
+	}
+	return points
+}
+
+func severityGrade(s measure.Severity) Grade {
+	switch s {
+	case measure.Invalid:
+		return Bad
+	case measure.Warning:
+		return Warn
+	}
+	return Note
+}
+
+// short keeps the first points of a list, and says how many more there are.
+func short(list []Point, most int, what string) []Point {
+	if len(list) <= most {
+		return list
+	}
+	more := len(list) - most
+	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
+}
+
+func check(good bool, otherwise Grade, yes, no string) Point {
+	if good {
+		return Point{Good, "", yes}
+	}
+	return Point{otherwise, "", no}
+}
+
+// moment is when something began, "" if that is not known.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
+
+// Machine is the machine on which a load was made.
+func Machine(e record.Environment) string {
+	var parts []string
+	for _, s := range []string{e.Host, e.CPU} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if e.Threads > 0 {
+		parts = append(parts, figure.Significant(e.Cores)+" of "+figure.Plural(e.Threads, "processor thread"))
+	}
+	if e.MemoryBytes > 0 {
+		parts = append(parts, figure.Bytes(int64(e.MemoryBytes))+" of memory")
+	}
+	for _, s := range []string{e.Distro, strings.TrimSpace(e.OS + " " + e.Kernel)} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if e.Virtual != "" {
+		parts = append(parts, "in "+e.Virtual)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Version says which program made a record.
+func Version(t record.Tool) string {
+	text := strings.TrimSpace(t.Name + " " + t.Version)
+	if t.Commit != "" {
+		text += " (" + t.Commit[:min(12, len(t.Commit))]
+		if t.Modified {
+			text += ", with changes"
+		}
+		text += ")"
+	}
+	return text
+}
+
+// begun is when a record was begun, and by which program.
+func begun(h *record.Head) string {
+	text := moment(h.Started)
+	if v := Version(h.Tool); v != "" && text != "" {
+		text += " with " + v
+	}
+	return text
+}

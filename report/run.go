@@ -1,0 +1,493 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// runDocument tells a run: what it is worth, what was asked and achieved, the operations with response and service
+// time, what went wrong, and what it takes to repeat it.
+func runDocument(r *record.Run) *Document {
+	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
+		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity)}
+	h := runHeld(r)
+	d.Brief, d.Verdict = verdict(h, r.Validity, r.Status)
+	switch {
+	case h.missed > 0:
+		d.Grade = Bad
+	case h.unknown > 0 && d.Grade == Good:
+		d.Grade = Warn
+	}
+	p := r.Phase("measure")
+	if p == nil {
+		d.Facts = Facts("result", "nothing was measured ("+string(r.Status)+")")
+	} else {
+		d.Tiles, d.Checks = runTiles(r, p), runChecks(r, p)
+		d.Sections = appendFilled(nil, operations(r, p), failures(p))
+		d.Facts = Facts("load", runLoad(r, p))
+	}
+	d.Facts = append(d.Facts, Facts("durability", Durability(r), "data", Data(r))...)
+	if p != nil {
+		d.Facts = append(d.Facts, runCounts(r, p)...)
+	}
+	d.Facts = append(d.Facts, Facts("target", runTarget(r))...)
+	if r.Lab != nil {
+		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
+		lab := LabSections(r.Lab, r.LabAfter, r.Series)
+		lab[0].Lines = lab[0].Lines[1:] // the fact says it
+		d.Sections = appendFilled(d.Sections, lab...)
+	}
+	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
+	if p != nil {
+		d.Sections = appendFilled(d.Sections, clientUse(r, p), loadProcesses(r))
+	}
+	d.Sections = appendFilled(d.Sections, conditions(r))
+	return d
+}
+
+// runTitle says what was loaded with what.
+func runTitle(r *record.Run) string {
+	target := r.Target.Address
+	if software := strings.TrimSpace(r.Target.Kind + " " + r.Target.Version); r.Target.Kind != "embedded" &&
+		r.Target.Kind != "null" && software != "" {
+		if r.Target.Topology != "" {
+			software += ", " + r.Target.Topology
+		}
+		target += " (" + software + ")"
+	}
+	return fmt.Sprintf("workload %s on %s", workloadName(r.Specification.Workload), target)
+}
+
+func workloadName(w spec.Workload) string {
+	name := w.Name
+	if w.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
+		name = "ycsb-" + name
+	}
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(w.Params)) {
+		list = append(list, k+"="+w.Params[k])
+	}
+	if len(list) > 0 {
+		name += " (" + strings.Join(list, ", ") + ")"
+	}
+	return name
+}
+
+// runLoad says how the load was made.
+func runLoad(r *record.Run, p *record.PhaseResult) string {
+	l := r.Specification.Load
+	workers := figure.Plural(p.Workers, "worker")
+	if n := len(r.Clients); n > 0 {
+		workers += fmt.Sprintf(" in %d load processes", n)
+	}
+	var how string
+	switch {
+	case l.Open() && l.Rate > 0:
+		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", figure.Rate(float64(l.Rate)), l.Arrivals, workers)
+	case l.Open():
+		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
+	case l.Pace > 0:
+		how = fmt.Sprintf("%s, %s/s each", workers, figure.Rate(float64(l.Pace)))
+	default:
+		how = "closed loop of " + workers
+	}
+	if n := len(l.Stages); n > 0 {
+		how += ", " + figure.Plural(n, "stage")
+	}
+	how += ", measured for " + nanoseconds(p.Seconds*1e9)
+	if l.Warmup > 0 {
+		how += " after " + l.Warmup.String() + " of warm-up"
+	}
+	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+}
+
+// runCounts say how much succeeded, and what became of the rest.
+func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
+	count := func(n int64, what string) string {
+		if n == 0 {
+			return ""
+		}
+		return figure.Count(n) + " " + what
+	}
+	achieved, attempted, documents := figure.Rate(p.Rates.Achieved)+" ok/s", "", ""
+	if p.Offered > 0 {
+		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
+			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
+	}
+	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
+		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
+			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
+	}
+	if p.Rates.Achieved > 0 && p.Rates.Documents/p.Rates.Achieved > 1.01 {
+		documents = fmt.Sprintf("%s/s (%s/s)", figure.Rate(p.Rates.Documents), figure.Bytes(int64(p.Rates.Bytes)))
+	}
+	return Facts("achieved", achieved, "attempted", attempted,
+		"dropped", count(r.Course.Dropped, "operations were given up because they were too late"),
+		"unsent", count(r.Course.Unsent, "operations were due but not sent when the run ended"),
+		"retries", count(p.All.Retries, "commands were sent again by the client, hidden in slow operations"),
+		"documents", documents)
+}
+
+// share is a part of a whole, none of nothing.
+func share(part, whole float64) string {
+	if whole == 0 {
+		return figure.Percent(0)
+	}
+	return figure.Percent(part / whole)
+}
+
+// Durability says what writes were asked to wait for, and what the server's own default is where nothing was asked.
+func Durability(r *record.Run) string {
+	d := r.Specification.Durability
+	asked := d.Asked()
+	var parts []string
+	switch {
+	case d.Name != "":
+		parts = append(parts, d.Name+" ("+strings.Join(asked, ", ")+")")
+	case len(asked) > 0:
+		parts = append(parts, asked...)
+	default:
+		text := "as the address or the server says"
+		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {
+			text = "that of the lab's servers for " + r.Target.Level
+		} else if w != "" { // MongoDB 4.4 and later say so
+			text += " (the server's default is w: " + w + ")"
+		}
+		parts = append(parts, text)
+	}
+	if d.ReadConcern != "" {
+		parts = append(parts, "read concern "+d.ReadConcern)
+	}
+	if d.ReadPreference != "" {
+		parts = append(parts, "read from "+d.ReadPreference)
+	}
+	if client := r.ClientSettings["client"]; client != "in-process" && client != "" {
+		parts = append(parts, "client "+client)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Data says what was there to be read, "" if nobody knows.
+func Data(r *record.Run) string {
+	f := r.Fill
+	if f == nil {
+		return ""
+	}
+	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
+		return "none; the target stores nothing"
+	}
+	text := figure.Count(f.Records) + " records"
+	switch {
+	case f.Skipped:
+		text += ", taken as they were (" + figure.Count(f.Counted) + " documents)"
+	case f.Inserted > 0:
+		rate := 0.0
+		if f.Seconds > 0 {
+			rate = float64(f.Inserted) / f.Seconds
+		}
+		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9),
+			figure.Rate(rate))
+	default:
+		text += ", already loaded (" + figure.Count(f.Counted) + " documents)"
+	}
+	return text
+}
+
+// runTarget is what was loaded, as it was found.
+func runTarget(r *record.Run) string {
+	text := r.Target.Address
+	said := strings.TrimSuffix(text, ":") // the address of a target without a server says what it is
+	for _, v := range []string{strings.TrimSpace(r.Target.Kind + " " + r.Target.Version), r.Target.Topology} {
+		if v != "" && v != said {
+			text += ", " + v
+		}
+	}
+	for _, key := range []string{"storage.wiredTiger.cacheSizeGB", "wiredTiger.cacheSizeBytes", "cacheSizeGB",
+		"cache"} {
+		if v := r.Target.Settings[key]; v != "" {
+			text += ", " + key + " " + v
+		}
+	}
+	return text
+}
+
+// objectivePoints say which objectives were met.
+func objectivePoints(list []measure.ObjectiveResult) []Point {
+	var points []Point
+	for _, o := range list {
+		p := Point{Bad, "missed", o.Objective}
+		switch {
+		case o.Unknown:
+			p = Point{Warn, "unknown", o.Objective + ": " + o.Why}
+		case o.Met:
+			p = Point{Good, "met", o.Objective}
+		}
+		if o.Measured != nil {
+			p.Text += ": " + figure.Value(*o.Measured, o.Unit)
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// runTiles are the figures that decide: how much, how long, what is lost.
+func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
+	achieved := Tile{"Throughput", figure.Rate(p.Rates.Achieved) + " ok/s", "closed loop: as fast as answers come"}
+	if p.Offered > 0 {
+		achieved.Note = fmt.Sprintf("of %s offered (%s)", figure.Rate(p.Rates.Offered),
+			share(p.Rates.Achieved, p.Rates.Offered))
+	}
+	what, l := "Service time", p.All.Service
+	if r.Scheduled {
+		what, l = "Response time", p.All.Response
+	}
+	list := []Tile{achieved}
+	if l != nil {
+		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)},
+			Tile{what + " p99", stated(l.P99), beyond(l.Count, 0.99)},
+			Tile{what + " p99.9", stated(l.P999), beyond(l.Count, 0.999)})
+	}
+	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed),
+		figure.Count(p.Counts.Indeterminate))
+	if p.Dropped > 0 {
+		note += fmt.Sprintf(", %s dropped", figure.Count(p.Dropped))
+	}
+	if n := r.Course.Unsent; n > 0 {
+		note += fmt.Sprintf(", %s unsent", figure.Count(n))
+	}
+	return append(list, Tile{"Not ok", RunLoss(r, p), note})
+}
+
+// RunLoss is the share of operations that were asked for and did not succeed. Those that were given up or were never
+// sent are among them: nobody who waits for them can tell the difference.
+func RunLoss(r *record.Run, p *record.PhaseResult) string {
+	gone := p.Dropped + r.Course.Unsent
+	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
+}
+
+// stated is a percentile, "-" where there are too few values for it.
+func stated(ns *int64) string {
+	if ns == nil {
+		return "-"
+	}
+	return nanoseconds(float64(*ns))
+}
+
+// beyond says how many values a percentile stands on.
+func beyond(n int64, q float64) string {
+	if n < measure.MinCount(q) {
+		return "too few values to state it"
+	}
+	return figure.Count(n-int64(q*float64(n))) + " values at or beyond"
+}
+
+// operations is the table of the operation classes, response time first.
+func operations(r *record.Run, p *record.PhaseResult) Section {
+	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
+		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
+			"mean"}}}
+	if r.Scheduled {
+		s.Lines = []string{"response: from when an operation was due to its answer, what users feel; service: from sending it"}
+	} else {
+		s.Lines = []string{"service: from sending an operation to its answer; no schedule, so nothing tells what users would wait"}
+	}
+	classes := slices.Clone(p.Classes)
+	slices.SortStableFunc(classes, func(a, b record.ClassResult) int { // parts come last
+		switch {
+		case a.Part == b.Part:
+			return 0
+		case b.Part:
+			return -1
+		}
+		return 1
+	})
+	for _, c := range classes {
+		name, first, times := c.Name, "service", c.Service
+		if c.Part {
+			name += " (part)"
+		}
+		if r.Scheduled && !c.Part {
+			first, times = "response", c.Response
+		}
+		s.Table.row(append([]string{name, first, figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate)},
+			quantiles(times)...)...)
+		if r.Scheduled && !c.Part {
+			s.Table.row(append([]string{name, "service", "", ""}, quantiles(c.Service)...)...)
+		}
+	}
+	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {
+		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
+	}
+	return s
+}
+
+// quantiles are the columns of a latency.
+func quantiles(l *record.Latency) []string {
+	if l == nil {
+		return slices.Repeat([]string{"-"}, 8)
+	}
+	var cells []string
+	for _, q := range []*int64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999} {
+		cells = append(cells, stated(q))
+	}
+	return append(cells, nanoseconds(float64(l.Max)), nanoseconds(l.Mean))
+}
+
+// mostFailures is how many ways of failing are listed; the record has all of them.
+const mostFailures = 50
+
+// failures lists the ways in which operations did not succeed, the most frequent first. Those that found no document
+// count as failed, but have no error of their own.
+func failures(p *record.PhaseResult) Section {
+	s := Section{ID: "not-ok", Title: "not ok", Table: &Table{Header: []string{"operation", "outcome", "reason",
+		"count", "first", "last"}, Left: 3}}
+	missing := map[string]int64{}
+	for _, c := range p.Classes {
+		if !c.Part {
+			missing[c.Name] = c.Counts.NotFound
+		}
+	}
+	for i, f := range p.Failures {
+		if f.Outcome == "not-found" {
+			missing[f.Class] -= f.Count
+		}
+		if i >= mostFailures {
+			continue
+		}
+		reason := f.Reason
+		if f.Code != 0 || f.CodeName != "" {
+			reason += fmt.Sprintf(" %d %s", f.Code, f.CodeName)
+		}
+		example := ""
+		if f.Example != "" {
+			example = s.note("for example: " + f.Example)
+		}
+		s.Table.row(f.Class, f.Outcome, strings.TrimSpace(strings.TrimSpace(reason)+" "+example), figure.Count(f.Count),
+			figure.Duration(f.First), figure.Duration(f.Last))
+	}
+	if more := len(p.Failures) - mostFailures; more > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s more in %s", figure.Plural(more, "way"), record.RunFile))
+	}
+	for _, c := range p.Classes {
+		if n := missing[c.Name]; n > 0 && !c.Part {
+			s.Table.row(c.Name, "not-found", "no document with that key", figure.Count(n), "", "")
+		}
+	}
+	return s
+}
+
+// clientUse says what the load cost on this side.
+func clientUse(r *record.Run, p *record.PhaseResult) Section {
+	c := p.Client
+	who := "client"
+	if r.ClientSettings["client"] == "in-process" {
+		who = "process" // the embedded engine works in it as well
+	}
+	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation),
+		figure.Percent(c.CPUShare))
+	if p.InFlight != nil {
+		text += fmt.Sprintf(", %s operations under way", figure.Significant(*p.InFlight))
+	}
+	if l := p.Lateness; l != nil && l.P99 != nil {
+		text += ", sent late by p99 " + stated(l.P99)
+	}
+	s := Section{ID: "client", Facts: []Fact{{who, text}}}
+	if x := p.Service; x != nil {
+		s.Facts = append(s.Facts,
+			Fact{"service",
+				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers",
+					nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
+	}
+	return s
+}
+
+// loadProcesses shows what each of several load processes did.
+func loadProcesses(r *record.Run) Section {
+	s := Section{ID: "clients", Title: "load processes",
+		Table: &Table{Header: []string{"process", "status", "ok", "ok/s", "began late by", "problem"}, Left: 2, Last: 1}}
+	for _, c := range r.Clients {
+		s.Table.row(strconv.Itoa(c.Number), c.Status, figure.Count(c.Succeeded), figure.Rate(c.Rate),
+			nanoseconds(float64(c.StartSkew)), c.Problem)
+	}
+	if n := len(r.Clients); n > 0 {
+		made := "1 process"
+		if n > 1 {
+			made = fmt.Sprintf("%d processes", n)
+		}
+		s.Lines = []string{made + " made the load together; their histograms are merged."}
+	}
+	return s
+}
+
+// conditions is what somebody needs, beside the facts, who wants to repeat the run or doubts it.
+func conditions(r *record.Run) Section {
+	s := Section{ID: "conditions", Title: "conditions", Appendix: true,
+		Table: &Table{Header: []string{"what", "value"}, Left: 2}}
+	add := func(what, value string) {
+		if value != "" {
+			s.Table.row(what, value)
+		}
+	}
+	add("command", strings.Join(r.Command, " "))
+	add("seed", strconv.FormatUint(r.Specification.Workload.Seed, 10))
+	add("level of the lab's servers", r.Target.Level)
+	for _, side := range []struct {
+		name     string
+		settings map[string]string
+	}{{"client: ", r.ClientSettings}, {"target: ", r.Target.Settings}} {
+		for _, key := range slices.Sorted(maps.Keys(side.settings)) {
+			add(side.name+key, side.settings[key])
+		}
+	}
+	add("system", strings.TrimSpace(r.Environment.OS+" "+r.Environment.Arch+" "+r.Environment.Kernel))
+	return s
+}
+
+// runChecks are the questions of the validity, each with what came of it; docs/run.md lists the findings.
+func runChecks(r *record.Run, p *record.PhaseResult) []Point {
+	offered := p.Offered > 0
+	var list []Point
+	for _, c := range []struct {
+		name     string
+		applies  bool
+		findings []string
+	}{
+		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "too-short"}},
+		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
+		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
+			"pool-wait", "client-lost"}},
+		{"sent on time", offered, []string{"schedule-lateness"}},
+		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
+		{"target was there", true, []string{"outage", "nothing", "nothing-succeeded"}},
+		{"enough values", true, []string{"few-samples"}},
+		{"content as written", true, []string{"corrupt", "short-data"}},
+		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
+		{"record whole", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
+			"nothing-measured", "unwritten"}},
+	} {
+		if !c.applies {
+			continue
+		}
+		of := slices.DeleteFunc(slices.Clone(r.Validity),
+			func(f measure.Finding) bool { return !slices.Contains(c.findings, f.ID) })
+		switch worst := measure.Worst(of); {
+		case worst == measure.Invalid:
+			list = append(list, Point{Bad, "", c.name})
+		case worst == measure.Warning:
+			list = append(list, Point{Warn, "", c.name})
+		case len(of) > 0:
+			list = append(list, Point{Note, "", c.name + " (with a note)"})
+		default:
+			list = append(list, Point{Good, "", c.name})
+		}
+	}
+	return list
+}

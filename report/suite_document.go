@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// suiteDocument says everything about a suite but what its parts say of themselves: what was repeated at which size,
+// what each part found, how the document's statements stand to it, and what its advice is worth here.
+func suiteDocument(s *Suite) *Document {
+	r := s.Record
+	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem,
+		Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
+		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
+	d.Brief = d.Verdict
+	if d.Problem == "" && s.Problem != "" {
+		d.Problem = "the document cannot be shown: " + s.Problem
+	}
+	counts := s.Record.Counts
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		switch g := p.grade(); {
+		case g == Bad && len(p.Problem)+len(p.Unread) == 0: // its figures must not be used
+			d.Grade = Bad
+		case (g == Bad || g == Warn) && d.Grade == Good:
+			d.Grade = Warn
+		}
+	}
+	if d.Grade == Good && (counts[record.Disagrees] > 0 || r.Budget == record.BudgetSmoke) ||
+		r.Status == record.Running {
+		d.Grade = Warn
+	}
+	d.Tiles = s.tiles(counts)
+	d.Sections = appendFilled(nil, s.partsSection(), s.lateSection(), s.leftSection())
+	for i := range s.Figures {
+		x := s.figureSection(&s.Figures[i])
+		x.ID = NthID("figure", i)
+		d.Sections = appendFilled(d.Sections, x)
+	}
+	d.Sections = append(d.Sections, s.settingsSections()...)
+	d.Sections = appendFilled(d.Sections, s.lossSection(), s.drillUseSection(), s.practicesSection(), s.adviceSection())
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		d.Parts = append(d.Parts, Part{Name: p.Name, Finding: p.Finding(), Document: p.document()})
+	}
+	return d
+}
+
+// document is that of the record of a part, nil if there is none that can be read. What was published is with the
+// figures of the suite.
+func (p *SuitePart) document() (d *Document) {
+	switch {
+	case p.Study != nil:
+		d = Of(p.Study)
+	case p.Drill != nil:
+		d = Of(p.Drill)
+	case p.Probe != nil:
+		d = Of(p.Probe)
+	default:
+		return nil
+	}
+	d.Sections = slices.DeleteFunc(d.Sections, func(s Section) bool { return s.Group == GroupPublished })
+	return d
+}
+
+// points are what the document says and what was found here, and the parts whose figures must not be used. As long as
+// nothing can be held against the document, and while the suite goes on, they are its parts.
+func (s *Suite) points() []Point {
+	points := s.headlines()
+	whole := len(points) > 0 && s.Record.Status != record.Running
+	if !whole {
+		points = nil
+	}
+	for i := range s.Parts {
+		if p := &s.Parts[i]; !whole || p.grade() == Bad {
+			points = append(points, Point{p.grade(), p.Name + ":", p.Finding()})
+		}
+	}
+	return points
+}
+
+// agreementGrade is that of an agreement.
+func agreementGrade(a record.Agreement) Grade {
+	switch a {
+	case record.Agrees, record.SameDirection:
+		return Good
+	case record.Disagrees:
+		return Warn
+	}
+	return Note
+}
+
+// grade is that of a part. What was left out has none: nothing is known of it.
+func (p *SuitePart) grade() Grade {
+	switch {
+	case p.Status == record.PartFailed || p.Unread != "":
+		return Bad
+	case p.Study != nil:
+		return gradeOf(p.Study.Validity, p.Study.Status)
+	case p.Drill != nil && p.Drill.Verdict == record.Violated:
+		return Warn // it is a finding, and not a doubt
+	case p.Drill != nil:
+		return gradeOf(p.Drill.Validity, p.Drill.Status)
+	case p.Probe != nil && p.Probe.Verdict == record.Lying:
+		return Warn
+	case p.Probe != nil:
+		return gradeOf(p.Probe.Validity, p.Probe.Status)
+	}
+	return Note
+}
+
+// tiles are the statements of the document by what became of them.
+func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
+	all, done := 0, 0
+	for _, n := range counts {
+		all += n
+	}
+	for i := range s.Parts {
+		if s.Parts[i].Status == record.PartDone {
+			done++
+		}
+	}
+	list := []Tile{{"Parts done", fmt.Sprintf("%d of %d", done, len(s.Parts)), s.scaleNote()}}
+	if all == 0 {
+		return list
+	}
+	for _, x := range []struct {
+		of   record.Agreement
+		note string
+	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"},
+		{record.SameDirection, "better or worse as there, by another ratio"},
+		{record.Disagrees, "the other direction, or a difference on one side only"},
+		{record.NotTold, "too uncertain to say"}, {record.NotMeasured,
+			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
+		list = append(list, Tile{Capitalised(string(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
+	}
+	return list
+}
+
+// scaleNote is the scale in a few words.
+func (s *Suite) scaleNote() string {
+	own := slices.ContainsFunc(s.Parts, func(p SuitePart) bool {
+		return p.Study != nil &&
+			p.Study.Specification.Scale != nil
+	})
+	if s.Record.Scale == (spec.Scale{}) && own {
+		return "parts have scales of their own"
+	}
+	return "scale " + suiteScale(s)
+}
+
+// checks say what was looked at in the suite as a whole.
+func (s *Suite) checks() []Point {
+	left, failed, invalid, few := 0, 0, 0, 0
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		switch p.Status {
+		case record.PartLeft:
+			left++
+		case record.PartFailed:
+			failed++
+		}
+		if p.Study != nil {
+			if measure.Worst(p.Study.Validity) == measure.Invalid {
+				invalid++
+			}
+			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool {
+				return f.ID == "few-trials" &&
+					f.Severity != measure.Note
+			}) {
+				few++
+			}
+		}
+	}
+	looked := func(n int, good, bad string) Point {
+		if n == 0 {
+			return Point{Good, "", good}
+		}
+		return Point{Warn, "", figure.Plural(n, "part") + " " + bad}
+	}
+	return []Point{looked(failed, "no part failed", "failed"), looked(left, "no part was left out", "left out"),
+		looked(invalid, "no part is invalid", "invalid"),
+		looked(few, "enough trials for verdicts", "with too few trials for a verdict")}
+}
+
+// doubts are those of the suite, and how many there are in each part.
+func (s *Suite) doubts() []Point {
+	list := findingPoints(s.Record.Validity)
+	where := map[measure.Finding][]string{} // what several parts say is said once
+	var said []measure.Finding
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		for _, f := range p.Findings() {
+			key := measure.Finding{ID: f.ID, Severity: f.Severity, Text: f.Text}
+			switch {
+			case f.Severity == measure.Note:
+			case where[key] == nil:
+				said = append(said, key)
+				fallthrough
+			default:
+				where[key] = append(where[key], p.Name)
+			}
+		}
+	}
+	for _, f := range said {
+		list = append(list, Point{severityGrade(f.Severity), string(f.Severity),
+			fmt.Sprintf("%s: %s: %s", strings.Join(where[f], ", "), f.ID, f.Text)})
+	}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Unread != "" {
+			list = append(list, Point{Warn, "warning", p.Name + ": its record cannot be read: " + p.Unread})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Point) int {
+		return slices.Index(grades, a.Grade) - slices.Index(grades,
+			b.Grade)
+	})
+	return list
+}
+
+// grades are the grades of doubts, the gravest first.
+var grades = []Grade{Bad, Warn, Note}
