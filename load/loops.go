@@ -10,6 +10,10 @@ import (
 // what the kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
+// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both busy
+// with whole batches of replies, and two threads get more of a machine that they share with the target than one.
+const manyWorkers = 128
+
 // eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A
 // worker is the same straight code there; it gives the thread away wherever it waits.
 type eventLoop struct {
@@ -37,7 +41,12 @@ func (c *crew) wantedLoops() int {
 	if !ok || !loop.Supported || !c.alone || c.plain || !st.OnLoops() {
 		return 0
 	}
-	return min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), len(c.workers))
+	cores := runtime.GOMAXPROCS(0)
+	n := max(1, cores/coresPerLoop)
+	if len(c.workers) >= manyWorkers*n {
+		n = cores
+	}
+	return min(n, len(c.workers))
 }
 
 // makeLoops spreads the workers over n loops.
