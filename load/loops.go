@@ -10,8 +10,8 @@ import (
 // what the kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
-// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both busy
-// with whole batches of replies, and two threads get more of a machine that they share with the target than one.
+// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both
+// busy with whole batches of replies, and two threads get more of a machine that they share with the target than one.
 const manyWorkers = 128
 
 // eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A
