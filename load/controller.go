@@ -61,16 +61,27 @@ func (c *controller) conduct(ctx context.Context) (Report, error) {
 	return c.finish()
 }
 
-// start makes what needs the clock of the run, and sets the workers going.
+// start sets the workers going. The run begins when everything is made that can be made before: for very many workers
+// that takes seconds, which would be missing from the window.
 func (c *controller) start() error {
-	c.base = time.Now()
 	if err := c.books.open(&c.plan); err != nil {
 		return err
 	}
-	if err := c.makeWaiters(); err != nil {
-		return err
+	loops := c.wantedLoops()
+	if loops > 0 {
+		c.giveRecorders(&c.books, loops)
+	} else {
+		c.giveRecorders(&c.books, len(c.workers))
+		if err := c.makeWaiters(); err != nil {
+			return err
+		}
 	}
-	c.giveRecorders(&c.books)
+	c.base = time.Now()
+	if loops > 0 {
+		if err := c.makeLoops(loops); err != nil {
+			return err
+		}
+	}
 	c.warming.Store(int64(len(c.workers)))
 	c.active.Store(int64(c.steps[0].n))
 	c.step, c.watch.looked = 1, c.now()

@@ -29,10 +29,10 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 	c.active.Store(int64(len(c.workers)))
 	wk := c.workers[0]
 	var err error
-	if wk.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
+	if wk.wait, err = newPreciseWaiter(&c.clock, c.stop); err != nil {
 		tb.Fatal(err)
 	}
-	c.giveRecorders(&c.books)
+	c.giveRecorders(&c.books, len(c.workers))
 	return wk
 }
 
@@ -67,7 +67,7 @@ func TestNoAllocationPerOperation(t *testing.T) {
 // TestPreciseWaiter: it never wakes early, and it wakes when the run stops, whatever it waits for.
 func TestPreciseWaiter(t *testing.T) {
 	stop := make(chan struct{})
-	c := clock{base: time.Now()}
+	c := &clock{base: time.Now()}
 	w, err := newPreciseWaiter(c, stop)
 	if err != nil {
 		t.Fatal(err)

@@ -10,48 +10,48 @@ import (
 // what the kernel does for its connections, the controller and, often, the target take as much again.
 const coresPerLoop = 2
 
-// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both busy with whole
-// batches of replies, and two threads get more of a machine that they share with the target than one.
+// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both
+// busy with whole batches of replies, and two threads get more of a machine that they share with the target than one.
 const manyWorkers = 128
 
-// eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A worker is the
-// same straight code there; it gives the thread away wherever it waits.
+// eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A
+// worker is the same straight code there; it gives the thread away wherever it waits.
 type eventLoop struct {
 	loop  *loop.Loop
 	tasks []*loop.Task
 }
 
-// makeWaiters decides what the workers run on, event loops or goroutines.
+// makeWaiters makes what workers on goroutines wait with.
 func (c *crew) makeWaiters() error {
-	if c.onLoops() {
-		return c.makeLoops()
-	}
 	for _, w := range c.workers {
 		var err error
 		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
-			w.wait = newTimerWaiter(c.clock, c.stop)
-		} else if w.wait, err = newPreciseWaiter(c.clock, c.stop); err != nil {
+			w.wait = newTimerWaiter(&c.clock, c.stop)
+		} else if w.wait, err = newPreciseWaiter(&c.clock, c.stop); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// onLoops reports whether the workers can run on event loops. The load phase stays on goroutines: its workers wait for
-// each other.
-func (c *crew) onLoops() bool {
+// wantedLoops is on how many event loops the workers run: as many as the cores are worth, or none if they cannot. The
+// load phase stays on goroutines: its workers wait for each other.
+func (c *crew) wantedLoops() int {
 	st, ok := c.store.(loop.Store)
-	return ok && loop.Supported && c.alone && !c.plain && st.OnLoops()
-}
-
-// makeLoops spreads the workers over as many loops as the cores are worth.
-func (c *crew) makeLoops() error {
+	if !ok || !loop.Supported || !c.alone || c.plain || !st.OnLoops() {
+		return 0
+	}
 	cores := runtime.GOMAXPROCS(0)
 	n := max(1, cores/coresPerLoop)
 	if len(c.workers) >= manyWorkers*n {
 		n = cores
 	}
-	for range min(n, len(c.workers)) {
+	return min(n, len(c.workers))
+}
+
+// makeLoops spreads the workers over n loops.
+func (c *crew) makeLoops(n int) error {
+	for range n {
 		l, err := loop.New(c.base)
 		if err != nil {
 			return err
@@ -68,12 +68,8 @@ func (c *crew) makeLoops() error {
 }
 
 // giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then
-// stays in the caches of the processor.
-func (c *crew) giveRecorders(from *books) {
-	shares := len(c.loops)
-	if shares == 0 {
-		shares = len(c.workers)
-	}
+// stays in the caches of the processor. shares is how many loops or goroutines there are.
+func (c *crew) giveRecorders(from *books, shares int) {
 	for i, w := range c.workers {
 		if i >= shares {
 			first := c.workers[i%shares]

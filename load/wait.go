@@ -26,13 +26,13 @@ func (c clock) now() int64 { return int64(time.Since(c.base)) }
 // timerWaiter waits with the runtime's timers. On Linux those wake up to about 1 ms late, because the
 // runtime's poller rounds its timeout to whole milliseconds.
 type timerWaiter struct {
-	clock clock
+	clock *clock
 	stop  <-chan struct{}
 	wake  chan struct{}
 	timer *time.Timer
 }
 
-func newTimerWaiter(c clock, stop <-chan struct{}) *timerWaiter {
+func newTimerWaiter(c *clock, stop <-chan struct{}) *timerWaiter {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return &timerWaiter{clock: c, stop: stop, wake: make(chan struct{}, 1), timer: t}

@@ -40,7 +40,7 @@ type timerfdWaiter struct {
 }
 
 // newPreciseWaiter returns a waiter of high precision. It fails if there are no file descriptors left.
-func newPreciseWaiter(c clock, stop <-chan struct{}) (waiter, error) {
+func newPreciseWaiter(c *clock, stop <-chan struct{}) (waiter, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("making a timer for a worker: %w (raise the limit of open files with ulimit -n)", err)
