@@ -18,7 +18,8 @@ type config struct {
 	operations int
 	workers    int
 	only       string
-	seconds    int // length of the timed figures
+	server     string // of the part waiting
+	seconds    int    // length of the timed figures
 }
 
 func main() {
@@ -30,6 +31,7 @@ func main() {
 	flag.IntVar(&c.operations, "operations", 100_000, "operations of each client per round")
 	flag.IntVar(&c.workers, "workers", 16, "workers, threads or connections of each client")
 	flag.StringVar(&c.only, "only", "", "one part: "+strings.Join(partNames(), ", "))
+	flag.StringVar(&c.server, "server", "", "one server of the part waiting: immediate, slow, mongod")
 	flag.IntVar(&c.seconds, "seconds", 20, "length of the parts that run for a time")
 	flag.Parse()
 	ctx, stop := interrupted()

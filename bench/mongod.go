@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -33,15 +34,16 @@ func mongodPath() string {
 	return path
 }
 
-// startMongod starts a mongod of its own on loopback, with the records that the clients ask for.
-func startMongod(ctx context.Context, program, dir string) (addr string, stop func(), err error) {
+// startMongod starts a mongod of its own on loopback, with the records that the clients ask for. used is the processor time
+// that it took until now.
+func startMongod(ctx context.Context, program, dir string) (addr string, used func() time.Duration, stop func(), err error) {
 	data, err := os.MkdirTemp(dir, "mongod")
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	addr = ln.Addr().String()
 	_ = ln.Close() // mongod takes the port; nobody else is likely to in between
@@ -50,7 +52,11 @@ func startMongod(ctx context.Context, program, dir string) (addr string, stop fu
 		"--nounixsocket", "--logpath", filepath.Join(data, "log"))
 	cmd.SysProcAttr = childAttributes()
 	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("start %s: %w", program, err)
+		return "", nil, nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	used = func() time.Duration {
+		seconds, _, _ := process.CPUSeconds(cmd.Process.Pid)
+		return time.Duration(seconds * float64(time.Second))
 	}
 	stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -58,9 +64,9 @@ func startMongod(ctx context.Context, program, dir string) (addr string, stop fu
 	}
 	if err := fillMongod(ctx, addr); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("load %s: %w", addr, err)
+		return "", nil, nil, fmt.Errorf("load %s: %w", addr, err)
 	}
-	return addr, stop, nil
+	return addr, used, stop, nil
 }
 
 // fillMongod waits until the server answers and loads the records.
@@ -109,7 +115,7 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	}
 	defer os.RemoveAll(dir)
 	p := buildPeers(ctx, dir)
-	addr, stop, err := startMongod(ctx, path, dir)
+	addr, used, stop, err := startMongod(ctx, path, dir)
 	if err != nil {
 		return err
 	}
@@ -135,9 +141,9 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds (goals: wire ≥ %.1f × go-ycsb, ≥ %.1f × YCSB)\n",
 		c.rounds, leastOverYCSB, leastOverJava)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\twire ×\t\t\n")
+	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\tserver µs/op\twire ×\t\t\n")
 	for _, workers := range []int{16, 64} {
-		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir}
+		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir, server: used, serverCPU: figures{}}
 		b.c.workers = workers
 		clients := []string{clientWire, clientDriver, peerYCSB, peerJava}
 		f, rates, err := b.measure(ctx, clients)
@@ -147,10 +153,10 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 		for _, client := range clients {
 			switch {
 			case client == peerJava && home == "":
-				fmt.Fprintf(t, "%d\t%s\tnot measured: %s names no YCSB\t\t\t\t\t\n", workers, client, javaVariable)
+				fmt.Fprintf(t, "%d\t%s\tnot measured: %s names no YCSB\t\t\t\t\t\t\n", workers, client, javaVariable)
 				continue
 			case len(rates[client]) == 0:
-				fmt.Fprintf(t, "%d\t%s\tnot built\t\t\t\t\t\n", workers, client)
+				fmt.Fprintf(t, "%d\t%s\tnot built\t\t\t\t\t\t\n", workers, client)
 				continue
 			}
 			over, met := rates.median(clientWire)/rates.median(client), ""
@@ -160,7 +166,8 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 			case peerJava:
 				met = verdict(over >= leastOverJava)
 			}
-			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client), span(rates[client]), f.median(client), over, met)
+			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client), span(rates[client]),
+				f.median(client), b.serverCPU.median(client), over, met)
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -65,6 +66,8 @@ type bout struct {
 	operation string
 	peers     peers
 	dir       string
+	server    func() time.Duration // processor time that the server took, nil where nobody asks
+	serverCPU figures              // of the server, µs per operation
 }
 
 // message is the file with the message that the C loop sends.
@@ -84,12 +87,19 @@ func (b bout) measure(ctx context.Context, clients []string) (cpu, rates figures
 	cpu, rates = figures{}, figures{}
 	for range b.c.rounds {
 		for _, client := range clients {
+			var before time.Duration
+			if b.server != nil {
+				before = b.server()
+			}
 			o, ok, err := b.once(ctx, client)
 			if err != nil {
 				return nil, nil, err
 			}
 			if !ok {
 				continue
+			}
+			if b.server != nil {
+				b.serverCPU[client] = append(b.serverCPU[client], float64((b.server()-before).Microseconds())/float64(o.Operations))
 			}
 			if allowed := o.Operations / 1000; client != peerYCSB && o.Failed > 0 || o.Failed > allowed { // go-ycsb asks for a key that it did not load now and then
 				return nil, nil, fmt.Errorf("%s: %d of %d operations failed", client, o.Failed, o.Operations)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -57,6 +58,9 @@ func waiting(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nA point read where the server makes clients wait: wire over the C loop, median of %d rounds (goals: throughput ≥ %.2f ×, processor time per operation ≤ %.2f ×)\n",
 		c.rounds, leastThroughput, mostCPU)
 	for _, s := range waitingServers(dir, p, messages) {
+		if !strings.HasPrefix(s.name, c.server) {
+			continue
+		}
 		if err := s.compare(ctx, w, c, p, messages); err != nil {
 			return err
 		}
@@ -77,7 +81,10 @@ func waitingServers(dir string, p peers, messages string) []waitingServer {
 			func(ctx context.Context) (string, func(), error) { return startSlow(ctx, p.slow, dir, messages) }},
 	}
 	if path := mongodPath(); path != "" {
-		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) { return startMongod(ctx, path, dir) }})
+		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) {
+			addr, _, stop, err := startMongod(ctx, path, dir)
+			return addr, stop, err
+		}})
 	}
 	return list
 }

@@ -22,7 +22,7 @@ func (b bout) javaArguments(home, phase string) []string {
 	for _, pair := range []string{
 		"workload=site.ycsb.workloads.CoreWorkload", "mongodb.url=mongodb://" + b.addr + "/ycsb_java?directConnection=true&w=1",
 		"recordcount=100000", "operationcount=" + strconv.Itoa(b.c.operations), "requestdistribution=zipfian",
-		"readproportion=0.5", "updateproportion=0.5", "batchsize=100",
+		"readproportion=0.5", "updateproportion=0.5",
 	} {
 		args = append(args, "-p", pair)
 	}

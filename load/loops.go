@@ -10,6 +10,10 @@ import (
 // kernel does for its connections, the conductor and, often, the target take as much again.
 const coresPerLoop = 2
 
+// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both busy with whole
+// batches of replies, and two threads get more of a machine that they share with the target than one.
+const manyWorkers = 128
+
 // eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A worker is the
 // same straight code there; it gives the thread away wherever it waits.
 type eventLoop struct {
@@ -25,7 +29,12 @@ func (c *crew) onLoops() bool {
 
 // makeLoops spreads the workers over as many loops as the cores are worth.
 func (c *crew) makeLoops() error {
-	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), len(c.workers)) {
+	cores := runtime.GOMAXPROCS(0)
+	n := max(1, cores/coresPerLoop)
+	if len(c.workers) >= manyWorkers*n {
+		n = cores
+	}
+	for range min(n, len(c.workers)) {
 		l, err := loop.New(c.base)
 		if err != nil {
 			return err
