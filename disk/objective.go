@@ -18,7 +18,9 @@ func Conclude(p *record.Probe) record.Conclusion {
 		return record.Ended
 	case measure.Worst(p.Validity) == measure.Invalid:
 		return record.Incredible
-	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):
+	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
+		return !o.Met
+	}):
 		return record.Missed
 	}
 	return record.Satisfied

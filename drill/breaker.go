@@ -312,7 +312,8 @@ func (b *breaker) faults() []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, one := range b.list() {
 		b.mu.Lock()
-		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.what.Target, one.spec.Strike.String()), Manner: one.what.Manner,
+		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.what.Target, one.spec.Strike.String()),
+			Manner: one.what.Manner,
 			Shards: b.round.shardsOf(one), Hit: one.proof.Hit, Evidence: one.proof.Evidence, Problem: one.problem}
 		if one.injected && !b.clock.zero.IsZero() {
 			f.Injected, f.Done = b.clock.at(one.what.Asked), b.clock.at(one.what.Done)

@@ -44,7 +44,8 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	r := &round{result: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
 	r.breaks = newBreaker(r)
 	for _, name := range []string{action.StepDown, action.Kill} {
-		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true, struck: r.before.Members[:1]}
+		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true,
+			struck: r.before.Members[:1]}
 		b.what.Asked = began
 		r.breaks.add(b)
 	}

@@ -128,7 +128,8 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
 		r.breaks = newBreaker(r)
 		for _, m := range members {
-			r.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true, struck: []record.LabMember{m}})
+			r.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true,
+				struck: []record.LabMember{m}})
 		}
 		return r
 	}

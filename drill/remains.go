@@ -11,13 +11,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does not
-// bring the bytes back.
+// stored are the targets on whose disks a fault stored other bytes than were written. Healing ends the fault and does
+// not bring the bytes back.
 func stored(faults []record.DrillFault, specs []spec.Fault) []string {
 	var targets []string
 	for _, f := range faults {
 		a := action.Find(f.Fault.Action)
-		damages := a != nil && a.Damages != nil && slices.ContainsFunc(specs, func(s spec.Fault) bool { return s.Strike == f.Fault && a.Damages(s) })
+		damages := a != nil && a.Damages != nil && slices.ContainsFunc(specs, func(s spec.Fault) bool {
+			return s.Strike == f.Fault && a.Damages(s)
+		})
 		if damages && f.Injected > 0 && !slices.Contains(targets, f.Target) {
 			targets = append(targets, f.Target)
 		}

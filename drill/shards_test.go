@@ -69,7 +69,8 @@ func clusterRound(t *testing.T, unspread bool) *round {
 	}
 	w.streams = []*watched{s}
 	r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{WindowEnd: int64(40 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1", Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1",
+			Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
 		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}}
 	r.books.placed = m
 	r.parts = w.courses()
@@ -143,7 +144,8 @@ func TestShardWithoutWrites(t *testing.T) {
 // Where no shard was struck, such as with a router, none has to have had writes.
 func TestRouterStrikesNoShard(t *testing.T) {
 	r := clusterRound(t, true)
-	r.result.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1", Injected: int64(10 * time.Second), Hit: true}
+	r.result.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1",
+		Injected: int64(10 * time.Second), Hit: true}
 	r.result.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
 	r.struckShards()
 	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Holds {

@@ -12,7 +12,9 @@ import (
 // What could not be broken is no moment on the timeline, and nothing follows it.
 func TestFaultThatCouldNotBeDone(t *testing.T) {
 	c := made(20*time.Second, time.Millisecond, 0, 0)
-	r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Injected: int64(5 * time.Second), Hit: true}, {Fault: spec.ParseStrike("kill:rs0-9")}}}
+	r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Injected: int64(5 * time.Second), Hit: true},
+			{Fault: spec.ParseStrike("kill:rs0-9")}}}
 	zero := time.Now()
 	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
 	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0)
@@ -65,7 +67,8 @@ func TestEveryStopIsTold(t *testing.T) {
 		}
 		c.slices = append(c.slices, slice{number: ms / 10, ok: 5, okFirst: at(s), okLast: at(s + 0.009)})
 	}
-	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Injected: at(10), Hit: true}}}
+	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"),
+		Injected: at(10), Hit: true}}}
 	var told []string
 	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, clock{time.Now()}, 0) {
 		if m.Kind == record.MomentFirstWrite {

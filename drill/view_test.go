@@ -131,11 +131,13 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true,
+		struck: []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true, struck: []record.LabMember{{Role: "primary"}}})
+	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true,
+		struck: []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)
 	}

@@ -321,8 +321,8 @@ func MemberURI(uri, member string) (string, error) {
 	return a.String(), nil
 }
 
-// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin, which
-// is what its TXT record says wherever it says anything.
+// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin,
+// which is what its TXT record says wherever it says anything.
 func seedList(a *mongouri.Address) {
 	if _, said := a.Option("tls", "ssl"); !said {
 		a.Set("tls", "true")

@@ -98,8 +98,8 @@ func export(w io.Writer, exporter string, overall *ycsbtext.Overall, m *ycsbtext
 	return e.Close()
 }
 
-// WriteRun writes the measured phase of the run recorded in dir as YCSB would have printed it: the summary lines that scripts
-// and spreadsheets read. With a schedule the series are there twice, as with measurement.interval=both.
+// WriteRun writes the measured phase of the run recorded in dir as YCSB would have printed it: the summary lines that
+// scripts and spreadsheets read. With a schedule the series are there twice, as with measurement.interval=both.
 func WriteRun(w io.Writer, dir string, r *record.Run) error {
 	p := r.Phase("measure")
 	if p == nil {

@@ -99,7 +99,8 @@ func (k *recorder) finish(report *load.Report, problem error) error {
 	if s := k.writer.Summary(load.PhaseMeasure); s != nil {
 		judged := *s
 		judged.Unsent = report.Measured.Unsent
-		e.Validity = measure.Judge(&judged, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores, InProcess: k.inside,
+		e.Validity = measure.Judge(&judged, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores,
+			InProcess: k.inside,
 			Displaced: report.Displaced, Rejected: report.Rejected, EventsLost: report.EventsLost})
 	}
 	_, err := k.writer.Finish(e)

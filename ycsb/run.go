@@ -147,7 +147,8 @@ func (r *call) measure(ctx context.Context, core workload.Workload, st store.Sto
 	if err != nil {
 		return err
 	}
-	w := newThreads(ctx, core, r.settings, sink.probes, limited(mostInsertLines, func(s string) { fmt.Fprintln(r.process.Stderr, s) }))
+	w := newThreads(ctx, core, r.settings, sink.probes,
+		limited(mostInsertLines, func(s string) { fmt.Fprintln(r.process.Stderr, s) }))
 	if cfg.Duration == 0 {
 		cfg.Duration = forever
 	}

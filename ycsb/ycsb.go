@@ -36,8 +36,8 @@ type call struct {
 	url      *target // nil for embedded
 }
 
-// Run does what a command line asks for and prints what YCSB prints. It fails with an [Error] where there is more to say
-// than what went wrong.
+// Run does what a command line asks for and prints what YCSB prints. It fails with an [Error] where there is more to
+// say than what went wrong.
 func Run(ctx context.Context, args *Args, p Process) error {
 	r := &call{process: p, args: args}
 	fmt.Fprintln(p.Stderr, r.commandLine())

@@ -186,7 +186,8 @@ func probed(in Input) (list []record.DoctorFinding) {
 	case record.Suspicious:
 		list = append(list, one(storage, "durability", record.DoctorWarning, verdict, honest, "the storage is faster than its class can be", "prove it with a power cut: plimsoll disk witness --help")...)
 	case record.Honest, record.NotProvable:
-		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), verdict, honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
+		list = append(list, one(storage, "durability", either(p.Verdict == record.Honest, record.DoctorAdvice), verdict,
+			honest, "what is acknowledged must be there after a power cut", "prove it with a power cut: plimsoll disk witness --help")...)
 	}
 	if j := p.Journal; j != nil && j.Flush != nil && j.Flush.P99 != nil {
 		flush := time.Duration(*j.Flush.P99)

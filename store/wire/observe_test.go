@@ -49,7 +49,8 @@ func TestObserver(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		begun := time.Now()
-		if _, err := server.AskStatistics(ctx, s); err == nil || errors.As(err, &refused) || time.Since(begun) > 6*time.Second {
+		if _, err := server.AskStatistics(ctx, s); err == nil || errors.As(err, &refused) ||
+			time.Since(begun) > 6*time.Second {
 			t.Errorf("a server that does not answer: %v after %v", err, time.Since(begun))
 		}
 	})

@@ -19,7 +19,9 @@ func Conclude(s *record.Study) record.Conclusion {
 		return record.Incredible
 	case s.Capacity != nil && !s.Capacity.Confirmed:
 		return record.Missed
-	case slices.ContainsFunc(s.Objectives, func(o record.ConfigurationObjective) bool { return !o.Holds && !o.Exploratory }):
+	case slices.ContainsFunc(s.Objectives, func(o record.ConfigurationObjective) bool {
+		return !o.Holds && !o.Exploratory
+	}):
 		return record.Missed
 	}
 	return record.Satisfied
@@ -31,7 +33,9 @@ func ConcludeComparison(r *record.ComparisonReport, unwanted ...string) record.C
 	switch {
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return record.Incredible
-	case slices.ContainsFunc(r.Comparisons, func(c record.Comparison) bool { return slices.Contains(unwanted, string(c.Verdict)) }):
+	case slices.ContainsFunc(r.Comparisons, func(c record.Comparison) bool {
+		return slices.Contains(unwanted, string(c.Verdict))
+	}):
 		return record.Missed
 	}
 	return record.Satisfied

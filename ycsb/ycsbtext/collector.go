@@ -156,7 +156,8 @@ func (c *Collector) latencies(class collectedClass, ci *measure.ClassInterval, a
 	c.histogram(c.m.RecordIntended, failed, at, ci.Failed)
 }
 
-func (c *Collector) histogram(record func(string, time.Duration, int64, int64), op string, at time.Duration, h *measure.Histogram) {
+func (c *Collector) histogram(record func(string, time.Duration, int64, int64), op string, at time.Duration,
+	h *measure.Histogram) {
 	for us, n := range microseconds(h) {
 		record(op, at, us, n)
 	}

@@ -80,7 +80,8 @@ func testIntervals() []*measure.Interval {
 		}},
 		{Phase: "measure", Start: time.Second, End: 2 * time.Second, Classes: []measure.ClassInterval{
 			classInterval(1370*time.Microsecond, 100, 0, 0, 7), none(), none(),
-			classInterval(500*time.Microsecond, 5), classInterval(200*time.Microsecond, 5), classInterval(300*time.Microsecond, 5),
+			classInterval(500*time.Microsecond, 5), classInterval(200*time.Microsecond, 5),
+			classInterval(300*time.Microsecond, 5),
 		}},
 	}
 }
