@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
 // The credentials of all addresses in this file, as they are written there and as they are meant.
@@ -148,8 +150,11 @@ func TestUnreachable(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
-		address := strings.TrimSuffix(strings.TrimPrefix(s.uri, "mongodb://"), "/")
-		attempt(t, address).checkRefused(t, address, "password")
+		address, err := mongouri.Parse(s.uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempt(t, address.Hosts).checkRefused(t, address.Hosts, "password")
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
 // ycsbFiles are the workloads A to F as property files of YCSB say them: the shares of operations and
@@ -118,7 +120,12 @@ func TestYCSB(t *testing.T) {
 // testYCSB loads and runs a workload through a client; same is what `plimsoll run` loads of it.
 func testYCSB(t *testing.T, s *server, letter, client string, same []bson.Raw) {
 	db := newDatabase("ycsb", letter)
-	args := []string{"mongodb", "-P", writeYCSBFile(t, letter), "-p", "mongodb.url=" + s.uri + db, "-threads", "4", "-s",
+	address, err := mongouri.Parse(s.uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Path = db
+	args := []string{"mongodb", "-P", writeYCSBFile(t, letter), "-p", "mongodb.url=" + address.String(), "-threads", "4", "-s",
 		"-p", "plimsoll.client=" + client, "-p", "plimsoll.seed=7", "-p", "plimsoll.strict=true"}
 	e := plimsoll(t, append([]string{"ycsb", "load"}, args...)...).must(t, 0)
 	load := parseSummary(t, e)
