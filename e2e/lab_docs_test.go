@@ -31,10 +31,15 @@ func TestLabDocs(t *testing.T) {
 			t.Errorf("left are %v (%v)", left, err)
 		}
 	})
+	real, there := enginetest.RealMongo(t)
+	plain := there && !enginetest.HasTLS(t, real)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		for line := range strings.Lines(block[1]) {
 			line = strings.TrimPrefix(strings.TrimSpace(line), "sudo ")
 			line = regexp.MustCompile(`--duration \S+`).ReplaceAllString(line, "--duration 500ms")
+			if plain && strings.Contains(line, "--tls") {
+				line += " --engine documentdb"
+			}
 			runLine(t, dir, home, line)
 			ran++
 		}

@@ -39,12 +39,11 @@ func startServer(engine string, args ...string) (*server, error) {
 	s.cmd = exec.Command(f.binary, append([]string{"engine", "run", engine}, args...)...)
 	s.cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+f.home)
 	s.cmd.Dir, s.cmd.Stderr = f.dir, s.stderr
-	dieWithParent(s.cmd)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
+	if err := startDying(s.cmd); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
 )
@@ -30,8 +31,8 @@ it as their first argument. Its exit code is that of this command; it is 127 whe
 where it cannot be executed.
 
 With documentdb each durability level has an address; 'plimsoll lab status' lists them and says what each means. Of a
-single member majority is the same as durable, because it is its own majority. With mongod there is one address, and
-clients say the durability with each write.`,
+single member majority is the same as durable, because it is its own majority. With mongod there is one address, which
+gets the options that mean the level (w, journal).`,
 		Example: `  plimsoll lab connect three
   plimsoll lab connect three --durability durable
   plimsoll lab connect three -- mongosh
@@ -50,7 +51,7 @@ clients say the durability with each write.`,
 			return startWith(env, args[1:], args[0], uri)
 		},
 	}
-	cmd.Flags().StringVar(&level, "durability", "", "the level that its servers are to stand for, where each level has servers of its own (documentdb)")
+	cmd.Flags().StringVar(&level, "durability", "", "what the address is to stand for: throughput, balanced, durable, majority")
 	return cmd
 }
 
@@ -71,10 +72,32 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 		return uri, nil
 	}
 	known := slices.DeleteFunc(slices.Sorted(maps.Keys(addresses)), func(s string) bool { return s == "" })
-	if len(known) == 0 {
-		return "", usageError("the servers of %s have every durability at one address; leave --durability out, and clients say it with each write", name)
+	if len(known) == 0 { // one address stands for all levels, and its options say which
+		known = slices.Sorted(maps.Keys(writeOptions))
+		if options, ok := writeOptions[level]; ok {
+			return withOptions(addresses[""], options)
+		}
 	}
 	return "", usageError("--durability: unknown level %q%s (known: %s)", level, nearest.DidYouMean(level, known), strings.Join(known, ", "))
+}
+
+// writeOptions are the options of an address of mongod that mean a durability level.
+var writeOptions = map[string][][2]string{
+	"throughput": {{"w", "0"}},
+	"balanced":   {{"w", "1"}, {"journal", "false"}},
+	"durable":    {{"w", "1"}, {"journal", "true"}},
+	"majority":   {{"w", "majority"}},
+}
+
+func withOptions(uri string, options [][2]string) (string, error) {
+	a, err := mongouri.Parse(uri)
+	if err != nil {
+		return "", fmt.Errorf("the address of the lab: %w", err)
+	}
+	for _, o := range options {
+		a.Set(o[0], o[1])
+	}
+	return a.String(), nil
 }
 
 // noDatabase says why a lab of hosts and volumes alone cannot be loaded.
