@@ -22,7 +22,7 @@ LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine
 	run/fleet lab/faultfs drill/ledger load disk
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
-MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
+MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
 GOTEST   = GO="$(GO)" LONGEST="$(LONGEST)" tools/gotest.sh -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
