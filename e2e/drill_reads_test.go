@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // TestReadsAreJudged makes the shipped drill that reads from secondaries at read concern majority, shortened, on a real mongod where
@@ -54,7 +53,11 @@ func TestReadsAreJudged(t *testing.T) {
 	if len(j.Servers) == 0 || j.Servers[0].Server == "" || len(j.Staleness) == 0 {
 		t.Errorf("who answered %v, staleness %v", j.Servers, j.Staleness)
 	}
-	if real == "" && j.Staleness[0].Phase == record.ReadsBefore && j.Staleness[0].Stale == 0 {
+	stale := int64(0) // of all phases: before the fault, a busy machine may have time for few reads
+	for _, phase := range j.Staleness {
+		stale += phase.Stale
+	}
+	if real == "" && stale == 0 {
 		t.Error("secondaries that lag by half a second give no stale read")
 	}
 }
