@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // The checks in this file ask whether the client measured the target or itself.
@@ -171,17 +172,11 @@ func (s *Summary) border() float64 {
 	return s.LittleInFlight() / float64(ended)
 }
 
-// threeSigma is how many standard errors Student's t leaves outside as rarely as a normal distribution leaves three,
-// with df degrees of freedom: the error that is estimated from few intervals is uncertain itself. It is the expansion
-// in 1/df of Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, within 4 % from df = 4 on.
+// threeSigma is the quantile of Student's t with df degrees of freedom that three standard deviations are of a normal
+// distribution: the error that is estimated from few intervals is uncertain itself.
 func threeSigma(df float64) float64 {
-	const z = 3.0
-	z2 := z * z
-	g1 := z * (z2 + 1) / 4
-	g2 := z * ((5*z2+16)*z2 + 3) / 96
-	g3 := z * (((3*z2+19)*z2+17)*z2 - 15) / 384
-	g4 := z * ((((79*z2+776)*z2+1482)*z2-1920)*z2 - 945) / 92160
-	return z + g1/df + g2/(df*df) + g3/(df*df*df) + g4/(df*df*df*df)
+	const below = 0.9986501019683699 // of a normal distribution at three standard deviations
+	return stats.TQuantile(below, df)
 }
 
 // standardError of the mean of independent values.
