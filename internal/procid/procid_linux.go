@@ -17,29 +17,40 @@ func Of(pid int) ID {
 		id.Boot = strings.TrimSpace(string(b))
 	}
 	id.Namespace, _ = os.Readlink("/proc/self/ns/pid")
-	_, id.Ticks, _ = stat(pid)
+	id.Ticks, _ = Ticks(pid)
 	return id
 }
 
-// stat reads the state of a process and when it started, fields 3 and 22 of /proc/PID/stat.
-func stat(pid int) (state string, ticks uint64, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// Stat returns the fields of /proc/PID/stat behind the name of the program, from field 3 on: state, parent and so on.
+func Stat(pid int) ([]string, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name in parentheses may hold any byte
 	if len(fields) < 20 {
-		return "", 0, fmt.Errorf("/proc/%d/stat is not understood", pid)
+		return nil, fmt.Errorf("/proc/%d/stat is not understood", pid)
 	}
-	ticks, err = strconv.ParseUint(fields[19], 10, 64)
-	return fields[0], ticks, err
+	return fields, nil
 }
+
+// Ticks returns when a process started, in clock ticks since boot.
+func Ticks(pid int) (uint64, error) {
+	fields, err := Stat(pid)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// Ended says of the fields of [Stat] that the process has ended, though its parent has not waited for it.
+func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }
 
 // Alive says whether the process is there and has not ended.
 func (id ID) Alive() bool {
-	state, _, err := stat(id.PID)
-	return err == nil && id.PID > 0 && state != "Z" && state != "X" && Of(id.PID) == id
+	fields, err := Stat(id.PID)
+	return err == nil && !Ended(fields) && Of(id.PID) == id
 }
 
 // Signal sends a signal to the process, if it is proven to be there. more adds a proof of the caller's, which is asked

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
 // onOwnThread runs f in a goroutine on a thread that nothing else uses and that ends with f. It is
@@ -281,37 +282,16 @@ func mount(from, at, kind string, flags uintptr) error {
 	return nil
 }
 
-// procStat returns the fields of /proc/PID/stat after the command's name; index 0 is the state.
-func procStat(pid int) ([]string, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return nil, err
-	}
-	// The name is in parentheses and may hold any byte, also a parenthesis.
-	i := bytes.LastIndexByte(data, ')')
-	fields := strings.Fields(string(data[i+1:]))
-	if i < 0 || len(fields) < 20 {
-		return nil, fmt.Errorf("/proc/%d/stat is not understood", pid)
-	}
-	return fields, nil
-}
-
 // StartTime returns when a process was started, in clock ticks since boot. Together with the id it
 // names a process for ever: ids are used again.
-func StartTime(pid int) (uint64, error) {
-	fields, err := procStat(pid)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(fields[19], 10, 64)
-}
+func StartTime(pid int) (uint64, error) { return procid.Ticks(pid) }
 
 // clockTick is the unit of processor time in /proc (sysconf(_SC_CLK_TCK) is 100 on all of Linux).
 const clockTick = 0.01
 
 // CPUSeconds is the processor time that a process used, with the start time that names it; ok is false if it is not there.
 func CPUSeconds(pid int) (seconds float64, born uint64, ok bool) {
-	fields, err := procStat(pid)
+	fields, err := procid.Stat(pid)
 	if err != nil {
 		return 0, 0, false
 	}
@@ -323,8 +303,8 @@ func CPUSeconds(pid int) (seconds float64, born uint64, ok bool) {
 
 // alive says whether the process with this id and start time exists and is not a zombie.
 func Alive(pid int, born uint64) bool {
-	fields, err := procStat(pid)
-	if err != nil || fields[0] == "Z" || fields[0] == "X" {
+	fields, err := procid.Stat(pid)
+	if err != nil || procid.Ended(fields) {
 		return false
 	}
 	now, err := strconv.ParseUint(fields[19], 10, 64)
@@ -335,7 +315,7 @@ func Alive(pid int, born uint64) bool {
 func Descendants(pid int) []int {
 	children := map[int][]int{}
 	for _, p := range allPids() {
-		fields, err := procStat(p)
+		fields, err := procid.Stat(p)
 		if err != nil || fields[0] == "Z" {
 			continue
 		}
