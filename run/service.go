@@ -94,7 +94,7 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	if r.opts.Service == nil {
 		return nil, &store.AddressError{Address: r.target.String(), Problem: "via: a REST service cannot be started from here"}
 	}
-	uri, err := withConcern(r.target.URI, Concern(r.spec.Durability))
+	uri, err := WithConcern(r.target.URI, Concern(r.spec.Durability))
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (s *service) close() {
 	_ = s.End() // the result is written, and how the service ends cannot change it
 }
 
-// withConcern writes a durability into the address of MongoDB, where it wins over what the address says.
-func withConcern(uri string, c store.Concern) (string, error) {
+// WithConcern writes a durability into the address of MongoDB, where it wins over what the address says.
+func WithConcern(uri string, c store.Concern) (string, error) {
 	a, err := mongouri.Parse(uri)
 	if err != nil {
 		return "", &store.AddressError{Address: store.Redact(uri), Problem: err.Error()}

@@ -30,11 +30,11 @@ func TestWithConcern(t *testing.T) {
 		{"mongodb://u:p%2F@h", store.Concern{Journal: &no}, "mongodb://u:p%2F@h/?journal=false"},
 		{"mongodb://h/db?authSource=admin", store.Concern{Read: "majority", Preference: "nearest"}, "mongodb://h/db?authSource=admin&readConcernLevel=majority&readPreference=nearest"},
 	} {
-		if got, err := withConcern(c.uri, c.concern); err != nil || got != c.want {
+		if got, err := WithConcern(c.uri, c.concern); err != nil || got != c.want {
 			t.Errorf("%s with %+v: %q, %v, want %q", c.uri, c.concern, got, err, c.want)
 		}
 	}
-	if _, err := withConcern("mongodb://u:secret@h/?a=%zz", store.Concern{}); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := WithConcern("mongodb://u:secret@h/?a=%zz", store.Concern{}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("options that cannot be read: %v", err)
 	}
 }

@@ -14,9 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func newLabConnectCommand(env *environment) *cobra.Command {
@@ -73,31 +74,17 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 	}
 	known := slices.DeleteFunc(slices.Sorted(maps.Keys(addresses)), func(s string) bool { return s == "" })
 	if len(known) == 0 { // one address stands for all levels, and its options say which
-		known = slices.Sorted(maps.Keys(writeOptions))
-		if options, ok := writeOptions[level]; ok {
-			return withOptions(addresses[""], options)
+		known = slices.Sorted(maps.Keys(levels))
+		if d, ok := levels[level]; ok {
+			return run.WithConcern(addresses[""], run.Concern(d))
 		}
 	}
 	return "", usageError("--durability: unknown level %q%s (known: %s)", level, nearest.DidYouMean(level, known), strings.Join(known, ", "))
 }
 
-// writeOptions are the options of an address of mongod that mean a durability level.
-var writeOptions = map[string][][2]string{
-	"throughput": {{"w", "0"}},
-	"balanced":   {{"w", "1"}, {"journal", "false"}},
-	"durable":    {{"w", "1"}, {"journal", "true"}},
-	"majority":   {{"w", "majority"}},
-}
-
-func withOptions(uri string, options [][2]string) (string, error) {
-	a, err := mongouri.Parse(uri)
-	if err != nil {
-		return "", fmt.Errorf("the address of the lab: %w", err)
-	}
-	for _, o := range options {
-		a.Set(o[0], o[1])
-	}
-	return a.String(), nil
+// levels are the durability levels that the options of one address of mongod can say.
+var levels = map[string]spec.Durability{
+	"throughput": {Name: "throughput"}, "balanced": {Name: "balanced"}, "durable": {Name: "durable"}, "majority": {W: "majority"},
 }
 
 // noDatabase says why a lab of hosts and volumes alone cannot be loaded.
