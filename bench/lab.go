@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -98,11 +96,7 @@ func (b labBench) supervisorShare(ctx context.Context, h *lab.Handle, seconds in
 	if err != nil {
 		return 0, err
 	}
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, err
-	}
-	before, err := p.Stat()
+	before, err := processorTime(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -115,9 +109,6 @@ func (b labBench) supervisorShare(ctx context.Context, h *lab.Handle, seconds in
 		return 0, fmt.Errorf("the run failed: %w\n%s", err, out)
 	}
 	took := time.Since(begin)
-	after, err := p.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return (after.CPUTime() - before.CPUTime()) / took.Seconds(), nil
+	after, err := processorTime(pid)
+	return (after - before).Seconds() / took.Seconds(), err
 }

@@ -196,11 +196,11 @@ func (t ledgerTarget) run(ctx context.Context, wl workload.Workload, st store.St
 	cfg := load.Config{Workers: t.workers, Operations: t.operations}
 	cfg.Ready = func(context.Context) error {
 		runtime.GC() // what the run before left is not this one's
-		r.cpu = -cpuTime()
+		r.cpu = -measure.ProcessCPU()
 		return nil
 	}
 	report, err := load.Run(ctx, cfg, wl, st, s)
-	r.cpu += cpuTime()
+	r.cpu += measure.ProcessCPU()
 	r.took = report.Until - report.From
 	if bad := s.sum.Tally().Bad(); err == nil && bad > 0 {
 		err = fmt.Errorf("%d of %d operations failed", bad, t.operations)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +60,7 @@ func serveCost(ctx context.Context, w io.Writer, c config) error {
 		return err
 	}
 	fmt.Fprintf(w, "  first picture of a run that goes on    %8.1f ms  %s\n", float64(first.Microseconds())/1e3, verdict(first < firstPicture))
-	start, err := s.processorTime()
+	start, err := processorTime(s.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -147,22 +145,6 @@ func (s *server) end() time.Duration {
 		s.used = s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
 	}
 	return s.used
-}
-
-// processorTime is what the server took so far, to a hundredth of a second: the fields utime and stime of proc_pid_stat(5), whose
-// clock ticks are hundredths on every Linux that Go runs on.
-func (s *server) processorTime() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields", s.cmd.Process.Pid, len(fields))
-	}
-	user, err := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
 }
 
 // live finds the page of what runs.
