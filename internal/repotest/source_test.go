@@ -30,7 +30,7 @@ var longFiles = map[string]string{}
 // DIR/... is a folder and all below it.
 var wideFolders = []string{
 	"cmd/...", "e2e/...", "fault/...", "internal/redact", "lab/...", "record/...", "report/...", "serve", "server",
-	"spec", "store/embedded", "study", "suite/...",
+	"spec", "study", "suite/...",
 }
 
 // isWide returns the entry of wideFolders that a folder belongs to, "" for none.

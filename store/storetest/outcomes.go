@@ -89,7 +89,7 @@ func (e *env) everyVerb() map[string]*workload.Request {
 		"scan":      {Verb: workload.Find, Filter: doc(e.T, d()), MayBeEmpty: true},
 		"insert":    insert(e.T, d("_id", "late")),
 		"update":    update(e.T, statement(e.T, d("_id", "late"), d("$set", d("a", 1)))),
-		"aggregate": aggregate(e.T, d("$match", d())),
+		"aggregate": aggregate(e.T, d("$match", d()), d("$group", d("_id", int32(1)))),
 	}
 	for _, req := range all {
 		req.Collection = e.coll

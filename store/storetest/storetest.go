@@ -27,6 +27,8 @@ type Caps struct {
 	// CommonTypes leaves out the BSON types that engines other than MongoDB do not all keep (regular
 	// expressions, code, min and max key, timestamps, user-defined binaries).
 	CommonTypes bool
+	// SortsByIndex is true for a store that returns documents only in an order that the _id or an index has.
+	SortsByIndex bool
 }
 
 // patience is how long a request of the suite may take. It is far more than any needs, so that a busy
