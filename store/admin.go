@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// CheckReply returns the error in the reply to a command as a [*ServerError]: the command was refused, one of its writes
-// failed, or its write concern was not met. It returns nil for a success.
+// CheckReply returns the error in the reply to a command as a [*ServerError]: the command was refused, one of its
+// writes failed, or its write concern was not met. It returns nil for a success.
 func CheckReply(reply []byte) error {
 	raw := bson.Raw(reply)
 	if err := server.Valid(raw); err != nil {
@@ -57,8 +57,8 @@ func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes [
 	return nil
 }
 
-// CountDocuments counts the documents of a collection by an aggregation over all of them. A collection that does not exist
-// has none.
+// CountDocuments counts the documents of a collection by an aggregation over all of them. A collection that does not
+// exist has none.
 func CountDocuments(ctx context.Context, c server.Commander, db, collection string) (int64, error) {
 	reply, err := server.AskOf(ctx, c, db, bson.D{
 		{Key: "aggregate", Value: collection},

@@ -144,8 +144,8 @@ func lookupCode(code int32) codeInfo {
 // CodeName returns the server's name for an error code, "" for an unknown code.
 func CodeName(code int32) string { return lookupCode(code).name }
 
-// ChangesPrimary reports whether an error code says that the server is not the primary or soon will not be. A client must
-// find the new primary before its next attempt.
+// ChangesPrimary reports whether an error code says that the server is not the primary or soon will not be. A client
+// must find the new primary before its next attempt.
 func ChangesPrimary(code int32) bool {
 	switch code {
 	case 10107, 13435, 13436, 10058, 189, 11600, 11602, 91:
@@ -154,7 +154,8 @@ func ChangesPrimary(code int32) bool {
 	return false
 }
 
-// ClassifyServerError returns the outcome of a refused command (ok: 0). write is true for a command that changes documents.
+// ClassifyServerError returns the outcome of a refused command (ok: 0). write is true for a command that changes
+// documents.
 func ClassifyServerError(write bool, code int32, codeName string, labels []string, msg string) (Outcome, Reason) {
 	m := lookupCode(code).meaning
 	switch {
@@ -184,9 +185,9 @@ func ClassifyServerError(write bool, code int32, codeName string, labels []strin
 	return Indeterminate, why
 }
 
-// provesNothingSent recognises the messages of a gateway over PostgreSQL that rule out that the statement was executed: the
-// PostgreSQL server is a read-only standby, or the gateway could not reach it. The gateway reports every failure of the
-// database as code 1.
+// provesNothingSent recognises the messages of a gateway over PostgreSQL that rule out that the statement was executed:
+// the PostgreSQL server is a read-only standby, or the gateway could not reach it. The gateway reports every failure of
+// the database as code 1.
 func provesNothingSent(msg string) bool {
 	return strings.Contains(msg, "read-only transaction") ||
 		strings.Contains(msg, "SQLSTATE 25006") ||

@@ -1,9 +1,9 @@
 // Package store defines where operations go: the Session interface of all targets, the typed outcomes of an operation,
 // and the settings that all targets share.
 //
-// The implementations are store/wire (our own fast client), store/mongo (the official driver), store/embedded (documents
-// on Pebble), store/rest (a REST service over MongoDB) and store/null (a responder for calibration and tests). They pass
-// the conformance suite of store/storetest. Timing, scheduling and counting belong to other packages.
+// The implementations are store/wire (our own fast client), store/mongo (the official driver), store/embedded
+// (documents on Pebble), store/rest (a REST service over MongoDB) and store/null (a responder for calibration and
+// tests). They pass the conformance suite of store/storetest. Timing, scheduling and counting belong to other packages.
 package store
 
 import (
