@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file: queries find what they should, in the order they should.
+// The rules in this file: queries return the right documents in the right order.
 
 // aggregate makes a request of pipeline stages.
 func aggregate(t testing.TB, stages ...bson.D) *workload.Request {
