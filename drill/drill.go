@@ -50,11 +50,8 @@ type Options struct {
 	Mark <-chan time.Time
 }
 
-// Check says what is wrong with a specification, as far as that can be told without touching anything.
+// Check says what is wrong with a complete specification, as far as that can be told without touching anything.
 func Check(asked spec.Drill) error {
-	if err := asked.Validate(); err != nil {
-		return err
-	}
 	errs := []error{run.CheckClients(asked.Run)}
 	for _, f := range asked.Faults {
 		if err := action.Check(f); err != nil {
@@ -80,10 +77,9 @@ const labLabel = "drill"
 // removeAtMost is how long removing the lab may take in the end.
 const removeAtMost = 3 * time.Minute
 
-// Run does the drill that spec asks for and returns its record, which is there also with an error once the drill has
+// Run does the drill that a complete specification asks for and returns its record, which is there also with an error once the drill has
 // begun. When ctx ends, faults are healed first and what was written until then is audited.
 func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
-	asked.Defaults()
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}
