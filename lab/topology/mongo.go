@@ -40,10 +40,10 @@ type mongoCluster struct {
 	patience time.Duration // how long a member that comes back may make no progress
 	tlsDir   string        // with the certificates; empty without TLS
 
-	mu    sync.Mutex
-	roles map[string]string // as they were seen last, by member
-	reported  map[string]string // as events told of them
-	reportedRollbacks  map[string]bool   // rollback files that were told already
+	mu                sync.Mutex
+	roles             map[string]string // as they were seen last, by member
+	reported          map[string]string // as events told of them
+	reportedRollbacks map[string]bool   // rollback files that were told already
 }
 
 // newMongo finds the programs, makes the lab's secrets and all nodes. Nothing runs yet.
