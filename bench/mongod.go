@@ -32,9 +32,10 @@ func mongodPath() string {
 	return path
 }
 
-// startMongod starts a mongod on loopback and loads the records of the clients. used is the processor time of the mongod
-// until now.
-func startMongod(ctx context.Context, program, dir string) (addr string, used func() time.Duration, stop func(), err error) {
+// startMongod starts a mongod on loopback and loads the records of the clients. used is the processor time of the
+// mongod until now.
+func startMongod(ctx context.Context, program, dir string) (
+	addr string, used func() time.Duration, stop func(), err error) {
 	data, err := os.MkdirTemp(dir, "mongod")
 	if err != nil {
 		return "", nil, nil, err
