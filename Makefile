@@ -9,7 +9,7 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here).
 RACED   := cmd/plimsoll serve study/conduct lab/engine lab/faultfs lab/host lab lab/action lab/process disk disk/witness disk/faultcut \
-	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop
+	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.

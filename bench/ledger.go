@@ -283,6 +283,9 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	}
 	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabStandalone}}
+	if err := asked.Complete(); err != nil {
+		return "", nil, errors.Join(err, end())
+	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
 		return "", nil, errors.Join(err, end())

@@ -116,6 +116,9 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 	asked := spec.Drill{External: true, Run: spec.Run{Target: server.URI()}}
 	asked.Run.Load.Rate, asked.Run.Load.Workers = 2000, 16
 	asked.Run.Load.Duration = spec.Duration(outageFrom + outageLoad)
+	if err := asked.Complete(); err != nil {
+		return 0, 0, err
+	}
 	d, err := drill.Run(ctx, asked, drill.Options{
 		Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now},
 	})

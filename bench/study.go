@@ -36,6 +36,9 @@ func studyOf(configurations, trials int) spec.Study {
 	for i := range configurations {
 		asked.Factors[0].Levels = append(asked.Factors[0].Levels, spec.Level{Value: i + 1})
 	}
+	if err := asked.Complete(); err != nil {
+		panic(err) // the study is written above
+	}
 	return asked
 }
 

@@ -35,7 +35,7 @@ func suiteDocument(s *Suite) *Document {
 	if r.Status == record.Running {
 		d.Grade = Warn
 	}
-	d.Tiles = s.tiles(counts)
+	d.Picture, d.Tiles = s.picture(), s.tiles(counts)
 	d.Sections = appendFilled(nil, s.partsSection(), s.lateSection(), s.leftSection())
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
