@@ -1,4 +1,3 @@
-// Package repotest holds the rules of the repository as tests: who may import whom, what only the
-// command line may do, how long functions and files may be, what texts may not say. Each failure
-// prints the reason for its rule. There is no code here for other packages to use.
+// Package repotest has the rules of the repository as tests: imports, calls that only the command line may make, the
+// length of functions and files, and the words of texts. Each failure prints the reason for its rule.
 package repotest
