@@ -213,7 +213,7 @@ func levelFor(d spec.Durability, members, waits int) (string, error) {
 func waitsForStandbys(w string, members, waits int) (bool, error) {
 	majority := quorum(members) + 1
 	if waits > 0 && (w == levelMajority && waits != majority || w != levelMajority && w != "0" && w != "1" && w != strconv.Itoa(waits)) {
-		return false, fmt.Errorf("w: %s: this lab has the levels w: 0, 1 and %d, because its topology.acknowledge is %[2]d; "+
+		return false, fmt.Errorf("w: %s: this lab has the levels w: 0, 1 and %d (topology.acknowledge: %[2]d); "+
 			"leave acknowledge out for a majority", w, waits)
 	}
 	if w == levelMajority {

@@ -116,6 +116,7 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 // retryChange retries a change of the cluster: until the lab's deadline after transient errors, which config servers and
 // shards return just after an election, and hardTries times after other errors.
 func retryChange(ctx context.Context, what string, try func(context.Context) error) error {
+	var before error
 	for hard := 0; ; {
 		one, cancel := context.WithTimeout(ctx, changeLimit)
 		err := try(one)
@@ -123,6 +124,10 @@ func retryChange(ctx context.Context, what string, try func(context.Context) err
 		if err == nil {
 			return nil
 		}
+		if before != nil && cutShort(ctx, err) {
+			err = before // an error for lack of time says nothing about the server
+		}
+		before = err
 		if !server.Transient(code(err)) && !mongo.IsNetworkError(err) {
 			hard++
 		}

@@ -109,7 +109,7 @@ func TestPlanMongoRefusesSets(t *testing.T) {
 		{changedSet(func(s *spec.Lab) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Kind = spec.LabStandalone }), "use replica-set or sharded"},
 		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 65 }), "hosts.count: 65"},
-		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: WiredTiger takes 256MiB"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: 1048576 bytes is not between 256MiB"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind"},
