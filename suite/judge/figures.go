@@ -273,18 +273,19 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 			st := s.stated(sweep, level.Name, metric)
 			st.Part = t.part
 			if sweep.Baseline == "" && t.words != nil {
+				drawn := st.Agreement == record.OnlyDrawn
 				st.Kind, st.Agreement = record.StatementWords, record.NotStated
 				if _, ok := sweep.Value(level.Name, metric); ok || metric == lossMetric {
 					x := t.words(level.Name)
 					st.Found, st.Agreement, st.Why, st.Gap = x.found, x.agreement, x.why, x.gap
 				}
-				st.Stated = saying(st.Stated, level)
+				st.Stated = saying(st.Stated, drawn, level)
 				list = append(list, st)
 				continue
 			}
 			m, lack := t.take(level.Name, metric)
 			judgeRatio(&st, s.means(sweep, level.Name, metric), m, lack, t.margin)
-			if st.Published != nil || st.Ratio != nil || st.Stated != published.OnlyDrawn {
+			if st.Published != nil || st.Ratio != nil || st.Agreement != record.OnlyDrawn {
 				list = append(list, st)
 			}
 		}
@@ -292,20 +293,24 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 	return list
 }
 
-// saying adds the words of a level to what is stated of it.
-func saying(stated string, level *published.Level) string {
+// saying adds the words of a level to what is stated about it, or replaces it if that is only a picture.
+func saying(stated string, drawn bool, level *published.Level) string {
 	said := []string{stated, level.Sets["recovery"], level.Sets["words"]}
-	if said[0] == published.OnlyDrawn && said[1]+said[2] != "" {
+	if drawn && said[1]+said[2] != "" {
 		said[0] = ""
 	}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 }
 
-// stated is what the document has of a level and metric.
+// stated returns a statement with what the document states about a level and metric. Its agreement is
+// [record.OnlyDrawn] if that is only a picture, otherwise not decided yet.
 func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.SuiteStatement {
 	x := sweep.Stated(level, metric)
 	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Baseline: sweep.Baseline,
 		Stated: x.As, Place: x.Place, Published: x.Ratio, Bound: x.Bound}
+	if x.Drawn {
+		st.Agreement = record.OnlyDrawn
+	}
 	if v, ok := sweep.Value(level, metric); ok && v.Note != "" {
 		st.Doubts = append(st.Doubts, "note on "+level+": "+v.Note)
 	}
@@ -356,24 +361,20 @@ func (s *Suite) means(sweep *published.Sweep, level, metric string) span {
 	return span{vl / bh, vh / bl}
 }
 
-// finite numbers are the ones that a record can keep.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 // judgeRatio says how a published ratio stands to a measured one.
 func judgeRatio(st *record.SuiteStatement, means span, m *taken, lack lack, margin float64) {
 	if m != nil {
 		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
 		st.Doubts = append(st.Doubts, toldDoubt(m)...)
-		if finite(m.ratio) && m.ratio > 0 {
-			st.Ratio = &m.ratio
+		if m.ratio > 0 {
+			st.Ratio = record.Finite(m.ratio)
 		}
-		if finite(m.low) && finite(m.high) && !m.single {
-			st.Low, st.High = &m.low, &m.high
+		if low, high := record.Finite(m.low), record.Finite(m.high); low != nil && high != nil && !m.single {
+			st.Low, st.High = low, high
 		}
 	}
 	switch {
-	case st.Published == nil && st.Stated == published.OnlyDrawn:
-		st.Agreement = record.OnlyDrawn
+	case st.Agreement == record.OnlyDrawn:
 	case st.Published == nil:
 		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines say nothing"
 	case m == nil && lack.why == "":
@@ -494,12 +495,7 @@ type comparisons struct {
 }
 
 func comparisonsOf(s *record.Study) *comparisons {
-	x := &comparisons{of: map[[2]string]*record.Comparison{}}
-	for _, c := range s.Configurations {
-		if c.Baseline || x.baseline == "" {
-			x.baseline = c.ID
-		}
-	}
+	x := &comparisons{of: map[[2]string]*record.Comparison{}, baseline: s.BaselineID()}
 	for i := range s.Comparisons {
 		c := &s.Comparisons[i]
 		x.of[[2]string{c.Configuration, c.Metric}], x.baseline = c, c.Baseline

@@ -2,10 +2,10 @@ package judge
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -40,14 +40,14 @@ func lossFinding(d *record.Drill, chance float64, stated bool) finding {
 	if rounds == 0 {
 		return finding{GoneText(gone(d)), record.NotStated, lack{why: "nobody acknowledged a write, so that no promise was broken"}}
 	}
-	low, high := chanceInterval(lossy, rounds)
-	found := fmt.Sprintf("%d of %s lost acknowledged writes: a chance of %s", lossy, figure.Plural(rounds, "round"), ChanceText(low, high))
+	iv := stats.BinomialInterval(lossy, rounds, lossConfidence)
+	found := fmt.Sprintf("%d of %s lost acknowledged writes: a chance of %s", lossy, figure.Plural(rounds, "round"), ChanceText(iv.Low, iv.High))
 	switch {
 	case !stated:
 		return finding{found, record.NotStated, lack{why: "the document states no chance"}}
-	case chance < low || chance > high:
+	case chance < iv.Low || chance > iv.High:
 		return finding{found, record.Disagrees, lack{why: "the document's chance lies outside of the measured interval"}}
-	case high-low > widestChance:
+	case iv.High-iv.Low > widestChance:
 		return finding{found, record.NotTold, lack{why: "so few rounds leave room for many chances; the document's is one of them"}}
 	}
 	return finding{found, record.Agrees, lack{why: "the document's chance lies in the measured interval"}}
@@ -101,7 +101,8 @@ func (s *Suite) losses() (list []record.SuiteLoss) {
 		x := record.SuiteLoss{Part: s.Parts[i].Name}
 		x.Unanswered, x.Gone = gone(d)
 		if x.Rounds, x.Lossy = lossRounds(d); x.Rounds > 0 {
-			x.Low, x.High = chanceInterval(x.Lossy, x.Rounds)
+			iv := stats.BinomialInterval(x.Lossy, x.Rounds, lossConfidence)
+			x.Low, x.High = iv.Low, iv.High
 			x.Most = int64(d.Losses.Max)
 		}
 		for k := range d.Rounds {
@@ -112,42 +113,4 @@ func (s *Suite) losses() (list []record.SuiteLoss) {
 		list = append(list, x)
 	}
 	return list
-}
-
-// chanceInterval is the exact interval of a chance that came true k times in n rounds (Clopper and Pearson 1934).
-func chanceInterval(k, n int) (low, high float64) {
-	tail := (1 - lossConfidence) / 2
-	low, high = 0, 1
-	if k > 0 { // so many or more are as rare as the tail
-		low = bisect(func(p float64) bool { return 1-atMost(k-1, n, p) < tail })
-	}
-	if k < n { // so many or fewer are as rare as the tail
-		high = bisect(func(p float64) bool { return atMost(k, n, p) > tail })
-	}
-	return low, high
-}
-
-// bisect finds where below stops to hold, from 0 to 1.
-func bisect(below func(float64) bool) float64 {
-	a, b := 0.0, 1.0
-	for range 60 {
-		if mid := (a + b) / 2; below(mid) {
-			a = mid
-		} else {
-			b = mid
-		}
-	}
-	return (a + b) / 2
-}
-
-// atMost is the probability of at most k of n with the chance p, which is neither 0 nor 1.
-func atMost(k, n int, p float64) float64 {
-	all, _ := math.Lgamma(float64(n + 1))
-	sum := 0.0
-	for i := range k + 1 {
-		a, _ := math.Lgamma(float64(i + 1))
-		b, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
-	}
-	return min(sum, 1)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -273,7 +274,7 @@ func drillPractice(p *Part) record.SuitePractice {
 	}
 	a.Rests = felt.String()
 	if rounds > 0 {
-		_, high := chanceInterval(0, rounds)
+		high := stats.BinomialInterval(0, rounds, lossConfidence).High
 		a.Rests += fmt.Sprintf(", which leaves room for a chance of loss of up to %s", percent(high))
 	} else {
 		a.Advice += "; nobody promised that a write is there"

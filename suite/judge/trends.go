@@ -233,7 +233,7 @@ func first[T, R any](x T, _ R) T { return x }
 
 // whole is what was measured if it has a ratio and an interval.
 func whole(m *taken) *taken {
-	if m == nil || !(m.ratio > 0) || !(m.low > 0) || !finite(m.ratio) || !finite(m.low) || !finite(m.high) {
+	if m == nil || !(m.ratio > 0 && m.low > 0 && m.high > 0) || math.IsInf(m.ratio+m.low+m.high, 0) {
 		return nil
 	}
 	return m
