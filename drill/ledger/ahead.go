@@ -14,8 +14,8 @@ type chunk struct {
 	ends  []int
 }
 
-// ahead scans a collection and calls each for every document, while it already reads the next ones, so that the scan does
-// not wait for each. It stops with the first error.
+// ahead scans a collection and calls each for every document, while it already reads the next ones, so that the scan
+// does not wait for each. It stops with the first error.
 func ahead(ctx context.Context, src Source, collection string, each func(doc []byte) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

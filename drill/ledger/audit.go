@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Source is one way to read all documents back: the primary at read concern majority, one member directly, or the files of
-// a rollback.
+// Source is one way to read all documents back: the primary at read concern majority, one member directly, or the files
+// of a rollback.
 type Source interface {
 	// Name is the name of the pass in the result: "final", or the name of a member.
 	Name() string
@@ -50,11 +50,11 @@ const (
 // FinalRead is the name of the pass that decides.
 const FinalRead = record.FinalSource
 
-// Audit reads everything back and classifies each write. An error means that it could not begin. A source that fails is in
-// the result, with what was read before. The ledger can be audited again.
+// Audit reads everything back and classifies each write. An error means that it could not begin. A source that fails is
+// in the result, with what was read before. The ledger can be audited again.
 //
-// The load must be over. An abandoned call may still have a write under way: close the sessions, or wait for the server's
-// deadline, before the audit.
+// The load must be over. An abandoned call may still have a write under way: close the sessions, or wait for the
+// server's deadline, before the audit.
 func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerResult, error) {
 	if opts.Workload == nil {
 		return nil, errors.New("ledger: the audit needs the workload, to know the collections")

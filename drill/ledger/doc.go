@@ -1,8 +1,8 @@
 // Package ledger records the outcome of every write, and finds out afterwards whether the write is there.
 //
-// A write is an inserted document or one update of a document. During the load, the ledger records whether each write was
-// acknowledged, proven not applied, or neither. Then an audit reads everything back: first the final read (the primary,
-// at read concern majority), then each member directly.
+// A write is an inserted document or one update of a document. During the load, the ledger records whether each write
+// was acknowledged, proven not applied, or neither. Then an audit reads everything back: first the final read (the
+// primary, at read concern majority), then each member directly.
 //
 // # Classes
 //
@@ -42,13 +42,13 @@
 // A document that is updated gets a counter for each run, _plimsollRUN with the run in eight hexadecimal digits: a
 // field of the document itself and a short number, because that costs the server the least work.
 //
-// In the own workload ("ledger", [Ledger.Workload]) each update has a counter of its own, so updates are known one by one.
-// The updates of another workload ([Ledger.Wrap]) go to documents that all writers share. Each increments one counter of
-// its document, and the audit compares groups of documents with their outcomes. As in Jepsen's counter, the sum must be
-// between the acknowledged and the attempted updates. A reported loss or double is real, but a loss and a double in one
-// group can hide each other, the lost update is not known, and an extra update counts as a phantom if one of the group was
-// refused. Upserts, replacements, and updates that find their document by anything but its _id cannot be checked; the
-// result counts them.
+// In the own workload ("ledger", [Ledger.Workload]) each update has a counter of its own, so updates are known one by
+// one. The updates of another workload ([Ledger.Wrap]) go to documents that all writers share. Each increments one
+// counter of its document, and the audit compares groups of documents with their outcomes. As in Jepsen's counter, the
+// sum must be between the acknowledged and the attempted updates. A reported loss or double is real, but a loss and a
+// double in one group can hide each other, the lost update is not known, and an extra update counts as a phantom if one
+// of the group was refused. Upserts, replacements, and updates that find their document by anything but its _id cannot
+// be checked; the result counts them.
 //
 // # Memory
 //

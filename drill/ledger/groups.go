@@ -8,9 +8,9 @@ import (
 // groupCount is the number of groups of documents. With more groups, two errors are less likely to hide each other.
 const groupCount = 1 << 18
 
-// groups counts the updates of a wrapped workload by state and by the hash of the document's _id. Writers update the same
-// documents, so they share the counts. The counts of one state are adjacent, because nearly all updates are acknowledged
-// and the processor's caches then hold more of them.
+// groups counts the updates of a wrapped workload by state and by the hash of the document's _id. Writers update the
+// same documents, so they share the counts. The counts of one state are adjacent, because nearly all updates are
+// acknowledged and the processor's caches then hold more of them.
 type groups struct {
 	byState [4][groupCount]uint32
 }

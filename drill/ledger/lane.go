@@ -16,8 +16,9 @@ const (
 )
 
 // A page holds the states of pageWrites writes, two bits each. A full page in which all states are the same is kept as
-// that state alone. So a run without failures takes a few bytes per 4096 writes, and the worst one, in which every other
-// write fails, 1 KiB. That is at most 25 MB for 10^8 writes. Sets of intervals would need 16 bytes for each change.
+// that state alone. So a run without failures takes a few bytes per 4096 writes, and the worst one, in which every
+// other write fails, 1 KiB. That is at most 25 MB for 10^8 writes. Sets of intervals would need 16 bytes for each
+// change.
 const (
 	pageWrites = 4096
 	pageBytes  = pageWrites / 4
@@ -31,8 +32,8 @@ type page struct {
 	same state
 }
 
-// lane is a numbered sequence of writes of one writer. Only the last two pages change, because a writer settles its writes
-// before it begins others.
+// lane is a numbered sequence of writes of one writer. Only the last two pages change, because a writer settles its
+// writes before it begins others.
 type lane struct {
 	next  int64 // sequence of the next write
 	pages []page
@@ -148,8 +149,8 @@ func (l *lane) state(sequence int64) state {
 	return state(p.bits[i/4]>>(2*(i%4))) & 3
 }
 
-// acknowledgedAt returns the earliest time at which a write was acknowledged, and how much later it may have been; -1 if
-// not known.
+// acknowledgedAt returns the earliest time at which a write was acknowledged, and how much later it may have been; -1
+// if not known.
 func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 	if l.next-sequence <= int64(len(l.ring)) && l.state(sequence) == acknowledged {
 		return l.ring[sequence&int64(len(l.ring)-1)], 0

@@ -221,8 +221,8 @@ func (l *Ledger) Merge(other *Ledger, shift time.Duration) error {
 	return nil
 }
 
-// Gone records that the ledger of a client process is lost. Its writers have the numbers from first on. Their writes are
-// not called unexpected, and losses among them cannot be seen.
+// Gone records that the ledger of a client process is lost. Its writers have the numbers from first on. Their writes
+// are not called unexpected, and losses among them cannot be seen.
 func (l *Ledger) Gone(first, count int) {
 	l.notes[fmt.Sprintf("the process of writers %d to %d left no ledger, so losses among its writes cannot be seen",
 		first, first+count-1)]++

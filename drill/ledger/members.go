@@ -81,8 +81,8 @@ func (a *audit) judgeMemberGroups(group int) {
 	}
 }
 
-// judgeContents compares the contents of members with the final read, to find documents whose bytes differ although their
-// writes are the same. It returns for each member whether its contents differ. Late members are left out.
+// judgeContents compares the contents of members with the final read, to find documents whose bytes differ although
+// their writes are the same. It returns for each member whether its contents differ. Late members are left out.
 func (a *audit) judgeContents() []bool {
 	differ := make([]bool, len(a.members))
 	known := a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0

@@ -43,9 +43,9 @@ const mostPayload = 16<<20 - 1<<10
 // own documents, reads back acknowledged inserts, and reads slots, its own and those of others. Every single write is
 // known, which is impossible if writers update the same documents.
 //
-// An update increments a counter that no other update uses, by a weight that no other update has. So the counter shows how
-// often the update was applied, and whether it is damaged. Sixteen counters are one document, a slot, and each writer
-// cycles through sixteen slots at a time. Updates are upserts, so they find a slot even if it was rolled back.
+// An update increments a counter that no other update uses, by a weight that no other update has. So the counter shows
+// how often the update was applied, and whether it is damaged. Sixteen counters are one document, a slot, and each
+// writer cycles through sixteen slots at a time. Updates are upserts, so they find a slot even if it was rolled back.
 func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 	if p.Insert == 0 && p.Update == 0 && p.Read == 0 {
 		p.Insert, p.Update, p.Read = 60, 30, 10

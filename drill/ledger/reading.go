@@ -21,8 +21,8 @@ type reading struct {
 	strange bool                           // a slot has another field
 }
 
-// read parses a document without allocating. It returns false if that is not BSON. count is the name of the run's counter;
-// slots allows slots of the own workload.
+// read parses a document without allocating. It returns false if that is not BSON. count is the name of the run's
+// counter; slots allows slots of the own workload.
 func (r *reading) read(doc []byte, count string, slots bool) bool {
 	*r = reading{}
 	all, ok := inside(doc)

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// tagName is the field of an inserted document that names its write. Followed by a run, in eight hexadecimal digits, it is
-// the field that counts the updates of that run: see [counterName].
+// tagName is the field of an inserted document that names its write. Followed by a run, in eight hexadecimal digits, it
+// is the field that counts the updates of that run: see [counterName].
 const tagName = "_plimsoll"
 
 // A tag is a binary value of 24 bytes, with its name and lengths 40: the name of the write in twelve, as [appendName]
@@ -42,7 +42,8 @@ type tag struct {
 // castagnoli is faster for a few bytes, ieee for documents. The processor has instructions for both.
 var castagnoli, ieee = crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable
 
-// proof is the checksum of the identity. One round of a multiplicative mix for each part is cheap and distinguishes writes.
+// proof is the checksum of the identity. One round of a multiplicative mix for each part is cheap and distinguishes
+// writes.
 func (t *tag) proof() uint32 {
 	return uint32(mix(mix(uint64(t.run))^place(t.writer, inserts, t.sequence)) >> 32)
 }
@@ -158,7 +159,8 @@ func integerOf(e []byte) (int64, bool) {
 	return 0, false
 }
 
-// counterDigits is the length of a run in the name of a counter. It is constant, so that no other field is taken for one.
+// counterDigits is the length of a run in the name of a counter. It is constant, so that no other field is taken for
+// one.
 const counterDigits = 8
 
 // counterName is the field that counts the updates of a run in a document.

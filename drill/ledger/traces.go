@@ -11,9 +11,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Traces is a [Source] of bytes instead of documents, such as the log that a member gave up. The tag of an insert proves
-// its write wherever it is found. So does, for an update, a counter after the _id of a slot of the own workload. A write
-// that is not found may still be there, because a document may have been compressed or stored in pieces.
+// Traces is a [Source] of bytes instead of documents, such as the log that a member gave up. The tag of an insert
+// proves its write wherever it is found. So does, for an update, a counter after the _id of a slot of the own workload.
+// A write that is not found may still be there, because a document may have been compressed or stored in pieces.
 type Traces interface {
 	Source
 	// Stretches calls each for all bytes, in stretches. What begins in a stretch ends in it.

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Wrap returns w with a ledger of its writes: each inserted document carries a tag, and each update increments a counter.
-// The load phase stays the same. See the package comment for what is known of the updates.
+// Wrap returns w with a ledger of its writes: each inserted document carries a tag, and each update increments a
+// counter. The load phase stays the same. See the package comment for what is known of the updates.
 //
 // If several processes share the data, put [workload.Share] around the result, or set [Options.First].
 func (l *Ledger) Wrap(w workload.Workload) workload.Workload {
@@ -98,8 +98,8 @@ func (s *tagger) Flush(op *workload.Op) bool {
 // Done implements [workload.Stream].
 func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
 
-// tag replaces the requests that write. It does not change the requests of the inner stream, which prepares parts of them
-// once.
+// tag replaces the requests that write. It does not change the requests of the inner stream, which prepares parts of
+// them once.
 func (s *tagger) tag(op *workload.Op) {
 	s.pieces = s.pieces[:0]
 	writes := false
@@ -207,8 +207,8 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 // SettlesApart implements [load.Apart]. The inner stream, which verifies, does not use the ledger.
 func (s *tagger) SettlesApart() {}
 
-// stateOf returns what the client knows about a write of one request. of is the number of writes of the operation: an error
-// for several does not say which one it means.
+// stateOf returns what the client knows about a write of one request. of is the number of writes of the operation: an
+// error for several does not say which one it means.
 func stateOf(st *load.Settlement, request, of int) state {
 	switch {
 	case st.Abandoned:
@@ -233,8 +233,8 @@ func stateOf(st *load.Settlement, request, of int) state {
 	return indeterminate
 }
 
-// countable returns the element _id of the document that a statement updates, and whether its updates can be counted: the
-// filter must be the _id alone, and the document must keep its counter.
+// countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
+// the filter must be the _id alone, and the document must keep its counter.
 func countable(u *workload.Statement) (id []byte, ok bool) {
 	if u.Upsert {
 		return nil, false

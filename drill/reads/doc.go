@@ -1,13 +1,13 @@
 // Package reads judges what reads returned: whether they kept MongoDB's guarantees for their read concern, read
-// preference and write concern, and how stale they were. A verdict is a pure function of a [History], of the data at the
-// end, and of the guarantees. The package knows no faults, servers, workloads or clocks.
+// preference and write concern, and how stale they were. A verdict is a pure function of a [History], of the data at
+// the end, and of the guarantees. The package knows no faults, servers, workloads or clocks.
 //
 // # Registers
 //
-// A register is one document that one writer changes, up to 16 times. Each change is a version, which stays visible beside
-// later ones, so a read returns the set of versions that its server had, as a mask. That shows more than the latest value:
-// a version that was rolled back leaves a hole, even if the writer went on with the same document, so it differs from one
-// that has not arrived yet.
+// A register is one document that one writer changes, up to 16 times. Each change is a version, which stays visible
+// beside later ones, so a read returns the set of versions that its server had, as a mask. That shows more than the
+// latest value: a version that was rolled back leaves a hole, even if the writer went on with the same document, so it
+// differs from one that has not arrived yet.
 //
 // # What is judged
 //
@@ -30,11 +30,11 @@
 // # Staleness
 //
 // The staleness of a read is the time from the acknowledgement of the oldest version that it lacks until the read was
-// sent. Only versions that are there at the end count. It is a lower bound: the version existed before its acknowledgement
-// arrived, and the read reached the server after it was sent.
+// sent. Only versions that are there at the end count. It is a lower bound: the version existed before its
+// acknowledgement arrived, and the read reached the server after it was sent.
 //
 // # Memory
 //
-// A session keeps about 14 bytes for a read and 11 for a write. Beyond its limit a history drops its oldest part, which is
-// counted and not judged. Judging takes 24 bytes for each write that is kept, and 4 for each read.
+// A session keeps about 14 bytes for a read and 11 for a write. Beyond its limit a history drops its oldest part, which
+// is counted and not judged. Judging takes 24 bytes for each write that is kept, and 4 for each read.
 package reads

@@ -235,8 +235,8 @@ func (h *History) Events() (kept, dropped int64) {
 	return kept, dropped
 }
 
-// Merge moves the sessions of another process, which must have other numbers, into h. shift is added to their times. The
-// other history must not be used afterwards.
+// Merge moves the sessions of another process, which must have other numbers, into h. shift is added to their times.
+// The other history must not be used afterwards.
 func (h *History) Merge(other *History, shift int64) {
 	for n, s := range other.sessions {
 		if h.sessions[n] != nil {

@@ -317,8 +317,8 @@ func (j *judge) odd(c Conflict) bool {
 	return true
 }
 
-// absent judges the versions that a read lacks. It returns how long ago the oldest of those that stay was acknowledged, 0
-// if there is none.
+// absent judges the versions that a read lacks. It returns how long ago the oldest of those that stay was acknowledged,
+// 0 if there is none.
 func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 	w := j.writers[r.writer]
 	mine, hole, old := int64(-1), int64(-1), int64(-1)
@@ -368,8 +368,9 @@ func (j *judge) again(m *memory, r register, op Operation) {
 	if known {
 		j.v.Checked[MonotonicReads]++
 		if missing := before.Seen &^ op.Seen; missing != 0 {
-			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer, Sequence: j.q.Sequence(r.number, bits.TrailingZeros16(missing)),
-				First: before, Second: op})
+			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer,
+				Sequence: j.q.Sequence(r.number, bits.TrailingZeros16(missing)),
+				First:    before, Second: op})
 		}
 	} else {
 		if len(m.order) >= mostRemembered {

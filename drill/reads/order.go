@@ -20,8 +20,8 @@ func (j *judge) order(r register, op Operation) {
 }
 
 // inRealTime finds reads that lack a version that another read had returned before they were sent. The union of what
-// earlier reads returned only grows with time. So one pass over the reads by the time they were sent, together with one by
-// the time they ended, sees all pairs.
+// earlier reads returned only grows with time. So one pass over the reads by the time they were sent, together with one
+// by the time they ended, sees all pairs.
 func (j *judge) inRealTime() {
 	keys := slices.Collect(maps.Keys(j.orders))
 	slices.SortFunc(keys, func(a, b register) int {

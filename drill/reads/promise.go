@@ -9,10 +9,10 @@ type Circumstances struct {
 	Set            bool   // the target is a replica set of MongoDB, or a cluster of them. Others guarantee nothing
 }
 
-// Promise returns which guarantees hold, from MongoDB's documentation ("Causal Consistency and Read and Write Concerns"):
-// with majority reads and majority writes all four; with majority reads and w:1 monotonic reads and writes follow reads;
-// with local reads and majority writes monotonic writes; with local reads and w:1 none, because all can break in a
-// failover.
+// Promise returns which guarantees hold, from MongoDB's documentation ("Causal Consistency and Read and Write
+// Concerns"): with majority reads and majority writes all four; with majority reads and w:1 monotonic reads and writes
+// follow reads; with local reads and majority writes monotonic writes; with local reads and w:1 none, because all can
+// break in a failover.
 //
 // Independent of causal sessions, majority, snapshot and linearizable reads return nothing that is rolled back, and
 // linearizable reads see all majority writes that were acknowledged before. A read never returns what was not written.

@@ -1,7 +1,7 @@
 package stats
 
-// BinomialInterval returns the exact interval of a probability after k successes in n trials (Clopper and Pearson 1934).
-// Without trials it is 0 to 1.
+// BinomialInterval returns the exact interval of a probability after k successes in n trials (Clopper and Pearson
+// 1934). Without trials it is 0 to 1.
 func BinomialInterval(k, n int, confidence float64) Interval {
 	iv := Interval{Low: 0, High: 1}
 	if n < 1 || k < 0 || k > n || !validConfidence(confidence) {

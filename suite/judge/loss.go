@@ -9,19 +9,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// lossMetric is the chance that a failure takes acknowledged writes with it, in percent: what a document asserts and
-// drills count.
+// lossMetric is the probability, in percent, that a failure loses acknowledged writes. Documents assert it, drills
+// count it.
 const lossMetric = "loss"
 
-// widestChance is how wide the interval of a chance may be for it to be called found again: with few rounds it is
-// nearly everything, and that some figure lies in it says nothing.
+// widestChance is the widest interval of a probability that can confirm a document. With few rounds the interval is
+// nearly everything, so it contains any figure.
 const widestChance = 0.3
 
-// lossConfidence is that of the interval of a chance.
 const lossConfidence = 0.95
 
-// lossRounds are the rounds of a drill in which something was acknowledged, and in how many of them some of that was
-// gone.
+// lossRounds counts the rounds of a drill that show something about losses, and those that lost acknowledged writes.
 func lossRounds(d *record.Drill) (rounds, lossy int) {
 	if d.Losses == nil {
 		return 0, 0
@@ -34,26 +32,27 @@ func lossRounds(d *record.Drill) (rounds, lossy int) {
 	return len(d.Losses.Values), lossy
 }
 
-// lossFinding holds the chance of a loss that a document states, from 0 to 1, against the rounds of a drill.
+// lossFinding compares the probability of a loss that a document states, from 0 to 1, with the rounds of a drill.
 func lossFinding(d *record.Drill, chance float64, stated bool) finding {
 	rounds, lossy := lossRounds(d)
 	if rounds == 0 {
-		return finding{GoneText(gone(d)), record.NotStated, lack{why: "nobody acknowledged a write, so that no promise was broken"}}
+		return finding{GoneText(gone(d)), record.NotStated, reason{why: "no write was acknowledged, so none could be lost"}}
 	}
 	iv := stats.BinomialInterval(lossy, rounds, lossConfidence)
-	found := fmt.Sprintf("%d of %s lost acknowledged writes: a chance of %s", lossy, figure.Plural(rounds, "round"), ChanceText(iv.Low, iv.High))
+	found := fmt.Sprintf("%d of %s lost acknowledged writes: a probability of %s", lossy, figure.Plural(rounds, "round"),
+		ChanceText(iv.Low, iv.High))
 	switch {
 	case !stated:
-		return finding{found, record.NotStated, lack{why: "the document states no chance"}}
+		return finding{found, record.NotStated, reason{why: "the document states no probability"}}
 	case chance < iv.Low || chance > iv.High:
-		return finding{found, record.Disagrees, lack{why: "the document's chance lies outside of the measured interval"}}
+		return finding{found, record.Disagrees, reason{why: "the document's probability is outside the measured interval"}}
 	case iv.High-iv.Low > widestChance:
-		return finding{found, record.NotTold, lack{why: "so few rounds leave room for many chances; the document's is one of them"}}
+		return finding{found, record.NotTold, reason{why: "the document's probability is inside the measured interval, but the interval of so few rounds is too wide to confirm it"}}
 	}
-	return finding{found, record.Agrees, lack{why: "the document's chance lies in the measured interval"}}
+	return finding{found, record.Agrees, reason{why: "the document's probability is inside the measured interval"}}
 }
 
-// gone counts the writes without an answer, and those of them that were not there afterwards.
+// gone counts the writes without an answer, and those of them that are absent.
 func gone(d *record.Drill) (unanswered, gone int64) {
 	for i := range d.Rounds {
 		if l := d.Rounds[i].Ledger; l != nil {
@@ -64,7 +63,6 @@ func gone(d *record.Drill) (unanswered, gone int64) {
 	return unanswered, gone
 }
 
-// GoneText tells how many of the writes without an answer were not there afterwards.
 func GoneText(unanswered, gone int64) string {
 	if unanswered == 0 {
 		return "none"
@@ -72,7 +70,7 @@ func GoneText(unanswered, gone int64) string {
 	return fmt.Sprintf("%s of %s gone", figure.Count(gone), figure.Count(unanswered))
 }
 
-// LossText is what rounds lost of what had been acknowledged; nil is that nobody knows.
+// LossText is the acknowledged writes that rounds lost; nil is not known.
 func LossText(losses *record.Spread) string {
 	switch {
 	case losses == nil:
@@ -85,13 +83,13 @@ func LossText(losses *record.Spread) string {
 	return fmt.Sprintf("up to %s lost in a round", figure.Plural(int(losses.Max), "acknowledged write"))
 }
 
-// ChanceText is the interval of a chance.
+// ChanceText is the interval of a probability.
 func ChanceText(low, high float64) string { return percent(low) + " to " + percent(high) }
 
-// percent writes a chance without decimals: rounds are never so many that these would mean something.
+// percent has no decimals, because there are never enough rounds for them to mean something.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
 
-// losses are what each failure took of what had been acknowledged.
+// losses returns the acknowledged writes that each failure lost.
 func (s *Suite) losses() (list []record.SuiteLoss) {
 	for i := range s.Parts {
 		d := s.Parts[i].Drill
