@@ -143,7 +143,7 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 	for _, x := range []struct {
 		of   record.Agreement
 		note string
-	}{{record.Agrees, "the document's ratio lies in the measured interval, or its words were found"},
+	}{{record.Agrees, "the document's ratio is inside the measured interval, or its words were found"},
 		{record.SameDirection, "better or worse as there, by another ratio"},
 		{record.Disagrees, "the other direction, or a difference on one side only"},
 		{record.NotTold, "too uncertain to say"}, {record.NotMeasured,
