@@ -77,8 +77,8 @@ const labLabel = "drill"
 // removeAtMost is how long removing the lab may take in the end.
 const removeAtMost = 3 * time.Minute
 
-// Run does the drill that a complete specification asks for and returns its record, which is there also with an error once the drill has
-// begun. When ctx ends, faults are healed first and what was written until then is audited.
+// Run does the drill that a complete specification asks for and returns its record, which is there also with an error
+// once the drill has begun. When ctx ends, faults are healed first and what was written until then is audited.
 func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}

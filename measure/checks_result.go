@@ -158,9 +158,9 @@ func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
 			"differ by that many. Count the documents if you need their number.", t.Indeterminate)
 }
 
-// steadyLength is the shortest measured time that can show a steady state: four checkpoint cycles (TPC-C 5.5.2). Targets
-// in the client's own process have no periodic checkpoint; they need 40 bins of a second, the fewest for which MSER can be
-// trusted.
+// steadyLength is the shortest measured time that can show a steady state: four checkpoint cycles (TPC-C 5.5.2).
+// Targets in the client's own process have no periodic checkpoint; they need 40 bins of a second, the fewest for which
+// MSER can be trusted.
 func (c Circumstances) steadyLength() time.Duration {
 	if c.InProcess {
 		return minSettleBins * time.Second
@@ -200,13 +200,13 @@ const (
 	maxVariation = 0.30
 	// dipBelow is the share of the median below which a second belongs to a dip.
 	dipBelow = 0.5
-	// dipCount is how many operations a bin has in the median. A Poisson count of 64 has a standard deviation of 8, so half
-	// of it is four of them away and not chance. Slow loads have bins of more than a second.
+	// dipCount is how many operations a bin has in the median. A Poisson count of 64 has a standard deviation of 8, so
+	// half of it is four of them away and not chance. Slow loads have bins of more than a second.
 	dipCount = 64
 )
 
-// checkVariation asks whether the throughput of single seconds is that of the whole. It warns where seconds scatter widely,
-// and where dips cost more than 2 % of the operations. Outages have a finding of their own.
+// checkVariation asks whether the throughput of single seconds is that of the whole. It warns where seconds scatter
+// widely, and where dips cost more than 2 % of the operations. Outages have a finding of their own.
 func checkVariation(s *Summary, c Circumstances) []Finding {
 	rate := s.Rate(s.Ended().Succeeded)
 	if total, _ := s.outages(); c.Varying || total > 0 || rate == 0 {
@@ -236,8 +236,8 @@ func checkVariation(s *Summary, c Circumstances) []Finding {
 		percent(varied), len(rates), width, dip)
 }
 
-// dips returns how many bins the longest dip has, its lowest rate as a share of the median, and the share of operations that
-// all dips cost.
+// dips returns how many bins the longest dip has, its lowest rate as a share of the median, and the share of operations
+// that all dips cost.
 func dips(rates []float64) (longest int, depth, lost float64) {
 	median := Median(rates)
 	length, lowest := 0, 1.0

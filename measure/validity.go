@@ -89,7 +89,8 @@ func Judge(s *Summary, c Circumstances) []Finding {
 	findings := []Finding{}
 	for _, check := range []func(*Summary, Circumstances) []Finding{
 		checkAnything, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkPool, checkLateness, checkLittle,
-		checkSchedule, checkUnsent, checkOutage, checkSteady, checkVariation, checkEnough, checkFailures, checkNotFound, checkContent,
+		checkSchedule, checkUnsent, checkOutage, checkSteady, checkVariation, checkEnough, checkFailures, checkNotFound,
+		checkContent,
 		checkAcknowledged, checkIndeterminate, checkCounting,
 	} {
 		findings = append(findings, check(s, c)...)

@@ -221,7 +221,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Every text has three short sentences (what was measured, what it means, what to do) and no figure that failed to print.
+// Every text has three short sentences (what was measured, what it means, what to do) and no figure that failed to
+// print.
 func checkText(t *testing.T, f Finding) {
 	t.Helper()
 	if bad := regexp.MustCompile(`%!|NaN|Inf|\n|[^.]$|^[A-Z]`).FindString(f.Text); bad != "" || len(f.Text) < 60 {
