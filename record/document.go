@@ -55,7 +55,7 @@ func checkHead(path string, b []byte, kind string) error {
 		return fmt.Errorf("%s has schema version %q, and this plimsoll reads %s.x. Use the version that wrote it", path, head.SchemaVersion, major)
 	}
 	if head.Kind != kind {
-		return fmt.Errorf("%s is a record of kind %q, not %s", path, head.Kind, kind)
+		return fmt.Errorf("%s is a record of kind %q, not of a %s", path, head.Kind, kind)
 	}
 	return nil
 }

@@ -33,15 +33,15 @@ func TestDrillDefaults(t *testing.T) {
 
 func TestDrillMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"run: {target: 'lab:x'}":                                                                                                  "a drill breaks something",
+		"run: {target: 'lab:x'}":                                                                                                  "faults: there is none",
 		"run: {target: 'lab:x'}\nfaults: [{fault: kill}]":                                                                         "ACTION:TARGET",
-		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "only a lab",
+		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "into labs only",
 		"run: {target: 'lab:x'}\nexternal: true\nfaults: [{fault: 'kill:primary'}]":                                               "exclude each other",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 10s}]":                               "not within",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 5s, for: 6s}]":                       "healed 1s after",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', at: 5s, at_workers: 3}]":                                        "exclude each other",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', for: 5s, stay: true}]":                                          "exclude each other",
-		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never bring",
+		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never reach",
 		"run: {target: 'lab:x'}\nfresh: true\nfaults: [{fault: 'kill:primary'}]":                                                  "fresh",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss: some}":                                         "loss",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss_window: 1s}":                                    "needs loss: window",

@@ -141,7 +141,7 @@ func TestHoldSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Hold(filepath.Join(file, "dir")); err == nil || strings.Contains(err.Error(), "\n") ||
-		!strings.Contains(err.Error(), "a part of this path is a file") {
+		!strings.Contains(err.Error(), "A part of this path is a file") {
 		t.Errorf("a directory below a file: %v", err)
 	}
 }

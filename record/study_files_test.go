@@ -211,7 +211,7 @@ func TestOpenStudyRefuses(t *testing.T) {
 	for content, want := range map[string]string{
 		"":                                       "is damaged",
 		`{"schema_version":"9.0"}`:               "schema version",
-		`{"schema_version":"1.0","kind":"run"}`:  "not study",
+		`{"schema_version":"1.0","kind":"run"}`:  "not of a study",
 		`{"schema_version":"1.0","kind":"study"`: "is damaged",
 		`{"schema_version":"1.0","kind":"study","trials":3}`: "is damaged",
 	} {

@@ -125,7 +125,7 @@ func TestPlanMongoRefusesClusters(t *testing.T) {
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab shards a collection"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not DATABASE.COLLECTION of users"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders are for sharding: ranged"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "it is for sharding: ranged"},
 		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
 		}), "not in ascending order"},
