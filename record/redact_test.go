@@ -52,7 +52,8 @@ func FuzzRedact(f *testing.F) {
 		before, after = before+" ", " "+after
 		r := redactor{}
 		r.known.Add(password)
-		if out := r.text(before + password + after); strings.Contains(out, password) && !strings.Contains(strings.ReplaceAll(before+"\x00"+after, "\x00", hidden), password) {
+		if out := r.text(before + password + after); strings.Contains(out, password) &&
+			!strings.Contains(strings.ReplaceAll(before+"\x00"+after, "\x00", hidden), password) {
 			t.Errorf("%q stays in %q", password, out)
 		}
 	})

@@ -26,7 +26,8 @@ const (
 // Study is study.json: everything about a study but the records of its trials.
 type Study struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
+	// known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
 	Specification spec.Study `json:"specification"`
@@ -101,8 +102,8 @@ func (c *Configuration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands for each of
-// them.
+// Twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands
+// for each of them.
 func (c *Configuration) Twins(f *spec.Factor) []*Configuration {
 	var list []*Configuration
 	for _, id := range c.Same {
