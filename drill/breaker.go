@@ -34,19 +34,16 @@ type breaker struct {
 	all   sync.WaitGroup
 
 	mu   sync.Mutex
-	done []*broken
+	done []*roundFault
 }
 
-// broken is one fault of a round.
-type broken struct {
+// roundFault is one fault of a round: what was requested, and what is known of it.
+type roundFault struct {
+	fault.Injection
 	spec     spec.Fault
 	injector fault.Injector
-	injected bool
 	before   record.Lab
-	what     fault.Injection
-	struck   []record.LabMember // its target, or what stood on it
-	proof    fault.Proof
-	healed   time.Time
+	struck   []record.LabMember // the target, or the members on the target
 	problem  string
 }
 
@@ -103,7 +100,7 @@ func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Tim
 	if !b.until(ctx, due.Add(-lookBefore)) {
 		return
 	}
-	one := &broken{spec: asked, before: b.labNow(ctx)}
+	one := &roundFault{spec: asked, before: b.labNow(ctx)}
 	if !b.until(ctx, due) {
 		return
 	}
@@ -122,13 +119,13 @@ func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Tim
 		return
 	}
 	if asked.For > 0 {
-		until = one.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
+		until = one.Effective.Add(asked.For.Std()) // looking at the lab before may have taken a while
 	}
 	b.round.drill.progress.enter(record.StageBroken)
-	b.round.drill.progress.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, one.what.Target))
+	b.round.drill.progress.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, one.Target))
 	b.verify(ctx, one, until)
-	if one.what.ID == 0 { // it does not last, so there is nothing to heal
-		b.set(func() { one.healed = one.what.Done })
+	if one.ID == 0 { // it does not last, so there is nothing to heal
+		b.set(func() { one.Healed = one.Effective })
 		b.round.drill.progress.healed(b.left())
 		return
 	}
@@ -142,7 +139,7 @@ func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Tim
 	}
 	ctx = context.WithoutCancel(ctx)
 	b.heal(ctx, one)
-	if !one.proof.Hit {
+	if !one.Hit {
 		b.verify(ctx, one, time.Time{}) // what ended in it, and what was counted, can still be seen
 	}
 }
@@ -158,14 +155,14 @@ func (b *breaker) labNow(ctx context.Context) record.Lab {
 }
 
 // inject breaks it, also if the drill is interrupted in that moment: a fault that is half done must be known.
-func (b *breaker) inject(ctx context.Context, one *broken) (err error) {
+func (b *breaker) inject(ctx context.Context, one *roundFault) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
 	defer cancel()
-	what, err := one.injector.Inject(ctx)
+	known, err := one.injector.Inject(ctx)
 	b.set(func() {
-		one.what, one.injected = what, err == nil
+		one.Injection = known
 		for _, m := range one.before.Members {
-			if m.Name == what.Target || m.Host == what.Target {
+			if m.Name == known.Target || m.Host == known.Target {
 				one.struck = append(one.struck, m)
 			}
 		}
@@ -173,7 +170,7 @@ func (b *breaker) inject(ctx context.Context, one *broken) (err error) {
 	return err
 }
 
-func (b *breaker) verify(ctx context.Context, one *broken, until time.Time) {
+func (b *breaker) verify(ctx context.Context, one *roundFault, until time.Time) {
 	limit := verifyAtMost
 	switch {
 	case until.IsZero():
@@ -183,24 +180,22 @@ func (b *breaker) verify(ctx context.Context, one *broken, until time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	proof, err := one.injector.Verify(ctx)
+	known, err := one.injector.Verify(ctx)
 	b.set(func() {
-		if proof.Hit || one.proof.Evidence == "" {
-			one.proof = proof
-		}
-		if err != nil && !proof.Hit {
+		one.Injection = known
+		if err != nil && !known.Hit {
 			one.problem = err.Error()
 		}
 	})
 }
 
-func (b *breaker) heal(ctx context.Context, one *broken) {
+func (b *breaker) heal(ctx context.Context, one *roundFault) {
 	ctx, cancel := context.WithTimeout(ctx, healAtMost)
 	defer cancel()
 	b.round.drill.progress.enter(record.StageHealing)
-	at, err := one.injector.Heal(ctx)
+	known, err := one.injector.Heal(ctx)
 	b.set(func() {
-		one.healed = at
+		one.Injection = known
 		if err != nil {
 			one.problem = "it could not be healed: " + err.Error()
 		}
@@ -222,7 +217,7 @@ func (b *breaker) healed(text string) {
 func (b *breaker) left() (n int) {
 	for _, one := range b.list() {
 		b.set(func() {
-			if one.injected && one.healed.IsZero() {
+			if one.Injected() && one.Healed.IsZero() {
 				n++
 			}
 		})
@@ -233,7 +228,7 @@ func (b *breaker) left() (n int) {
 // healRest heals what had to stay until the audit.
 func (b *breaker) healRest(ctx context.Context) {
 	for _, one := range b.list() {
-		if one.spec.Stay && one.injected && one.healed.IsZero() {
+		if one.spec.Stay && one.Injected() && one.Healed.IsZero() {
 			b.heal(ctx, one)
 		}
 	}
@@ -253,28 +248,25 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	one := &broken{spec: spec.Fault{Strike: externalFault}}
+	one := &roundFault{spec: spec.Fault{Strike: externalFault}}
+	one.injector = fault.External(externalFault.String(), b.round.drill.o.Mark)
 	var err error
-	if one.injector, err = fault.External(externalFault.String(), true, b.round.drill.o.Mark); err != nil {
-		return
-	}
-	if one.what, err = one.injector.Inject(ctx); err != nil {
+	if one.Injection, err = one.injector.Inject(ctx); err != nil {
 		return // nobody marked anything
 	}
-	one.injected = true
-	one.proof, _ = one.injector.Verify(ctx)
+	one.Injection, _ = one.injector.Verify(ctx)
 	b.add(one)
 	b.round.tell("fault", "marked from outside", nil)
 	b.round.drill.progress.enter(record.StageBroken)
 	b.round.drill.progress.told("fault", "the moment is marked; mark once more when it is healed")
-	if at, err := one.injector.Heal(ctx); err == nil {
-		b.set(func() { one.healed = at })
+	if known, err := one.injector.Heal(ctx); err == nil {
+		b.set(func() { one.Injection = known })
 		b.round.tell("heal", "marked from outside", nil)
 		b.healed("the end is marked")
 	}
 }
 
-func (b *breaker) add(one *broken) {
+func (b *breaker) add(one *roundFault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done = append(b.done, one)
@@ -291,18 +283,18 @@ func (b *breaker) note(format string, a ...any) {
 }
 
 // list is what was broken, in order of time; what could not be broken comes last.
-func (b *breaker) list() []*broken {
+func (b *breaker) list() []*roundFault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := slices.Clone(b.done)
-	slices.SortStableFunc(list, func(one, y *broken) int {
-		if one.injected != y.injected {
-			if one.injected {
+	slices.SortStableFunc(list, func(one, y *roundFault) int {
+		if one.Injected() != y.Injected() {
+			if one.Injected() {
 				return -1
 			}
 			return 1
 		}
-		return one.what.Asked.Compare(y.what.Asked)
+		return one.Requested.Compare(y.Requested)
 	})
 	return list
 }
@@ -312,13 +304,13 @@ func (b *breaker) faults() []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, one := range b.list() {
 		b.mu.Lock()
-		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.what.Target, one.spec.Strike.String()),
-			Manner: one.what.Manner,
-			Shards: b.round.shardsOf(one), Hit: one.proof.Hit, Evidence: one.proof.Evidence, Problem: one.problem}
-		if one.injected && !b.clock.zero.IsZero() {
-			f.Injected, f.Done = b.clock.at(one.what.Asked), b.clock.at(one.what.Done)
-			if !one.healed.IsZero() {
-				f.Healed = b.clock.at(one.healed)
+		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.Target, one.spec.Strike.String()),
+			Manner: one.Manner,
+			Shards: b.round.shardsOf(one), Hit: one.Hit, Evidence: one.Evidence, Problem: one.problem}
+		if one.Injected() && !b.clock.zero.IsZero() {
+			f.Injected, f.Done = b.clock.at(one.Requested), b.clock.at(one.Effective)
+			if !one.Healed.IsZero() {
+				f.Healed = b.clock.at(one.Healed)
 			}
 		}
 		b.mu.Unlock()
@@ -328,13 +320,13 @@ func (b *breaker) faults() []record.DrillFault {
 }
 
 // unseats says whether a primary that it struck had to stop being one; of what somebody else broke that is not known.
-func (x *broken) unseats() bool {
-	a := action.Find(x.spec.Strike.Action)
+func (one *roundFault) unseats() bool {
+	a := action.Find(one.spec.Strike.Action)
 	return a != nil && a.Unseats()
 }
 
 // takesDown says whether what it struck was down or away.
-func (x *broken) takesDown() bool {
-	a := action.Find(x.spec.Strike.Action)
+func (one *roundFault) takesDown() bool {
+	a := action.Find(one.spec.Strike.Action)
 	return a != nil && a.TakesDown
 }

@@ -35,7 +35,7 @@ func (r *round) majorityLasts() bool {
 func (b *breaker) targets(set string) int {
 	away := map[string]bool{}
 	for _, one := range b.list() {
-		if one.injected && one.takesDown() {
+		if one.Injected() && one.takesDown() {
 			one.addData(set, away)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -44,9 +45,8 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	r := &round{result: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
 	r.breaks = newBreaker(r)
 	for _, name := range []string{action.StepDown, action.Kill} {
-		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true,
-			struck: r.before.Members[:1]}
-		b.what.Asked = began
+		b := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
+			Injection: fault.Injection{Requested: began, Effective: began}, struck: r.before.Members[:1]}
 		r.breaks.add(b)
 	}
 	if n, _ := r.struckMost(); n != 1 || len(r.breaks.mustChange()) != 1 {

@@ -3,7 +3,9 @@ package drill
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -128,8 +130,8 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
 		r.breaks = newBreaker(r)
 		for _, m := range members {
-			r.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true,
-				struck: []record.LabMember{m}})
+			r.breaks.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
+				Injection: fault.Injection{Effective: time.Now()}, struck: []record.LabMember{m}})
 		}
 		return r
 	}

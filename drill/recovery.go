@@ -128,7 +128,7 @@ func primaries(l record.Lab) map[string]string {
 func (r *round) notWhole(now record.Lab, allowed lag) string {
 	meant := map[int]bool{}
 	for _, b := range r.breaks.list() {
-		r.breaks.set(func() { meant[b.what.ID] = b.spec.Stay && b.injected })
+		r.breaks.set(func() { meant[b.ID] = b.spec.Stay && b.Injected() })
 	}
 	var missing []string
 	for _, f := range now.Faults {

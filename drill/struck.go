@@ -7,19 +7,19 @@ import (
 )
 
 // primary says whether a member that was struck was a primary, or the only member.
-func (one *broken) primary(set string) bool {
+func (one *roundFault) primary(set string) bool {
 	return slices.ContainsFunc(one.struck, func(m record.LabMember) bool {
 		return m.Set == set && (m.Role == "primary" || m.Role == "standalone")
 	})
 }
 
 // anyPrimary says whether a primary of any set was struck.
-func (one *broken) anyPrimary() bool {
+func (one *roundFault) anyPrimary() bool {
 	return slices.ContainsFunc(one.struck, func(m record.LabMember) bool { return one.primary(m.Set) })
 }
 
 // addData adds the names of the members of a set that hold data and were struck.
-func (one *broken) addData(set string, to map[string]bool) {
+func (one *roundFault) addData(set string, to map[string]bool) {
 	for _, m := range one.struck {
 		if m.Set == set && holdsData(m) {
 			to[m.Name] = true
@@ -30,7 +30,7 @@ func (one *broken) addData(set string, to map[string]bool) {
 // tookPrimary says whether something was broken that takes a primary away, or somebody else broke something.
 func (b *breaker) tookPrimary() bool {
 	for _, one := range b.list() {
-		if one.injected && (one.spec.Strike == externalFault || one.anyPrimary() && one.unseats()) {
+		if one.Injected() && (one.spec.Strike == externalFault || one.anyPrimary() && one.unseats()) {
 			return true
 		}
 	}
@@ -48,7 +48,7 @@ func (b *breaker) mustChange() (sets []string) {
 			continue
 		}
 		for _, one := range b.list() {
-			if one.injected && one.primary(set) && one.unseats() {
+			if one.Injected() && one.primary(set) && one.unseats() {
 				sets = append(sets, set)
 				break
 			}
@@ -75,10 +75,10 @@ func (b *breaker) struck(set string) int {
 	for _, one := range list {
 		away := map[string]bool{} // one that is struck twice is away once
 		for _, y := range list {
-			if !y.injected || !y.takesDown() {
+			if !y.Injected() || !y.takesDown() {
 				continue
 			}
-			if !y.what.Asked.After(one.what.Asked) && (y.healed.IsZero() || y.healed.After(one.what.Asked)) {
+			if !y.Requested.After(one.Requested) && (y.Healed.IsZero() || y.Healed.After(one.Requested)) {
 				y.addData(set, away)
 			}
 		}
@@ -123,7 +123,7 @@ func membersOf(l record.Lab, set string) (n int) {
 }
 
 // shardsOf are the shards of a sharded lab of which a fault struck a member with data.
-func (r *round) shardsOf(b *broken) (names []string) {
+func (r *round) shardsOf(b *roundFault) (names []string) {
 	if !r.sharded() {
 		return nil
 	}
