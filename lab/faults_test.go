@@ -223,7 +223,7 @@ func TestMemberThatEndsByItself(t *testing.T) {
 		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	_ = ha.c.nodes[1].Kill()
-	ha.event(t, "restart", "rs0-2 was started again on host2")
+	ha.event(t, "restart", "rs0-2 was restarted on host2")
 }
 
 // The members of a dead host go to others of its role, and stay there when it comes back.
