@@ -87,7 +87,7 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 // Look returns the state of the lab with roles, lag and the health of volumes, but without the settings of its servers.
 // It costs each server a command or two, so it may be called often during a measurement.
 func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
-	return h.describe(ctx, topology.Standing)
+	return h.describe(ctx, topology.Roles)
 }
 
 func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab, error) {

@@ -47,7 +47,8 @@ func compareDocument(r *record.ComparisonReport) *Document {
 		if i == 0 {
 			name = "baseline"
 		}
-		d.Facts = append(d.Facts, Fact{name, r.Sides[i].Name + ", n = " + strconv.Itoa(r.Sides[i].N)})
+		side := &r.Sides[i]
+		d.Facts = append(d.Facts, Fact{name, disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
 	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	for i, base := range baselines(r) {
@@ -80,7 +81,7 @@ func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 		if x.Low != nil && x.High != nil {
 			note = IntervalText(x) + " " + note
 		}
-		tiles = append(tiles, Tile{name, ChangeText(x), note})
+		tiles = append(tiles, Tile{name, ChangeText(x), beside(note, r.Sides[1].TargetKind)})
 	}
 	for _, v := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
 		tiles = append(tiles, Tile{Capitalised(string(v)), figure.Count(int64(count[v])), "of " + figure.Plural(len(r.Comparisons), "comparison")})
@@ -163,7 +164,7 @@ func sidesSection(r *record.ComparisonReport) Section {
 			}
 			records += name
 		}
-		s.Table.row(side.Name, strconv.Itoa(side.N), records)
+		s.Table.row(disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
 	}
 	return s
 }

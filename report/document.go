@@ -25,6 +25,8 @@ type Document struct {
 	Problem string
 	// Objectives are what was demanded, Findings what came out and what to doubt, Checks what was looked at for doubts.
 	Objectives, Findings, Checks []Point
+	// Picture is what a reader sees first, nil if there is none.
+	Picture *Figure
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
 	Facts    []Fact
@@ -207,6 +209,34 @@ func short(list []Point, most int, what string) []Point {
 	}
 	more := len(list) - most
 	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
+}
+
+// Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address of
+// a specification or the kind of a target.
+func Disclosure(target string) string {
+	switch kind, _, _ := strings.Cut(target, ":"); kind {
+	case "embedded":
+		return "embedded, not MongoDB"
+	case "null":
+		return "null, stores nothing"
+	}
+	return ""
+}
+
+// disclosed is a figure with the [Disclosure] of its target behind it.
+func disclosed(figure, target string) string {
+	if text := Disclosure(target); text != "" {
+		return figure + " (" + text + ")"
+	}
+	return figure
+}
+
+// beside is the note of a figure with the [Disclosure] of its target before it.
+func beside(note, target string) string {
+	if text := Disclosure(target); text != "" {
+		return text + "; " + note
+	}
+	return note
 }
 
 func check(good bool, otherwise Grade, yes, no string) Point {

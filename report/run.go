@@ -122,6 +122,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
+	achieved = disclosed(achieved, r.Target.Kind)
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -249,6 +250,7 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	if r.Scheduled {
 		what, l = "Response time", p.All.Response
 	}
+	achieved.Note = beside(achieved.Note, r.Target.Kind)
 	list := []Tile{achieved}
 	if l != nil {
 		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)},
@@ -294,6 +296,9 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
+	if text := Disclosure(r.Target.Kind); text != "" {
+		s.Title += " (" + text + ")"
+	}
 	if r.Scheduled {
 		s.Lines = []string{"response: from when an operation was due to its answer, what users feel; service: from sending it"}
 	} else {

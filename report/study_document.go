@@ -86,7 +86,7 @@ func studyDocument(s *record.Study) *Document {
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), b.Target,
+	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), disclosed(b.Target, b.Target),
 		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
@@ -128,6 +128,7 @@ func (v *studyView) tiles() []Tile {
 		case c.AtLeast:
 			t.Value, t.Note = "≥ "+t.Value, "the highest rate that was allowed still held"
 		}
+		t.Note = beside(t.Note, v.loaded())
 		list = append(list, t)
 	}
 	for _, p := range s.Procedures {
@@ -278,13 +279,13 @@ func (v *studyView) levelTiles() []Tile {
 	}
 	if base != nil {
 		list = append(list, Tile{"Baseline", figure.Rate(*base.Base) + " ok/s",
-			withInterval(base.BaseLow, base.BaseHigh, base.NBase)})
+			beside(withInterval(base.BaseLow, base.BaseHigh, base.NBase), s.Base.Target)})
 	} else if t, ok := v.medianTile(); ok {
 		list = append(list, t)
 	}
 	if base != nil && best != nil {
 		t := Tile{"Fastest", figure.Rate(*best.Value) + " ok/s",
-			best.Configuration + ", " + withInterval(best.ValueLow, best.ValueHigh, best.N)}
+			beside(best.Configuration+", "+withInterval(best.ValueLow, best.ValueHigh, best.N), v.loaded())}
 		switch {
 		case *best.Value <= *base.Base:
 			t = Tile{"Fastest", "the baseline", "no configuration did more"}
@@ -329,9 +330,8 @@ func (v *studyView) medianTile() (Tile, bool) {
 	slices.Sort(values)
 	n := len(values)
 	median := (values[(n-1)/2] + values[n/2]) / 2
-	return Tile{"Baseline", figure.Rate(median) + " ok/s",
-		fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]),
-			figure.Rate(values[n-1]))}, true
+	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]), figure.Rate(values[n-1]))
+	return Tile{"Baseline", figure.Rate(median) + " ok/s", beside(note, v.study.Base.Target)}, true
 }
 
 // lossTiles say in which trial the most operations did not succeed.

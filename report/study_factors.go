@@ -53,7 +53,22 @@ func (v *studyView) factors() []Section {
 		}
 		list = append(list, v.levels("configurations", "configurations", names, rest))
 	}
+	if d := Disclosure(v.loaded()); d != "" {
+		for i := range list {
+			list[i].Lines = append([]string{d}, list[i].Lines...)
+		}
+	}
 	return list
+}
+
+// loaded is the target of all configurations, "" if they differ in it.
+func (v *studyView) loaded() string {
+	for i := range v.study.Specification.Factors {
+		if v.study.Specification.Factors[i].Path == "target" {
+			return ""
+		}
+	}
+	return v.study.Base.Target
 }
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
@@ -98,6 +99,9 @@ func nowText(r *record.Run, l *record.IntervalLine) string {
 	}
 	if len(times) > 0 {
 		text += "; p99 of " + strings.Join(times, ", ")
+	}
+	if d := report.Disclosure(r.Target.Kind); d != "" {
+		text += " (" + d + ")"
 	}
 	return text
 }

@@ -72,6 +72,8 @@ type Answer struct {
 	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
 	ID, Headline string
 	*report.Document
+	// Drawn is the picture of the document, nil if it has none.
+	Drawn *Figure
 }
 
 // add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
@@ -104,7 +106,11 @@ func (p *Page) add(s *Source, prefix string) {
 	if track != nil {
 		p.Tracks = append(p.Tracks, track)
 	}
-	p.put(Answer{ID: prefix + "answer", Headline: title, Document: d}, title, sections)
+	a := Answer{ID: prefix + "answer", Headline: title, Document: d}
+	if d.Picture != nil {
+		a.Drawn = ratioFigure(d.Picture, prefix+"picture")
+	}
+	p.put(a, title, sections)
 }
 
 func (p *Page) put(a Answer, title string, sections []Section) {

@@ -38,7 +38,11 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 				if point.offered > 0 {
 					offered = figure.Rate(point.offered)
 				}
-				row = append(row[:2], offered, figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
+				achieved := figure.Rate(point.achieved)
+				if text := report.Disclosure(s.Run.Target.Kind); text != "" {
+					achieved += " (" + text + ")"
+				}
+				row = append(row[:2], offered, achieved, duration(point.p50), duration(point.p99),
 					report.RunLoss(s.Run, m))
 			}
 		}
@@ -80,7 +84,7 @@ func (a Answer) section(name string) Section {
 	if a.Problem != "" {
 		points = append(points, report.Point{Grade: a.Grade, Text: a.Problem})
 	}
-	s.Blocks = []Block{{Points: points, Tiles: a.Tiles}}
+	s.Blocks = []Block{{Points: points, Tiles: a.Tiles, Figure: a.Drawn}}
 	for _, b := range []Block{
 		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Checks},
 	} {

@@ -32,42 +32,37 @@ func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	return nil
 }
 
-// suiteRows has a row for each level and metric: a dot with its interval for what was measured, a hollow diamond for what the
-// document states, all as ratios to their own baselines on one axis.
+// suiteRows has a row for each level and metric.
 func suiteRows(f *report.SuiteFigure, id string) *Figure {
-	c := &chart.Rows{
-		Frame: chart.Frame{ID: id + "-chart", Title: "Measured (dots) and published (hollow diamonds) ratios: " + f.Title()}, Dots: true,
-		Reference: 1, ReferenceText: "own baseline", X: chart.Axis{Label: "value / value of the own baseline (logarithmic)", Log: true},
+	ratios := f.Ratios()
+	if ratios == nil {
+		return nil
 	}
-	several := severalParts(f)
-	measured := 0
-	for i := range f.Statements {
-		st := &f.Statements[i]
-		if st.Kind != record.StatementRatio || st.Published == nil && st.Ratio == nil {
-			continue
-		}
-		row := chart.Row{Name: st.Level, Group: report.SuiteMetric(st), Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: string(st.Agreement)}
-		if several && st.Part != "" {
-			row.Name = st.Part + ": " + st.Level
-		}
-		if st.Ratio != nil {
-			row.Value, row.Low, row.High = *st.Ratio, or(st.Low), or(st.High)
-			measured++
-		}
-		if st.Published != nil && *st.Published > 0 {
-			row.Published = *st.Published
+	ratios.Note = "At the right: whether they agree. "
+	if slices.ContainsFunc(ratios.Rows, func(r report.FigureRow) bool { return r.Text == string(record.OnlyDrawn) }) {
+		ratios.Note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
+	}
+	ratios.Note += suiteRatioNote + boundWords(f) + trendWords(f)
+	return ratioFigure(ratios, id+"-chart")
+}
+
+// manyRows is from how many rows on they are drawn close together.
+const manyRows = 24
+
+// ratioFigure draws ratios: a dot with its interval for what was measured, a hollow diamond for what somebody else states.
+func ratioFigure(f *report.Figure, id string) *Figure {
+	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: f.Title}, Dots: true, Dense: len(f.Rows) >= manyRows, Reference: 1,
+		ReferenceText: f.Reference, X: chart.Axis{Label: f.Axis, Log: true}}
+	for _, r := range f.Rows {
+		row := chart.Row{Name: r.Name, Group: r.Group, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text, Hollow: r.Partly,
+			Class: string(r.Grade), Note: r.Note}
+		if !math.IsNaN(r.Stated) {
+			row.Published = r.Stated
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	if measured == 0 {
-		return nil
-	}
 	c.Description = rowsWords(c.Rows)
-	note := "At the right: whether they agree. "
-	if slices.ContainsFunc(c.Rows, func(r chart.Row) bool { return r.Text == string(record.OnlyDrawn) }) {
-		note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
-	}
-	return newFigure(c, note+suiteRatioNote+boundWords(f)+trendWords(f), nil)
+	return newFigure(c, f.Note, nil)
 }
 
 const suiteRatioNote = "The machines differ, so only ratios are set beside each other, each against its own baseline; the table has the numbers."
