@@ -44,7 +44,8 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 			redundant = time(m.At - r.Faults[0].Injected)
 		}
 	}
-	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target, strconv.Itoa(r.Number), string(r.Status), string(r.Verdict),
+	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target,
+		strconv.Itoa(r.Number), string(r.Status), string(r.Verdict),
 		r.Level, r.Manner(), outage, recovery, redundant, missing, failed}
 	ledger := make([]string, 6)
 	if l := r.Ledger; l != nil {
@@ -62,5 +63,6 @@ func drillUsed(r *record.DrillRound) []string {
 		}
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	return []string{known(float64(r.Members)), known(r.CPUSeconds), known(r.ServiceCPUSeconds), known(r.ClientCPUSeconds), known(float64(r.WrittenBytes))}
+	return []string{known(float64(r.Members)), known(r.CPUSeconds), known(r.ServiceCPUSeconds), known(r.ClientCPUSeconds),
+		known(float64(r.WrittenBytes))}
 }

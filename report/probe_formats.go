@@ -52,8 +52,10 @@ func probeRow(p *record.Probe, s record.ProbeStep, worst string) []string {
 	if s.Model != nil {
 		model = number(float64(s.Model.Latency) / 1e3)
 	}
-	row := []string{p.Started.UTC().Format("2006-01-02T15:04:05Z"), p.Specification.Directory, p.Storage.Filesystem, string(p.Status), worst, string(p.Verdict), s.Profile, s.Operation,
-		whole(int64(s.Threads)), whole(int64(s.Clients)), whole(s.Block), s.Mode, s.Sync, number(s.Seconds), whole(s.Operations), number(s.Rate), number(s.BytesRate),
+	row := []string{p.Started.UTC().Format("2006-01-02T15:04:05Z"), p.Specification.Directory, p.Storage.Filesystem,
+		string(p.Status), worst, string(p.Verdict), s.Profile, s.Operation,
+		whole(int64(s.Threads)), whole(int64(s.Clients)), whole(s.Block), s.Mode, s.Sync, number(s.Seconds),
+		whole(s.Operations), number(s.Rate), number(s.BytesRate),
 		whole(s.Flushes), flushes, writes, model, number(s.CPUSeconds)}
 	for _, l := range []*record.Latency{s.Latency, s.Flush} {
 		if l == nil {

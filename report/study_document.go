@@ -114,7 +114,6 @@ func FactorText(s spec.Study) string {
 	return strings.Join(list, "; ")
 }
 
-// tiles are what was chosen, how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) tiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -218,7 +217,6 @@ func distance(c *record.Comparison) float64 {
 	return math.Abs(math.Log(*c.Ratio))
 }
 
-// checks say what was looked at in the study as a whole.
 func (v *studyView) checks() []Point {
 	if len(v.trials) == 0 {
 		return nil // procedures alone compare nothing
@@ -260,7 +258,6 @@ func (v *studyView) checks() []Point {
 	return list
 }
 
-// levelTiles say how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) levelTiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -290,7 +287,7 @@ func (v *studyView) levelTiles() []Tile {
 		case *best.Value <= *base.Base:
 			t = Tile{"Fastest", "the baseline", "no configuration did more"}
 		case best.Verdict != record.Better:
-			t.Note += "; not told from the baseline"
+			t.Note += "; not distinguishable from the baseline"
 		}
 		list = append(list, t)
 	}

@@ -15,7 +15,8 @@ func effectsSection(list []record.Effect) Section {
 	s := Section{ID: "effects", Title: "main effects", Table: t}
 	for i := range list {
 		e := &list[i]
-		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison), probability(e.Adjusted),
+		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison),
+			probability(e.Adjusted),
 			strconv.Itoa(e.N), pairsText(e), strings.TrimSpace(VerdictText(e.Verdict)+" "+s.note(e.Note)))
 	}
 	if len(list) == 0 {

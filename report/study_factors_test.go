@@ -71,8 +71,10 @@ func TestObjectivesHaveThreeStates(t *testing.T) {
 
 // A study of procedures alone has no configurations, objectives or trials to count.
 func TestProceduresAlone(t *testing.T) {
-	s := &record.Study{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{}}, Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
-		Trials:   []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}},
+	s := &record.Study{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{}},
+		Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
+		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch,
+			Status: record.TrialDone}},
 		Capacity: &record.CapacityResult{Objectives: []string{"p99<1s"}, Rate: 900, Confirmed: true}}
 	if got := studyTitle(s); got != "study: capacity in 1 trial" {
 		t.Errorf("%q", got)

@@ -22,7 +22,7 @@ func (h held) words() string {
 	case h.missed > 0:
 		return "does not hold: " + fmt.Sprint(h.missed) + of + "missed"
 	case h.unknown > 0:
-		return "cannot be told: " + fmt.Sprint(h.unknown) + of + "unknown"
+		return "undecided: " + fmt.Sprint(h.unknown) + of + "unknown"
 	}
 	return "holds: " + fmt.Sprint(h.met) + of + "met"
 }

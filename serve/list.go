@@ -40,7 +40,6 @@ type list struct {
 	LabsHidden bool
 }
 
-// row is a record in the list.
 type row struct {
 	Entry
 	course

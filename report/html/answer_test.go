@@ -79,7 +79,7 @@ func TestReproduceIsExact(t *testing.T) {
 		t.Error("a long value was cut")
 	}
 	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
-	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown, because it has 1") || strings.Contains(page, "--file - &lt;&lt;") {
+	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown because it is long (1") || strings.Contains(page, "--file - &lt;&lt;") {
 		t.Error("a specification that is too long is not told")
 	}
 }

@@ -46,7 +46,6 @@ func Write(w io.Writer, sources []*Source, o Options) error {
 	return p.Write(w)
 }
 
-// newPage turns records into a page.
 func newPage(sources []*Source, o Options) (*Page, error) {
 	p := &Page{MadeBy: report.Version(o.Tool)}
 	switch len(sources) {
@@ -144,7 +143,6 @@ func asset(name string) string {
 	return string(b)
 }
 
-// hash is the source of a content policy that allows one text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -26,7 +26,7 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 	if s.Samples == nil {
 		return sec
 	}
-	sec.Lead = "What machines and servers did beside the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
+	sec.Lead = "What machines and servers did during the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
 		if s.Run.Lab != nil && ofLab(source.Name, s.Run.Lab.Name) {
@@ -50,7 +50,6 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 	return sec
 }
 
-// sourceName says who was asked.
 func sourceName(s string) string {
 	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server ", "member:": "Member ", "lab:": "Lab "} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
@@ -84,7 +83,6 @@ func unitLabel(unit string) string {
 	return "number"
 }
 
-// subjectName is the subject of a group as the head of a chart.
 func subjectName(s string) string {
 	if s == "cpu" {
 		return "CPU"
@@ -193,7 +191,6 @@ func perOperation(v float64, unit string) string {
 	return figure.Significant(v)
 }
 
-// clientTable says more of what the load cost on the side that makes it.
 func clientTable(p *record.PhaseResult) *Table {
 	c := p.Client
 	t := &Table{Caption: "The process that makes the load in the measured time", Columns: columns(1, "what", "value")}

@@ -45,7 +45,8 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	if !s.Course.Complete {
 		sec.Lead += " " + endsEarly
 	}
-	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix), t.inFlight(prefix), t.heat(prefix)} {
+	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix),
+		t.inFlight(prefix), t.heat(prefix)} {
 		if f != nil {
 			sec.Blocks = append(sec.Blocks, Block{Figure: f})
 		}
@@ -105,7 +106,6 @@ func positive(ns int64) float64 {
 	return float64(ns)
 }
 
-// marks finds the events that are drawn, and the measured time.
 func (t *timeline) marks() {
 	const most = 40
 	for _, e := range t.s.Events {
@@ -137,7 +137,6 @@ func eventWords(kind, text string) string {
 	return kind + ": " + text
 }
 
-// panel makes a chart over time of some rows.
 func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *chart.XY {
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
@@ -215,7 +214,7 @@ func (t *timeline) errors(prefix string) *Figure {
 	}
 	c := t.panel(prefix+"errors", "Not ok", chart.Axis{Label: "operations per second that did not succeed", Unit: chart.PerSecond, Zero: true}, lines)
 	c.Height = 160
-	c.Description = "Operations per second that failed, of which nobody knows whether they were applied, or that were given up because they were too late."
+	c.Description = "Operations per second that failed, that are indeterminate, or that were dropped because they were too late."
 	return t.zoomed(c, "", lines)
 }
 
@@ -225,7 +224,6 @@ func (t *timeline) ramps() bool {
 	return high > low
 }
 
-// workers draws how many there were, where their number changed: the virtual users of a ramp.
 func (t *timeline) workers(prefix string) *Figure {
 	if !t.ramps() {
 		return nil
@@ -250,7 +248,6 @@ func (t *timeline) inFlight(prefix string) *Figure {
 	return t.zoomed(c, "", lines)
 }
 
-// measured are the values of a row within the measured phase.
 func (t *timeline) measured(name string) []float64 {
 	var list []float64
 	for i, v := range t.rows[name] {
@@ -261,11 +258,11 @@ func (t *timeline) measured(name string) []float64 {
 	return list
 }
 
-// table has the numbers of all charts over time.
 func (t *timeline) table() *Table {
 	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: []Column{
 		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
-		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "max", Number: true}, {Name: "under way", Number: true},
+		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true},
+		{Name: "max", Number: true}, {Name: "under way", Number: true},
 	}}
 	ramps := t.ramps()
 	if ramps {

@@ -34,7 +34,6 @@ type SampleSeries struct {
 // sampleBins is how many bins the samples are merged into at most.
 const sampleBins = 1000
 
-// readSamples reads the samples of a record into bins.
 func readSamples(dir string, r *record.Run) (*Samples, error) {
 	length := int64(0)
 	for _, p := range r.Phases {
@@ -126,7 +125,6 @@ func (s *SampleSource) groups() []sampleGroup {
 	return list
 }
 
-// short is the name of a series within its group.
 func (g *sampleGroup) short(x *SampleSeries) string {
 	return strings.TrimPrefix(strings.TrimPrefix(x.Name, g.subject), ".")
 }

@@ -48,12 +48,12 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	all := Section{ID: "records", Title: "All records", Lead: "Beside each other as they were measured. Whether a difference means anything is what plimsoll compare says."}
+	all := Section{ID: "records", Title: "All records", Lead: "Side by side as measured. plimsoll compare says which differences are real."}
 	switch {
 	case why != "":
-		all.Lead = "Beside each other as they were measured. They cannot be compared: " + why
+		all.Lead = "Side by side as measured. They cannot be compared: " + why
 	case len(end) > 0:
-		all.Lead = "Beside each other as they were measured."
+		all.Lead = "Side by side as measured."
 	}
 	if f := curveFigure(points, curveOf(runs)); f != nil {
 		all.Blocks = append(all.Blocks, Block{Figure: f})
@@ -77,7 +77,6 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 	}
 }
 
-// section is the answer of a record as a part of a page that answers something else first.
 func (a Answer) section(name string) Section {
 	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
 	points := []report.Point{{Grade: a.Grade, Text: a.Verdict}}
@@ -160,7 +159,8 @@ func curveOf(runs []*record.Run) curve {
 func loadless(r *record.Run) string {
 	s := r.Specification
 	s.Out, s.Labels, s.Load.Rate, s.Workload.Seed, s.Load.Seed, s.Objectives = "", nil, 0, 0, 0, nil
-	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings, r.ClientSettings, r.Environment.Host})
+	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings,
+		r.ClientSettings, r.Environment.Host})
 	if err != nil {
 		return r.Target.Address // the types of a record have a JSON form; this stands for an impossible failure
 	}

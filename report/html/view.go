@@ -118,7 +118,6 @@ type TrackTip struct {
 	Text string  `json:"text"`
 }
 
-// newFigure draws a chart.
 func newFigure(c chart.Chart, note string, numbers *Table) *Figure {
 	about := c.About()
 	if numbers != nil {
@@ -192,7 +191,6 @@ func blockOf(s *report.Section, title string) Block {
 	return b
 }
 
-// filled leaves out sections that have nothing to show.
 func filled(list []Section) []Section {
 	var kept []Section
 	for _, s := range list {
@@ -210,7 +208,6 @@ func capital(s string) string {
 	return s
 }
 
-// slug makes an id out of a title.
 func slug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {

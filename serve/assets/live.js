@@ -84,7 +84,7 @@
     source.addEventListener("error", () => {
       if (ended) return;
       document.getElementById("now").textContent = "";
-      say("lost", "Not connected", "The connection to plimsoll is lost; what is shown may be old. It is tried again all the time.");
+      say("lost", "Not connected", "The connection to plimsoll is lost, so this page may be out of date. It reconnects automatically.");
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
     });
   };

@@ -88,7 +88,6 @@ func (c *Rows) layout(s Size) rowsLayout {
 	return l
 }
 
-// Draw returns the chart as an <svg> element.
 func (c *Rows) Draw(s Size) string {
 	var b builder
 	l := c.layout(s)

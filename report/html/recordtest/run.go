@@ -54,7 +54,6 @@ func (o Run) Dims() measure.Dims {
 	}
 }
 
-// Write writes the record into a new directory.
 func (o Run) Write(dir string) (*record.Run, error) {
 	if o.Name == "" {
 		o.Name = "db.example:27017"
@@ -93,9 +92,10 @@ func (o Run) Write(dir string) (*record.Run, error) {
 
 func (o Run) spec() spec.Run {
 	s := spec.Run{
-		Target:     "mongodb://" + o.Name + "/?replicaSet=rs0",
-		Workload:   spec.Workload{Name: "a", Seed: o.Seed + 1, Records: 100_000},
-		Load:       spec.Load{Workers: 16, Warmup: spec.Duration(time.Duration(o.Warmup) * time.Second), Duration: spec.Duration(time.Duration(o.Seconds) * time.Second)},
+		Target:   "mongodb://" + o.Name + "/?replicaSet=rs0",
+		Workload: spec.Workload{Name: "a", Seed: o.Seed + 1, Records: 100_000},
+		Load: spec.Load{Workers: 16, Warmup: spec.Duration(time.Duration(o.Warmup) * time.Second),
+			Duration: spec.Duration(time.Duration(o.Seconds) * time.Second)},
 		Durability: spec.Durability{Name: "durable"},
 		Objectives: []string{"p99<20ms", "errors<0.1%"},
 		Labels:     map[string]string{"purpose": o.Name},
@@ -120,7 +120,6 @@ func environment() record.Environment {
 	}
 }
 
-// play writes the intervals and events.
 func (o Run) play(w *record.RunWriter) error {
 	total := o.Warmup + o.Seconds
 	at := func(s int) time.Duration { return time.Duration(s) * time.Second }
@@ -168,7 +167,6 @@ func (o Run) play(w *record.RunWriter) error {
 	return w.Event(measure.Event{At: at(total), Kind: "end", Text: "duration"})
 }
 
-// interval makes a second.
 func (o Run) interval(s int) *measure.Interval {
 	r := rand.New(rand.NewPCG(o.Seed, uint64(s)))
 	warm := 1 - 0.5*math.Exp(-float64(s+1)/4)
@@ -177,7 +175,8 @@ func (o Run) interval(s int) *measure.Interval {
 	iv := &measure.Interval{
 		Classes: []measure.ClassInterval{{Counts: make([]int64, 6)}, {Counts: make([]int64, 6)}}, Workers: 16,
 		InFlight: o.Rate * o.Median.Seconds() * 1.5, Samples: 10,
-		Client: measure.ClientUse{CPU: time.Duration(n) * 12 * time.Microsecond, SchedP99: 90 * time.Microsecond, HeapBytes: 30 << 20},
+		Client: measure.ClientUse{CPU: time.Duration(n) * 12 * time.Microsecond, SchedP99: 90 * time.Microsecond,
+			HeapBytes: 30 << 20},
 	}
 	if o.Open {
 		iv.Offered = int64(o.Rate)
@@ -240,7 +239,8 @@ func (o Run) ending() record.Ending {
 	start := time.Duration(o.Warmup) * time.Second
 	end := start + time.Duration(o.Seconds)*time.Second
 	return record.Ending{
-		Status: record.Complete, Ended: Started.Add(end), Objectives: o.Objectives, Validity: append([]measure.Finding{}, o.Validity...),
-		Course: record.Course{WindowStart: int64(start), WindowEnd: int64(end), EndedBy: "duration"},
+		Status: record.Complete, Ended: Started.Add(end), Objectives: o.Objectives,
+		Validity: append([]measure.Finding{}, o.Validity...),
+		Course:   record.Course{WindowStart: int64(start), WindowEnd: int64(end), EndedBy: "duration"},
 	}
 }
