@@ -206,7 +206,7 @@ func short(list []Point, most int, what string) []Point {
 		return list
 	}
 	more := len(list) - most
-	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
+	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s below", figure.Plural(more, "more "+what))})
 }
 
 // Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address

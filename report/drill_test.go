@@ -35,7 +35,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | never read |", "connection refused", "| final | – | 7 |",
-		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x; what counts there", "| a | 0 | 0 | 0 | the old timeline of rs0-1 |",
+		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x; only writes of this round", "| a | 0 | 0 | 0 | the old timeline of rs0-1 |",
 		"Of 3 lost writes, there are still 2 in the old timeline of rs0-1 (kept in /x), 1 nowhere.",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -62,7 +62,9 @@ func TestSizeTitles(t *testing.T) {
 		"ops=50000,p99<20ms: 1,050 nodes of type small, 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
 		"ops=50000,p99<20ms: this cannot be met with what was measured":                                               func() { s.Verdict = record.SizeImpossible },
 		"ops=50000,p99<20ms: these records do not tell":                                                               func() { s.Verdict = record.SizeUnknown },
-		"nodes that match another deployment":                                                                         func() { s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil },
+		"nodes that match another deployment": func() {
+			s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil
+		},
 	} {
 		s = sampleSize()
 		change()

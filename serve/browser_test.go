@@ -368,7 +368,8 @@ func TestBrowserFollowsAProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: `/data<img src=x onerror="window.harmed=1">`}, Head: record.Head{Started: recordtest.Started}})
+	w, err := record.CreateProbe(probe, &record.Probe{Head: record.Head{Started: recordtest.Started},
+		Specification: record.ProbeSpec{Directory: `/data<img src=x onerror="window.harmed=1">`}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,12 +135,14 @@ func paletted(img image.Image) *image.Paletted {
 var (
 	sections = regexp.MustCompile(`(?s)<section id="([^"]*)".*?</section>`)
 	figures  = regexp.MustCompile(`(?s)<figure id="([^"]*)".*?</figure>`)
+	columns  = regexp.MustCompile(`(?s)<div class="columns">.*?</section>`)
 	leading  = regexp.MustCompile(`(?s)<nav .*?</nav>|<footer>.*</footer>|<details.*?</details>`)
 	pageMain = regexp.MustCompile(`(?s)<h1>.*</main>`)
 )
 
-// excerpt is a page with its first screen, and of the sections below only the figures whose id ends with one of these.
-func excerpt(t *testing.T, dir string, keep ...string) (address, content string) {
+// excerpt is a page with its first screen, with or without its findings and facts, and of the sections below only the
+// figures whose id ends with one of these.
+func excerpt(t *testing.T, dir string, facts bool, keep ...string) (address, content string) {
 	t.Helper()
 	path := write(t, dir)
 	b, err := os.ReadFile(path)
@@ -148,6 +150,9 @@ func excerpt(t *testing.T, dir string, keep ...string) (address, content string)
 		t.Fatal(err)
 	}
 	page := leading.ReplaceAllString(string(b), "")
+	if !facts {
+		page = columns.ReplaceAllString(page, "</section>")
+	}
 	page = sections.ReplaceAllStringFunc(page, func(section string) string {
 		var kept []string
 		for _, f := range figures.FindAllStringSubmatch(section, -1) {
@@ -164,16 +169,21 @@ func excerpt(t *testing.T, dir string, keep ...string) (address, content string)
 }
 
 func runPicture(t *testing.T) (string, string) {
-	dir, _ := aRun(t, func(o *recordtest.Run) { o.Seconds = 120; o.Warmup = 10; o.StallAt = 70 })
-	return excerpt(t, dir, "throughput", "latency")
+	dir, _ := aRun(t, func(o *recordtest.Run) {
+		o.Seconds, o.Warmup, o.StallAt = 120, 10, 70
+		failed := 0.0086
+		o.Objectives[1].Measured = &failed
+		o.Validity[0].Text = "for 1.04 s operations failed and none succeeded. See the events at 1:20 min"
+	})
+	return excerpt(t, dir, true, "throughput")
 }
 
 func drillPicture(t *testing.T) (string, string) {
-	return excerpt(t, aDrill(t, 3, ""), "phases-1", "throughput")
+	return excerpt(t, aDrill(t, 3, ""), false, "phases-1", "throughput")
 }
 
 func studyPicture(t *testing.T) (string, string) {
-	return excerpt(t, aStudy(t, ""), "levels-0", "forest")
+	return excerpt(t, aStudy(t, ""), false, "levels-0", "forest")
 }
 
 // servePicture is the opening screen over a folder in which a run goes on.

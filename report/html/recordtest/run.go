@@ -5,6 +5,7 @@ package recordtest
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -64,11 +65,15 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		return nil, err
 	}
 	w.SetCommand([]string{"plimsoll", "run", spec.Target, "--workload", "a", "--slo", "p99<20ms"})
-	w.SetTarget(record.Target{
+	target := record.Target{
 		Address: spec.Target, Kind: "mongod", Version: "8.0.4", Topology: "replica set of 3", SetName: "rs0",
 		Hosts:    []string{o.Name, "b.example:27017", "c.example:27017"},
 		Settings: map[string]string{"defaultWriteConcern.w": "majority", "storage.wiredTiger.cacheSizeGB": "4", "journal": "true"},
-	})
+	}
+	if strings.HasPrefix(spec.Target, "embedded:") {
+		target = record.Target{Address: spec.Target, Kind: "embedded"}
+	}
+	w.SetTarget(target)
 	w.SetClientSettings(map[string]string{"client": "wire", "connections": "16"})
 	if o.Service {
 		w.SetClientSettings(map[string]string{"client": "rest, and the driver in the service"})
