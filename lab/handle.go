@@ -90,7 +90,7 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 // Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It
 // costs them a command or two, so it may be called often while something is measured.
 func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
-	return h.describe(ctx, topology.Standing)
+	return h.describe(ctx, topology.Roles)
 }
 
 func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab, error) {

@@ -182,7 +182,7 @@ func (v *inventory) membersOf(ctx context.Context, set, role string) []string {
 	var names []string
 	depth := topology.Known
 	if role == "secondary" {
-		depth = topology.Standing
+		depth = topology.Roles
 	}
 	for _, m := range v.running().Describe(ctx, depth) {
 		if set != "" && m.Set != set || m.State != "running" {

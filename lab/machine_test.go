@@ -50,6 +50,7 @@ func TestLimitsAboveTheMachine(t *testing.T) {
 // A plan says so too.
 func TestPlanNotesLimits(t *testing.T) {
 	asked := spec.Lab{Hosts: spec.Hosts{Mode: host.Isolated, Cores: 4096}, Engine: spec.Engine{Name: "mongod"}}
+	asked.Defaults()
 	p, err := Plan(t.Context(), t.TempDir(), asked)
 	if err != nil {
 		t.Logf("this machine has no isolated hosts or no mongod: %v", err) // the notes are there all the same

@@ -37,15 +37,9 @@ func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	}
 }
 
-// Plan checks a specification against this machine and says what would be made. Nothing is made.
+// Plan checks a complete specification against this machine and says what would be made. Nothing is made.
 func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
-	chosen := asked.Engine.Name == ""
-	ChooseEngine(ctx, home, &asked)
-	asked.Defaults()
 	p := Planned{Spec: asked}
-	if err := asked.Validate(); err != nil {
-		return p, refuse("%s", err)
-	}
 	if asked.Storage.Dir != "" { // the supervisor does not work in this directory
 		dir, err := filepath.Abs(asked.Storage.Dir)
 		if err != nil {
@@ -63,9 +57,6 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 		errs[2] = volume.Check(asked.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
 	}
 	p.Engine, errs[3] = findEngine(ctx, home, asked)
-	if errs[3] != nil && chosen && asked.Engine.Name == engine.DocumentDB {
-		errs[3] = fmt.Errorf("%w; documentdb was chosen because there is no mongod, neither installed nor on PATH", errs[3])
-	}
 	if errors.Join(errs[:]...) == nil {
 		errs[3] = topology.Check(ctx, home, asked)
 	}

@@ -41,7 +41,7 @@ const (
 // downLimit bounds the removal of a lab that failed or was interrupted.
 const downLimit = 2 * time.Minute
 
-// Up makes a lab and returns when it is usable. A lab that fails is removed again, and so is one whose ctx ends before.
+// Up makes a lab of a complete specification and returns when it is usable. A lab that fails is removed again, and so is one whose ctx ends before.
 // The lab goes on when this program ends.
 func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 	p, err := Plan(ctx, opts.Home, asked)

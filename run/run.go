@@ -201,9 +201,6 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := asked.Validate(); err != nil {
-		return nil, err
-	}
 	target, err := ParseTarget(asked.Target)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,10 @@ func TestCheckService(t *testing.T) {
 	} {
 		s := spec.Run{Target: "mongodb://127.0.0.1:1/", Via: spec.ViaREST, Workload: spec.Workload{Name: "person"}}
 		c.change(&s)
-		s.Defaults()
-		err := Check(s)
+		err := s.Complete()
+		if err == nil {
+			err = Check(s)
+		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}

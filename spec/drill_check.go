@@ -30,6 +30,12 @@ const (
 // ReadDrill reads the specification of a drill in YAML, as strictly as [ReadRun].
 func ReadDrill(r io.Reader) (Drill, error) { return readStrict[Drill](r, "drill") }
 
+// Complete fills in the defaults and checks the result; see [Run.Complete].
+func (s *Drill) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
 // Defaults fills in what was not said.
 func (s *Drill) Defaults() {
 	def(&s.Name, "drill")

@@ -25,6 +25,12 @@ const (
 // out when the lab is planned.
 func ReadLab(r io.Reader) (Lab, error) { return readStrict[Lab](r, "lab") }
 
+// Complete fills in the defaults and checks the result; see [Run.Complete]. The engine must have been chosen before.
+func (s *Lab) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
 // Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a default for the
 // same thing. The engine has none: it depends on what is installed, and is chosen before (lab.ChooseEngine).
 func (s *Lab) Defaults() {

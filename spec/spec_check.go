@@ -20,11 +20,22 @@ const maxRecords = 1e12
 // ViaREST, in [Run.Via], puts a REST service between the load and the target.
 const ViaREST = "rest"
 
+// DefaultDatabase is the database of runs that name none: never one that an application uses.
+const DefaultDatabase = "plimsoll"
+
+// Complete fills in the defaults and checks the result, once, where the file and the flags are read or where a
+// specification is made. Everything behind that takes a complete specification. Its error has one line per mistake,
+// each of them naming the key.
+func (s *Run) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
 // Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a
 // default for the same thing.
 func (s *Run) Defaults() {
 	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk the user stands on
-	def(&s.Database, "plimsoll")                      // never one that an application uses
+	def(&s.Database, DefaultDatabase)
 	if s.Via == ViaREST {
 		def(&s.Client, "driver") // is what the service has
 	}

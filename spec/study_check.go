@@ -29,6 +29,13 @@ const (
 	maxSettle  = Duration(24 * 3600e9)
 )
 
+// Complete fills in the defaults and checks the result; see [Run.Complete]. Run and Lab stay as they are: the levels of
+// factors are applied to them first, and each of the runs and labs that come of it is completed then.
+func (s *Study) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
 // Defaults fills in what was not said, but leaves Run as it is: levels are applied to it first, and the defaults of
 // a run depend on what they set. See [Run.Defaults].
 func (s *Study) Defaults() {

@@ -254,8 +254,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, usageError("--engine and --binary are for the lab that a drill brings up, and this one brings up none")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
-	asked.Defaults()
-	return asked, nil
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
 // isDrillFile tells a file from a target: targets have a scheme.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -18,6 +20,8 @@ import (
 type labFlags struct {
 	set   map[string]func(*spec.Lab, string) error
 	given []string // the flags that were
+	// chosen says that neither the file nor a flag names the engine.
+	chosen bool
 }
 
 // labKeys are the keys of a lab's file that flags set, for errors about what was given by flag.
@@ -103,6 +107,13 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	}
 }
 
+// complete chooses an engine for a lab that names none, and completes it.
+func (l *labFlags) complete(ctx context.Context, home string, asked *spec.Lab) error {
+	l.chosen = asked.Engine.Name == ""
+	lab.ChooseEngine(ctx, home, asked)
+	return withExit(exitUsage, l.named(asked.Complete()))
+}
+
 // spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
 func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
 	var asked spec.Lab
@@ -147,6 +158,10 @@ func (l *labFlags) named(err error) error {
 				break
 			}
 		}
+	}
+	if l.chosen {
+		lines = append(lines, "Neither the file nor --engine names an engine, so plimsoll chose one: mongod where one is installed or on PATH, "+
+			"documentdb otherwise.")
 	}
 	return &namedError{strings.Join(lines, "\n"), err}
 }

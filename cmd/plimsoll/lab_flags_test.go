@@ -31,6 +31,9 @@ func TestLabFlagsInErrors(t *testing.T) {
 		}
 		spec, err := l.spec(cmd, nil)
 		if err == nil {
+			err = l.complete(t.Context(), t.TempDir(), &spec)
+		}
+		if err == nil {
 			_, err = lab.Plan(t.Context(), t.TempDir(), spec)
 			if err = l.named(err); !errors.Is(err, lab.ErrRefused) {
 				t.Errorf("%s: the error is not a refusal any more: %v", c.args, err)

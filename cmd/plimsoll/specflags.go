@@ -249,8 +249,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
-	asked.Defaults()
-	return asked, withExit(exitUsage, asked.Validate())
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
 // makeRoom takes out of a specification what flags replace beyond their own key: lists, and the details

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // Spec says how to run one program.
@@ -80,14 +82,20 @@ type Status struct {
 	Exit    string // how it ended, empty while it runs
 }
 
+// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. The thread's namespaces may
+// be changed, because no other code sees them.
+func OnThread(f func()) {
+	done := make(chan struct{})
+	childproc.OwnThread(func() { defer close(done); f() })
+	<-done
+}
+
 // Start runs a program and returns when it was executed. The process is in a process group of its
 // own, so that an interrupt typed at the terminal reaches only Plimsoll, which ends it in order.
 func Start(s Spec) (*Process, error) {
 	p := &Process{Role: s.Role, Done: make(chan struct{})}
 	started := make(chan error)
-	// The kernel sends the parent-death signal when the thread that forked ends, so the thread is
-	// kept until the child has ended.
-	onOwnThread(func() {
+	childproc.OwnThread(func() { // which lasts until the child has ended
 		cmd, err := launch(s)
 		if err != nil {
 			started <- fmt.Errorf("cannot start %s: %w", s.Role, err)

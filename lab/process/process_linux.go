@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,32 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
-
-// onOwnThread runs f in a goroutine on a thread that nothing else uses and that ends with f. It is
-// never the main thread: that one cannot end, and /proc/self shows its namespaces.
-func onOwnThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			f() // returns without unlocking, which ends the thread
-			return
-		}
-		done := make(chan struct{}) // occupy the main thread while another one is found
-		onOwnThread(func() { defer close(done); f() })
-		<-done
-		runtime.UnlockOSThread()
-	}()
-}
-
-// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. What f does to the
-// thread's namespaces is seen by nobody else.
-func OnThread(f func()) {
-	done := make(chan struct{})
-	onOwnThread(func() { defer close(done); f() })
-	<-done
-}
 
 // launch executes a program. It must be called on a thread of its own: a sandbox changes the thread's namespaces.
 func launch(s Spec) (*exec.Cmd, error) {
@@ -52,7 +28,8 @@ func launch(s Spec) (*exec.Cmd, error) {
 		cmd.Stdin = strings.NewReader(s.Input)
 	}
 	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	childproc.Attributes(cmd.SysProcAttr)
 	leave, err := settle(s.Place, cmd.SysProcAttr)
 	if err != nil {
 		return nil, errors.Join(err, leave())

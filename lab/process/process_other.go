@@ -8,13 +8,9 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
-
-// onOwnThread runs f in a goroutine: there is no parent-death signal to keep a thread for.
-func onOwnThread(f func()) { go f() }
-
-// OnThread runs f.
-func OnThread(f func()) { f() }
 
 func launch(s Spec) (*exec.Cmd, error) {
 	if s.Sandbox != nil {
@@ -35,7 +31,8 @@ func launch(s Spec) (*exec.Cmd, error) {
 		cmd.Stdin = strings.NewReader(s.Input)
 	}
 	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	childproc.Attributes(cmd.SysProcAttr)
 	return cmd, cmd.Start()
 }
 

@@ -58,7 +58,7 @@ func newBare(site Site) (Cluster, error) {
 
 // Start makes the volumes.
 func (c *bare) Start(ctx context.Context) error {
-	return each(c.nodes, func(n *bareNode) error {
+	return inParallel2(c.nodes, func(n *bareNode) error {
 		dir, err := c.site.Volume(ctx, n.plan.Name)
 		if err != nil {
 			return fmt.Errorf("%s could not be made: %w", n.plan.Name, err)

@@ -34,15 +34,15 @@ type documentDB struct {
 
 	op sync.Mutex
 
-	mu       sync.Mutex
-	primary  *pgMember // the last one, dead or alive; nil before the start
-	elected  *pgMember // was asked to lead in place of primary, and whether it does is not known yet; nil mostly
-	history  history   // of the primary
-	told     string    // the last problem that was told, not to tell it again and again
-	stopping bool
-	watching bool                     // Watch runs
-	pulse    time.Time                // when Watch last saw that time goes by; see stoodStill
-	readers  map[*engine.Gateway]bool // for reading single members; true while in use
+	mu          sync.Mutex
+	primary     *pgMember // the last one, dead or alive; nil before the start
+	elected     *pgMember // was asked to lead in place of primary, and whether it does is not known yet; nil mostly
+	history     history   // of the primary
+	lastProblem string    // the last problem that was told, not to tell it again and again
+	stopping    bool
+	watching    bool                     // Watch runs
+	lastTick    time.Time                // when Watch last saw that time goes by; see stoodStill
+	readers     map[*engine.Gateway]bool // for reading single members; true while in use
 }
 
 // pgMember is one PostgreSQL with what is known of it. The fields below node are guarded by documentDB.mu.
@@ -50,16 +50,16 @@ type pgMember struct {
 	plan MemberPlan
 	node *engine.Postgres
 
-	at       engine.Position // as it said last
-	seen     time.Time       // when it was asked what it answered last; zero if it never answered since its start
-	deaf     time.Time       // since when it runs without receiving from the primary; zero if it does
-	down     bool            // told as not answering
-	fenced   bool            // stopped because another one was promoted; joins again by itself when it can
-	waiting  bool            // should join, but there is no primary to join
-	diverged bool            // has, or may have, what the primary does not have: it counts for nothing until it joins again
-	replace  bool            // its disk lost what it had acknowledged: its data are copied anew when it joins again
-	tried    time.Time       // when it was last made to join again
-	problem  string
+	at            engine.Position // as it said last
+	answered      time.Time       // when it was asked what it answered last; zero if it never answered since its start
+	noStreamSince time.Time       // since when it runs without receiving from the primary; zero if it does
+	down          bool            // told as not answering
+	fenced        bool            // stopped because another one was promoted; joins again by itself when it can
+	waiting       bool            // should join, but there is no primary to join
+	diverged      bool            // has, or may have, what the primary does not have: it counts for nothing until it joins again
+	recopy        bool            // its disk lost what it had acknowledged: its data are copied anew when it joins again
+	lastTry       time.Time       // when it was last made to join again
+	problem       string
 }
 
 // pgGateway is one gateway.
@@ -98,7 +98,7 @@ func newDocumentDB(site Site) (Cluster, error) {
 		switch plan.Kind {
 		case "postgres":
 			node, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: site.Home, Name: plan.Name, Host: h, Log: log,
-				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names, Quorum: c.acknowledging(len(names)),
+				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names, Quorum: c.syncStandbys(len(names)),
 				Sessions: sessions, Cache: int64(site.Spec.Engine.Cache), Receive: max(2*c.timeout, 5*time.Second),
 				Parameters: site.Spec.Engine.Parameters})
 			if err != nil {
@@ -124,7 +124,7 @@ func newDocumentDB(site Site) (Cluster, error) {
 func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string) (*pgGateway, error) {
 	commit := ""
 	names, _ := c.names()
-	for _, l := range gatewayLevels(len(names), waits(c.site.Spec)) {
+	for _, l := range gatewayLevels(len(names), acknowledgements(c.site.Spec)) {
 		if l.name == plan.Durability {
 			commit = l.commit
 		}
@@ -257,4 +257,4 @@ func (c *documentDB) leader() *pgMember {
 }
 
 // alone says whether the cluster has one member only, so that nothing can be promoted.
-func (c *documentDB) alone() bool { return len(c.members) == 1 }
+func (c *documentDB) singleMember() bool { return len(c.members) == 1 }

@@ -16,7 +16,7 @@ func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMemb
 	var replication []engine.Standby
 	if leader := c.leader(); leader != nil && leader.node.Status().Running {
 		// Through a socket of this machine it is a fraction of a millisecond, unless the primary is paused.
-		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
+		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
 		replication, _ = leader.node.Replication(limit)
 		cancel()
 	}
@@ -33,7 +33,7 @@ func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMemb
 }
 
 // askLimit is how long a member may take to say how it is.
-func askLimit(depth Depth) time.Duration {
+func describeTimeout(depth Depth) time.Duration {
 	if depth > Known {
 		return 2 * time.Second
 	}
@@ -50,7 +50,7 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 	switch {
 	case d.State != "running":
 		d.Role = "unknown"
-	case c.alone():
+	case c.singleMember():
 		d.Role, d.Term = "standalone", max(timeline, 1)
 	case m == leader:
 		d.Role, d.Term = "primary", timeline
@@ -77,7 +77,7 @@ func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, depth Dep
 		d.PIDs = n.Pids()
 	}
 	if depth == Settings && d.State == "running" {
-		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
+		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
 		defer cancel()
 		d.Settings, _ = n.Settings(limit) // one that does not answer has none to show
 	}

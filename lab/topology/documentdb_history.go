@@ -17,7 +17,7 @@ type history struct {
 // left says whether a member has what is not on that way: it is on an earlier timeline beyond the point where the
 // primary left it, or on one that the primary never was on. It can neither be promoted nor follow before it has given
 // that up. A timeline that is newer than the primary's is not judged: who promoted it knows more.
-func (h history) left(at engine.Position) bool {
+func (h history) diverges(at engine.Position) bool {
 	if at.Timeline >= h.timeline {
 		return false
 	}
@@ -42,18 +42,18 @@ func furthest(all []engine.Position) int {
 }
 
 // leaves notes where a standby is, and says whether it went another way than the primary.
-func (c *documentDB) leaves(m *pgMember, at engine.Position) bool {
+func (c *documentDB) noteDiverged(m *pgMember, at engine.Position) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.at = at
-	c.judge(m)
+	c.checkDiverged(m)
 	return m.diverged
 }
 
 // judge finds out whether a standby went another way than the primary. It counts for nothing until it has joined
 // again. The caller holds mu.
-func (c *documentDB) judge(m *pgMember) {
-	if m == c.primary || m.diverged || !m.at.Standby || !c.history.left(m.at) {
+func (c *documentDB) checkDiverged(m *pgMember) {
+	if m == c.primary || m.diverged || !m.at.Standby || !c.history.diverges(m.at) {
 		return
 	}
 	m.diverged = true
@@ -62,10 +62,10 @@ func (c *documentDB) judge(m *pgMember) {
 
 // crown notes that a member is the primary now, and which others went another way. A primary that was just promoted is asked
 // again if it does not answer: without its history nobody could tell.
-func (c *documentDB) crown(ctx context.Context, m *pgMember) error {
-	at, forks, err := standing(ctx, m)
-	for err != nil && m.node.Status().Running && rest(ctx, 50*time.Millisecond) == nil {
-		at, forks, err = standing(ctx, m)
+func (c *documentDB) recordPrimary(ctx context.Context, m *pgMember) error {
+	at, forks, err := primaryPosition(ctx, m)
+	for err != nil && m.node.Status().Running && sleep(ctx, 50*time.Millisecond) == nil {
+		at, forks, err = primaryPosition(ctx, m)
 	}
 	if err != nil {
 		return err
@@ -77,18 +77,18 @@ func (c *documentDB) crown(ctx context.Context, m *pgMember) error {
 		c.primary.diverged = true
 	}
 	c.primary, c.history, c.elected = m, history{at.Timeline, forks}, nil
-	m.at, m.seen, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
+	m.at, m.answered, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
 	for _, o := range c.members {
-		o.deaf = time.Time{}
+		o.noStreamSince = time.Time{}
 		if o.node.Status().Running {
-			c.judge(o)
+			c.checkDiverged(o)
 		}
 	}
 	return nil
 }
 
 // standing is where a primary is and how it came there.
-func standing(ctx context.Context, m *pgMember) (engine.Position, []engine.Fork, error) {
+func primaryPosition(ctx context.Context, m *pgMember) (engine.Position, []engine.Fork, error) {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	at, err := m.node.Position(limit)

@@ -47,7 +47,7 @@ func gatewayLevels(members, waits int) []gatewayLevel {
 	}
 	many, unjournaled := levelMajority, levelMajorityUnjournaled
 	if waits > 0 {
-		many = levelOfNumber(waits)
+		many = countLevel(waits)
 		unjournaled = many + unjournaledSuffix
 	}
 	return []gatewayLevel{{many, "on"}, {levelDurable, "local"}, {levelBalanced, "off"}, {unjournaled, "remote_write"}}
@@ -57,7 +57,7 @@ func gatewayLevels(members, waits int) []gatewayLevel {
 const unjournaledSuffix = "-unjournaled"
 
 // waits is the number of members that the levels above one wait for, 0 for a majority.
-func waits(asked spec.Lab) int {
+func acknowledgements(asked spec.Lab) int {
 	if documentDBMembers(asked) == 1 {
 		return 0
 	}
@@ -65,17 +65,17 @@ func waits(asked spec.Lab) int {
 }
 
 // acknowledging is how many standbys a commit waits for that waits for standbys at all.
-func (c *documentDB) acknowledging(members int) int {
-	if n := waits(c.site.Spec); n > 0 {
+func (c *documentDB) syncStandbys(members int) int {
+	if n := acknowledgements(c.site.Spec); n > 0 {
 		return n - 1
 	}
 	return quorum(members)
 }
 
-func levelOfNumber(n int) string { return "w" + strconv.Itoa(n) }
+func countLevel(n int) string { return "w" + strconv.Itoa(n) }
 
 // numberOf is the number of members that a level by number waits for, and 0 of any other level.
-func numberOf(level string) int {
+func levelCount(level string) int {
 	text, ok := strings.CutPrefix(strings.TrimSuffix(level, unjournaledSuffix), "w")
 	n, err := strconv.Atoi(text)
 	if !ok || err != nil {
@@ -92,7 +92,7 @@ func levelNames(level string, members int) []string {
 		names = append(names, levelThroughput)
 	case level == levelDurable && members == 1:
 		names = append(names, "", levelMajority)
-	case level == levelMajority, numberOf(level) > 0 && !strings.HasSuffix(level, unjournaledSuffix):
+	case level == levelMajority, levelCount(level) > 0 && !strings.HasSuffix(level, unjournaledSuffix):
 		names = append(names, "")
 	}
 	return names
@@ -100,7 +100,7 @@ func levelNames(level string, members int) []string {
 
 // LevelMeans says in a few words what a durability level promises in a cluster of so many members with data; nothing of
 // a level that is not known.
-func LevelMeans(level string, members int) string {
+func LevelMeaning(level string, members int) string {
 	who := "the primary"
 	if members == 1 {
 		who = "the member"
@@ -120,7 +120,7 @@ func LevelMeans(level string, members int) string {
 	case levelMajorityUnjournaled:
 		return "acknowledged when a majority has it, the primary on disk (w:majority, j:false)"
 	}
-	switch n := numberOf(level); {
+	switch n := levelCount(level); {
 	case n == 0:
 		return ""
 	case strings.HasSuffix(level, unjournaledSuffix):
@@ -142,7 +142,7 @@ func AddressFor(uris map[string]string, d spec.Durability, members int) (uri, le
 	}
 	waits := 0
 	for name := range uris {
-		waits = max(waits, numberOf(name))
+		waits = max(waits, levelCount(name))
 	}
 	level, err = levelFor(d, members, waits)
 	if err != nil {
@@ -176,23 +176,23 @@ func levelFor(d spec.Durability, members, waits int) (string, error) {
 		w, journal = firstNonEmpty(w, "1"), true
 	case "":
 		journal = w == "" || w == levelMajority // writeConcernMajorityJournalDefault
-		w = firstNonEmpty(w, usual(waits))
+		w = firstNonEmpty(w, defaultW(waits))
 	default:
 		return "", fmt.Errorf("the durability level %q is not known: say throughput, balanced or durable, or w and journal", d.Name)
 	}
 	if d.Journal != nil {
 		journal = *d.Journal
 	}
-	many, err := wantsMany(w, members, waits)
+	many, err := waitsForStandbys(w, members, waits)
 	switch {
 	case err != nil:
 		return "", err
 	case w == "0":
 		return levelThroughput, nil
 	case many && waits > 0 && journal:
-		return levelOfNumber(waits), nil
+		return countLevel(waits), nil
 	case many && waits > 0:
-		return levelOfNumber(waits) + unjournaledSuffix, nil
+		return countLevel(waits) + unjournaledSuffix, nil
 	case many && journal:
 		return levelMajority, nil
 	case many:
@@ -204,7 +204,7 @@ func levelFor(d spec.Durability, members, waits int) (string, error) {
 }
 
 // usual is what is waited for when nothing is said: a majority as in MongoDB, or the number that the lab was made for.
-func usual(waits int) string {
+func defaultW(waits int) string {
 	if waits > 0 {
 		return strconv.Itoa(waits)
 	}
@@ -213,7 +213,7 @@ func usual(waits int) string {
 
 // wantsMany says whether w is about more than the primary, and refuses a number that no gateway means: one setting of
 // PostgreSQL's says for all sessions how many standbys are waited for. It is a majority unless the lab was made for a number.
-func wantsMany(w string, members, waits int) (bool, error) {
+func waitsForStandbys(w string, members, waits int) (bool, error) {
 	majority := quorum(members) + 1
 	if waits > 0 && (w == levelMajority && waits != majority || w != levelMajority && w != "0" && w != "1" && w != strconv.Itoa(waits)) {
 		return false, fmt.Errorf("w: %s: this lab waits for %d members in all its sessions (topology.acknowledge: %[2]d); its levels are w: 0, 1 and %[2]d. Leave acknowledge out for a majority", w, waits)

@@ -14,12 +14,12 @@ import (
 
 // shortfall compares the log on the disk of a primary that is to be started again with its standbys'. It returns how many bytes the
 // one that is furthest has more, and all that have more.
-func (c *documentDB) shortfall(ctx context.Context, primary *pgMember) (most int64, ahead []*pgMember) {
+func (c *documentDB) missingLog(ctx context.Context, primary *pgMember) (most int64, ahead []*pgMember) {
 	limit, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for _, m := range c.members {
 		c.mu.Lock()
-		counts := m != primary && !m.diverged && !m.fenced && !m.replace && m.node.Status().Running && !m.node.Paused()
+		counts := m != primary && !m.diverged && !m.fenced && !m.recopy && m.node.Status().Running && !m.node.Paused()
 		c.mu.Unlock()
 		if !counts {
 			continue
@@ -55,14 +55,14 @@ func (c *documentDB) shortfall(ctx context.Context, primary *pgMember) (most int
 // must not lead while others have what it lost: it is kept down until one of them was promoted, and gets all its data
 // anew, because a disk that lost log may have lost any of them. Where nothing is promoted it leads with what it has, and
 // those that have more get its data. The caller holds op.
-func (c *documentDB) gaveBackLess(ctx context.Context, m *pgMember) bool {
+func (c *documentDB) lostLog(ctx context.Context, m *pgMember) bool {
 	c.mu.Lock()
-	known := m.replace
+	known := m.recopy
 	c.mu.Unlock()
 	if known {
 		return true
 	}
-	less, ahead := c.shortfall(ctx, m)
+	less, ahead := c.missingLog(ctx, m)
 	if less == 0 {
 		return false
 	}
@@ -77,7 +77,7 @@ func (c *documentDB) gaveBackLess(ctx context.Context, m *pgMember) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, o := range ahead {
-			o.replace, o.problem = true, "it has write-ahead log that "+name+" lost, and has to give it up"
+			o.recopy, o.problem = true, "it has write-ahead log that "+name+" lost, and has to give it up"
 		}
 		return false
 	}
@@ -85,6 +85,6 @@ func (c *documentDB) gaveBackLess(ctx context.Context, m *pgMember) bool {
 	_ = m.node.Retire() // who starts it makes it a standby in any case
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.fenced, m.replace, m.problem = true, true, "its disk lost write-ahead log that it had acknowledged"
+	m.fenced, m.recopy, m.problem = true, true, "its disk lost write-ahead log that it had acknowledged"
 	return true
 }

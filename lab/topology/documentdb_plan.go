@@ -46,11 +46,11 @@ func planDocumentDB(asked spec.Lab) (Layout, error) {
 		l.Members = append(l.Members, MemberPlan{Name: memberName(pgSet, i), Kind: "postgres", Set: pgSet,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true, Priority: 1})
 	}
-	for _, g := range gatewayLevels(n, waits(asked)) {
+	for _, g := range gatewayLevels(n, acknowledgements(asked)) {
 		l.Members = append(l.Members, MemberPlan{Name: "gateway-" + g.name, Kind: "gateway", Set: pgSet,
 			Host: "gateway1", Role: "gateway", Durability: g.name})
 	}
-	l.Notes = documentDBNotes(n, waits(asked))
+	l.Notes = documentDBNotes(n, acknowledgements(asked))
 	return l, nil
 }
 

@@ -191,8 +191,8 @@ func testLevelsByNumber(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got != c.gateway || LevelMeans(level, 3) == "" {
-			t.Errorf("%+v: %q at level %q (%s), %v; want %q", c.d, got, level, LevelMeans(level, 3), err, c.gateway)
+		if err != nil || got != c.gateway || LevelMeaning(level, 3) == "" {
+			t.Errorf("%+v: %q at level %q (%s), %v; want %q", c.d, got, level, LevelMeaning(level, 3), err, c.gateway)
 		}
 	}
 }

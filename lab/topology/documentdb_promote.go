@@ -22,14 +22,14 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	c.mu.Lock()
 	moved := c.primary != old || c.stopping
 	c.mu.Unlock()
-	if _, _, lost := c.lost(); moved || !lost {
+	if _, _, lost := c.primaryLost(); moved || !lost {
 		return nil // it came back while another change was under way
 	}
 	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
 	defer cancel()
 	c.endGateways()
 	c.fence(old)
-	best, others, err := c.succeed(ctx)
+	best, others, err := c.promoteNext(ctx)
 	if err != nil {
 		return errors.Join(err, c.unfence(ctx, old))
 	}
@@ -40,7 +40,7 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name, took.Round(time.Millisecond)),
 		map[string]string{"member": best.plan.Name, "from": old.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
 			"away_ms": strconv.FormatInt(took.Milliseconds(), 10), "why": why})
-	if err := c.regroup(ctx, best, others); err != nil {
+	if err := c.redirect(ctx, best, others); err != nil {
 		// Gateways and standbys that were not reached are mended, or the next one is promoted.
 		c.site.Event("problem", fmt.Sprintf("%s was promoted, and not all others could be told yet: %v", best.plan.Name, err),
 			map[string]string{"member": best.plan.Name})
@@ -51,7 +51,7 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 // succeed makes the standby with the most data the primary. One that was asked to lead before, and did not say in time
 // that it does, leads if it left recovery since: nothing was acknowledged meanwhile, because there were no gateways, and
 // nobody else could be promoted past it.
-func (c *documentDB) succeed(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+func (c *documentDB) promoteNext(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
 	c.mu.Lock()
 	elected := c.elected
 	c.mu.Unlock()
@@ -61,26 +61,26 @@ func (c *documentDB) succeed(ctx context.Context) (best *pgMember, others []*pgM
 		cancel()
 		if err == nil && !at.Standby {
 			c.mu.Lock()
-			others = c.standbys()
+			others = c.liveStandbys()
 			c.mu.Unlock()
-			return elected, others, c.crown(ctx, elected)
+			return elected, others, c.recordPrimary(ctx, elected)
 		}
 	}
-	if best, others, err = c.best(ctx); err != nil {
+	if best, others, err = c.chooseStandby(ctx); err != nil {
 		return nil, nil, err
 	}
-	return best, others, c.enthrone(ctx, best)
+	return best, others, c.promote(ctx, best)
 }
 
 // enthrone promotes a standby. That it was asked to lead is kept until it is known what became of that.
-func (c *documentDB) enthrone(ctx context.Context, m *pgMember) error {
+func (c *documentDB) promote(ctx context.Context, m *pgMember) error {
 	c.mu.Lock()
 	c.elected = m
 	c.mu.Unlock()
 	if err := m.node.Promote(ctx); err != nil {
 		return err
 	}
-	return c.crown(ctx, m)
+	return c.recordPrimary(ctx, m)
 }
 
 // fence makes sure that the old primary does nothing any more and does not start as a primary again.
@@ -116,33 +116,33 @@ func end(n engine.Node) {
 // unfence makes the old primary one again when nothing was promoted in its place.
 func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
 	c.mu.Lock()
-	was := old.fenced && !old.replace
+	was := old.fenced && !old.recopy
 	c.mu.Unlock()
 	if !was || !reachable(old) {
 		return nil // Return makes it one
 	}
-	return c.lead(ctx, old)
+	return c.restartPrimary(ctx, old)
 }
 
 // regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a
 // majority need both. It gives up when that primary is lost: then the next one has to be promoted, which this would hold
 // up.
-func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+func (c *documentDB) redirect(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	return whyEnded(ctx, c.regroupAll(ctx, leader, standbys))
+	return orPrimaryLost(ctx, c.redirectAll(ctx, leader, standbys))
 }
 
-func (c *documentDB) regroupAll(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+func (c *documentDB) redirectAll(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
 	gateways := make(chan error, 1)
 	go func() { gateways <- c.restartGateways(ctx) }()
 	err := leader.node.MakeSlots(ctx)
 	if err == nil {
 		u := leader.node.Upstream()
-		err = each(standbys, func(m *pgMember) error {
+		err = inParallel2(standbys, func(m *pgMember) error {
 			limit, cancel := context.WithTimeout(ctx, 5*time.Second) // one that does not answer follows later
 			defer cancel()
-			if at, err := m.node.Position(limit); err != nil || c.leaves(m, at) {
+			if at, err := m.node.Position(limit); err != nil || c.noteDiverged(m, at) {
 				return nil // it joins again when it is mended: following, it would acknowledge what it does not have
 			}
 			return m.node.Follow(limit, u)
@@ -152,7 +152,7 @@ func (c *documentDB) regroupAll(ctx context.Context, leader *pgMember, standbys 
 }
 
 // lead starts the last primary as one again. Nothing was promoted in its place.
-func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
+func (c *documentDB) restartPrimary(ctx context.Context, m *pgMember) error {
 	if err := m.node.Lead(); err != nil {
 		return err
 	}
@@ -162,12 +162,12 @@ func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
 	if err := m.node.Wait(ctx); err != nil {
 		return err
 	}
-	return c.reign(ctx, m)
+	return c.resumePrimary(ctx, m)
 }
 
 // reign notes that the last primary is one again, and lets the others know it at its address.
-func (c *documentDB) reign(ctx context.Context, m *pgMember) error {
-	if err := c.crown(ctx, m); err != nil {
+func (c *documentDB) resumePrimary(ctx context.Context, m *pgMember) error {
+	if err := c.recordPrimary(ctx, m); err != nil {
 		return err
 	}
 	var standbys []*pgMember
@@ -176,14 +176,14 @@ func (c *documentDB) reign(ctx context.Context, m *pgMember) error {
 			standbys = append(standbys, o)
 		}
 	}
-	if c.served(m) {
+	if c.gatewaysCurrent(m) {
 		return nil
 	}
-	return c.regroup(ctx, m, standbys)
+	return c.redirect(ctx, m, standbys)
 }
 
 // served says whether all gateways that run are for this primary at this address, where its standbys look for it too.
-func (c *documentDB) served(m *pgMember) bool {
+func (c *documentDB) gatewaysCurrent(m *pgMember) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range c.gateways {

@@ -48,30 +48,30 @@ func (c *documentDB) Read(ctx context.Context, member string) (Reading, error) {
 	case !m.node.Status().Running:
 		return Reading{}, fmt.Errorf("%s does not run", member)
 	}
-	behind := c.awaitApplied(ctx, m)
-	g, err := c.takeReader(ctx)
+	behind := c.waitCaughtUp(ctx, m)
+	g, err := c.acquireReader(ctx)
 	if err != nil {
 		return Reading{}, err
 	}
 	g.SetPrimary(m.node.Upstream())
 	if err := g.Start(ctx); err != nil {
-		c.giveReader(g)
+		c.releaseReader(g)
 		return Reading{}, err
 	}
 	if err := g.Wait(ctx); err != nil {
 		_ = g.Kill()
-		c.giveReader(g)
+		c.releaseReader(g)
 		return Reading{}, fmt.Errorf("%s cannot be read: %w", member, err)
 	}
 	return Reading{URI: g.URI(), Behind: behind, Close: func() {
 		_ = g.Kill() // it has nothing to lose
-		c.giveReader(g)
+		c.releaseReader(g)
 	}}, nil
 }
 
 // takeReader returns a gateway for reading that nobody uses, a new one if there is none. They are kept because each has
 // the promise of a port.
-func (c *documentDB) takeReader(ctx context.Context) (*engine.Gateway, error) {
+func (c *documentDB) acquireReader(ctx context.Context) (*engine.Gateway, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopping {
@@ -99,7 +99,7 @@ func (c *documentDB) takeReader(ctx context.Context) (*engine.Gateway, error) {
 }
 
 // giveReader gives a gateway for reading back.
-func (c *documentDB) giveReader(g *engine.Gateway) {
+func (c *documentDB) releaseReader(g *engine.Gateway) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.readers[g] = false
@@ -120,7 +120,7 @@ func (c *documentDB) endReaders() {
 
 // awaitApplied waits until a member shows all that the primary has now, and returns how many bytes of log it still
 // lacks when it comes no nearer. Positions of members that went different ways cannot be compared.
-func (c *documentDB) awaitApplied(ctx context.Context, m *pgMember) int64 {
+func (c *documentDB) waitCaughtUp(ctx context.Context, m *pgMember) int64 {
 	leader := c.leader()
 	if leader == nil {
 		return -1
@@ -137,12 +137,12 @@ func (c *documentDB) awaitApplied(ctx context.Context, m *pgMember) int64 {
 	if err != nil || diverged {
 		return -1
 	}
-	return approach(ctx, at.LSN, m.node.Applied)
+	return waitApplied(ctx, at.LSN, m.node.Applied)
 }
 
 // approach asks for a position until it has reached want, and returns how much is missing if it comes no nearer; -1 if
 // it was never told.
-func approach(ctx context.Context, want engine.LSN, ask func(context.Context) (engine.LSN, error)) int64 {
+func waitApplied(ctx context.Context, want engine.LSN, ask func(context.Context) (engine.LSN, error)) int64 {
 	missing, moved := int64(-1), time.Now()
 	for time.Since(moved) < readerQuiet {
 		limit, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -157,7 +157,7 @@ func approach(ctx context.Context, want engine.LSN, ask func(context.Context) (e
 				missing, moved = left, time.Now()
 			}
 		}
-		if rest(ctx, 50*time.Millisecond) != nil {
+		if sleep(ctx, 50*time.Millisecond) != nil {
 			break
 		}
 	}

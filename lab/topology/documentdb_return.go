@@ -65,7 +65,7 @@ func (c *documentDB) tryAgain(ctx context.Context, name string, try func() (done
 		if failed == returnTries || errors.Is(err, errStopping) || c.leader() == nil {
 			return last
 		}
-		if err := rest(ctx, 100*time.Millisecond<<failed); err != nil {
+		if err := sleep(ctx, 100*time.Millisecond<<failed); err != nil {
 			return fmt.Errorf("%s is not back: %w (%w; %s was the last primary); the lab tries it again by itself\n%s",
 				name, err, last, c.leader().plan.Name, c.statusLines())
 		}
@@ -87,14 +87,14 @@ func (c *documentDB) tryGateway(ctx context.Context, g *pgGateway) (done bool, e
 		g.node.SetPrimary(leader.node.Upstream())
 		return true, g.node.Start(ctx) // it answers when there is a primary
 	}
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
 	if g.node.Status().Running {
 		err = g.node.Wait(ctx)
 	} else {
 		err = c.startGateway(ctx, g, leader.node.Upstream())
 	}
-	return true, whyEnded(ctx, err)
+	return true, orPrimaryLost(ctx, err)
 }
 
 // ready is the primary, dead or alive, of a cluster that was started and is not being stopped. The caller holds op.
@@ -118,7 +118,7 @@ func (c *documentDB) waitReturned(ctx context.Context, m *pgMember) error {
 		if err == nil || ctx.Err() != nil || !c.restarted(m) {
 			return err
 		}
-		if err := rest(ctx, 100*time.Millisecond); err != nil {
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -144,10 +144,10 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 		return true, nil
 	}
 	if m == leader {
-		if c.gaveBackLess(ctx, m) {
+		if c.lostLog(ctx, m) {
 			return false, nil // another one is promoted; it joins that one
 		}
-		if err := c.lead(ctx, m); err != nil {
+		if err := c.restartPrimary(ctx, m); err != nil {
 			return false, err
 		}
 		c.site.Event("member", m.plan.Name+" is back as the primary", map[string]string{"member": m.plan.Name, "role": "primary"})
@@ -160,13 +160,13 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 	case err == nil && !at.Standby:
 		if err := c.rejoin(ctx, leader, m); err != nil {
 			c.mu.Lock()
-			m.waiting, m.tried = true, time.Now() // who watches tries it again when nobody else does
+			m.waiting, m.lastTry = true, time.Now() // who watches tries it again when nobody else does
 			c.mu.Unlock()
 			return false, err
 		}
 		return true, c.waitFollower(ctx, leader, m)
-	case m.canWait(c):
-		return true, c.standBy(ctx, leader, m)
+	case m.mayRunWithoutPrimary(c):
+		return true, c.startStandby(ctx, leader, m)
 	}
 	c.mu.Lock()
 	m.waiting = true
@@ -176,14 +176,14 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 
 // canWait says whether the member can run as a standby while there is no primary: it counts when one is to be promoted.
 // A former primary cannot: what it has that others have not must not count.
-func (m *pgMember) canWait(c *documentDB) bool {
+func (m *pgMember) mayRunWithoutPrimary(c *documentDB) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !m.diverged && !m.fenced && !m.replace
+	return !m.diverged && !m.fenced && !m.recopy
 }
 
 // standBy starts a member as a standby of a primary that is away.
-func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
+func (c *documentDB) startStandby(ctx context.Context, leader, m *pgMember) error {
 	if err := m.node.Follow(ctx, leader.node.Upstream()); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
 	}
 	c.joined(m)
 	c.mu.Lock()
-	m.seen = time.Time{} // until it answers it is a voter at most
+	m.answered = time.Time{} // until it answers it is a voter at most
 	c.mu.Unlock()
 	c.site.Event("member", m.plan.Name+" is back as a standby; there is no primary", map[string]string{"member": m.plan.Name, "role": "secondary"})
 	return nil
@@ -201,9 +201,9 @@ func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
 // rejoin makes a member a standby of the primary, whatever it was. It gives up when the primary is lost meanwhile: then
 // another one has to be promoted first.
 func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	return whyEnded(ctx, c.rejoinAs(ctx, leader, m))
+	return orPrimaryLost(ctx, c.rejoinAs(ctx, leader, m))
 }
 
 func (c *documentDB) rejoinAs(ctx context.Context, leader, m *pgMember) error {
@@ -221,14 +221,14 @@ func (c *documentDB) rejoinAs(ctx context.Context, leader, m *pgMember) error {
 		return err
 	}
 	c.joined(m)
-	c.tellLost(m, lost)
+	c.reportReturn(m, lost)
 	return m.node.DropSlots(ctx) // of its time as a primary: they would keep what nobody asks for
 }
 
 // rejoinData makes the data of a member those of a standby. Those of a disk that lied are copied anew.
 func (c *documentDB) rejoinData(ctx context.Context, leader, m *pgMember) (engine.Lost, error) {
 	c.mu.Lock()
-	replace := m.replace
+	replace := m.recopy
 	c.mu.Unlock()
 	if !replace {
 		return m.node.Rejoin(ctx, leader.node)
@@ -240,12 +240,12 @@ func (c *documentDB) rejoinData(ctx context.Context, leader, m *pgMember) (engin
 func (c *documentDB) joined(m *pgMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.seen, m.deaf, m.tried = time.Now(), time.Time{}, time.Now()
-	m.fenced, m.waiting, m.diverged, m.replace, m.problem = false, false, false, false, ""
+	m.answered, m.noStreamSince, m.lastTry = time.Now(), time.Time{}, time.Now()
+	m.fenced, m.waiting, m.diverged, m.recopy, m.problem = false, false, false, false, ""
 }
 
 // tellLost tells that a member is back, and what it gave up.
-func (c *documentDB) tellLost(m *pgMember, lost engine.Lost) {
+func (c *documentDB) reportReturn(m *pgMember, lost engine.Lost) {
 	data := map[string]string{"member": m.plan.Name, "role": "secondary", "diverged_bytes": strconv.FormatInt(lost.Bytes, 10)}
 	text := m.plan.Name + " is back as a standby"
 	if lost.Bytes > 0 {
@@ -262,7 +262,7 @@ func (c *documentDB) tellLost(m *pgMember, lost engine.Lost) {
 
 // waitFollower waits until the primary streams to the member.
 func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
 	last := "is not known to " + leader.plan.Name
 	for {
@@ -271,22 +271,22 @@ func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) erro
 			if s.Name == m.plan.Name {
 				last = "is " + s.State
 			}
-			if s.Name == m.plan.Name && s.State == "streaming" && c.inStep(ctx, m) {
+			if s.Name == m.plan.Name && s.State == "streaming" && c.onTimeline(ctx, m) {
 				return nil
 			}
 		}
 		if err != nil {
 			last = err.Error()
 		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
-			return whyEnded(ctx, fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err))
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return orPrimaryLost(ctx, fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err))
 		}
 	}
 }
 
 // inStep says whether a standby is on the primary's timeline and is done with its own log: while it reads an earlier
 // timeline the primary says that it streams, but it could neither count for a majority nor be promoted.
-func (c *documentDB) inStep(ctx context.Context, m *pgMember) bool {
+func (c *documentDB) onTimeline(ctx context.Context, m *pgMember) bool {
 	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	at, err := m.node.Probe(limit)
@@ -300,7 +300,7 @@ var errPrimaryLost = errors.New("the primary went away meanwhile")
 
 // whyEnded is an error that is that of a lost primary if one was the reason for it: programs that are ended with a ctx
 // say only that they were ended.
-func whyEnded(ctx context.Context, err error) error {
+func orPrimaryLost(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(context.Cause(ctx), errPrimaryLost) || errors.Is(err, errPrimaryLost) {
 		return err
 	}
@@ -308,7 +308,7 @@ func whyEnded(ctx context.Context, err error) error {
 }
 
 // whileAlive is ctx for as long as a member's process runs and the primary is not lost.
-func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {
+func (c *documentDB) whilePrimaryRuns(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := leader.node.Ended()
 	go func() {
@@ -321,7 +321,7 @@ func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
-			if _, _, lost := c.lost(); lost && c.watched() {
+			if _, _, lost := c.primaryLost(); lost && c.watched() {
 				cancel(errPrimaryLost)
 				return
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // each calls f for all of a list at the same time and joins the errors.
-func each[T any](list []T, f func(T) error) error {
+func inParallel2[T any](list []T, f func(T) error) error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	for i, x := range list {
@@ -60,7 +60,7 @@ func (c *documentDB) start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
-		m.seen = now
+		m.answered = now
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error 
 	if err := engine.PrepareTemplate(ctx, c.site.Home); err != nil {
 		return err
 	}
-	err := each(c.members, func(m *pgMember) error {
+	err := inParallel2(c.members, func(m *pgMember) error {
 		dir, err := c.site.Volume(ctx, m.plan.Name)
 		if err != nil {
 			return fmt.Errorf("%s has no volume: %w", m.plan.Name, err)
@@ -109,7 +109,7 @@ func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error 
 // startGateways starts the gateways and waits until they answer.
 func (c *documentDB) startGateways(ctx context.Context) error {
 	u := c.leader().node.Upstream()
-	return each(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
+	return inParallel2(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
 }
 
 // restartGateways ends the gateways that run and starts them for another primary. Those that are dead for another
@@ -117,8 +117,8 @@ func (c *documentDB) startGateways(ctx context.Context) error {
 func (c *documentDB) restartGateways(ctx context.Context) error {
 	c.endGateways()
 	u := c.leader().node.Upstream()
-	return each(c.gateways, func(g *pgGateway) error {
-		if !g.waits(c) {
+	return inParallel2(c.gateways, func(g *pgGateway) error {
+		if !g.canRestart(c) {
 			return nil
 		}
 		return c.startGateway(ctx, g, u)
@@ -140,7 +140,7 @@ func (c *documentDB) startGateway(ctx context.Context, g *pgGateway, u engine.Up
 // endGateways ends them all at once: no client reaches the primary any more, and nothing that it does still is
 // acknowledged. Those that were ended for another reason stay so.
 func (c *documentDB) endGateways() {
-	_ = each(c.gateways, func(g *pgGateway) error {
+	_ = inParallel2(c.gateways, func(g *pgGateway) error {
 		if g.node.Status().Running {
 			c.mu.Lock()
 			g.ended = true
@@ -171,14 +171,14 @@ func (c *documentDB) waitStreaming(ctx context.Context, primary *pgMember, want 
 				return m.node.Wait(ctx) // it says why
 			}
 		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("%d of %d standbys stream from %s (it sees: %s): %w", have, want, primary.plan.Name, strings.Join(states, ", "), err)
 		}
 	}
 }
 
 // rest waits a moment, or returns why ctx is done.
-func rest(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -211,5 +211,5 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	defer c.op.Unlock()
 	c.endReaders()
 	c.endGateways()
-	return each(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
+	return inParallel2(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
 }

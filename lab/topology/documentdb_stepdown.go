@@ -20,7 +20,7 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 	if _, err := c.Primary(ctx, set); err != nil {
 		return err
 	}
-	if c.alone() {
+	if c.singleMember() {
 		return errors.New("a single member has none to hand over to")
 	}
 	c.op.Lock()
@@ -53,7 +53,7 @@ func (c *documentDB) caughtUp(ctx context.Context, old *pgMember) (*pgMember, er
 		if err == nil && n == 0 {
 			break
 		}
-		if rest(limit, 10*time.Millisecond) != nil {
+		if sleep(limit, 10*time.Millisecond) != nil {
 			break // a write that waits for a majority that is not there; it is ended with its gateway
 		}
 	}
@@ -70,7 +70,7 @@ func (c *documentDB) caughtUp(ctx context.Context, old *pgMember) (*pgMember, er
 				return m, nil
 			}
 		}
-		if err := rest(limit, 10*time.Millisecond); err != nil {
+		if err := sleep(limit, 10*time.Millisecond); err != nil {
 			return nil, fmt.Errorf("no standby received everything within %v", catchUpLimit)
 		}
 	}
@@ -93,9 +93,9 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 	stopErr := old.node.Stop(limit) // killed if it takes longer, which is no loss: it accepts no writes
 	cancel()
 	if err := old.node.Retire(); err != nil {
-		return errors.Join(stopErr, err, c.lead(ctx, old))
+		return errors.Join(stopErr, err, c.restartPrimary(ctx, old))
 	}
-	if err := c.enthrone(ctx, next); err != nil {
+	if err := c.promote(ctx, next); err != nil {
 		return errors.Join(err, c.undoHandOver(ctx, old, next))
 	}
 	var others []*pgMember
@@ -104,7 +104,7 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 			others = append(others, m)
 		}
 	}
-	err := c.regroup(ctx, next, others)
+	err := c.redirect(ctx, next, others)
 	if err == nil {
 		err = c.rejoin(ctx, next, old)
 	}
@@ -123,7 +123,7 @@ func (c *documentDB) undoHandOver(ctx context.Context, old, next *pgMember) erro
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteLimit)
 	defer cancel()
 	if at, err := next.node.Position(limit); err == nil && at.Standby {
-		return c.lead(limit, old)
+		return c.restartPrimary(limit, old)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ const (
 )
 
 // best finds the standby to promote, and the others that answer.
-func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+func (c *documentDB) chooseStandby(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
 	var before []engine.Position
 	var silent []voter
 	var last error
@@ -60,7 +60,7 @@ func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMemb
 		}
 		resting := err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN && a.Timeline == b.Timeline })
 		if resting {
-			if err = elect(candidates, silent, c.majority(), len(c.members)); err == nil {
+			if err = checkElection(candidates, silent, c.majority(), len(c.members)); err == nil {
 				return pick(candidates)
 			}
 		}
@@ -68,7 +68,7 @@ func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMemb
 		if before = now; err != nil {
 			before = nil
 		}
-		if err := rest(ctx, restPause); err != nil {
+		if err := sleep(ctx, restPause); err != nil {
 			return nil, nil, errors.Join(last, err)
 		}
 	}
@@ -87,7 +87,7 @@ func pick(candidates []voter) (best *pgMember, others []*pgMember, err error) {
 }
 
 // elect says why nobody may be promoted, nil if the furthest candidate may.
-func elect(candidates, silent []voter, majority, members int) error {
+func checkElection(candidates, silent []voter, majority, members int) error {
 	if n := voters(candidates, silent); n < majority {
 		return fmt.Errorf("it is known of only %d of %d members how much they have, which is no majority", n, members)
 	}
@@ -121,15 +121,15 @@ func voters(candidates, silent []voter) int {
 // An error says that it has to be tried again.
 func (c *documentDB) candidates(ctx context.Context) (all []voter, reading []*pgMember, err error) {
 	c.mu.Lock()
-	alive := c.standbys()
+	alive := c.liveStandbys()
 	c.mu.Unlock()
 	now := make([]engine.Position, len(alive))
-	err = each(alive, func(m *pgMember) error {
+	err = inParallel2(alive, func(m *pgMember) error {
 		limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
 		defer cancel()
 		at, err := m.node.Probe(limit)
 		now[slices.Index(alive, m)] = at
-		if err == nil && c.leaves(m, at) {
+		if err == nil && c.noteDiverged(m, at) {
 			err = fmt.Errorf("%s went another way than the others", m.plan.Name) // and does not count from now on
 		}
 		return err
@@ -149,10 +149,10 @@ func (c *documentDB) candidates(ctx context.Context) (all []voter, reading []*pg
 func (c *documentDB) silent() []*pgMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	answer := c.standbys()
+	answer := c.liveStandbys()
 	var all []*pgMember
 	for _, m := range c.members {
-		if m != c.primary && !m.fenced && !m.diverged && !m.replace && m.node.Status().Running && reachable(m) && !slices.Contains(answer, m) {
+		if m != c.primary && !m.fenced && !m.diverged && !m.recopy && m.node.Status().Running && reachable(m) && !slices.Contains(answer, m) {
 			all = append(all, m)
 		}
 	}
@@ -162,10 +162,10 @@ func (c *documentDB) silent() []*pgMember {
 // silentVoters reads the ends of logs from disks. Whose log cannot be read does not vote.
 func (c *documentDB) silentVoters(ctx context.Context, from []*pgMember) []voter {
 	found := make([]voter, len(from))
-	_ = each(from, func(m *pgMember) error {
+	_ = inParallel2(from, func(m *pgMember) error {
 		limit, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		if at, err := m.node.LogEnd(limit); err == nil && !c.leaves(m, at) {
+		if at, err := m.node.LogEnd(limit); err == nil && !c.noteDiverged(m, at) {
 			found[slices.Index(from, m)] = voter{m, at}
 		}
 		return nil

@@ -25,7 +25,7 @@ const (
 	findLimit  = time.Minute
 	startLimit = 5 * time.Minute
 	// mongoAsk bounds a question to one server: one that does not answer in that time has no role that matters now.
-	mongoAsk = 5 * time.Second
+	commandTimeout = 5 * time.Second
 	// pollEvery is how long is waited between two questions while something is to happen.
 	pollEvery = 50 * time.Millisecond
 )
@@ -40,10 +40,10 @@ type mongoCluster struct {
 	patience time.Duration // how long a member that comes back may make no progress
 	tlsDir   string        // with the certificates; empty without TLS
 
-	mu    sync.Mutex
-	roles map[string]string // as they were seen last, by member
-	told  map[string]string // as events told of them
-	kept  map[string]bool   // rollback files that were told already
+	mu                sync.Mutex
+	roles             map[string]string // as they were seen last, by member
+	reported          map[string]string // as events told of them
+	reportedRollbacks map[string]bool   // rollback files that were told already
 }
 
 // newMongo finds the programs, makes the lab's secrets and all nodes. Nothing runs yet.
@@ -58,8 +58,8 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	if err := checkMongoArgs(asked, programs.Version); err != nil {
 		return nil, err
 	}
-	c := &mongoCluster{site: site, programs: programs, patience: changeLimit, plans: map[string]MemberPlan{}, roles: map[string]string{}, told: map[string]string{},
-		kept: map[string]bool{}}
+	c := &mongoCluster{site: site, programs: programs, patience: changeLimit, plans: map[string]MemberPlan{}, roles: map[string]string{}, reported: map[string]string{},
+		reportedRollbacks: map[string]bool{}}
 	keyFile, err := c.secrets()
 	if err != nil {
 		return nil, err
@@ -220,17 +220,17 @@ func (c *mongoCluster) Nodes() []engine.Node {
 }
 
 // with returns the nodes of which a condition is true.
-func (c *mongoCluster) with(is func(*engine.MongoNode) bool) []*engine.MongoNode {
+func (c *mongoCluster) filter(is func(*engine.MongoNode) bool) []*engine.MongoNode {
 	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *engine.MongoNode) bool { return !is(n) })
 }
 
 // inSet returns the members of a replica set, the arbiter last.
 func (c *mongoCluster) inSet(set string) []*engine.MongoNode {
-	return c.with(func(n *engine.MongoNode) bool { return n.Set() == set && n.Set() != "" })
+	return c.filter(func(n *engine.MongoNode) bool { return n.Set() == set && n.Set() != "" })
 }
 
 func (c *mongoCluster) routers() []*engine.MongoNode {
-	return c.with(func(n *engine.MongoNode) bool { return n.Role() == engine.MongoRouter })
+	return c.filter(func(n *engine.MongoNode) bool { return n.Role() == engine.MongoRouter })
 }
 
 // sets are the names of all replica sets, that of the config servers first, then in the order of the layout.
@@ -283,7 +283,7 @@ func inParallel(nodes []*engine.MongoNode, do func(*engine.MongoNode) error) err
 // last refusal.
 func until(ctx context.Context, what string, try func(context.Context) (final bool, err error)) error {
 	for before := error(nil); ; {
-		one, cancel := context.WithTimeout(ctx, 2*mongoAsk)
+		one, cancel := context.WithTimeout(ctx, 2*commandTimeout)
 		final, last := try(one)
 		cancel()
 		if last == nil {

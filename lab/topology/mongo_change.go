@@ -97,11 +97,11 @@ func (c *mongoCluster) Return(ctx context.Context, member string) error {
 		return err
 	}
 	if n.Set() != "" {
-		if err := c.whileItMoves(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) }); err != nil {
+		if err := c.whileProgressing(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) }); err != nil {
 			return err
 		}
 	}
-	c.tellRollback(n)
+	c.reportRollback(n)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (c *mongoCluster) rejoin(ctx context.Context, n *engine.MongoNode) error {
 		}
 		h, err := n.Hello(ctx)
 		if err == nil && h.SetName == n.Set() && (h.Writable || h.Secondary || h.Arbiter) {
-			c.see(n.Name(), answer{Hello: h}.role())
+			c.noteRole(n.Name(), answer{Hello: h}.role())
 			return true, nil
 		}
 		last := fmt.Errorf("it is %s", answer{h, err}.words())
@@ -201,12 +201,12 @@ func number(d bson.D, key string) int64 {
 }
 
 // tellRollback tells once of files with writes that a member gave up when it joined again. They stay where they are.
-func (c *mongoCluster) tellRollback(n *engine.MongoNode) {
+func (c *mongoCluster) reportRollback(n *engine.MongoNode) {
 	var fresh []string
 	c.mu.Lock()
 	for _, file := range n.Rollbacks() {
-		if !c.kept[file] {
-			c.kept[file] = true
+		if !c.reportedRollbacks[file] {
+			c.reportedRollbacks[file] = true
 			fresh = append(fresh, file)
 		}
 	}
@@ -224,7 +224,7 @@ func (c *mongoCluster) Stop(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, changeLimit)
 	defer cancel()
 	errs := []error{inParallel(c.routers(), func(n *engine.MongoNode) error { return c.stopNode(ctx, n) })}
-	data := c.with(func(n *engine.MongoNode) bool {
+	data := c.filter(func(n *engine.MongoNode) bool {
 		return n.Role() != engine.MongoRouter && n.Role() != engine.MongoConfig
 	})
 	errs = append(errs, c.stopServers(ctx, data))
@@ -235,7 +235,7 @@ func (c *mongoCluster) Stop(ctx context.Context) error {
 // primary that is alone waits for somebody first.
 func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNode) error {
 	var first, others []*engine.MongoNode
-	for i, a := range askAll(ctx, nodes) {
+	for i, a := range helloAll(ctx, nodes) {
 		if a.role() == "primary" {
 			first = append(first, nodes[i])
 		} else {

@@ -322,13 +322,13 @@ func TestMongoLagIsTheMembersOwn(t *testing.T) {
 	var m server.Member
 	m.Optime = server.OpTime{TS: bson.Timestamp{T: 5, I: 1}, Term: 1}
 	before := m
-	heard(&m, answer{err: errors.New("no answer")})
+	applyOwnOptime(&m, answer{err: errors.New("no answer")})
 	if m != before {
 		t.Errorf("a member without an answer is %+v", m)
 	}
 	var a answer
 	a.LastWrite.OpTime.TS, a.LastWrite.OpTime.Term = bson.Timestamp{T: 9, I: 2}, 3
-	if heard(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
+	if applyOwnOptime(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -343,7 +343,7 @@ func TestMongoIdle(t *testing.T) {
 		use(t, ctx, l)
 		for {
 			idle := 0
-			for _, m := range l.Describe(ctx, Standing) {
+			for _, m := range l.Describe(ctx, Roles) {
 				if m.Settings != nil || m.Role == "secondary" && m.LagSeconds == nil {
 					t.Fatalf("%s is %+v", m.Name, m)
 				}

@@ -14,14 +14,14 @@ import (
 )
 
 // see remembers the role of a member.
-func (c *mongoCluster) see(member, role string) {
+func (c *mongoCluster) noteRole(member, role string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.roles[member] = role
 }
 
 // seen is the role of a member as far as it is known without asking.
-func (c *mongoCluster) seen(n *engine.MongoNode) string {
+func (c *mongoCluster) lastRole(n *engine.MongoNode) string {
 	switch n.Role() {
 	case engine.MongoRouter, engine.MongoArbiter, engine.MongoStandalone, engine.MongoConfig:
 		return n.Role() // these do not change
@@ -38,12 +38,12 @@ func (c *mongoCluster) seen(n *engine.MongoNode) string {
 func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMember {
 	members := make([]record.LabMember, len(c.nodes))
 	for i, n := range c.nodes {
-		members[i] = c.known(n)
+		members[i] = c.describeLocally(n)
 	}
 	if depth == Known {
 		return members
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*mongoAsk)
+	ctx, cancel := context.WithTimeout(ctx, 2*commandTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
@@ -68,10 +68,10 @@ func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMe
 }
 
 // known is what is known of a member without asking it.
-func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
+func (c *mongoCluster) describeLocally(n *engine.MongoNode) record.LabMember {
 	plan := c.plans[n.Name()]
 	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
-		Role: c.seen(n), Logs: n.Logs(), State: "stopped"}
+		Role: c.lastRole(n), Logs: n.Logs(), State: "stopped"}
 	if plan.Volume {
 		m.Volume = plan.Name
 	}
@@ -93,7 +93,7 @@ func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
 // describeSet asks a set for roles, terms and lags: its primary, and where there is none whoever answers.
 func (c *mongoCluster) describeSet(ctx context.Context, set string, members []record.LabMember) {
 	nodes := c.inSet(set)
-	answers := askAll(ctx, nodes)
+	answers := helloAll(ctx, nodes)
 	from, s, err := c.anyStatus(ctx, nodes, answers)
 	for i := range members {
 		m := &members[i]
@@ -106,7 +106,7 @@ func (c *mongoCluster) describeSet(ctx context.Context, set string, members []re
 		}
 		c.describeMember(m, s)
 		if of := s.Member(m.Address); of != nil && of.State == server.Secondary {
-			heard(of, answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
+			applyOwnOptime(of, answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
 			c.describeLag(ctx, m, from, s, *of)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *mongoCluster) describeMember(m *record.LabMember, s server.Set) {
 	m.Term = s.Term
 	if m.Role != engine.MongoConfig {
 		m.Role = roleOf(of.State)
-		c.see(m.Name, m.Role)
+		c.noteRole(m.Name, m.Role)
 	}
 	if !of.Healthy {
 		m.Problem = strings.TrimSpace("the others do not reach it: " + of.State + " " + of.Heartbeat)
@@ -143,7 +143,7 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode,
 		}
 	}
 	for _, n := range order {
-		one, cancel := context.WithTimeout(ctx, mongoAsk)
+		one, cancel := context.WithTimeout(ctx, commandTimeout)
 		s, err := status(one, n)
 		cancel()
 		if err == nil {
@@ -175,7 +175,7 @@ func (c *mongoCluster) primary(ctx context.Context, set string) (*engine.MongoNo
 		return nil, fmt.Errorf("%s does not run", c.nodes[0].Name())
 	}
 	nodes := c.inSet(set)
-	answers := askAll(ctx, nodes)
+	answers := helloAll(ctx, nodes)
 	if p := newestPrimary(nodes, answers); p != nil {
 		return p, nil
 	}

@@ -45,7 +45,7 @@ func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, fro
 
 // heard takes what the member itself says that it has: its primary hears of that with a delay, of seconds where nothing is
 // written.
-func heard(m *server.Member, a answer) {
+func applyOwnOptime(m *server.Member, a answer) {
 	if last := a.LastWrite.OpTime; a.err == nil && !last.TS.IsZero() {
 		m.Optime, m.Date = last, time.Unix(int64(last.TS.T), 0)
 	}
@@ -68,7 +68,7 @@ func lagOf(now time.Time, primary, m server.Member, next []logEntry) (lag time.D
 
 // logFrom reads the entry of the oplog at a time, and the first one after it that is a write.
 func logFrom(ctx context.Context, n *engine.MongoNode, at bson.Timestamp) ([]logEntry, error) {
-	var f found
+	var f cursorReply
 	err := n.Command(ctx, engine.AsUser, "local", bson.D{{Key: "find", Value: "oplog.rs"},
 		{Key: "filter", Value: bson.D{
 			{Key: "ts", Value: bson.D{{Key: "$gte", Value: at}}}, // where the server begins to read

@@ -122,7 +122,7 @@ func TestMongoReturnTakesWhatItNeeds(t *testing.T) {
 			ctx := start(t, l)
 			l.c.patience = time.Second // less than the slow one takes
 			name := ""
-			for _, m := range l.Describe(ctx, Standing) {
+			for _, m := range l.Describe(ctx, Roles) {
 				if m.Role == "secondary" {
 					name = m.Name
 				}

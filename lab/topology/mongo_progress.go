@@ -16,16 +16,16 @@ import (
 )
 
 // copied are the fields of initialSyncStatus that grow while data are copied (manual: "replSetGetStatus").
-var copied = []string{"appliedOps", "approxTotalBytesCopied", "bytesToCopy", "clonedCollections", "databasesCloned", "documentsCopied",
+var progressFields = []string{"appliedOps", "approxTotalBytesCopied", "bytesToCopy", "clonedCollections", "databasesCloned", "documentsCopied",
 	"fetchedBatches", "failedInitialSyncAttempts", "indexes", "receivedBatches"}
 
 // sum adds the numbers of the fields in [copied], at any depth.
-func sum(doc bson.Raw) (total int64) {
+func progressSum(doc bson.Raw) (total int64) {
 	elements, _ := doc.Elements() // what cannot be read is no progress
 	for _, e := range elements {
 		if inner, ok := e.Value().DocumentOK(); ok {
-			total += sum(inner)
-		} else if n, ok := e.Value().AsInt64OK(); ok && slices.Contains(copied, e.Key()) {
+			total += progressSum(inner)
+		} else if n, ok := e.Value().AsInt64OK(); ok && slices.Contains(progressFields, e.Key()) {
 			total += n
 		}
 	}
@@ -40,7 +40,7 @@ func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying 
 		s, _ = server.AskSet(ctx, n.Commander(engine.AsLocal)) // it may not know any user yet
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, s.State, sum(s.Copying))
+	fmt.Fprint(h, s.State, progressSum(s.Copying))
 	for _, m := range s.Members {
 		if m.Self {
 			fmt.Fprint(h, m.Optime)
@@ -57,13 +57,13 @@ func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying 
 
 // whileItMoves does something with a context that ends when a member has made no progress for so long. How long a member takes
 // is decided by how much it has to copy, so no other limit fits.
-func (c *mongoCluster) whileItMoves(ctx context.Context, n *engine.MongoNode, do func(context.Context) error) error {
+func (c *mongoCluster) whileProgressing(ctx context.Context, n *engine.MongoNode, do func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() {
 		told := false
 		for last, since := uint64(0), time.Now(); ctx.Err() == nil; {
-			one, cancel := context.WithTimeout(ctx, mongoAsk)
+			one, cancel := context.WithTimeout(ctx, commandTimeout)
 			now, copying := progress(one, n)
 			cancel()
 			if now != last {

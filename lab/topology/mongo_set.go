@@ -90,7 +90,7 @@ func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 		return err
 	}
 	if c.password != "" {
-		if err := c.user(ctx, primary, majority()); err != nil {
+		if err := c.ensureUser(ctx, primary, majority()); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func code(err error) int32 {
 func (c *mongoCluster) awaitPrimary(ctx context.Context, set string) (primary *engine.MongoNode, err error) {
 	members := c.inSet(set)
 	err = until(ctx, "the election of a primary", func(ctx context.Context) (bool, error) {
-		hellos := askAll(ctx, members)
+		hellos := helloAll(ctx, members)
 		var words []string
 		ready := 0
 		for i, h := range hellos {
@@ -203,7 +203,7 @@ func (a answer) words() string {
 }
 
 // askAll asks members at once what they are; one that does not answer costs two seconds.
-func askAll(ctx context.Context, members []*engine.MongoNode) []answer {
+func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	answers := make([]answer, len(members))
@@ -246,7 +246,7 @@ func status(ctx context.Context, n *engine.MongoNode) (server.Set, error) {
 func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 	members := c.inSet(set)
 	return until(ctx, "all members being well", func(ctx context.Context) (bool, error) {
-		primary := newestPrimary(members, askAll(ctx, members))
+		primary := newestPrimary(members, helloAll(ctx, members))
 		if primary == nil {
 			return false, errors.New("there is no primary at the moment")
 		}
@@ -268,7 +268,7 @@ func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 		case s.Committed.TS.T == 0:
 			return false, errors.New("no write has been committed by a majority yet (lastCommittedOpTime is empty)")
 		}
-		c.seeSet(s)
+		c.noteSet(s)
 		return true, nil
 	})
 }
@@ -284,9 +284,9 @@ func (c *mongoCluster) nameOf(address string) string {
 }
 
 // seeSet remembers the roles that a status tells.
-func (c *mongoCluster) seeSet(s server.Set) {
+func (c *mongoCluster) noteSet(s server.Set) {
 	for _, m := range s.Members {
-		c.tell(c.nameOf(m.Name), roleOf(m.State)) // nobody needs an event of how it begins
+		c.reportRole(c.nameOf(m.Name), roleOf(m.State)) // nobody needs an event of how it begins
 	}
 }
 
@@ -311,14 +311,14 @@ func (c *mongoCluster) proveMajority(ctx context.Context, set string, fresh bool
 	}
 	members := c.inSet(set)
 	return until(ctx, "a write of a majority", func(ctx context.Context) (bool, error) {
-		primary := newestPrimary(members, askAll(ctx, members))
+		primary := newestPrimary(members, helloAll(ctx, members))
 		if primary == nil {
 			return false, errors.New("there is no primary at the moment")
 		}
 		if set == mongoConfig {
 			return ended(primary), proveConfig(ctx, primary)
 		}
-		return ended(primary), prove(ctx, primary, majority())
+		return ended(primary), proveWrite(ctx, primary, majority())
 	})
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 // shard adds the shards and shards the collection, all through one router. What is done already is left as it is.
-func (c *mongoCluster) shard(ctx context.Context, router *engine.MongoNode) error {
+func (c *mongoCluster) setUpSharding(ctx context.Context, router *engine.MongoNode) error {
 	if err := c.defaultConcern(ctx, router); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 		if known[set] {
 			continue
 		}
-		if err := persist(ctx, "adding "+set, func(ctx context.Context) error {
+		if err := retryChange(ctx, "adding "+set, func(ctx context.Context) error {
 			return router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "addShard", Value: c.seeds(set)}, {Key: "name", Value: set}}, nil)
 		}); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 
 // persist tries a change of the cluster until it works: until the lab's deadline if what is said is a state that ends by
 // itself, as config servers and shards have just after an election, and a bounded number of times otherwise.
-func persist(ctx context.Context, what string, try func(context.Context) error) error {
+func retryChange(ctx context.Context, what string, try func(context.Context) error) error {
 	for hard := 0; ; {
 		one, cancel := context.WithTimeout(ctx, changeLimit)
 		err := try(one)
@@ -161,13 +161,13 @@ func (c *mongoCluster) shardCollection(ctx context.Context, router *engine.Mongo
 	if spec.Sharding == "hashed" && !c.programs.Version.AtLeast(7, 2) {
 		command = append(command, bson.E{Key: "numInitialChunks", Value: int32(spec.Chunks)})
 	}
-	if err := persist(ctx, "sharding "+spec.Namespace, func(ctx context.Context) error {
+	if err := retryChange(ctx, "sharding "+spec.Namespace, func(ctx context.Context) error {
 		return router.Command(ctx, engine.AsUser, "admin", command, nil)
 	}); err != nil {
 		return err
 	}
 	if spec.Sharding == "ranged" {
-		return c.spread(ctx, router, spec, db)
+		return c.splitAndMove(ctx, router, spec, db)
 	}
 	return nil
 }
@@ -176,15 +176,15 @@ func (c *mongoCluster) shardCollection(ctx context.Context, router *engine.Mongo
 var errNotSharded = errors.New("the cluster does not know it as sharded")
 
 // found is the answer to find and aggregate.
-type found struct {
+type cursorReply struct {
 	Cursor struct {
 		First []bson.Raw `bson:"firstBatch"`
 	} `bson:"cursor"`
 }
 
 // one reads one document of the cluster's own data (manual: "Config Database").
-func one(ctx context.Context, router *engine.MongoNode, collection, id string) (bson.Raw, error) {
-	var f found
+func findOne(ctx context.Context, router *engine.MongoNode, collection, id string) (bson.Raw, error) {
+	var f cursorReply
 	err := router.Command(ctx, engine.AsUser, "config", bson.D{{Key: "find", Value: collection},
 		{Key: "filter", Value: bson.D{{Key: "_id", Value: id}}}, {Key: "limit", Value: int32(1)}, {Key: "singleBatch", Value: true}}, &f)
 	if err != nil || len(f.Cursor.First) == 0 {
@@ -196,7 +196,7 @@ func one(ctx context.Context, router *engine.MongoNode, collection, id string) (
 // chunks counts the chunks of the collection by shard. Chunks name their collection by its UUID since 5.0.
 func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (map[string]int64, error) {
 	ns := c.collection().Namespace
-	entry, err := one(ctx, router, "collections", ns)
+	entry, err := findOne(ctx, router, "collections", ns)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (ma
 	if c.programs.Version.AtLeast(5, 0) {
 		match = bson.D{{Key: "uuid", Value: entry.Lookup("uuid")}}
 	}
-	var f found
+	var f cursorReply
 	err = router.Command(ctx, engine.AsUser, "config", bson.D{{Key: "aggregate", Value: "chunks"}, {Key: "pipeline", Value: bson.A{
 		bson.D{{Key: "$match", Value: match}},
 		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$shard"}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
@@ -272,7 +272,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 	if len(routers) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := bounded(ctx, mongoAsk)
+	ctx, cancel := bounded(ctx, commandTimeout)
 	defer cancel()
 	spec := c.collection()
 	var all error
@@ -281,7 +281,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 			all = errors.Join(all, fmt.Errorf("%s does not run", n.Name()))
 			continue
 		}
-		one, cancel := context.WithTimeout(ctx, mongoAsk)
+		one, cancel := context.WithTimeout(ctx, commandTimeout)
 		counts, err := c.chunks(one, n)
 		cancel()
 		if err == nil {

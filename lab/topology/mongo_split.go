@@ -16,14 +16,14 @@ import (
 
 // spread splits an empty ranged collection at its borders and gives each shard a run of neighbouring chunks, as many
 // as the others (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
-func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, asked spec.Collection, db string) error {
+func (c *mongoCluster) splitAndMove(ctx context.Context, router *engine.MongoNode, asked spec.Collection, db string) error {
 	borders := asked.SplitAt
 	if len(borders) == 0 {
 		borders = ycsbBorders(int(asked.Chunks))
 	}
 	for _, b := range borders {
 		command := bson.D{{Key: "split", Value: asked.Namespace}, {Key: "middle", Value: bson.D{{Key: asked.Key, Value: b}}}}
-		if err := persist(ctx, "splitting at "+b, func(ctx context.Context) error {
+		if err := retryChange(ctx, "splitting at "+b, func(ctx context.Context) error {
 			err := router.Command(ctx, engine.AsUser, "admin", command, nil)
 			if err != nil && strings.Contains(err.Error(), "is a boundary key") {
 				return nil // by a try before, whose answer was lost
@@ -52,7 +52,7 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, ask
 		}
 		command := bson.D{{Key: "moveChunk", Value: asked.Namespace}, {Key: "bounds", Value: bson.A{
 			bson.D{{Key: asked.Key, Value: low}}, bson.D{{Key: asked.Key, Value: high}}}}, {Key: "to", Value: to}}
-		if err := persist(ctx, fmt.Sprintf("moving chunk %d to %s", i+1, to), func(ctx context.Context) error {
+		if err := retryChange(ctx, fmt.Sprintf("moving chunk %d to %s", i+1, to), func(ctx context.Context) error {
 			return router.Command(ctx, engine.AsUser, "admin", command, nil)
 		}); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, ask
 
 // primaryShard is the shard on which the chunks of a new collection are.
 func primaryShard(ctx context.Context, router *engine.MongoNode, db string) (string, error) {
-	entry, err := one(ctx, router, "databases", db)
+	entry, err := findOne(ctx, router, "databases", db)
 	if err != nil {
 		return "", err
 	}

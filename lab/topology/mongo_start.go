@@ -23,7 +23,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	}
 	ctx, cancel := bounded(ctx, limit)
 	defer cancel()
-	servers := c.with(func(n *engine.MongoNode) bool { return n.Role() != engine.MongoRouter })
+	servers := c.filter(func(n *engine.MongoNode) bool { return n.Role() != engine.MongoRouter })
 	if err := c.storage(ctx, servers); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	if err := c.launch(ctx, servers); err != nil {
 		return err
 	}
-	c.tellFewFiles(servers)
+	c.warnOpenFiles(servers)
 	sets := c.sets()
 	if len(sets) == 0 {
 		return c.startStandalone(ctx, servers[0])
@@ -76,7 +76,7 @@ func (c *mongoCluster) launch(ctx context.Context, servers []*engine.MongoNode) 
 }
 
 // tellFewFiles warns once of a limit of open files that is too low. It is that of this machine, so all servers have it.
-func (c *mongoCluster) tellFewFiles(servers []*engine.MongoNode) {
+func (c *mongoCluster) warnOpenFiles(servers []*engine.MongoNode) {
 	for _, n := range servers {
 		for _, p := range n.Status().Processes {
 			if few := engine.FewFiles(p); few != "" {
@@ -107,16 +107,16 @@ func (c *mongoCluster) formSets(ctx context.Context, sets []string) error {
 
 func (c *mongoCluster) startStandalone(ctx context.Context, n *engine.MongoNode) error {
 	if c.password != "" {
-		if err := c.user(ctx, n, nil); err != nil {
+		if err := c.ensureUser(ctx, n, nil); err != nil {
 			return err
 		}
 	}
 	if err := until(ctx, "a first write to "+n.Name(), func(ctx context.Context) (bool, error) {
-		return ended(n), prove(ctx, n, bson.D{{Key: "w", Value: 1}})
+		return ended(n), proveWrite(ctx, n, bson.D{{Key: "w", Value: 1}})
 	}); err != nil {
 		return err
 	}
-	c.see(n.Name(), "standalone")
+	c.noteRole(n.Name(), "standalone")
 	return nil
 }
 
@@ -130,14 +130,14 @@ func (c *mongoCluster) startRouters(ctx context.Context) error {
 	if err := c.launch(ctx, routers); err != nil {
 		return err
 	}
-	if err := c.shard(ctx, routers[0]); err != nil {
+	if err := c.setUpSharding(ctx, routers[0]); err != nil {
 		return err
 	}
 	// Each router is used once: one that had not heard of the shards would show it now. They take turns, because they
 	// would drop each other's proof.
 	for _, n := range routers {
 		if err := until(ctx, "a majority write through "+n.Name(), func(ctx context.Context) (bool, error) {
-			return ended(n), prove(ctx, n, majority())
+			return ended(n), proveWrite(ctx, n, majority())
 		}); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func ended(n *engine.MongoNode) bool { return !n.Status().Running }
 
 // user makes sure that the lab's user exists: the first user of a server is created by the localhost exception
 // (manual: "Localhost Exception in Self-Managed Deployments"). It does nothing if the user is there already.
-func (c *mongoCluster) user(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
+func (c *mongoCluster) ensureUser(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 	return until(ctx, "the lab's user on "+n.Name(), func(ctx context.Context) (bool, error) {
 		if n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "connectionStatus", Value: 1}}, nil) == nil {
 			return true, nil
@@ -184,7 +184,7 @@ func (c *mongoCluster) user(ctx context.Context, n *engine.MongoNode, concern bs
 const proofDatabase = "plimsoll_ready"
 
 // prove writes a document with a write concern, reads it and removes what it made.
-func prove(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
+func proveWrite(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 	id := bson.NewObjectID()
 	insert := bson.D{{Key: "insert", Value: "probe"}, {Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: id}}}},
 		{Key: "writeConcern", Value: concern}}
@@ -209,5 +209,5 @@ func prove(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 // majority is the write concern of a proof. Its limit is below that of each try, so that the server says itself what it
 // waits for.
 func majority() bson.D {
-	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(mongoAsk.Milliseconds())}}
+	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(commandTimeout.Milliseconds())}}
 }

@@ -36,7 +36,7 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 	for i, n := range nodes {
 		wg.Go(func() {
 			for {
-				answers := askAll(ctx, []*engine.MongoNode{n})
+				answers := helloAll(ctx, []*engine.MongoNode{n})
 				select {
 				case told <- news{i, answers[0]}:
 				case <-ctx.Done():
@@ -72,19 +72,19 @@ func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*en
 	primary := newestPrimary(nodes, answers)
 	for i, n := range nodes {
 		if answers[i].Secondary { // a rollback takes less than the time between two looks
-			c.tellRollback(n)
+			c.reportRollback(n)
 		}
 		role := answers[i].role()
 		if role == "primary" && n != primary {
 			role = "unknown" // it has not noticed yet that there was an election
 		}
-		before, known := c.tell(n.Name(), role)
+		before, known := c.reportRole(n.Name(), role)
 		if before == role || !known && role != "primary" {
 			continue
 		}
 		switch {
 		case role == "primary":
-			c.tellElection(ctx, set, n)
+			c.reportElection(ctx, set, n)
 		case n.Role() != engine.MongoArbiter:
 			c.event("member", map[string]string{"member": n.Name(), "set": set, "role": role, "from": before},
 				"%s is %s", n.Name(), roleWords(role, answers[i]))
@@ -93,11 +93,11 @@ func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*en
 }
 
 // tell remembers the role of which an event tells, and returns the one before.
-func (c *mongoCluster) tell(member, role string) (before string, known bool) {
+func (c *mongoCluster) reportRole(member, role string) (before string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, known = c.told[member]
-	c.told[member], c.roles[member] = role, role
+	before, known = c.reported[member]
+	c.reported[member], c.roles[member] = role, role
 	return before, known
 }
 
@@ -110,7 +110,7 @@ func roleWords(role string, a answer) string {
 
 // tellElection tells of a new primary, with the term and when that began where they can be had: to the millisecond if the
 // primary tells that, else to the second.
-func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.MongoNode) {
+func (c *mongoCluster) reportElection(ctx context.Context, set string, n *engine.MongoNode) {
 	data := map[string]string{"set": set, "primary": n.Name()}
 	text := ""
 	one, cancel := context.WithTimeout(ctx, 2*time.Second)

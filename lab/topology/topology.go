@@ -66,7 +66,7 @@ const (
 	Known Depth = iota
 	// Standing asks for roles, terms and lag: one command to each member and one to each set, and another one for each
 	// member that is behind. It may be asked while something is measured.
-	Standing
+	Roles
 	// Settings asks every server for its settings too: about five commands to each.
 	Settings
 )
