@@ -129,7 +129,7 @@ func drillDocument(d *record.Drill) *Document {
 		}
 	}
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
-	found := Section{ID: "found", Title: "what was found", Lines: statements(d)}
+	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
 		found.Lines = []string{"The drill is running. Results appear when a round ends."}
 	}

@@ -34,7 +34,7 @@ func drillLedger(r *record.DrillRound) Section {
 		s.Lines = append(s.Lines, text)
 	}
 	if r.Seeds > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records were found.", r.SeedsFound, r.Seeds))
 	}
 	if text := drillUse(r); text != "" {
 		s.Lines = append(s.Lines, text)

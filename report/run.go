@@ -391,7 +391,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation),
 		figure.Percent(c.CPUShare))
 	if p.InFlight != nil {
-		text += fmt.Sprintf(", %s operations under way", figure.Significant(*p.InFlight))
+		text += fmt.Sprintf(", %s operations in flight", figure.Significant(*p.InFlight))
 	}
 	if l := p.Lateness; l != nil && l.P99 != nil {
 		text += ", sent late by p99 " + stated(l.P99)
@@ -400,7 +400,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	if x := p.Service; x != nil {
 		s.Facts = append(s.Facts,
 			Fact{"service",
-				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers",
+				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a separate process, not part of client and servers",
 					nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
 	}
 	return s
@@ -462,7 +462,7 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 			"pool-wait", "client-lost"}},
 		{"sent on time", offered, []string{"schedule-lateness"}},
 		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
-		{"target was there", true, []string{"outage", "nothing", "nothing-succeeded"}},
+		{"target available", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", true, []string{"few-samples"}},
 		{"content as written", true, []string{"corrupt", "short-data"}},
 		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},

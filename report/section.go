@@ -166,7 +166,7 @@ func (d *Document) head() []Section {
 		first.Lines = append(first.Lines, f.Name+": "+f.Value)
 	}
 	return appendFilled([]Section{first}, Section{Title: "objectives", Points: d.Objectives}, Section{Title: "findings", Points: d.Findings},
-		Section{Title: "what was measured", Facts: d.AllFacts()})
+		Section{Title: "details", Facts: d.AllFacts()})
 }
 
 func (s *Section) markdown(b *bytes.Buffer) {

@@ -20,7 +20,7 @@ func sizeTitle(r *record.Sizing) string {
 	case r.Verdict == record.SizeImpossible:
 		return need + ": this cannot be met with what was measured"
 	case r.Verdict == record.SizeUnknown:
-		return need + ": these records do not tell"
+		return need + ": these records cannot decide"
 	case r.Answer == nil:
 		return "nodes that match another deployment"
 	}
@@ -101,7 +101,7 @@ func sizeChoices(r *record.Sizing) Section {
 	if r.Answer == nil || len(r.Alternatives) == 0 {
 		return Section{}
 	}
-	s := Section{Title: "what else would do", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
+	s := Section{Title: "alternatives", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
 	for i, a := range append([]record.SizeAnswer{*r.Answer}, r.Alternatives...) {
 		name, memory, price := a.Type, "-", "-"
 		if name == "" {
@@ -145,7 +145,7 @@ func sizeMultipliers(r *record.Sizing) Section {
 }
 
 func sizeWorkloads(r *record.Sizing) Section {
-	s := Section{Title: "what was measured", Table: &Table{
+	s := Section{Title: "measurements", Table: &Table{
 		Header: []string{"workload", "ops/s", "interval", "n", "from", "nodes", "copies", "nodes needed", "interval", "based on"}, Left: 1, Last: 1}}
 	for _, w := range r.Workloads {
 		needed, on := "-", "-"
@@ -175,7 +175,7 @@ func sizeObjectives(r *record.Sizing) Section {
 		for _, o := range w.Objectives {
 			met := fmt.Sprintf("%d of %d", o.Met, o.N)
 			if o.Unknown > 0 {
-				met += fmt.Sprintf(", %d cannot tell", o.Unknown)
+				met += fmt.Sprintf(", %d undecided", o.Unknown)
 			}
 			s.Table.row(w.Workload, o.Objective, met, optional(o.Worst, o.Unit))
 		}

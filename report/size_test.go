@@ -61,7 +61,7 @@ func TestSizeTitles(t *testing.T) {
 	for want, change := range map[string]func(){
 		"ops=50000,p99<20ms: 1,050 nodes of type small, 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
 		"ops=50000,p99<20ms: this cannot be met with what was measured":                                               func() { s.Verdict = record.SizeImpossible },
-		"ops=50000,p99<20ms: these records do not tell":                                                               func() { s.Verdict = record.SizeUnknown },
+		"ops=50000,p99<20ms: these records cannot decide":                                                             func() { s.Verdict = record.SizeUnknown },
 		"nodes that match another deployment": func() {
 			s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil
 		},

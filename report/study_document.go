@@ -36,7 +36,7 @@ func studyDocument(s *record.Study) *Document {
 		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
 			figure.Plural(o.N, "trial"))
 		if o.Unknown > 0 {
-			p.Text += fmt.Sprintf(", %d cannot tell", o.Unknown)
+			p.Text += fmt.Sprintf(", %d undecided", o.Unknown)
 		}
 		if o.Exploratory {
 			p.Text += " (exploratory, does not decide)"
@@ -204,7 +204,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if len(points) > 0 {
 			what = "other comparison"
 		}
-		points = append(points, Point{Note, "", fmt.Sprintf("of %s nothing can be said; more trials would tell",
+		points = append(points, Point{Note, "", fmt.Sprintf("%s inconclusive; more trials may decide",
 			figure.Plural(open, what))})
 	}
 	return points

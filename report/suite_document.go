@@ -151,7 +151,7 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 	for _, x := range []struct {
 		of   record.Agreement
 		note string
-	}{{record.Agrees, "the document's ratio lies in the measured interval, or its statement in words was confirmed"},
+	}{{record.Agrees, "the document's ratio is in the measured interval, or its statement in words was confirmed"},
 		{record.SameDirection, "the same direction, another ratio"},
 		{record.Disagrees, "the opposite direction, or a difference on one side only"},
 		{record.NotTold, "too uncertain to decide"}, {record.NotMeasured,
@@ -167,7 +167,7 @@ func (s *Suite) scaleNote() string {
 			p.Study.Specification.Scale != nil
 	})
 	if s.Record.Scale == (spec.Scale{}) && own {
-		return "parts have scales of their own"
+		return "parts have their own scales"
 	}
 	return "scale " + suiteScale(s)
 }

@@ -77,7 +77,7 @@ func (s *Suite) picture() *Figure {
 	for _, n := range s.Record.Counts {
 		all += n
 	}
-	x.Note = fmt.Sprintf("A hollow diamond is what the document states, a dot what was measured here, with its interval. "+
+	x.Note = fmt.Sprintf("Hollow diamonds: stated by the document. Dots with intervals: measured here. "+
 		"Each is a ratio to its own baseline, because the machines differ. %d of %s are drawn", pictured,
 		figure.Plural(all, "statement"))
 	if rows > pictured {

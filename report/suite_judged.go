@@ -49,7 +49,7 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 // "" if all were.
 func whyNotMeasured(s *Suite) string {
 	words := map[record.Gap]string{
-		record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out",
+		record.GapTime: "of parts left out for lack of time", record.GapLevels: "of levels left out",
 		record.GapHere: "need what is not here", record.GapOther: "for other reasons",
 	}
 	counts := map[record.Gap]int{}
@@ -127,7 +127,7 @@ func (s *Suite) lossSection() Section {
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"a round is one failure; the 95 % interval is the exact one of Clopper and Pearson, which is wide for few rounds. " +
+		x.Lines = []string{"a round is one failure; the 95 % interval is exact (Clopper and Pearson) and wide for few rounds. " +
 			"Oldest lost: how long before the fault the write was acknowledged. Writes without an answer were not acknowledged"}
 	}
 	return x
@@ -135,7 +135,7 @@ func (s *Suite) lossSection() Section {
 
 // drillUseSection sets beside each other what the drills of a suite used, for each write that was acknowledged.
 func (s *Suite) drillUseSection() Section {
-	x := Section{Title: "what the drills used", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
+	x := Section{Title: "resources used by the drills", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
 		"CPU of the servers", "for a write", "written", "for a write", "REST service", "load generator"}}}
 	for _, u := range s.Record.Used {
 		base := u
@@ -152,7 +152,7 @@ func (s *Suite) drillUseSection() Section {
 			"back. Work of the kernel for virtual disks, such as copying to a mirror, is not included. Writes of plain hosts are not known.",
 		"Each is divided by the acknowledged writes, because a target that is down writes less and uses less; in brackets the ratio to " +
 			"the first part with the same load.",
-		"REST service and load generator: CPU for an acknowledged write. They run beside the lab and are not included in the servers' figures.",
+		"REST service and load generator: CPU for an acknowledged write. They run outside the lab and are not included in the servers' figures.",
 	}
 	return x
 }

@@ -97,7 +97,7 @@ func (s *Suite) partsSection() Section {
 		x.Table.row(p.Name, p.Kind, string(p.Status), took, p.Finding())
 	}
 	if len(s.Parts) > 0 {
-		x.Lines = []string{"each part is a record of its own; to see one: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
+		x.Lines = []string{"each part has its own record; to see one: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
 	}
 	return x
 }

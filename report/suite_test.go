@@ -234,7 +234,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"### what the drills used", "| disk-rest | re-attached disk | 1 | 1,000 | 10.0 s | 10.0 ms | 1.00 MiB | 1.02 KiB | 4.00 ms | 1.00 ms |",
+		"### resources used by the drills", "| disk-rest | re-attached disk | 1 | 1,000 | 10.0 s | 10.0 ms | 1.00 MiB | 1.02 KiB | 4.00 ms | 1.00 ms |",
 		"| set-rest | replica set | 1 | 2,000 | 40.0 s | 20.0 ms (×2.00) |", "| 4.00 ms (×1.00) |", "| disk | re-attached disk | 1 | 1,000 | 9.00 s | 9.00 ms |", "| - | 1.00 ms |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -123,7 +123,7 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 // originOf reads a name: a scheme, a host and perhaps a port, as in the address bar of a browser.
 func originOf(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
-	wrong := fmt.Errorf("%q is no address of this page: write https://NAME for a proxy with TLS, or http://NAME:PORT", name)
+	wrong := fmt.Errorf("%q is not an address of this page: write https://NAME for a proxy with TLS, or http://NAME:PORT", name)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, wrong
 	}

@@ -31,7 +31,7 @@ func actions() []action {
 var (
 	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
 	errTooMany  = errors.New("too many live pages are open: close some")
-	errEnded    = errors.New("nothing writes this record any more, so there is nothing to stop or to heal")
+	errEnded    = errors.New("nothing writes this record, so there is nothing to stop or to heal")
 	errOther    = errors.New("another process writes this record now: reload the page")
 )
 
@@ -86,7 +86,7 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid,
 			Allowed: s.guard.known(r)}
 		if s.asked.before(a.Name, e.ID, pid) {
-			b.Label, b.Note = a.Again, "The "+what+" was asked to end; it waits for operations under way."
+			b.Label, b.Note = a.Again, "The "+what+" is ending; it waits for operations in flight."
 		}
 		list = append(list, b)
 	}

@@ -171,7 +171,7 @@ func longestOf(l *record.Latency) int64 {
 // sidesDisclosure lays beside each other how the sides were made: what differs from the defaults or between them, where
 // they ran, the exact commands and the checksums.
 func sidesDisclosure(sources []*Source, names []string) Section {
-	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "What each side was made with. The disclosure of each record is below its own figures."}
+	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "Settings and environment of each side. The disclosure of each record is below its figures."}
 	dirs := make([]string, len(sources))
 	for i, s := range sources {
 		dirs[i] = shellQuote(visible(s.Dir))

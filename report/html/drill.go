@@ -125,7 +125,7 @@ func roundSections(s *Source, prefix string) ([]Section, *Track) {
 	}
 	list := []Section{over}
 	if s.Round.Run.Lab != nil {
-		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "What each host used during the load.", Blocks: figureBlocks(labFigures(s.Round, prefix, track))}
+		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "Resources that each host used during the load.", Blocks: figureBlocks(labFigures(s.Round, prefix, track))}
 		list = append(list, hosts)
 	}
 	return filled(list), track

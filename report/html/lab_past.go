@@ -49,7 +49,7 @@ func labPast(v LabView) Section {
 		return sec
 	}
 	first, last := v.Past[0].At, v.Past[len(v.Past)-1].At
-	sec.Lead = fmt.Sprintf("What each host used, from %s to %s UTC: recorded while this page is open, at most the last minutes. A gap is a host that was off.",
+	sec.Lead = fmt.Sprintf("Resources that each host used, from %s to %s UTC: recorded while this page is open, at most the last minutes. A gap is a host that was off.",
 		first.UTC().Format("15:04:05"), last.UTC().Format("15:04:05"))
 	for _, c := range usageCharts {
 		if f := c.figure(v); f != nil {

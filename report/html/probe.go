@@ -48,10 +48,10 @@ func probeSections(s *Source, d *report.Document, prefix string) []Section {
 }
 
 func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-ramp", Title: "Operations per second over threads", Description: "Where a line becomes flat, more threads stop helping."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-ramp", Title: "Operations per second over threads", Description: "If a line is flat, more threads do not help."},
 		X: chart.Axis{Label: "threads", Log: true}, Y: chart.Axis{Label: "op/s", Unit: chart.PerSecond, Zero: true}}
 	if !rate {
-		c.ID, c.Title, c.Description = prefix+"probe-ramp-latency", "Latency over threads (p99)", "What each operation pays for more threads."
+		c.ID, c.Title, c.Description = prefix+"probe-ramp-latency", "Latency over threads (p99)", "The price of more threads for each operation."
 		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
 	}
 	numbers := &Table{Columns: columns(1, "operation", "threads", "value")}
@@ -88,8 +88,8 @@ func drawn(c *chart.XY, numbers *Table) *Figure {
 }
 
 func commitFigure(p *record.Probe, prefix string) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-commit", Title: "Commit latency over clients, beside the model",
-		Description: "The model is one flush for one client and two for more. Where the measured line leaves it, commits wait for something other than the flush."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-commit", Title: "Commit latency over clients, and the model",
+		Description: "The model is one flush for one client and two for more. If the measured line differs, commits wait for something other than the flush."},
 		X: chart.Axis{Label: "clients", Log: true}, Y: chart.Axis{Label: "mean", Unit: chart.Nanoseconds, Log: true}}
 	measured := chart.Series{Name: "measured", Dots: true}
 	model := chart.Series{Name: "model", Style: chart.Dashed, Colour: 1}
@@ -110,7 +110,7 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 
 // spectrumFigure draws the distribution of one flush with one client: the share of flushes that take longer.
 func spectrumFigure(p *record.Probe, prefix string) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "A long tail to the right is what commits at p99 wait for."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "Commits at p99 wait for the long tail to the right."},
 		X: chart.Axis{Label: "one write and flush", Unit: chart.Nanoseconds, Log: true}, Y: chart.Axis{Label: "longer", Unit: chart.Share, Log: true}}
 	numbers := &Table{Columns: columns(0, "clients", "flush", "longer")}
 	for _, s := range p.ProfileSteps(spec.ProbeJournal) {

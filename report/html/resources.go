@@ -26,7 +26,7 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 	if s.Samples == nil {
 		return sec
 	}
-	sec.Lead = "What machines and servers did during the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
+	sec.Lead = "Activity of machines and servers during the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
 		if s.Run.Lab != nil && ofLab(source.Name, s.Run.Lab.Name) {
@@ -196,7 +196,7 @@ func clientTable(p *record.PhaseResult) *Table {
 	t := &Table{Caption: "The process that makes the load in the measured time", Columns: columns(1, "what", "value")}
 	row := func(name, value string) { t.Rows = append(t.Rows, []string{name, value}) }
 	if p.InFlight != nil {
-		row("operations under way, by Little's law", figure.Significant(p.LittleInFlight))
+		row("operations in flight, by Little's law", figure.Significant(p.LittleInFlight))
 	}
 	row("longest pause of the garbage collector", duration(float64(c.GCPauseMax)))
 	row("heap, at most", figure.Bytes(int64(c.HeapBytes)))

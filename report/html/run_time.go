@@ -39,7 +39,7 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	sec.Lead = fmt.Sprintf("From the start of the run, in %s of %s; percentiles are those of the merged histograms of a bin. The measured time is shaded.",
 		figure.Plural(n, "bin"), figure.Duration(s.Course.Width))
 	if n := t.late.Attempted; n > 0 {
-		sec.Lead += fmt.Sprintf(" %s under way when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
+		sec.Lead += fmt.Sprintf(" %s in flight when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
 			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
 	}
 	if !s.Course.Complete {
@@ -240,11 +240,11 @@ func (t *timeline) inFlight(prefix string) *Figure {
 	if math.IsNaN(mean(t.rows["flight"])) {
 		return nil
 	}
-	lines := []TrackRow{{Name: "flight", Label: "under way", Unit: "", Values: t.rows["flight"]}}
-	c := t.panel(prefix+"flight", "Operations under way", chart.Axis{Label: "operations under way, mean", Zero: true}, lines)
+	lines := []TrackRow{{Name: "flight", Label: "in flight", Unit: "", Values: t.rows["flight"]}}
+	c := t.panel(prefix+"flight", "Operations in flight", chart.Axis{Label: "operations in flight, mean", Zero: true}, lines)
 	c.Height = 160
 	_, high := rangeOf(t.measured("flight"))
-	c.Description = fmt.Sprintf("Mean number of operations under way at the same time; at most %s.", figure.Significant(high))
+	c.Description = fmt.Sprintf("Mean number of operations in flight at the same time; at most %s.", figure.Significant(high))
 	return t.zoomed(c, "", lines)
 }
 
@@ -262,7 +262,7 @@ func (t *timeline) table() *Table {
 	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: []Column{
 		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
 		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true},
-		{Name: "max", Number: true}, {Name: "under way", Number: true},
+		{Name: "max", Number: true}, {Name: "in flight", Number: true},
 	}}
 	ramps := t.ramps()
 	if ramps {

@@ -48,7 +48,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	all := Section{ID: "records", Title: "All records", Lead: "Side by side as measured. plimsoll compare says which differences are real."}
+	all := Section{ID: "records", Title: "All records", Lead: "Side by side as measured. plimsoll compare shows which differences are real."}
 	switch {
 	case why != "":
 		all.Lead = "Side by side as measured. They cannot be compared: " + why
@@ -85,14 +85,14 @@ func (a Answer) section(name string) Section {
 	}
 	s.Blocks = []Block{{Points: points, Tiles: a.Tiles, Figure: a.Drawn}}
 	for _, b := range []Block{
-		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Checks},
+		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "Checks", Points: a.Checks},
 	} {
 		if len(b.Points) > 0 {
 			s.Blocks = append(s.Blocks, b)
 		}
 	}
 	if len(a.Facts) > 0 {
-		s.Blocks = append(s.Blocks, Block{Heading: "What was measured", Facts: a.Facts})
+		s.Blocks = append(s.Blocks, Block{Heading: "Details", Facts: a.Facts})
 	}
 	return s
 }

@@ -164,7 +164,7 @@ func curveFigure(points []curvePoint, about curve) *Figure {
 	c.Description = fmt.Sprintf("%s over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
 		capital(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved),
 		duration(last.p99))
-	return newFigure(c, "Points are joined in order of the offered load; where the line turns back, more load brings less.", t)
+	return newFigure(c, "Points are joined in order of the offered load; if the line turns back, more load brings less throughput.", t)
 }
 
 // curveLines are the points as p50 and p99, and their numbers. Points that are not joined are a series each, with

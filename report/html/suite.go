@@ -74,7 +74,7 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 	var page Page
 	page.add(part, prefix)
 	section.Folded = "All that it measured"
-	section.Blocks = []Block{{Lines: []string{"Its record is a page of its own:"},
+	section.Blocks = []Block{{Lines: []string{"This command makes a page of its record:"},
 		Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellQuote(part.Dir)}}}
 	for i := range page.Answers {
 		result := page.Answers[i].section(p.Name)

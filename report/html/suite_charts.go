@@ -39,7 +39,7 @@ func suiteRows(f *report.SuiteFigure, id string) *Figure {
 	}
 	ratios.Note = "At the right: whether they agree. "
 	if slices.ContainsFunc(ratios.Rows, func(r report.FigureRow) bool { return r.Text == string(record.OnlyDrawn) }) {
-		ratios.Note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
+		ratios.Note = "At the right: whether they agree; “only drawn”: the document shows the value in a picture and does not state it. "
 	}
 	ratios.Note += suiteRatioNote + boundWords(f) + trendWords(f)
 	return ratioFigure(ratios, id+"-chart")
