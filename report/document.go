@@ -237,6 +237,14 @@ func beside(note, target string) string {
 	return note
 }
 
+// Capitalised begins a sentence. Letters beyond ASCII stay.
+func Capitalised(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
 func check(good bool, otherwise Grade, yes, no string) Point {
 	if good {
 		return Point{Good, "", yes}

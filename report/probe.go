@@ -185,14 +185,6 @@ func probeDurability(p *record.Probe) Section {
 	return s
 }
 
-// Capitalised begins a sentence.
-func Capitalised(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
 func probeGrade(grade string) string {
 	switch grade {
 	case "A":

@@ -46,7 +46,7 @@ func (p *Page) against(sources []*Source, names []string, compare Comparer) (end
 	Tidy(c)
 	src := &Source{Comparison: c}
 	d := report.Of(c)
-	p.put(Answer{ID: "vs-answer", Document: d}, capital(d.Title), comparisonSections(src, d, "vs-"))
+	p.put(Answer{ID: "vs-answer", Document: d}, report.Capitalised(d.Title), comparisonSections(src, d, "vs-"))
 	if s := overlaid(sources, names); len(s.Blocks) > 0 {
 		p.Sections = slices.Insert(p.Sections, 1, s) // behind the ratios
 	}

@@ -116,18 +116,18 @@ func usageText(v float64, unit string) string {
 func (c usageChart) value(past []LabMoment, i int, host string) float64 {
 	here, ok := usageOf(past[i], host)
 	if !ok {
-		return nan()
+		return math.NaN()
 	}
 	if c.now != nil {
 		return c.now(here)
 	}
 	if i == 0 {
-		return nan()
+		return math.NaN()
 	}
 	before, ok := usageOf(past[i-1], host)
 	seconds := past[i].At.Sub(past[i-1].At).Seconds()
 	if !ok || seconds <= 0 || c.total(here) < c.total(before) {
-		return nan()
+		return math.NaN()
 	}
 	return (c.total(here) - c.total(before)) / seconds
 }

@@ -30,19 +30,17 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func nan() float64 { return math.NaN() }
-
 // or is the value of a pointer, or not a number.
 func or(p *float64) float64 {
 	if p == nil {
-		return nan()
+		return math.NaN()
 	}
 	return *p
 }
 
 func orTime(p *int64) float64 {
 	if p == nil {
-		return nan()
+		return math.NaN()
 	}
 	return float64(*p)
 }

@@ -85,7 +85,7 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Run != nil:
 		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		title, sections = capital(title), studySections(s, d, prefix)
+		title, sections = report.Capitalised(title), studySections(s, d, prefix)
 	case s.Drill != nil:
 		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
 		sections, track = drillSections(s, d, prefix)
@@ -93,11 +93,11 @@ func (p *Page) add(s *Source, prefix string) {
 		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
 		var tracks []*Track
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
 	default:
 		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
@@ -162,7 +162,7 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 		return "t"
 	},
 	"join":    strings.Join,
-	"capital": capital,
+	"capital": report.Capitalised,
 	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 

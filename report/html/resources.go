@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
@@ -87,7 +88,7 @@ func subjectName(s string) string {
 	if s == "cpu" {
 		return "CPU"
 	}
-	return capital(s)
+	return report.Capitalised(s)
 }
 
 // sampleFigure draws the series of a group over time, those with the highest mean.

@@ -104,13 +104,13 @@ func mean(list []float64) float64 {
 		}
 	}
 	if n == 0 {
-		return nan()
+		return math.NaN()
 	}
 	return s / float64(n)
 }
 
 func rangeOf(list []float64) (low, high float64) {
-	low, high = nan(), nan()
+	low, high = math.NaN(), math.NaN()
 	for _, v := range list {
 		if math.IsNaN(v) {
 			continue

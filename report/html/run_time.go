@@ -94,14 +94,14 @@ func newTimeline(s *Source, prefix string) *timeline {
 
 func stated(ns int64) float64 {
 	if ns < 0 {
-		return nan()
+		return math.NaN()
 	}
 	return float64(ns)
 }
 
 func positive(ns int64) float64 {
 	if ns <= 0 {
-		return nan()
+		return math.NaN()
 	}
 	return float64(ns)
 }

@@ -71,7 +71,7 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 	for _, series := range r.Series {
 		values := make([]float64, n)
 		for i := range values {
-			values[i] = nan()
+			values[i] = math.NaN()
 			if c := cells[[2]string{series.Source, series.Name}]; c != nil && c[i].n > 0 {
 				values[i] = c[i].sum / float64(c[i].n)
 			}

@@ -3,6 +3,7 @@ package html
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 
@@ -121,7 +122,7 @@ func uniqueNames(sources []*Source) []string {
 
 // pointOfRun is a run on the curve of latency over throughput. A closed loop offers nothing.
 func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
-	p := curvePoint{name: name, offered: nan(), achieved: m.Rates.Achieved, p50: nan(), p99: nan()}
+	p := curvePoint{name: name, offered: math.NaN(), achieved: m.Rates.Achieved, p50: math.NaN(), p99: math.NaN()}
 	if m.Offered > 0 {
 		p.offered = m.Rates.Offered
 	}

@@ -29,7 +29,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 			what = "by " + f.Title()
 		}
 		c := &chart.Rows{
-			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
+			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: report.Capitalised(metricWords(m, kind)) + " " + what},
 			X:     chart.Axis{Label: metricLabel(m, kind), Unit: unitOf(m), Zero: true}, Rows: rows,
 		}
 		c.Description = rowsWords(rows)
@@ -225,7 +225,7 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
+		Frame: chart.Frame{ID: id, Title: report.Capitalised(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
 		X:     chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
 		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}

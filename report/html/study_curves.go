@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -109,7 +110,7 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 	}
 	var points []curvePoint
 	for i, x := range s.Capacity.Steps {
-		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, nan(), or(x.P99)})
+		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, math.NaN(), or(x.P99)})
 	}
 	objectives, _ := measure.ParseObjectives(join(s.Capacity.Objectives)) // they were checked when the study was planned
 	var limits []chart.Limit
@@ -157,12 +158,12 @@ func curveFigure(points []curvePoint, about curve) *Figure {
 		return nil
 	}
 	if !about.joined {
-		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", capital(about.time), figure.Plural(len(points), about.what))
+		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", report.Capitalised(about.time), figure.Plural(len(points), about.what))
 		return newFigure(c, "The "+about.what+"s differ in more than the offered load, so no line joins them. Circles: p50; squares: p99.", t)
 	}
 	last := points[len(points)-1]
 	c.Description = fmt.Sprintf("%s over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
-		capital(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved),
+		report.Capitalised(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved),
 		duration(last.p99))
 	return newFigure(c, "Points are joined in order of the offered load; if the line turns back, more load brings less throughput.", t)
 }
