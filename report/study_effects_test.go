@@ -29,7 +29,7 @@ func TestMainEffectsAreShown(t *testing.T) {
 	}
 	s.Effects[0].Method = record.EffectAdditive
 	b.Reset()
-	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "cannot tell interactions") {
+	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "cannot separate interactions") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

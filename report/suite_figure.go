@@ -80,10 +80,13 @@ func (s *Suite) picture() *Figure {
 	x.Note = fmt.Sprintf("Hollow diamonds: stated by the document. Dots with intervals: measured here. "+
 		"Each is a ratio to its own baseline, because the machines differ. %d of %s are drawn", pictured,
 		figure.Plural(all, "statement"))
-	if rows > pictured {
-		x.Note += fmt.Sprintf(", the first of %d", rows)
+	switch {
+	case rows > pictured:
+		x.Note += fmt.Sprintf(", the first of %d that were measured", rows)
+	case pictured < all:
+		x.Note += "; the others are in words or were not measured"
 	}
-	x.Note += "; the others are in words or were not measured, and are in the tables below."
+	x.Note += ". The tables below have all."
 	return x
 }
 

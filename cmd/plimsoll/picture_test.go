@@ -54,7 +54,7 @@ func textPicture(text string, most int) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="plimsoll show on a terminal">`+"\n",
 		width, height, width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="6" fill="#14181d"/>`+"\n", width, height)
-	b.WriteString(`<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e4e8ec" xml:space="preserve">` + "\n")
+	b.WriteString(`<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e4e8ec">` + "\n")
 	for i, line := range lines {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -63,11 +63,12 @@ func textPicture(text string, most int) string {
 		if i == 0 {
 			fill = ` fill="#5fd0a8"`
 		}
-		// The font of a reader may be wider than the one it was drawn for; its length keeps the columns.
+		// The font of a reader may be wider than the one it was drawn for; its length keeps the columns. SVG joins spaces
+		// that may break.
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		rest := []rune(strings.TrimRight(line[indent:], " "))
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" textLength="%.1f"%s>%s</text>`+"\n", edge+perColumn*float64(indent), edge+perLine*i+14,
-			perColumn*float64(len(rest)), fill, html.EscapeString(string(rest)))
+			perColumn*float64(len(rest)), fill, html.EscapeString(strings.ReplaceAll(string(rest), " ", "\u00a0")))
 	}
 	b.WriteString("</g>\n</svg>\n")
 	return b.String()
