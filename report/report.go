@@ -56,12 +56,10 @@ func validity(r *record.Run) string {
 }
 
 func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []string {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	row := []string{
 		r.Started.UTC().Format("2006-01-02T15:04:05Z"), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
 		validity(r), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
-		whole(c.Counts.Attempted), whole(c.Counts.Succeeded), whole(c.Counts.Failed), whole(c.Counts.Indeterminate),
+		integer(c.Counts.Attempted), integer(c.Counts.Succeeded), integer(c.Counts.Failed), integer(c.Counts.Indeterminate),
 		number(c.Rate),
 	}
 	for _, l := range []*record.Latency{c.Response, c.Service} {
@@ -127,3 +125,8 @@ func word(s string) string {
 		return c
 	}, s)
 }
+
+// number has no exponent and no needless zeros.
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }

@@ -18,7 +18,7 @@ import (
 func runDocument(r *record.Run) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
 		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity)}
-	h := runHeld(r)
+	h := runObjectives(r)
 	d.Brief, d.Verdict = verdict(h, r.Validity, r.Status)
 	switch {
 	case h.missed > 0:

@@ -20,7 +20,7 @@ func studyDocument(s *record.Study) *Document {
 	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
 		Checks:   v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
-	h := studyHeld(s)
+	h := studyObjectives(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad

@@ -189,7 +189,7 @@ func studyFinding(s *record.Study) string {
 			best = c
 		}
 	}
-	text, _ := verdict(studyHeld(s), s.Validity, s.Status)
+	text, _ := verdict(studyObjectives(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}

@@ -39,7 +39,7 @@ func TestFilters(t *testing.T) {
 	for _, c := range choices {
 		names = append(names, c.Name)
 	}
-	if d := cmp.Diff([]string{"kind", "target", "workload", "verdict"}, names); d != "" {
+	if d := cmp.Diff([]string{"kind", "target", "workload", "label", "verdict"}, names); d != "" {
 		t.Errorf("choices (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff([]option{{"a", "a (3)", false}, {"b", "b (0)", true}}, choices[2].Options); d != "" {

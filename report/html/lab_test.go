@@ -36,7 +36,7 @@ func TestLabOfARun(t *testing.T) {
 	}
 	o.Service = true
 	page = pageOf(t, openAll(t, run(t, o))...)
-	for _, want := range []string{"a process of its own, apart from client and servers", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
+	for _, want := range []string{"a separate process, not part of client and servers", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a run through a service does not have %q", want)
 		}
