@@ -347,7 +347,7 @@ func leaveLab(t *testing.T, name, file string) {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil
 	})
-	want := name + " was brought up by the drill in "
+	want := name + " was left by the drill in "
 	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, want) {
 		t.Errorf("a lab that is in use is said to be left:\n%s", list)
 	}

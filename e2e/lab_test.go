@@ -128,7 +128,7 @@ func TestLab(t *testing.T) {
 		}
 		testNoPassword(t, name, password, filepath.Join(e.dir, out))
 		following := testFollowers(t, name, member)
-		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "is removed") {
+		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "was removed") {
 			t.Errorf("lab down says %q", took)
 		}
 		for _, f := range following {

@@ -23,17 +23,17 @@ func newCalibrateCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Measure what this machine's client can do at most, and keep it",
-		Long: `Measure what this machine's client can do at most: operations against a responder on loopback, in a
-process of its own, that answers at once and stores nothing.
+		Short: "Measure the highest rate of this machine's load generator",
+		Long: `Measure the highest rate of this machine's load generator. The target is a responder in a separate process
+on loopback. It answers at once and stores nothing.
 
-The result is kept. From then on a run that comes near the ceiling of its client is marked as
-client-limited, because its figures would say more about the client than about the target.`,
+The result is stored. Later runs that come near this rate get the warning client-limited, because the
+load generator, not the target, limits their throughput.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return calibrate(cmd.Context(), env, duration, format) },
 	}
-	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time per client")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time of each client")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the result: text, json")
 	return cmd
 }
 
@@ -42,7 +42,7 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 		return usageError("unknown format %q (known: text, json)", format)
 	}
 	if duration < 100*time.Millisecond {
-		return usageError("--duration: %v is too short to measure anything; give at least 100ms", duration)
+		return usageError("--duration: %v is too short; give at least 100ms", duration)
 	}
 	home, err := homeDir(env)
 	if err != nil {
@@ -75,14 +75,14 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 func printCeiling(w io.Writer, c run.Ceiling) error {
 	fmt.Fprintf(w, "%s, %s cores\n\n", cmp.Or(c.CPU, "unknown processor"), significant(c.Cores))
 	t := table{}
-	t.row("client", "CPU per operation", "ceiling", "reached beside the responder")
+	t.row("client", "CPU per operation", "ceiling", "reached with the responder")
 	for _, name := range []string{run.ClientWire, run.ClientDriver} {
 		x := c.Clients[name]
 		t.row(name, formatDuration(time.Duration(x.PerOperation)), formatRate(x.Rate)+"/s", formatRate(x.Reached)+"/s")
 	}
 	t.write(w, "")
 	_, err := fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
-		"Runs that come near it are marked as client-limited from now on.")
+		"Runs near the ceiling get the warning client-limited from now on.")
 	return err
 }
 
@@ -111,7 +111,7 @@ func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		end()
-		return "", nil, fmt.Errorf("start the responder: it ended without saying where it listens (%v)", err)
+		return "", nil, fmt.Errorf("start the responder: it exited without printing its address (%v)", err)
 	}
 	return strings.TrimSpace(line), end, nil
 }

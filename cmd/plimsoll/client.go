@@ -33,7 +33,7 @@ func clientLauncher() fleet.Launcher {
 func newClientCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    clientCommand,
-		Short:  "Make a part of a load, as told on standard input",
+		Short:  "Run a part of a load, as specified on standard input",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

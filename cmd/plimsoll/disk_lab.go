@@ -67,7 +67,7 @@ func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probe
 	}
 	if l.Engine != spec.LabNone && !force {
 		return probePlace{}, withExit(exitUsage, &files.RefusedError{Forced: true, Text: fmt.Sprintf(
-			"the volume %s belongs to a server of the lab %s, which the probe would slow down: probe one of a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
+			"the volume %s belongs to a server of the lab %s, and a probe slows the server down: use a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
 	}
 	p := probePlace{dir: v.Mount, volume: fmt.Sprintf("%s of the lab %s: %s", v.Name, l.Name, report.Clean(v.Policy))}
 	if l.Engine == spec.LabNone && l.Specification.Storage.Faults {
@@ -110,7 +110,7 @@ func (c *labCutter) Return(ctx context.Context, _ string) error {
 	if lerr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == c.id }) {
 		return nil // the lab was faster, because its time was over
 	}
-	return fmt.Errorf("%w; plimsoll lab heal %s %d tries again", err, c.h.Name(), c.id)
+	return fmt.Errorf("%w; try again with: plimsoll lab heal %s %d", err, c.h.Name(), c.id)
 }
 
 // Covers implements disk.PowerCutter.

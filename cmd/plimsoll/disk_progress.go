@@ -30,7 +30,7 @@ func (d *diskProgress) plan(s record.ProbeSpec) {
 		return
 	}
 	steps, total := disk.Estimate(s)
-	fmt.Fprintf(d.env.stderr, "%s, %s and the writing of test files\n", figure.Plural(steps, "step"), figure.Duration(total))
+	fmt.Fprintf(d.env.stderr, "%s, %s, plus time to write the test files\n", figure.Plural(steps, "step"), figure.Duration(total))
 }
 
 // Step implements [disk.Progress].

@@ -20,7 +20,7 @@ const serverPatience = 10 * time.Second
 func addressError(uri string, err error) error {
 	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
 	if name, ok := spec.LabOf(uri); ok {
-		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
+		text += fmt.Sprintf("; 'plimsoll lab connect %s' prints the address of the lab", name)
 	}
 	return usageError("%s", text)
 }

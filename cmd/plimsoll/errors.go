@@ -71,18 +71,18 @@ func checkWords(cmd *cobra.Command, args []string) error {
 		return nil // the word that is being completed may well be empty
 	}
 	if slices.Contains(args, "") && !slices.Contains(takesAddress[3:], cmd.CommandPath()) {
-		return usageError("%s: an argument is empty. Is a variable of the shell not set? Give it a value, or leave the argument out", cmd.CommandPath())
+		return usageError("%s: an argument is empty. Is a shell variable not set? Set it, or remove the argument", cmd.CommandPath())
 	}
 	if i := slices.IndexFunc(args, func(w string) bool { return redact.AddressIn(w) == 0 }); i >= 0 && !slices.Contains(takesAddress, cmd.CommandPath()) {
-		return usageError("%s takes no address of MongoDB, but got %s", cmd.CommandPath(), args[i])
+		return usageError("%s does not take an address of MongoDB, but got %s", cmd.CommandPath(), args[i])
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch value := f.Value.String(); {
 		case value == "":
-			err = errors.Join(err, usageError("%s: the value of --%s is empty. Is a variable of the shell not set? Give it a value, or leave the flag out", cmd.CommandPath(), f.Name))
+			err = errors.Join(err, usageError("%s: the value of --%s is empty. Is a shell variable not set? Set it, or remove the flag", cmd.CommandPath(), f.Name))
 		case redact.AddressIn(value) >= 0 && !slices.Contains(addressFlags, f.Name):
-			err = errors.Join(err, usageError("%s: --%s takes no address of MongoDB, but got %s", cmd.CommandPath(), f.Name, value))
+			err = errors.Join(err, usageError("%s: --%s does not take an address of MongoDB, but got %s", cmd.CommandPath(), f.Name, value))
 		}
 	})
 	return err

@@ -21,7 +21,7 @@ func printResult(w io.Writer, result any, format string, among ...string) error 
 	value := report.Value(result)
 	switch {
 	case !slices.Contains(has, format):
-		return usageError("%s has no form %s (it has: %s)", what, format, strings.Join(has, ", "))
+		return usageError("%s has no format %s (known: %s)", what, format, strings.Join(has, ", "))
 	case format == "json":
 		return printJSON(w, value)
 	}

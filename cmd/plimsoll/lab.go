@@ -14,19 +14,20 @@ import (
 func newLabCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "Real clusters on this machine, with hosts that can die and storage that follows a policy",
-		Long: `Real clusters on this machine, with hosts that can die and storage that follows a policy.
+		Short: "Start clusters on this machine and inject faults",
+		Long: `Start clusters on this machine and inject faults.
 
-  plimsoll lab up                             one server, on this machine's disk
-  plimsoll lab up --members 3 --name three    a replica set on three hosts
+A lab is a cluster of real servers: MongoDB, or FerretDB with PostgreSQL. Its hosts can lose power, its
+network can be cut, and its volumes can follow a storage policy (mirrors, parity, stripes).
+
+  plimsoll lab up --members 3 --name three    start a replica set on three hosts
   plimsoll run lab:three --workload a         load it
-  plimsoll lab status three                   hosts, members with role and lag, volumes with health
-  plimsoll lab fail three kill primary        break it
-  plimsoll lab heal three --all               mend it
-  plimsoll lab down three                     remove it without a trace
+  plimsoll lab status three                   show hosts, members with role and lag, and volumes
+  plimsoll lab fail three kill primary        inject a fault
+  plimsoll lab heal three --all               revert all faults
+  plimsoll lab down three                     remove the lab and its data
 
-A lab goes on when the terminal is closed. Everything it makes is written down before, so that 'lab down'
-removes it whatever happened.`,
+A lab keeps running when the terminal is closed. 'lab down' removes everything, also after a crash.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

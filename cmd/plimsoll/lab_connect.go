@@ -27,13 +27,13 @@ func newLabConnectCommand(env *environment) *cobra.Command {
 		Short: "Print the address of a lab with user and password, or start a program with it",
 		Long: `Print the address of a lab with user and password, or start a program with it.
 
-The program finds the address in PLIMSOLL_LAB_URI and wherever {} stands among its arguments; mongosh and mongo get
-it as their first argument. Its exit code is that of this command; it is 127 where there is no such program, and 126
-where it cannot be executed.
+The program gets the address in PLIMSOLL_LAB_URI, and in place of each {} in its arguments. mongosh and mongo get
+it as their first argument.
 
-With documentdb each durability level has an address; 'plimsoll lab status' lists them and says what each means. Of a
-single member majority is the same as durable, because it is its own majority. With mongod there is one address, which
-gets the options that mean the level (w, journal).`,
+With documentdb, each durability level has its own address ('plimsoll lab status' lists them). With mongod, the
+address gets the options w and journal of the level. With a single member, majority is the same as durable.
+
+Exit codes: that of the program, 127 program not found, 126 program not executable.`,
 		Example: `  plimsoll lab connect three
   plimsoll lab connect three --durability durable
   plimsoll lab connect three -- mongosh
@@ -52,7 +52,7 @@ gets the options that mean the level (w, journal).`,
 			return startWith(env, args[1:], args[0], uri)
 		},
 	}
-	cmd.Flags().StringVar(&level, "durability", "", "what the address is to stand for: throughput, balanced, durable, majority")
+	cmd.Flags().StringVar(&level, "durability", "", "durability level of the address: throughput, balanced, durable or majority")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ var levels = map[string]spec.Durability{
 
 // noDatabase says why a lab of hosts and volumes alone cannot be loaded.
 func noDatabase(name string) error {
-	return fmt.Errorf("the lab %s has no database (engine: none), so nobody can connect to it; plimsoll disk lab:%[1]s/VOLUME probes its volumes", name)
+	return fmt.Errorf("the lab %s has no database (engine: none), so it has no address; probe its volumes with plimsoll disk lab:%[1]s/VOLUME", name)
 }
 
 // startWith runs a program that uses an address, on this terminal.
@@ -128,9 +128,9 @@ func findProgram(name string) (path string, err error) {
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", withExit(exitNotFound, fmt.Errorf("cannot start %s: there is no such program", name))
+		return "", withExit(exitNotFound, fmt.Errorf("cannot start %s: program not found", name))
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
-		return "", withExit(exitNotExecutable, fmt.Errorf("cannot start %s: it is not executable", name))
+		return "", withExit(exitNotExecutable, fmt.Errorf("cannot start %s: not executable", name))
 	case err != nil:
 		return "", usageError("cannot start %s: %w", name, err)
 	}
@@ -144,7 +144,7 @@ func programError(name string, err error) error {
 		return withExit(e.ExitCode(), errSilent)
 	}
 	if errors.Is(err, syscall.ENOEXEC) || errors.Is(err, fs.ErrPermission) {
-		return withExit(exitNotExecutable, fmt.Errorf("cannot start %s: it is not a program of this machine: %w", name, err))
+		return withExit(exitNotExecutable, fmt.Errorf("cannot start %s: not a program for this machine: %w", name, err))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -27,9 +27,9 @@ func newLabLogsCommand(env *environment) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "logs NAME [MEMBER]",
-		Short: "Print what happened in a lab, or the logs of a member",
-		Long: `Print what happened in a lab: faults, elections, promotions, restarts, problems. With MEMBER, print the end of its
-logs. Both work for a lab whose supervisor is gone.`,
+		Short: "Print the events of a lab or the logs of a member",
+		Long: `Print the events of a lab: faults, elections, promotions, restarts and problems. With MEMBER, print the end of
+its logs. Both also work if the supervisor of the lab has died.`,
 		Example: `  plimsoll lab logs three
   plimsoll lab logs three rs0-1 -f`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -65,8 +65,9 @@ logs. Both work for a lab whose supervisor is gone.`,
 			return labEvents(ctx, env, home, e, most, follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until Ctrl-C, or until the lab is removed")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of each log of a member, or the last events (default: all)")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until Ctrl-C or the end of the lab")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "number of last lines of each log, or of last events (default 100 lines, all events)")
+	cmd.Flags().Lookup("lines").DefValue = "0" // the text has the default
 	return cmd
 }
 
@@ -148,7 +149,7 @@ func logsOf(e lab.Entry, name string) ([]string, error) {
 	for _, m := range e.Members {
 		if m.Name == name {
 			if m.Kind == topology.KindVolume {
-				return nil, usageError("%s is a volume without a server, so it has no log; plimsoll lab logs %s prints what happened in the lab", name, e.Name)
+				return nil, usageError("%s is a volume without a server, so it has no log; plimsoll lab logs %s prints the events of the lab", name, e.Name)
 			}
 			if len(m.Logs) == 0 {
 				return nil, fmt.Errorf("%s has no log yet", name)

@@ -21,14 +21,14 @@ import (
 var labTemplate []byte
 
 func newLabInitCommand(env *environment) *cobra.Command {
-	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `A file that exists is not
-overwritten. What is written is a whole lab: three members on this machine's disk.`)
+	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `The example is a
+replica set of three members on this machine's disk.`)
 }
 
 func newLabSchemaCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of a lab's file, for editors that check YAML against it",
+		Short: "Print the JSON schema of a lab file, for editors that validate YAML",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := env.stdout.Write(schema.LabSpec)
@@ -42,7 +42,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 	var flags *labFlags
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC.yaml]",
-		Short: "Show what a lab would be made of on this machine; make nothing",
+		Short: "Show the hosts, members and volumes of a lab; start nothing",
 		Example: `  plimsoll lab plan --members 3
   plimsoll lab plan lab.yaml --json`,
 		Args: atMostOne("file"),
@@ -112,7 +112,7 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 		fmt.Fprintf(&b, "%-9s %s\n", label, wrap(report.Clean(n), textWidth-10, strings.Repeat(" ", 10)))
 	}
 	if p.Spec.Availability.Restart {
-		fmt.Fprintf(&b, "%-9s members of a host that is dead for %v are started on another one\n", "ha", p.Spec.Availability.RestartAfter)
+		fmt.Fprintf(&b, "%-9s members of a host that is down for %v are started on another host\n", "ha", p.Spec.Availability.RestartAfter)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -25,9 +25,9 @@ func newLabStatusCommand(env *environment) *cobra.Command {
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Show hosts, members with role and lag, volumes with health, and what is broken",
-		Long: `Show hosts, members with role and lag, volumes with health, and what is broken. Of a lab whose supervisor is
-gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prints the address with them.`,
+		Short: "Show hosts, members with role and lag, volumes and faults",
+		Long: `Show hosts, members with role and lag, volumes with health, and faults. If the supervisor of the lab has died,
+this is the last known state. Passwords are not shown; 'plimsoll lab connect' prints the address with them.`,
 		Args:              someArguments(false, "the name of a lab"),
 		ValidArgsFunction: labNames(env),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prin
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lab as JSON")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every second, until Ctrl-C or the lab is removed")
+	cmd.Flags().BoolVar(&watch, "watch", false, "refresh every second, until Ctrl-C or the end of the lab")
 	return cmd
 }
 
@@ -152,14 +152,14 @@ func goesAway(ctx context.Context, home, name string) bool {
 
 // supervisorGone is the end of what was asked about a lab without a supervisor.
 func supervisorGone(name string) error {
-	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s is gone; run plimsoll lab down %[1]s to remove what is left", name))
+	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s has died; remove the rest of the lab with: plimsoll lab down %[1]s", name))
 }
 
 func newLabListCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the labs, also those whose supervisor is gone",
+		Short: "List all labs",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := homeDir(env)
@@ -193,7 +193,7 @@ func labWhat(e lab.Entry) string {
 
 func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one"+lab.LabsOfRoot(os.Geteuid()))
+		_, err := fmt.Fprintln(w, "no labs; start one with: plimsoll lab up"+lab.LabsOfRoot(os.Geteuid()))
 		return err
 	}
 	var b strings.Builder
@@ -203,7 +203,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	for _, e := range entries {
 		state := e.State
 		if owner, _ := drill.Left(&e.Lab); owner != "" {
-			left = append(left, fmt.Sprintf("%s was brought up by the drill in %s, which is over: plimsoll lab down %[1]s\n", e.Name, owner))
+			left = append(left, fmt.Sprintf("%s was left by the drill in %s, which has ended: remove it with plimsoll lab down %[1]s\n", e.Name, owner))
 		}
 		if !e.Alive {
 			state = "dead"
@@ -217,7 +217,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	}
 	t.write(&b, "")
 	if len(dead) > 0 {
-		fmt.Fprintf(&b, "\nThe supervisor of a dead lab is gone. Remove what is left: plimsoll lab down %s\n", strings.Join(dead, " "))
+		fmt.Fprintf(&b, "\nThe supervisor of a dead lab has died. Remove the rest of the lab: plimsoll lab down %s\n", strings.Join(dead, " "))
 	}
 	if len(left) > 0 {
 		b.WriteString("\n" + strings.Join(left, ""))

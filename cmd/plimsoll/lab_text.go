@@ -121,7 +121,7 @@ func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]strin
 	}
 	levels.write(b, strings.Repeat(" ", 10))
 	if hidden {
-		fmt.Fprintf(b, "%-9s without user and password: plimsoll lab connect %s prints them\n", "", l.Name)
+		fmt.Fprintf(b, "%-9s (print it with user and password: plimsoll lab connect %s)\n", "", l.Name)
 	}
 }
 
@@ -168,7 +168,7 @@ func faultText(f record.LabFault) string {
 	}
 	text += ", since " + f.Since.UTC().Format(time.TimeOnly)
 	if f.Until != nil {
-		text += ", heals by itself at " + f.Until.UTC().Format(time.TimeOnly)
+		text += ", reverts at " + f.Until.UTC().Format(time.TimeOnly)
 	}
 	return text
 }

@@ -39,7 +39,7 @@ const listeningMark = "listening at "
 func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find this program again: %w", err)
+		return nil, fmt.Errorf("cannot start the REST service: the path of plimsoll is unknown: %w", err)
 	}
 	brief, err := json.Marshal(b)
 	if err != nil {
@@ -96,11 +96,11 @@ func listeningAt(ctx context.Context, r *os.File) (string, error) {
 	select {
 	case l := <-first:
 		if l.url == "" {
-			return "", fmt.Errorf("it ended at once: %s", strings.TrimSpace(l.said))
+			return "", fmt.Errorf("it exited at once: %s", strings.TrimSpace(l.said))
 		}
 		return l.url, nil
 	case <-time.After(serviceBeginAtMost):
-		return "", fmt.Errorf("it did not say within %v where it answers", serviceBeginAtMost)
+		return "", fmt.Errorf("it did not print its address within %v", serviceBeginAtMost)
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -110,13 +110,13 @@ func listeningAt(ctx context.Context, r *os.File) (string, error) {
 func newPersonsCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    personsCommand,
-		Short:  "Keep persons in MongoDB and speak REST, as told on standard input",
+		Short:  "Serve persons in MongoDB over REST, as specified on standard input",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var b run.ServiceBrief
 			if err := json.NewDecoder(io.LimitReader(env.stdin, 1<<20)).Decode(&b); err != nil || b.Token == "" {
-				return withExit(exitUsage, errors.New("nobody says on standard input what to serve; examples/failover/service is the program for people"))
+				return withExit(exitUsage, errors.New("standard input has no specification; to run the service yourself, use examples/failover/service"))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -40,7 +40,7 @@ func writeSides(w io.Writer, list []*html.Source, format string) error {
 	sides := make([]html.Side, len(list))
 	for i, s := range list {
 		if s.Run == nil && s.Study == nil {
-			return usageError("%s is neither a run nor a study: --format %s of several records compares them, so give it alone", report.Clean(s.Dir), format)
+			return usageError("%s is neither a run nor a study, so it cannot be compared with other records: give it alone for --format %s", report.Clean(s.Dir), format)
 		}
 		sides[i] = html.Side{Name: s.Name, Dir: s.Dir}
 	}

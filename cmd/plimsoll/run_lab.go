@@ -50,7 +50,7 @@ func (l labTarget) Address(ctx context.Context, d spec.Durability) (run.LabAddre
 	}
 	if described.Engine != spec.LabDocumentDB {
 		if addresses[""] == "" {
-			return run.LabAddress{}, errors.New("it has no address yet; plimsoll lab status says what it is doing")
+			return run.LabAddress{}, errors.New("it has no address yet; see its state with plimsoll lab status")
 		}
 		return run.LabAddress{URI: addresses[""]}, nil
 	}
@@ -131,7 +131,7 @@ func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) 
 func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
+		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)
 	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: s.home, Executable: self})
 	if err != nil {
@@ -175,7 +175,7 @@ var levelsOfDocumentDB = []string{"", "throughput", "balanced", "durable", "majo
 
 func checkLabDurability(l spec.Lab, d spec.Durability) error {
 	if l.Engine.Name == spec.LabNone {
-		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
+		return errors.New("lab.engine.name: a lab with engine none has no database to load; use mongod or documentdb")
 	}
 	if l.Engine.Name != spec.LabDocumentDB {
 		return nil

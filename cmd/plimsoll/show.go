@@ -19,13 +19,13 @@ func newShowCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "show DIR",
-		Short: "Print a recorded result again",
-		Long: `Print a recorded result again, in any format: that of a run, a study, a suite, a drill, a comparison or a probe.
-The checksums are verified: a record that was altered is invalid, and one that is complete without checksums has
-a warning. The results of a run or a study that was killed are recovered from what it left.
+		Short: "Print a stored result again",
+		Long: `Print the result of a record again: a run, study, suite, drill, comparison or probe. The checksums of the record
+are verified. If a run or study was killed, the result is recovered from its data.
 
-Exit codes are those of the command that made the record: 0 objectives met, 4 an objective is missed, 6 the result
-must not be believed (also: altered, or nothing was measured), 130 interrupted or killed, 1 failed.`,
+Exit codes are those of the command that made the record: 0 objectives met, 1 failed, 4 objective missed,
+5 acknowledged write lost, 6 result invalid (also: record altered or nothing measured), 130 interrupted or killed.
+Code 2: usage error or unreadable record.`,
 		Args: exactlyOne("record directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
@@ -34,7 +34,7 @@ must not be believed (also: altered, or nothing was measured), 130 interrupted o
 			return show(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
+	cmd.Flags().StringVar(&format, "format", "text", "format of the result: "+strings.Join(formats(), ", "))
 	return cmd
 }
 

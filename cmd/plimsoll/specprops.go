@@ -23,7 +23,7 @@ func setProperty(r *spec.Run, name, value string) (err error) {
 	case "maxexecutiontime":
 		r.Load.Duration, err = spec.ParseDuration(value + "s")
 	case "target":
-		return fmt.Errorf("target: YCSB's rate is split evenly over the threads; say --rate for an open loop, or --pace per thread")
+		return fmt.Errorf("target is not supported here: use --rate (open loop), or --pace (rate of each thread)")
 	default:
 		if r.Workload.Params == nil {
 			r.Workload.Params = map[string]string{}
@@ -73,7 +73,7 @@ func readProperties(env *environment, files []string, r *spec.Run) error {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintln(env.stderr, "plimsoll: left out, because only plimsoll ycsb knows them:", strings.Join(left, ", "))
+		fmt.Fprintln(env.stderr, "plimsoll: these properties are ignored; only plimsoll ycsb supports them:", strings.Join(left, ", "))
 	}
 	return nil
 }
@@ -93,5 +93,5 @@ func checkWorkloadClass(class string) error {
 	case "", "site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload":
 		return nil
 	}
-	return usageError("workload: %s is not built in: only YCSB's CoreWorkload is", class)
+	return usageError("workload: %s is not supported; the only class is YCSB's CoreWorkload", class)
 }

@@ -29,9 +29,9 @@ type studyFlags struct {
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.trials, "trials", "", "how often each configuration is run, instead of what the file says")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "draws another order of the trials")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h")
+	cmd.Flags().StringVar(&f.trials, "trials", "", "number of trials of each configuration (default: from the file)")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h (default: from the file)")
 	f.engine.add(cmd.Flags())
 }
 
@@ -41,7 +41,7 @@ func (f *studyFlags) readStudy(env *environment, name string) (spec.Study, error
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes one with every key explained")
+			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes an example")
 		}
 		defer file.Close()
 		r = file
@@ -66,7 +66,7 @@ func (f *studyFlags) apply(asked *spec.Study) (err error) {
 			return fmt.Errorf("--trials: %w", err)
 		}
 		if asked.Trials < 1 {
-			return fmt.Errorf("--trials: %v is not a number of trials, say 1 or more", asked.Trials)
+			return fmt.Errorf("--trials: %v is less than 1; give 1 or more", asked.Trials)
 		}
 	}
 	if f.budget != "" {
@@ -94,12 +94,11 @@ func newStudyPlanCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show every trial, the order, time, disk space and power, and run nothing",
-		Long: `Show every trial of a study, their order, the estimated time and disk space, and what could be found.
-Nothing is run, and no target is touched.
+		Short: "Show all trials, their order, time, disk space and power; run nothing",
+		Long: `Show all trials of a study, their order, the estimated time and disk space, and the smallest changes that it
+can find (power). Nothing is run, and no target is contacted.
 
-A mistake in the file, a level that its target cannot take, and a plan beyond its budget end with
-exit code 2; the first two name the key, or the factor, level and trial.`,
+Exit codes: 0 valid plan, 2 error in the file, level that the target does not support, or budget exceeded.`,
 		Example: `  plimsoll study plan study.yaml
   plimsoll study plan study.yaml --trials 10 --seed 7
   plimsoll study plan study.yaml --format json`,
@@ -131,7 +130,7 @@ exit code 2; the first two name the key, or the factor, level and trial.`,
 	}
 	flags.add(cmd)
 	alias.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the plan: text, json")
 	return cmd
 }
 
@@ -148,7 +147,7 @@ func planStudy(env *environment, asked spec.Study, format string) error {
 	p, err := study.NewPlan(asked, planOptions(env))
 	if p == nil {
 		if line := installLine(fmt.Sprint(err)); line != "" {
-			return withHint(exitUsage, err, "install what is missing: "+line)
+			return withHint(exitUsage, err, "install the missing packages: "+line)
 		}
 		return withExit(exitUsage, err)
 	}
@@ -174,7 +173,7 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 		on = " on " + spec.Lab.Engine.Name
 	}
 	if len(p.Trials) == 0 {
-		fmt.Fprintf(b, "study %s%s: procedures alone, nothing is compared\n", spec.Name, on)
+		fmt.Fprintf(b, "study %s%s: procedures only, no comparison\n", spec.Name, on)
 	} else {
 		fmt.Fprintf(b, "study %s%s: %s, %s of each, %s in all\n", spec.Name, on,
 			plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
@@ -294,7 +293,7 @@ func dataSetText(s study.DataSet) string {
 	size := fmt.Sprintf("%s of %s", formatCount(s.Records), formatBytes(s.DocumentBytes))
 	switch {
 	case s.Loads == 0:
-		return fmt.Sprintf("%s: %s documents, taken as they are", at, size)
+		return fmt.Sprintf("%s: %s existing documents", at, size)
 	case s.Loads == 1:
 		return fmt.Sprintf("%s: %s documents, loaded once", at, size)
 	}
@@ -315,7 +314,7 @@ func roomNotes(p *study.Plan) []string {
 	var notes []string
 	for _, dir := range slices.Sorted(maps.Keys(need)) {
 		if free, known := record.FreeBytes(dir); known && uint64(need[dir]) > free {
-			notes = append(notes, fmt.Sprintf("the disk of %s has %s left, and loading takes up to %s there: make room, or load fewer records",
+			notes = append(notes, fmt.Sprintf("the disk of %s has %s free, and loading needs up to %s: free some space, or load fewer records",
 				dir, formatBytes(int64(free)), formatBytes(need[dir])))
 		}
 	}
@@ -330,7 +329,7 @@ func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
 	if asked.Order == spec.OrderBatched {
 		where = "within a batch, "
 	}
-	fmt.Fprintf(w, "\npower   %schanges found in four cases of five, with %s of each\n", where, plural(int(asked.Trials), "trial"))
+	fmt.Fprintf(w, "\npower   %schanges that are found with a probability of 80 %%, with %s of each\n", where, plural(int(asked.Trials), "trial"))
 	t := table{}
 	t.row("trials scatter by", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
 	for _, p := range e.Power {

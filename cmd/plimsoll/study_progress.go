@@ -64,7 +64,7 @@ func (p *studyProgress) End(t record.Trial) {
 	if worst := measure.Worst(t.Validity); worst == measure.Invalid {
 		for _, f := range t.Validity {
 			if f.Severity == measure.Invalid {
-				fmt.Fprintf(p.lines.w, "%snot to be believed (%s): %s\n", p.lines.prefix, f.ID, f.Text)
+				fmt.Fprintf(p.lines.w, "%sinvalid (%s): %s\n", p.lines.prefix, f.ID, f.Text)
 			}
 		}
 	}

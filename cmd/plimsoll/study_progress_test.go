@@ -46,7 +46,7 @@ trial 7 of 24  measure  00:10/00:20  1,500 ok/s
 trial 7 of 24  timeout after 30.0 s: its deadline of 30 s passed
 trial 8 of 24  baseline (canary)
 trial 8 of 24  done after 20.0 s: 5.00 ok/s
-trial 8 of 24  not to be believed (outage): it was away
+trial 8 of 24  invalid (outage): it was away
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Errorf("where there is no terminal (-want +got):\n%s", d)

@@ -20,9 +20,9 @@ func newStudyStatusCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Show how far a study is",
-		Long: `Show how far a study is, also while it goes on: what is done, under way, failed or lost, and how to
-go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
+		Short: "Show the progress of a study",
+		Long: `Show the progress of a study, also while it runs: trials that are done, running, failed or lost, and how
+to continue. 'plimsoll show DIR' prints the result.`,
 		Args: exactlyOne("directory of a study"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkPlanFormat(format); err != nil {
@@ -42,7 +42,7 @@ go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
 			return writeStudyStatus(env.stdout, s, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json")
+	cmd.Flags().StringVar(&format, "format", "text", "format: text, json")
 	return cmd
 }
 
@@ -69,9 +69,9 @@ func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 	}
 	writeOddTrials(&b, s)
 	if s.Status != record.Running && s.Status != record.Complete {
-		fmt.Fprintf(&b, "\ngo on with: plimsoll study resume %s\n", dir)
+		fmt.Fprintf(&b, "\ncontinue with: plimsoll study resume %s\n", dir)
 	} else if s.Status == record.Complete && count[record.TrialFailed]+count[record.TrialTimeout] > 0 {
-		fmt.Fprintf(&b, "\nrepeat what failed with: plimsoll study resume %s --retry-failed\n", dir)
+		fmt.Fprintf(&b, "\nrepeat failed trials with: plimsoll study resume %s --retry-failed\n", dir)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -21,9 +21,11 @@ func newSuitePlanCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FOLDER",
-		Short: "Show the parts, how long each takes, what it needs, and what would be left out here",
-		Long: `Show the parts of a suite, how long each takes, what it needs, and what would be scaled or left out here and
-why. Nothing is run, and no target is touched. A mistake in a file ends with exit code 2 and names the part.`,
+		Short: "Show the parts, their time and needs, and the parts that cannot run here",
+		Long: `Show the parts of a suite, their time and needs, and everything that is scaled down or left out on this
+machine, with the reason. Nothing is run, and no target is contacted.
+
+Exit codes: 0 valid plan, 2 error in a file.`,
 		Example: `  plimsoll suite plan examples/write-concern --quick
   plimsoll suite plan examples/policy-storage --scale data=1/64,workers=1/4
   plimsoll suite plan examples/storage-io --format json`,
@@ -40,7 +42,7 @@ why. Nothing is run, and no target is touched. A mistake in a file ends with exi
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the plan: text, json")
 	return cmd
 }
 
@@ -84,7 +86,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		fmt.Fprintf(b, "engine: %s\n", strings.Join(p.Engines, ", "))
 	}
 	if p.Against != "" {
-		fmt.Fprintf(b, "loads %s instead of labs\n", store.Redact(p.Against))
+		fmt.Fprintf(b, "target: %s instead of labs\n", store.Redact(p.Against))
 	}
 	if text := p.Scale.String(); text != "1" {
 		fmt.Fprintf(b, "scale: %s of the document's hardware\n", text)
@@ -106,7 +108,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 	t.write(b, "")
 	fmt.Fprintf(b, "\ntime    about %s", clock(p.Estimate()))
 	if p.Limit > 0 {
-		fmt.Fprintf(b, ", to be fitted into %s", clock(p.Limit))
+		fmt.Fprintf(b, ", to be scaled to %s", clock(p.Limit))
 	}
 	fmt.Fprintln(b)
 	writeLeft(b, p.Left)
@@ -115,7 +117,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		texts = append(texts, leftText(l))
 	}
 	if line := installLine(texts...); line != "" {
-		fmt.Fprintf(b, "\ninstall what is missing: %s\n", line)
+		fmt.Fprintf(b, "\ninstall the missing packages: %s\n", line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -19,9 +19,9 @@ func newSuiteStatusCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Show how far a suite is",
-		Long: `Show how far a suite is, also while it goes on: what became of each part, how it stands in its budget, and how
-to go on. Nothing is changed.`,
+		Short: "Show the progress of a suite",
+		Long: `Show the progress of a suite, also while it runs: the status of each part, the time used of the budget, and
+how to continue.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkPlanFormat(format); err != nil {
@@ -30,7 +30,7 @@ to go on. Nothing is changed.`,
 			return suiteStatus(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json")
+	cmd.Flags().StringVar(&format, "format", "text", "format: text, json")
 	return cmd
 }
 
@@ -38,10 +38,9 @@ func newSuiteShowCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "show DIR",
-		Short: "Print what the document says, and what was found here",
-		Long: `Print the record of a suite again, in any format: what was repeated at which size, what each part found, how
-each statement of the document stands to it, and what its advice is worth here. 'plimsoll show DIR' does the
-same of a record of any kind, with the same exit codes.`,
+		Short: "Print the statements of the document and the results here",
+		Long: `Print the record of a suite again: the parts with their sizes and results, and for each statement and advice of
+the document whether the results agree. 'plimsoll show DIR' prints a record of any kind in the same way.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
@@ -52,12 +51,12 @@ same of a record of any kind, with the same exit codes.`,
 				return withExit(exitUsage, err)
 			}
 			if kind := r.Common().Kind; kind != record.KindSuite {
-				return usageError("%s is the record of a %s: plimsoll show %s prints it", args[0], kind, args[0])
+				return usageError("%s is the record of a %s, not of a suite: print it with plimsoll show %s", args[0], kind, args[0])
 			}
 			return showResult(env, args[0], r, format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
+	cmd.Flags().StringVar(&format, "format", "text", "format: "+strings.Join(formats(), ", "))
 	return cmd
 }
 
@@ -111,9 +110,9 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) e
 	writeSuiteParts(&b, s)
 	switch {
 	case s.Status != record.Running && s.Status != record.Complete:
-		fmt.Fprintf(&b, "\ngo on with: plimsoll suite resume %s\n", dir)
+		fmt.Fprintf(&b, "\ncontinue with: plimsoll suite resume %s\n", dir)
 	case s.Status == record.Complete && count[record.PartFailed] > 0:
-		fmt.Fprintf(&b, "\nrepeat what failed with: plimsoll suite resume %s --retry-failed\n", dir)
+		fmt.Fprintf(&b, "\nrepeat failed parts with: plimsoll suite resume %s --retry-failed\n", dir)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -140,7 +139,7 @@ func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time)
 		fmt.Fprintf(b, ", %s over\n", clock(-left))
 	}
 	if late := s.LateParts(); len(late) > 0 {
-		fmt.Fprintf(b, "ran late  more was left out of %s: plimsoll report says what; with more time: plimsoll suite resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
+		fmt.Fprintf(b, "late      %s scaled further for lack of time (see plimsoll report); for more time: plimsoll suite resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
 	}
 }
 

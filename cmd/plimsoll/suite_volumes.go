@@ -34,7 +34,7 @@ func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutte
 	}
 	if p.cutter == nil {
 		p.close()
-		return nil, nil, fmt.Errorf("the disks of the lab %s do not know what was flushed (storage.faults)", name)
+		return nil, nil, fmt.Errorf("the disks of the lab %s do not record flushes: set storage.faults in its specification", name)
 	}
 	return p.cutter, p.close, nil
 }
@@ -48,7 +48,7 @@ func (s *suiteVolumes) place(ctx context.Context, name string) (probePlace, erro
 	p, err := placeOn(ctx, h, "", false)
 	if err != nil {
 		_ = h.Close()
-		return probePlace{}, fmt.Errorf("the volume of the lab %s: %w", name, err)
+		return probePlace{}, fmt.Errorf("cannot use the volume of the lab %s: %w", name, err)
 	}
 	p.close = func() { _ = h.Close() }
 	return p, nil
