@@ -2,7 +2,7 @@ package main
 
 import "syscall"
 
-// childAttributes have the kernel end a server with this process.
+// childAttributes make the kernel end a server with this process.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

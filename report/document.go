@@ -209,6 +209,18 @@ func short(list []Point, most int, what string) []Point {
 	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
 }
 
+// Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address of
+// a specification or the kind of a target.
+func Disclosure(target string) string {
+	switch kind, _, _ := strings.Cut(target, ":"); kind {
+	case "embedded":
+		return "embedded, not MongoDB"
+	case "null":
+		return "null, stores nothing"
+	}
+	return ""
+}
+
 func check(good bool, otherwise Grade, yes, no string) Point {
 	if good {
 		return Point{Good, "", yes}

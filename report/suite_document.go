@@ -16,8 +16,7 @@ import (
 // what each part found, how the document's statements stand to it, and what its advice is worth here.
 func suiteDocument(s *Suite) *Document {
 	r := s.Record
-	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem,
-		Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
+	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: SuiteGrade(r), Checks: s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
 	d.Brief = d.Verdict
 	if d.Problem == "" && s.Problem != "" {
@@ -33,8 +32,7 @@ func suiteDocument(s *Suite) *Document {
 			d.Grade = Warn
 		}
 	}
-	if d.Grade == Good && (counts[record.Disagrees] > 0 || r.Budget == record.BudgetSmoke) ||
-		r.Status == record.Running {
+	if r.Status == record.Running {
 		d.Grade = Warn
 	}
 	d.Tiles = s.tiles(counts)
@@ -51,6 +49,17 @@ func suiteDocument(s *Suite) *Document {
 		d.Parts = append(d.Parts, Part{Name: p.Name, Finding: p.Finding(), Document: p.document()})
 	}
 	return d
+}
+
+// SuiteGrade is the grade of a suite by its own record, without those of its parts.
+func SuiteGrade(r *record.Suite) Grade {
+	g := gradeOf(r.Validity, r.Status)
+	disagrees := r.SuiteJudgement != nil && r.Counts[record.Disagrees] > 0
+	failed := slices.ContainsFunc(r.Parts, func(p record.Part) bool { return p.Status == record.PartFailed })
+	if g == Good && (disagrees || failed || r.Budget == record.BudgetSmoke) || r.Status == record.Running {
+		return Warn
+	}
+	return g
 }
 
 // document is that of the record of a part, nil if there is none that can be read. What was published is with the

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"html/template"
@@ -64,34 +63,6 @@ func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.Han
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		mux.ServeHTTP(w, r)
 	}
-}
-
-// top is the list; of a server for one record it is that record.
-func (s *Server) top(w http.ResponseWriter, r *http.Request) {
-	if s.o.Alone {
-		s.alone(w, r)
-		return
-	}
-	q, in := r.URL.Query().Get("q"), r.URL.Query().Get("in")
-	all := Inside(s.library.list(), in)
-	found := Search(all, q)
-	l := list{Query: q, In: in, Total: len(all), Found: len(found)}
-	if in == "" {
-		l.Labs, l.LabsHidden = s.labRows(r, q), s.o.Labs != nil && !s.guard.known(r)
-	}
-	for _, e := range found {
-		if len(l.Rows) == maxRows {
-			break
-		}
-		l.Rows = append(l.Rows, e)
-	}
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "list", l); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
-		return
-	}
-	//nolint:gosec // html/template made it
-	s.show(w, http.StatusOK, frame{Title: s.listTitle(in), Top: in == "", Body: template.HTML(b.String())})
 }
 
 // alone shows the one record that is served, once it is there.

@@ -62,6 +62,7 @@ type Server struct {
 	meters  *meters // nil without metrics
 	// labPasts is what the hosts of labs used while somebody looked.
 	labPasts labPasts
+	courses  courses
 
 	ctx    context.Context // ends when the server closes, and with it every stream
 	cancel context.CancelFunc

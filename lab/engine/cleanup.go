@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -62,14 +64,23 @@ func cleanServer(l layout, id string) (Removed, error) {
 		return r, fmt.Errorf("%s has format %d, this Plimsoll knows %d", l.state(id), j.Schema, journalSchema)
 	}
 	r.Engine, r.DataDir, r.Temporary = j.Engine, j.DataDir, j.Temporary
-	if process.Alive(j.Owner.PID, j.Owner.Start) {
-		r.InUse = true
+	if r.InUse = inUse(j); r.InUse {
 		return r, nil
 	}
-	left := leftovers(j)
-	for pid := range left {
-		process.KillTree(pid)
-		r.Killed = append(r.Killed, pid)
+	left := map[int]uint64{}
+	for _, e := range j.Processes {
+		id := e.id()
+		if e.PID == 0 || !id.Alive() {
+			continue
+		}
+		// A stopped process cannot end by itself, so no other process can get its id before it is killed.
+		if err := id.Signal(syscall.SIGSTOP, nil); err != nil && id.Alive() {
+			return r, fmt.Errorf("cannot stop its process %d (%s): %w", e.PID, e.Role, err)
+		} else if err == nil {
+			process.KillTree(e.PID)
+		}
+		left[e.PID] = e.Start
+		r.Killed = append(r.Killed, e.PID)
 	}
 	if err := process.Gone(left, 10*time.Second); err != nil {
 		return r, err
@@ -86,16 +97,20 @@ func youngerThan(dir string, d time.Duration) bool {
 	return err == nil && time.Since(fi.ModTime()) < d
 }
 
-// leftovers finds the processes of a server that are still there. On Linux there are none: the kernel
-// kills them with their Plimsoll.
-func leftovers(j journal) map[int]uint64 {
-	left := map[int]uint64{}
-	for _, e := range j.Processes {
-		if e.PID != 0 && process.Alive(e.PID, e.Start) {
-			left[e.PID] = e.Start
-		}
+// inUse says whether the Plimsoll that started a server is alive. If it ran in another PID namespace, such as a
+// container, its process cannot be found from here, but the lock of its data directory can.
+func inUse(j journal) bool {
+	owner := j.Owner.id()
+	here := procid.Self()
+	if owner.Boot != here.Boot || owner.Namespace == here.Namespace {
+		return owner.Alive()
 	}
-	return left
+	unlock, err := lockDir(j.DataDir)
+	if err == nil {
+		unlock()
+	}
+	justMade := time.Since(j.Created) < time.Minute // the journal is written before the directory is locked
+	return justMade || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
 // cleanInstallations removes interrupted installations that no process works on.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -27,11 +28,29 @@ type journal struct {
 	Processes []entry   `json:"processes,omitempty"`
 }
 
-// entry is one process. It is written with pid 0 before the process is started, and again with its id.
+// entry is one process. It is written with pid 0 before the process is started, and again with its identity.
 type entry struct {
-	Role  string `json:"role"`
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // clock ticks since boot; with the id it names one process for ever
+	Role      string `json:"role"`
+	PID       int    `json:"pid"`
+	Start     uint64 `json:"start"` // clock ticks since boot
+	Boot      string `json:"boot,omitempty"`
+	Namespace string `json:"pid_namespace,omitempty"`
+}
+
+// id returns the identity of the process. A journal of an older Plimsoll has no boot id and no PID namespace; the
+// process is then looked for on this machine as it runs now.
+func (e entry) id() procid.ID {
+	id := procid.ID{PID: e.PID, Boot: e.Boot, Namespace: e.Namespace, Ticks: e.Start}
+	if e.Boot == "" {
+		here := procid.Self()
+		id.Boot, id.Namespace = here.Boot, here.Namespace
+	}
+	return id
+}
+
+// set writes the identity of a started process into its entry.
+func (e *entry) set(id procid.ID) {
+	e.PID, e.Start, e.Boot, e.Namespace = id.PID, id.Ticks, id.Boot, id.Namespace
 }
 
 // book keeps the journal of one server on disk.
@@ -51,7 +70,8 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 		return nil, fmt.Errorf("cannot make the directory of the server: %w", err)
 	}
 	b.j = journal{Schema: journalSchema, ID: id, Engine: engine, Created: time.Now().UTC(),
-		Owner: self(), DataDir: dataDir}
+		Owner: entry{Role: "plimsoll"}, DataDir: dataDir}
+	b.j.Owner.set(procid.Self())
 	if dataDir == "" {
 		b.j.DataDir, b.j.Temporary = filepath.Join(b.dir, "data"), true
 	}
@@ -59,13 +79,6 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 		return nil, errors.Join(fmt.Errorf("cannot write the journal of the server: %w", err), os.RemoveAll(b.dir))
 	}
 	return b, nil
-}
-
-// self is this process.
-func self() entry {
-	pid := os.Getpid()
-	born, _ := process.StartTime(pid)
-	return entry{Role: "plimsoll", PID: pid, Start: born}
 }
 
 // start writes down that a process will be started, starts it, and writes down its id.
@@ -80,8 +93,9 @@ func (b *book) start(s process.Spec) (*process.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := &b.j.Processes[len(b.j.Processes)-1]
-	last.PID, last.Start = p.PID, p.Born
+	id := procid.Self() // a child is in the boot and PID namespace of this process
+	id.PID, id.Ticks = p.PID, p.Born
+	b.j.Processes[len(b.j.Processes)-1].set(id)
 	if err := writeJSON(b.file, &b.j); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.Role, err)
