@@ -33,14 +33,11 @@ load generator, not the target, limits their throughput.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return calibrate(cmd.Context(), env, duration, format) },
 	}
 	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time of each client")
-	cmd.Flags().StringVar(&format, "format", "text", "format of the result: text, json")
+	formatFlag(cmd.Flags(), &format, "result", "text", "json")
 	return cmd
 }
 
 func calibrate(ctx context.Context, env *environment, duration time.Duration, format string) error {
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
-	}
 	if duration < 100*time.Millisecond {
 		return usageError("--duration: %v is too short; give at least 100ms", duration)
 	}
@@ -60,7 +57,7 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 	for _, client := range []string{run.ClientWire, run.ClientDriver} {
 		fmt.Fprintf(env.stderr, "calibrating client %s for %v\n", client, duration)
 		if c.Clients[client], err = run.Calibrate(ctx, client, run.Calibration{Target: uri, Duration: duration}); err != nil {
-			return fmt.Errorf("calibrate client %s: %w", client, err)
+			return fmt.Errorf("cannot calibrate the client %s: %w", client, err)
 		}
 	}
 	if err := c.Write(home); err != nil {
@@ -92,26 +89,26 @@ func printCeiling(w io.Writer, c run.Ceiling) error {
 func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	child := exec.CommandContext(ctx, self, "null-responder")
 	child.Args[0] = "plimsoll" // its name, whatever the file is called
 	in, err := child.StdinPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	out, err := child.StdoutPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	if err := child.Start(); err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	end = func() { _ = in.Close(); _ = child.Wait() }
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		end()
-		return "", nil, fmt.Errorf("start the responder: it exited without printing its address (%v)", err)
+		return "", nil, fmt.Errorf("cannot start the responder: it exited without printing its address (%v)", err)
 	}
 	return strings.TrimSpace(line), end, nil
 }

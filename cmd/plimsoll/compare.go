@@ -24,7 +24,7 @@ type judgeFlags struct {
 }
 
 func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) {
-	cmd.Flags().StringVar(&f.format, "format", "text", "format of the result: "+strings.Join(formats, ", "))
+	formatFlag(cmd.Flags(), &f.format, "result", formats...)
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "metrics, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
 	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest change that matters")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output file (default: standard output)")
@@ -32,10 +32,7 @@ func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) 
 }
 
 // check looks for mistakes before anything is read.
-func (f *judgeFlags) check(formats, verdicts []string) (margin float64, err error) {
-	if !slices.Contains(formats, f.format) {
-		return 0, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, formats), strings.Join(formats, ", "))
-	}
+func (f *judgeFlags) check(verdicts []string) (margin float64, err error) {
 	for _, v := range f.failIf {
 		if !slices.Contains(verdicts, v) {
 			return 0, usageError("--fail-if: unknown verdict %q%s (known: %s)", v, nearest.DidYouMean(v, verdicts), strings.Join(verdicts, ", "))
@@ -103,7 +100,7 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
   plimsoll compare old new --varied target.version --fail-if worse`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			margin, err := f.check(formats(), compareVerdicts())
+			margin, err := f.check(compareVerdicts())
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +110,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data")
 	flags.StringVar(&f.out, "out", "", "directory of the record (default plimsoll-data/runs/TIME-disk)")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
-	flags.StringVar(&f.format, "format", "text", "format of the result: "+strings.Join(formats(), ", "))
+	formatFlag(flags, &f.format, "result", formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 }
@@ -192,9 +191,6 @@ func parsePeers(texts []string) (list []record.ProbePeer, err error) {
 
 // run does a probe under the eyes of a person.
 func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error {
-	if err := checkFormat(f.format); err != nil {
-		return err
-	}
 	if f.witness != "" {
 		return f.witnessed(cmd.Context(), env, dir)
 	}
@@ -318,18 +314,9 @@ func diskError(err error) error {
 	return withExit(exitFailure, err)
 }
 
-// untilInterrupt ends the context at the first interrupt.
+// untilInterrupt is [interruptible] with a message.
 func untilInterrupt(ctx context.Context, env *environment) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals, stop := env.signals()
-	var all sync.WaitGroup
-	all.Go(func() {
-		select {
-		case <-signals:
-			fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; measured data is kept, test files are removed")
-			cancel()
-		case <-ctx.Done():
-		}
+	return interruptible(ctx, env, func() {
+		fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; measured data is kept, test files are removed")
 	})
-	return ctx, func() { stop(); cancel(); all.Wait() }
 }

@@ -41,9 +41,6 @@ finding.` + addressHelp,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			if format != "text" && format != "json" && format != "md" {
-				return usageError("unknown format %q (known: text, md, json)", format)
-			}
 			if err := readAddresses(env, &uri); err != nil {
 				return err
 			}
@@ -65,7 +62,7 @@ finding.` + addressHelp,
 	}
 	cmd.Flags().StringVar(&uri, "uri", "", "address of a server; env:NAME, @FILE or @- hide it")
 	cmd.Flags().StringVar(&probe, "probe", "", "record of plimsoll disk, for measured values")
-	cmd.Flags().StringVar(&format, "format", "text", "format of the result: text, md, json")
+	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
 	return cmd
 }
 

@@ -57,7 +57,7 @@ Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 r
 	flags.StringVar(&address, "witness", "", "with --verify: HOST:PORT of the witness")
 	flags.StringVar(&session, "session", defaultSession, "with --verify: name of the power cut test")
 	flags.BoolVar(&keep, "keep", false, "with --verify: keep the records")
-	flags.StringVar(&format, "format", "text", "format of the result: text, json")
+	formatFlag(flags, &format, "result", "text", "json")
 	return cmd
 }
 
@@ -73,17 +73,8 @@ func listenWitness(ctx context.Context, env *environment, address, file string) 
 		return withExit(exitUsage, fmt.Errorf("--listen: %w", err))
 	}
 	fmt.Fprintf(env.stdout, "witness listens at %s\n", l.Addr())
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals, stop := env.signals()
+	ctx, stop := interruptible(ctx, env)
 	defer stop()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	return withExit(exitFailure, s.Serve(ctx, l))
 }
 
@@ -91,9 +82,6 @@ func listenWitness(ctx context.Context, env *environment, address, file string) 
 func verifyWitness(ctx context.Context, env *environment, dir, address, session, format string, keep bool) error {
 	if address == "" {
 		return usageError("--verify needs --witness HOST:PORT")
-	}
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
 	}
 	c, err := witness.Dial(ctx, address, session)
 	if err != nil {

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -89,7 +86,7 @@ had no effect or the audit failed), 130 interrupted.` + addressHelp,
 	for name, usage := range drillUsage {
 		fs.Lookup(name).Usage = usage
 	}
-	fs.StringVar(&o.format, "format", "text", "format of the result: "+strings.Join(drillFormats, ", "))
+	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	webFlag(cmd, &o.web)
@@ -108,13 +105,7 @@ var drillUsage = map[string]string{
 	"records":  "number of documents, for workloads other than ledger (default 10k)",
 }
 
-// drillFormats lists the values of --format of a drill.
-var drillFormats = []string{"text", "md", "json", "csv"}
-
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) error {
-	if !slices.Contains(drillFormats, o.format) {
-		return usageError("unknown format %q (known: %s)", o.format, strings.Join(drillFormats, ", "))
-	}
 	spec, err := o.read(cmd, env, args)
 	if err != nil {
 		return err
@@ -123,7 +114,8 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return withExit(exitUsage, err)
 	}
 	if o.dry {
-		return printDrillSpec(env, spec)
+		spec.Run.Target = store.Redact(spec.Run.Target)
+		return printYAML(env.stdout, spec)
 	}
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
@@ -141,7 +133,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if perr := printResult(env.stdout, d, o.format); perr != nil {
 		return perr
 	}
-	fmt.Fprintf(env.stderr, "record in %s\n", dir)
+	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	if err != nil {
 		return runError(err)
 	}
@@ -372,14 +364,4 @@ func readDrillSpec(env *environment, name string) (spec.Drill, error) {
 		return asked, usageError("%s: %v", name, err)
 	}
 	return asked, nil
-}
-
-func printDrillSpec(env *environment, asked spec.Drill) error {
-	asked.Run.Target = store.Redact(asked.Run.Target)
-	b, err := yaml.Marshal(asked)
-	if err != nil {
-		return err
-	}
-	_, err = env.stdout.Write(b)
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -325,15 +326,19 @@ func findEngine(env *environment, name string) (engine.Engine, error) {
 
 // interruptible returns a context that the first interrupt ends. Later ones are for whoever installs
 // the next handler: the caller's clean end is bounded in time.
-func interruptible(ctx context.Context, env *environment) (context.Context, func()) {
+func interruptible(ctx context.Context, env *environment, before ...func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
-	go func() {
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
 		select {
 		case <-signals:
+			for _, f := range before {
+				f()
+			}
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
-	return ctx, func() { stop(); cancel() }
+	})
+	return ctx, func() { stop(); cancel(); watcher.Wait() }
 }

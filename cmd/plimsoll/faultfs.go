@@ -44,17 +44,8 @@ func serveDisks(ctx context.Context, env *environment, o faultfs.Options) error 
 	if o.Data == "" || o.Mount == "" || o.Socket == "" {
 		return usageError("give --dir, --mount and --socket")
 	}
-	signals, stop := env.signals()
+	ctx, stop := interruptible(ctx, env)
 	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	o.Log = log.New(env.stderr, "plimsoll: ", 0)
 	o.Ready = func() { fmt.Fprintf(env.stdout, "disks are in %s, their control at %s\n", o.Mount, o.Socket) }
 	o.Restart = func() error { return syscall.Exec("/proc/self/exe", os.Args, os.Environ()) }

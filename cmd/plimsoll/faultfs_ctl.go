@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -72,20 +73,13 @@ func (c *diskControl) list() *cobra.Command {
 					for _, f := range s.Faults {
 						faults = append(faults, f.Kind)
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, figure.Bytes(s.Size), orDash(s.Device.Class), s.Reads,
-						s.Writes, s.Flushes, figure.Bytes(s.Unflushed), orDash(strings.Join(faults, " ")))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, figure.Bytes(s.Size), cmp.Or(s.Device.Class, "-"), s.Reads,
+						s.Writes, s.Flushes, figure.Bytes(s.Unflushed), cmp.Or(strings.Join(faults, " "), "-"))
 				}
 				return w.Flush()
 			})
 		},
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func (c *diskControl) stats() *cobra.Command {
@@ -181,7 +175,7 @@ func (c *diskControl) set() *cobra.Command {
 
 func (c *diskControl) clear() *cobra.Command {
 	return &cobra.Command{
-		Use: "clear DISK|all [KIND...]", Short: "Revert all faults of a disk, or those of some kinds", Args: atLeastOne("disk"),
+		Use: "clear DISK|all [KIND...]", Short: "Revert all faults of a disk, or those of some kinds", Args: someArguments(true, "a disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
 				return client.Clear(ctx, orAll(args[0]), args[1:]...)
@@ -238,14 +232,4 @@ func (b *byteFlag) Set(text string) error {
 	size, err := spec.ParseSize(text)
 	*b = byteFlag(size)
 	return err
-}
-
-// atLeastOne takes one positional argument or more, called what in messages.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usageError("%s needs a %s", cmd.CommandPath(), what)
-		}
-		return nil
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,28 @@ func flagError(cmd *cobra.Command, err error) error {
 		hint = "did you mean --" + n + "?"
 	}
 	return withHint(exitUsage, fmt.Errorf("%s: unknown flag --%s", cmd.CommandPath(), name), hint)
+}
+
+// formatFlag adds --format with the known formats of a result; the first one is the default.
+func formatFlag(fs *pflag.FlagSet, format *string, of string, known ...string) {
+	*format = known[0]
+	fs.Var(&formatValue{format, known}, "format", "format of the "+of+": "+strings.Join(known, ", "))
+}
+
+type formatValue struct {
+	format *string
+	known  []string
+}
+
+func (v *formatValue) String() string { return *v.format }
+func (v *formatValue) Type() string   { return "string" }
+
+func (v *formatValue) Set(text string) error {
+	if !slices.Contains(v.known, text) {
+		return fmt.Errorf("unknown format %q%s (known: %s)", text, nearest.DidYouMean(text, v.known), strings.Join(v.known, ", "))
+	}
+	*v.format = text
+	return nil
 }
 
 // noArguments refuses positional arguments; a group command uses it to name the nearest subcommand.

@@ -28,7 +28,7 @@ a verdict of --fail-if.`,
   plimsoll history nightly --metric throughput,read.p99 --fail-if worse`,
 		Args: exactlyOne("directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			margin, err := f.check(formats, verdicts)
+			margin, err := f.check(verdicts)
 			if err != nil {
 				return err
 			}

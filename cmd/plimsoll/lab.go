@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
 // newLabCommand is the group of everything about labs.
@@ -31,7 +32,7 @@ A lab keeps running when the terminal is closed. 'lab down' removes everything, 
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env), newLabSchemaCommand(env),
+	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env), newSchemaCommand(env, "of a lab file", schema.LabSpec),
 		newLabListCommand(env), newLabStatusCommand(env), newLabConnectCommand(env), newLabExecCommand(env), newLabLogsCommand(env),
 		newLabFailCommand(env), newLabHealCommand(env), newLabRepairCommand(env), newLabDownCommand(env))
 	return cmd

@@ -11,7 +11,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/record/schema"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -23,18 +22,6 @@ var labTemplate []byte
 func newLabInitCommand(env *environment) *cobra.Command {
 	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `The example is a
 replica set of three members on this machine's disk.`)
-}
-
-func newLabSchemaCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON schema of a lab file, for editors that validate YAML",
-		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := env.stdout.Write(schema.LabSpec)
-			return err
-		},
-	}
 }
 
 func newLabPlanCommand(env *environment) *cobra.Command {
@@ -145,15 +132,15 @@ func meansText(s record.LabLayout) string {
 	if s.Tolerates > 0 {
 		survives = plural(s.Tolerates, "disk") + " may fail"
 	}
-	written := "every byte is written once"
+	written := "each byte is written once"
 	profile := strings.ReplaceAll(strings.ToLower(s.Profile), " ", "")
 	switch {
 	case strings.HasPrefix(profile, "raid5"), strings.HasPrefix(profile, "raid6"):
 		parity := s.Tolerates
-		written = fmt.Sprintf("every byte is written %s times at best, for full stripes; a small write is %d writes and %d reads",
+		written = fmt.Sprintf("each byte of full stripes is written %s times; a small write needs %d writes and %d reads",
 			significant(s.WriteAmplification), 1+parity, 1+parity)
 	case s.WriteAmplification > 1:
-		written = fmt.Sprintf("every byte is written %s times", significant(s.WriteAmplification))
+		written = fmt.Sprintf("each byte is written %s times", significant(s.WriteAmplification))
 	}
 	return fmt.Sprintf("%s; %s; %s of the raw space is usable", survives, written, formatPercent(s.RawShare))
 }

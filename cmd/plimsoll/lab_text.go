@@ -68,7 +68,7 @@ func victim(l record.Lab) string {
 func writeLabHead(b *strings.Builder, l record.Lab) {
 	fmt.Fprintf(b, "%s: %s", l.Name, l.State)
 	if !l.Started.IsZero() {
-		fmt.Fprintf(b, ", begun %s", l.Started.UTC().Format(time.RFC3339))
+		fmt.Fprintf(b, ", started %s", l.Started.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(b, ", %s", topologyText(l.Specification))
 	if l.Engine != "" && l.Engine != spec.LabNone {
@@ -235,7 +235,7 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	for _, v := range volumes {
 		capacity, used := cmp.Or(knownBytes(v.Capacity), "-"), cmp.Or(knownBytes(v.Used), "-")
 		if v.Layout.Backend == "directory" { // its filesystem is everybody's
-			capacity = "the disk below"
+			capacity = "that of the disk"
 		}
 		t.row(v.Name, v.Health, layoutText(v.Layout), capacity, used, diskText(v.Disks))
 		if v.Detail != "" && v.Health != "healthy" {

@@ -21,7 +21,7 @@ func newManCommand(env *environment) *cobra.Command {
 			ver, _ := toolVersion()
 			header := &doc.GenManHeader{Section: "1", Source: "plimsoll " + ver, Manual: "Plimsoll"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
-				return fmt.Errorf("write the man pages: %w", err)
+				return fmt.Errorf("cannot write the man pages: %w", err)
 			}
 			_, err := fmt.Fprintln(env.stdout, args[0])
 			return err

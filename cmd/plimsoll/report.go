@@ -5,12 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
@@ -40,13 +38,10 @@ Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable 
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(reportFormats(), format) {
-				return usageError("unknown format %q%s (known: %s)", format, nearest.DidYouMean(format, reportFormats()), strings.Join(reportFormats(), ", "))
-			}
 			return writeReport(env, args, format, out)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "html", "format of the report: "+strings.Join(reportFormats(), ", "))
+	formatFlag(cmd.Flags(), &format, "report", reportFormats()...)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "output file, - for standard output (default: RECORD.html; standard output for other formats)")
 	return cmd
 }

@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
@@ -68,7 +66,7 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachab
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
 	o.spec = addSpecFlags(cmd.Flags())
-	cmd.Flags().StringVar(&o.format, "format", "text", "format of the result: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &o.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
@@ -80,15 +78,13 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	if len(args) == 1 {
 		target = args[0]
 	}
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	spec, err := o.spec.spec(cmd, env, target)
 	if err != nil {
 		return err
 	}
 	if o.dry {
-		return printSpec(env, spec)
+		spec.Target = store.Redact(spec.Target)
+		return printYAML(env.stdout, spec)
 	}
 	opts := run.Options{Dir: recordDir(env, spec)}
 	end, err := startWeb(env, o.web, opts.Dir)
@@ -221,26 +217,9 @@ func runEnding(r *record.Run, err error) error {
 	return ending(c)
 }
 
-func printSpec(env *environment, asked spec.Run) error {
-	asked.Target = store.Redact(asked.Target)
-	b, err := yaml.Marshal(asked)
-	if err != nil {
-		return err
-	}
-	_, err = env.stdout.Write(b)
-	return err
-}
-
 func printLoaded(env *environment, r *record.Run) error {
 	f := r.Fill
 	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s already existed\n", formatCount(f.Records),
 		r.Target.Address, formatCount(f.Inserted), formatDuration(time.Duration(f.Seconds*1e9)), formatCount(f.Present))
 	return err
-}
-
-func checkFormat(format string) error {
-	if slices.Contains(formats(), format) {
-		return nil
-	}
-	return usageError("unknown format %q%s (known: %s)", format, nearest.DidYouMean(format, formats()), strings.Join(formats(), ", "))
 }

@@ -81,7 +81,7 @@ func (b *background) end(t *testing.T) int {
 // A token may end with a hyphen.
 var (
 	address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\s|\n)`)
-	listens = regexp.MustCompile(`listens on (\S+)`)
+	listens = regexp.MustCompile(`listening on (\S+)`)
 )
 
 // fetch asks the address that a command has printed, with its token, until the answer has a text.

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,13 +27,10 @@ Exit codes are those of the command that made the record: 0 objectives met, 1 fa
 Code 2: usage error or unreadable record.`,
 		Args: exactlyOne("record directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
 			return show(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "format of the result: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &format, "result", formats()...)
 	return cmd
 }
 

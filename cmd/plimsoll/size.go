@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -23,8 +20,6 @@ type sizeFlags struct {
 	nodes, copies                             int
 	cores, batch                              float64
 }
-
-func sizeFormats() []string { return []string{"text", "md", "json"} }
 
 func newSizeCommand(env *environment) *cobra.Command {
 	var f sizeFlags
@@ -76,14 +71,11 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.probe, "probe", "", "record of plimsoll disk for that disk, instead of --fsync")
 	flags.Float64Var(&f.batch, "batch", 0, "highest number of durable commits per sync (default: half of the workers)")
 	flags.StringVar(&f.price, "price", "", "file with node types and prices; the answer is the cheapest sufficient type")
-	flags.StringVar(&f.format, "format", "text", "format of the result: "+strings.Join(sizeFormats(), ", "))
+	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 
 // input checks the flags and reads what they name.
 func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input, err error) {
-	if !slices.Contains(sizeFormats(), f.format) {
-		return in, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, sizeFormats()), strings.Join(sizeFormats(), ", "))
-	}
 	if len(args) == 0 {
 		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
 	}

@@ -104,9 +104,6 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
   plimsoll study plan study.yaml --format json`,
 		Args: exactlyOne("study file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			if isSuite(args[0]) {
 				ofSuite, err := alias.flags(&flags)
 				if err != nil {
@@ -130,16 +127,8 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 	}
 	flags.add(cmd)
 	alias.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "format of the plan: text, json")
+	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
-}
-
-// checkPlanFormat refuses a format that plans and standings do not have.
-func checkPlanFormat(format string) error {
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
-	}
-	return nil
 }
 
 // planStudy prints a plan, also one that is beyond its budget.
@@ -195,7 +184,7 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 	}
 	writePower(b, spec, e)
 	if notes := append(slices.Clone(p.Notes), roomNotes(plan)...); len(notes) > 0 {
-		fmt.Fprintln(b, "\nto know")
+		fmt.Fprintln(b, "\nnotes")
 		writeParagraphs(b, notes)
 	}
 	if len(e.Assumptions) > 0 {
@@ -272,7 +261,7 @@ func setText(set map[string]any) string {
 		parts = append(parts, path+"="+value)
 	}
 	if len(parts) == 0 {
-		return "nothing: the base run"
+		return "(base run)"
 	}
 	return strings.Join(parts, " ")
 }
@@ -280,7 +269,7 @@ func setText(set map[string]any) string {
 func spaceText(e study.Estimate) string {
 	records := "about " + formatBytes(e.RecordBytes) + " of records"
 	if e.DataBytes == 0 {
-		return records + "; the target keeps no data"
+		return records + "; the target stores no data"
 	}
 	return fmt.Sprintf("about %s of documents, before compression, indexes and log; %s", formatBytes(e.DataBytes), records)
 }
@@ -331,7 +320,7 @@ func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
 	}
 	fmt.Fprintf(w, "\npower   %schanges that are found with a probability of 80 %%, with %s of each\n", where, plural(int(asked.Trials), "trial"))
 	t := table{}
-	t.row("trials scatter by", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
+	t.row("variation of trials", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
 	for _, p := range e.Power {
 		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
 	}

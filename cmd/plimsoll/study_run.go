@@ -96,7 +96,7 @@ credentials: if the target needs them, give the file again (--file).
 }
 
 func (f *conductFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.format, "format", "text", "format of the result: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &f.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
@@ -120,9 +120,6 @@ func (f *conductFlags) options(env *environment) (c conduct.Options, labs *study
 }
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if isSuite(file) {
 		flags, err := o.alias.flags(&o.flags)
 		if err != nil {
@@ -171,9 +168,6 @@ func checkLabTarget(ctx context.Context, env *environment, target string) error 
 }
 
 func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if holds(dir, record.SuiteFile) {
 		if o.file != "" || o.flags.trials != "" || o.flags.seed != 0 {
 			return usageError("%s is a suite, which keeps its plan: --file, --trials and --seed are for studies. Give credentials of the target with --target", dir)

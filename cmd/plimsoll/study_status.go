@@ -25,9 +25,6 @@ func newStudyStatusCommand(env *environment) *cobra.Command {
 to continue. 'plimsoll show DIR' prints the result.`,
 		Args: exactlyOne("directory of a study"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			if holds(args[0], record.SuiteFile) {
 				return suiteStatus(env, args[0], format)
 			}
@@ -42,7 +39,7 @@ to continue. 'plimsoll show DIR' prints the result.`,
 			return writeStudyStatus(env.stdout, s, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "format: text, json")
+	formatFlag(cmd.Flags(), &format, "status", "text", "json")
 	return cmd
 }
 
@@ -82,7 +79,7 @@ func statusText(s *record.Study, dir string) string {
 	if pid, held := record.Holder(dir); held && s.Status == record.Running {
 		text += fmt.Sprintf(" (process %d)", pid)
 	}
-	text += ", begun " + s.Started.UTC().Format(time.RFC3339)
+	text += ", started " + s.Started.UTC().Format(time.RFC3339)
 	if s.Ended != nil {
 		text += ", ended " + s.Ended.UTC().Format(time.RFC3339)
 	}

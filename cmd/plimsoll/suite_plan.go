@@ -31,9 +31,6 @@ Exit codes: 0 valid plan, 2 error in a file.`,
   plimsoll suite plan examples/storage-io --format json`,
 		Args: exactlyOne("folder of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			p, err := flags.plan(env, args[0], newDir("suites", "suite", env.now()))
 			if err != nil {
 				return err
@@ -42,7 +39,7 @@ Exit codes: 0 valid plan, 2 error in a file.`,
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "format of the plan: text, json")
+	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
 }
 

@@ -81,9 +81,6 @@ stay out, unless --budget gives the suite more time.
 
 // run does the parts of a folder.
 func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if err := checkLabTarget(ctx, env, o.flags.target); err != nil {
 		return err
 	}
@@ -111,9 +108,6 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 
 // resume goes on with a suite.
 func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if err := readAddresses(env, &o.flags.target); err != nil {
 		return err
 	}
@@ -209,7 +203,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err := printResult(env.stdout, result, o.format); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(env.stderr, "record in %s\n", dir)
+	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	page := filepath.Join(dir, "report.html")
 	if err := writeReport(env, []string{dir}, "html", page); err != nil {
 		return nil, err

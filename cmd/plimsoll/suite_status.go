@@ -24,13 +24,10 @@ func newSuiteStatusCommand(env *environment) *cobra.Command {
 how to continue.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			return suiteStatus(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "format: text, json")
+	formatFlag(cmd.Flags(), &format, "status", "text", "json")
 	return cmd
 }
 
@@ -43,9 +40,6 @@ func newSuiteShowCommand(env *environment) *cobra.Command {
 the document whether the results agree. 'plimsoll show DIR' prints a record of any kind in the same way.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
 			r, err := record.Open(args[0])
 			if err != nil {
 				return withExit(exitUsage, err)
@@ -56,7 +50,7 @@ the document whether the results agree. 'plimsoll show DIR' prints a record of a
 			return showResult(env, args[0], r, format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "format: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &format, "result", formats()...)
 	return cmd
 }
 
@@ -85,7 +79,7 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) e
 	if pid, held := record.Holder(dir); held && s.Status == record.Running {
 		text += fmt.Sprintf(" (process %d)", pid)
 	}
-	fmt.Fprintf(&b, "suite %s: %s, begun %s\n", report.Clean(s.Specification.Name), text, s.Started.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "suite %s: %s, started %s\n", report.Clean(s.Specification.Name), text, s.Started.UTC().Format(time.RFC3339))
 	if s.Problem != "" {
 		fmt.Fprintln(&b, wrap(report.Clean(s.Problem), textWidth, "  "))
 	}
